@@ -1,0 +1,1 @@
+//! Collects CUPTI activity records and writes them to a recording.

@@ -1,0 +1,1 @@
+//! Finding and loading libcupti at run time; raw calls; record layouts.

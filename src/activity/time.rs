@@ -1,0 +1,91 @@
+//! Nanoseconds and half-open spans.
+
+/// A point in time or a length of time, in integer nanoseconds.
+pub type Ns = i64;
+
+/// A half-open stretch of time, `[start, end)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// First nanosecond inside.
+    pub start: Ns,
+    /// First nanosecond outside; never less than `start` in a valid span.
+    pub end: Ns,
+}
+
+impl Span {
+    /// A span from `start` to `end`. An `end` before `start` is taken as an empty span at `start`.
+    #[must_use]
+    pub fn new(start: Ns, end: Ns) -> Self {
+        Span {
+            start,
+            end: end.max(start),
+        }
+    }
+
+    /// An empty span: an instant.
+    #[must_use]
+    pub fn at(time: Ns) -> Self {
+        Span {
+            start: time,
+            end: time,
+        }
+    }
+
+    /// Its length.
+    #[must_use]
+    pub fn len(self) -> Ns {
+        self.end - self.start
+    }
+
+    /// Whether nothing lies inside.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+
+    /// Whether `time` lies inside.
+    #[must_use]
+    pub fn contains(self, time: Ns) -> bool {
+        self.start <= time && time < self.end
+    }
+
+    /// Whether the two share at least one nanosecond.
+    #[must_use]
+    pub fn overlaps(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// What the two share; empty when nothing.
+    #[must_use]
+    pub fn intersect(self, other: Span) -> Span {
+        Span::new(self.start.max(other.start), self.end.min(other.end))
+    }
+
+    /// The shortest span that holds both.
+    #[must_use]
+    pub fn hull(self, other: Span) -> Span {
+        Span {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_touch_share_nothing() {
+        let (a, b) = (Span::new(0, 10), Span::new(10, 20));
+        assert!(!a.overlaps(b));
+        assert!(a.intersect(b).is_empty());
+        assert!(!a.contains(10));
+        assert_eq!(a.hull(b), Span::new(0, 20));
+    }
+
+    #[test]
+    fn an_end_before_its_start_is_an_instant() {
+        assert_eq!(Span::new(5, 3), Span::at(5));
+    }
+}

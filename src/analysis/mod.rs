@@ -1,0 +1,1 @@
+//! Figures of a trace: busy, idle, compute, copy, overlap, bandwidth, gaps.

@@ -1,0 +1,1 @@
+//! The command line: thin glue between sources, the screen and the reports.

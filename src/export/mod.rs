@@ -1,0 +1,1 @@
+//! Writing a timeline or a screen for other programs and people.

@@ -1,0 +1,3 @@
+//! The `cuptop` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Figures for people (text) and programs (JSON).

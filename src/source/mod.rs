@@ -1,0 +1,1 @@
+//! Where activities come from: the simulator, the runner, a traced program, trace files.

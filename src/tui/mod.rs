@@ -1,0 +1,1 @@
+//! The screen: a live timeline in the terminal.
