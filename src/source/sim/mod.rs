@@ -28,7 +28,7 @@ use self::lower::Lowering;
 use self::machine::Machine;
 pub use self::profile::Profile;
 use self::program::HostThread;
-use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use crate::activity::feed::{Feed, Gone, Message, Outcome, Outlet};
 use crate::activity::{Batch, Health, Ns};
 use crate::scenario::plan::Plan;
 
@@ -82,13 +82,7 @@ fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet
         Pace::AsFastAsPossible => sender.at_once(),
     };
     match result {
-        Ok(true) if sender.machine.is_done() => Outcome::Complete,
-        Ok(true) => Outcome::Failed(Failure {
-            kind: FailureKind::Input,
-            message: "the simulated program waits for something that never happens".to_owned(),
-            help: "look for a stream that waits for an event which only later work records"
-                .to_owned(),
-        }),
+        Ok(true) => Outcome::Complete,
         Ok(false) | Err(Gone) => Outcome::Stopped,
     }
 }

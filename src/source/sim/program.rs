@@ -10,7 +10,8 @@ use crate::activity::{
     Def, EventRecord, MemoryOp, NameId, Ns, Overhead, Place, RangeKind, Sync, What,
 };
 
-/// A stream of the program, by the number it was opened with.
+/// A stream of the program, by the number it was opened with ([`Step::Open`] comes before its first use;
+/// numbers count up from 0).
 pub type StreamKey = u32;
 /// An event of the program. Events need no opening; one that was never recorded holds nobody up.
 pub type EventKey = u32;

@@ -30,11 +30,27 @@ struct Blocked {
     began: Ns,
     /// How long the call takes at least.
     cost: Ns,
+    until: Until,
+    then: Then,
+}
+
+/// What a thread waits for.
+#[derive(Default)]
+struct Until {
     /// Streams that must have come so far.
     streams: Vec<(StreamKey, u64)>,
     /// An event that must have been recorded so often.
     event: Option<(EventKey, u64)>,
-    then: Then,
+}
+
+impl Until {
+    /// A stream has come so far.
+    fn stream(key: StreamKey, ticket: u64) -> Until {
+        Until {
+            streams: vec![(key, ticket)],
+            event: None,
+        }
+    }
 }
 
 /// What a thread does when it need not wait any longer.
@@ -92,8 +108,8 @@ impl Machine {
             }
             Step::Submit { stream, .. } if self.is_full(stream) => {
                 let room = self.streams[stream as usize].completed + 1;
-                let streams = vec![(stream, room)];
-                return self.wait(thread, began, 0, streams, None, Then::Again(step));
+                let until = Until::stream(stream, room);
+                return self.wait(thread, began, 0, until, Then::Again(step));
             }
             Step::Submit {
                 call,
@@ -115,14 +131,14 @@ impl Machine {
                 target,
                 record,
             } => {
-                let (streams, event) = self.conditions(target);
+                let until = self.conditions(target);
                 let correlation = self.next_correlation();
                 let then = Then::Return {
                     call,
                     correlation,
                     sync: Some(record),
                 };
-                return self.wait(thread, began, self.api.sync_ns, streams, event, then);
+                return self.wait(thread, began, self.api.sync_ns, until, then);
             }
             Step::Memory {
                 call,
@@ -130,14 +146,14 @@ impl Machine {
                 op,
                 waits_for: Some(device),
             } => {
-                let (streams, event) = self.conditions(Target::Device(device));
+                let until = self.conditions(Target::Device(device));
                 let then = Then::Memory(Step::Memory {
                     call,
                     cost,
                     op,
                     waits_for: None,
                 });
-                return self.wait(thread, began, 0, streams, event, then);
+                return self.wait(thread, began, 0, until, then);
             }
             Step::Memory {
                 call,
@@ -170,7 +186,7 @@ impl Machine {
             _ => None,
         };
         let latency = match &item {
-            Item::Run(op) if !matches!(op.what, What::Kernel(_)) => self.latency.copy_ns,
+            Item::Run(op) if matches!(op.what, What::Copy(_)) => self.latency.copy_ns,
             Item::Run(_) | Item::Graph(_) => self.latency.launch_ns,
             Item::Record(..) | Item::Wait(..) => 0,
         };
@@ -190,8 +206,8 @@ impl Machine {
                 correlation,
                 sync,
             };
-            let streams = vec![(stream, ticket)];
-            return self.wait(thread, began, cost, streams, None, then);
+            let until = Until::stream(stream, ticket);
+            return self.wait(thread, began, cost, until, then);
         }
         let span = Span::new(began, returns);
         if let Some(sync) = sync {
@@ -201,20 +217,11 @@ impl Machine {
     }
 
     /// Makes a thread wait, unless what it waits for is there already.
-    fn wait(
-        &mut self,
-        thread: usize,
-        began: Ns,
-        cost: Ns,
-        streams: Vec<(StreamKey, u64)>,
-        event: Option<(EventKey, u64)>,
-        then: Then,
-    ) -> Option<Ns> {
+    fn wait(&mut self, thread: usize, began: Ns, cost: Ns, until: Until, then: Then) -> Option<Ns> {
         let mut blocked = Blocked {
             began,
             cost,
-            streams,
-            event,
+            until,
             then,
         };
         if self.may_go_on(&mut blocked) {
@@ -225,13 +232,14 @@ impl Machine {
     }
 
     fn may_go_on(&mut self, blocked: &mut Blocked) -> bool {
-        while let Some((stream, ticket)) = blocked.streams.last() {
+        let until = &mut blocked.until;
+        while let Some((stream, ticket)) = until.streams.last() {
             if self.streams[*stream as usize].completed < *ticket {
                 return false;
             }
-            blocked.streams.pop();
+            until.streams.pop();
         }
-        match blocked.event {
+        match until.event {
             Some((event, turn)) => self.event(event).reached >= turn,
             None => true,
         }
@@ -272,23 +280,20 @@ impl Machine {
         }
     }
 
-    fn conditions(&mut self, target: Target) -> (Vec<(StreamKey, u64)>, Option<(EventKey, u64)>) {
+    fn conditions(&mut self, target: Target) -> Until {
         match target {
-            Target::Stream(key) => {
-                let ticket = self.streams.get(key as usize).map_or(0, |s| s.submitted);
-                (vec![(key, ticket)], None)
-            }
-            Target::Event(event) => {
-                let turn = self.event(event).queued;
-                (Vec::new(), Some((event, turn)))
-            }
-            Target::Device(device) => {
-                let streams = (self.streams.iter().zip(0..))
+            Target::Stream(key) => Until::stream(key, self.streams[key as usize].submitted),
+            Target::Event(event) => Until {
+                event: Some((event, self.event(event).queued)),
+                ..Until::default()
+            },
+            Target::Device(device) => Until {
+                streams: (self.streams.iter().zip(0..))
                     .filter(|(s, _)| s.config.place.device == device && s.is_behind())
                     .map(|(s, key)| (key, s.submitted))
-                    .collect();
-                (streams, None)
-            }
+                    .collect(),
+                event: None,
+            },
         }
     }
 
