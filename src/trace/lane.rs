@@ -243,6 +243,13 @@ impl Lane {
         self.starts.partition_point(|&s| s < time)
     }
 
+    /// The rows that start within `window`.
+    #[must_use]
+    pub fn starting(&self, window: Span) -> Range<usize> {
+        let from = self.before(window.start);
+        from..self.before(window.end).max(from)
+    }
+
     /// Greatest end of the rows before `row`.
     fn end_before(&self, row: usize) -> Ns {
         let block = (row / STRIDE).min(self.sums.len().saturating_sub(1));
