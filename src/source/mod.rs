@@ -1,4 +1,5 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
 
+pub mod attach;
 pub mod recording;
 pub mod sim;
