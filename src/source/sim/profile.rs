@@ -370,6 +370,7 @@ impl Profile {
             registers_per_sm: d.registers_per_sm,
             warp_size: WARP,
             link: d.link.clone(),
+            uuid: None,
         }
     }
 
