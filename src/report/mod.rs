@@ -1,10 +1,13 @@
 //! Figures for people (text) and programs (JSON).
 //!
-//! A [`Report`] holds everything that is said about a timeline; [`Report::json`] is its form for
-//! programs. The JSON field names are a contract:
+//! A [`Report`] holds everything that is said about a timeline; [`Report::json`] and [`text::render`]
+//! are its two forms, [`compare`] sets two of them side by side. The JSON field names are a contract:
 //! add, don't rename.
 
+pub mod compare;
 pub mod expect;
+mod table;
+pub mod text;
 
 use std::path::PathBuf;
 

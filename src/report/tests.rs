@@ -363,3 +363,138 @@ fn field_names_are_the_contract() {
     let json = serde_json::to_value(&report).expect("json");
     assert!(json.get("variants").is_none() && json.get("expectations").is_none());
 }
+
+fn simulated() -> Trace {
+    let mut trace = scene().trace();
+    trace.source.simulated = true;
+    trace.source.title = "evil\u{1b}[2Jtitle".to_owned();
+    trace.apply(crate::activity::Batch {
+        health: Some(Health {
+            received: 12_000,
+            dropped: 7,
+            ..Health::default()
+        }),
+        ..crate::activity::Batch::default()
+    });
+    trace
+}
+
+#[test]
+fn the_text_says_what_is_simulated_and_what_is_missing() {
+    let plan = plan(
+        vec![variant("slow", None), variant("fast", None)],
+        vec![
+            expectation(
+                "fast",
+                Figure::SpeedupOver("slow".into()),
+                Compare::AtLeast,
+                2.0,
+            ),
+            expectation("fast", Figure::Gbps(Direction::D2H), Compare::AtLeast, 50.0),
+        ],
+    );
+    let trace = simulated();
+    let report = Report::new(&trace, Some(&plan), Peaks::default());
+    let text = text::render(&report, &text::Options::default());
+    for part in [
+        "SIMULATED",
+        "12,000 records received",
+        "INCOMPLETE: 7 dropped by CUPTI",
+        "fast  ",
+        "250 ns",
+        "ok     fast.figure 2: 4.00 ×",
+        "FAILED fast.figure 50: not measured: nothing was copied D2H",
+        "add_kernel",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+    let color = text::Options {
+        color: true,
+        ..text::Options::default()
+    };
+    assert!(text::render(&report, &color).contains("\u{1b}[31;1m"));
+    // A timeline that is no run shows its devices instead of variants.
+    let report = Report::new(
+        &trace,
+        None,
+        Peaks {
+            h2d: Some(100.0),
+            ..Peaks::default()
+        },
+    );
+    let text = text::render(&report, &text::Options::default());
+    assert!(
+        text.contains("4 kernels, 2 copies, 0 memsets, on 1 stream"),
+        "{text}"
+    );
+    assert!(text.contains("50 %"), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    use unicode_width::UnicodeWidthStr;
+    let mut scene = scene();
+    scene.kernel(&"very_long_kernel_name_".repeat(20), 1, 9000, 9900);
+    let report = Report::new(&scene.trace(), None, Peaks::default());
+    for width in [60, 80, 120] {
+        let options = text::Options {
+            width,
+            ..text::Options::default()
+        };
+        for line in text::render(&report, &options).lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_puts_the_greatest_change_first() {
+    let mut a = Scene::new();
+    a.kernel("same", 1, 0, 100)
+        .kernel("shrinks", 1, 100, 900)
+        .kernel("grows", 1, 900, 910);
+    a.copy(Direction::H2D, 1, 1000, 910, 920);
+    let mut b = Scene::new();
+    b.kernel("same", 1, 0, 100)
+        .kernel("shrinks", 1, 100, 200)
+        .kernel("grows", 1, 200, 230);
+    b.kernel("new", 1, 230, 280)
+        .copy(Direction::H2D, 1, 1000, 300, 310);
+    let report = |scene: &mut Scene| Report::new(&scene.trace(), None, Peaks::default());
+    let comparison = compare::Comparison::new(&report(&mut a), &report(&mut b));
+    let changes: Vec<_> = comparison
+        .operations
+        .iter()
+        .map(|o| (o.name.as_str(), o.change_ns, o.count_a, o.count_b))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            ("shrinks", -700, 1, 1),
+            ("new", 50, 0, 1),
+            ("grows", 20, 1, 1)
+        ]
+    );
+    let group = &comparison.groups[0];
+    assert_eq!(group.of, "GPU 0");
+    let span = group
+        .figures
+        .iter()
+        .find(|f| f.figure == "span_ns")
+        .expect("span");
+    assert_eq!((span.a, span.b), (Some(920.0), Some(310.0)));
+    assert!((span.ratio.expect("ratio") - 310.0 / 920.0).abs() < 1e-12);
+    let gbps = group
+        .figures
+        .iter()
+        .find(|f| f.figure == "d2h_gbps")
+        .expect("gbps");
+    assert_eq!((gbps.a, gbps.ratio), (None, None));
+    let text = comparison.text(&text::Options::default());
+    assert!(
+        text.contains("-700 ns") && text.contains("+50 ns"),
+        "{text}"
+    );
+    comparison.json().expect("json");
+}
