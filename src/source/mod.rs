@@ -1,1 +1,6 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
+
+pub mod file;
+mod gather;
+mod kineto;
+mod nsys;
