@@ -4,4 +4,5 @@ pub mod file;
 mod gather;
 mod kineto;
 mod nsys;
+pub mod recording;
 pub mod sim;
