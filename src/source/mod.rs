@@ -1,1 +1,3 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
+
+pub mod runner;

@@ -1,0 +1,6 @@
+mod compile;
+pub mod device;
+mod driver;
+mod library;
+mod nvrtc;
+mod places;
