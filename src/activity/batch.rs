@@ -76,6 +76,8 @@ pub struct LaunchShape {
 pub struct DeviceInfo {
     /// The ordinal that [`super::Place::device`] uses.
     pub id: u32,
+    /// The physical device's id, which tells apart devices that two processes both call 0.
+    pub uuid: Option<[u8; 16]>,
     /// "NVIDIA H200".
     pub name: String,
     /// Compute capability, major and minor.

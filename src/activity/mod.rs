@@ -36,7 +36,7 @@ pub struct Place {
 }
 
 /// One thing that happened, with its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Activity {
     /// When it ran. Instants (an event record, an allocation) are empty spans.
     pub span: Span,
@@ -47,7 +47,7 @@ pub struct Activity {
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A kernel ran on the GPU.
     Kernel(Kernel),
@@ -70,7 +70,7 @@ pub enum What {
 }
 
 /// A kernel execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// Where it ran.
     pub place: Place,
@@ -116,7 +116,7 @@ pub enum MemoryKind {
 }
 
 /// A copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Copy {
     /// Where it ran. For P2P, the device whose stream it was queued on.
     pub place: Place,
@@ -137,7 +137,7 @@ pub struct Copy {
 }
 
 /// A memset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memset {
     /// Where it ran.
     pub place: Place,
@@ -148,7 +148,7 @@ pub struct Memset {
 }
 
 /// Time inside a CUDA API function on a host thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HostCall {
     /// The operating system's id of the thread.
     pub thread: u32,
@@ -172,7 +172,7 @@ pub enum SyncKind {
 }
 
 /// A synchronization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sync {
     /// What it waited for.
     pub kind: SyncKind,
@@ -185,7 +185,7 @@ pub struct Sync {
 }
 
 /// Time that the driver or the profiler itself took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Overhead {
     /// What for, in words ("lazy function loading").
     pub name: NameId,
@@ -203,7 +203,7 @@ pub enum MemoryAction {
 }
 
 /// An allocation or a free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryOp {
     /// Taken or given back.
     pub action: MemoryAction,
@@ -220,7 +220,7 @@ pub struct MemoryOp {
 }
 
 /// An event recorded on a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventRecord {
     /// The stream it was recorded on.
     pub place: Place,
@@ -244,7 +244,7 @@ pub enum RangeKind {
 }
 
 /// A named phase on a host thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
     /// What kind of phase.
     pub kind: RangeKind,

@@ -1,0 +1,579 @@
+//! One row of the timeline: append-only columns of one stream, one thread, one kind of range.
+//!
+//! Rows are sorted by start. Rows of a stream follow each other; rows of a thread may nest; both are
+//! handled alike: the union of the rows that start before `t` is known from a prefix sum and the
+//! greatest end so far, and what lies beyond `t` of that union is exactly `[t, greatest end)`.
+//! Records that come late are merged where they belong; the columns behind that place are rebuilt.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::forest::Forest;
+use crate::activity::{Direction, Ns, Span, What};
+
+/// Rows between stored sums: 48 bytes over 32 rows are 1.5 bytes a row, and a query walks at most
+/// 32 rows at either end.
+const STRIDE: usize = 32;
+
+/// What a lane holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LaneKind {
+    /// Operations of one stream of a device.
+    Stream {
+        /// The device: index into [`super::Trace::devices`].
+        device: usize,
+        /// The process's id of the context.
+        context: u32,
+        /// The process's id of the stream.
+        stream: u32,
+    },
+    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX.
+    Range {
+        /// Which kind.
+        kind: crate::activity::RangeKind,
+        /// The thread.
+        thread: u32,
+    },
+    /// Calls of the CUDA API on one host thread.
+    Thread {
+        /// The operating system's id.
+        thread: u32,
+    },
+    /// Time of the driver or the profiler itself.
+    Overhead,
+    /// Synchronizations: host waits, and streams made to wait.
+    Sync,
+    /// Event records.
+    Event,
+    /// Allocations and frees on a device.
+    Memory {
+        /// The device: index into [`super::Trace::devices`].
+        device: usize,
+    },
+}
+
+/// Which lane: what it holds, in which process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    /// Index into [`super::Trace::processes`].
+    pub process: usize,
+    /// What it holds.
+    pub kind: LaneKind,
+}
+
+/// One row as it is stored. `detail` indexes the trace's table of distinct [`What`]s, which the
+/// lane's functions take as `details`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) span: Span,
+    pub(super) correlation: u32,
+    pub(super) detail: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    /// Union of the rows before this one.
+    busy: Ns,
+    /// Greatest end of the rows before this one.
+    end: Ns,
+    /// Bytes of the rows before this one, by direction.
+    bytes: [u64; 4],
+}
+
+/// One row of the timeline.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    key: LaneKey,
+    starts: Vec<Ns>,
+    ends: Vec<Ns>,
+    correlations: Vec<u32>,
+    details: Vec<u32>,
+    sums: Vec<Sums>,
+    forest: Forest,
+    /// The sums after the last row.
+    running: Sums,
+    /// Whether a correlation id can be found by halving.
+    correlations_ascend: bool,
+    /// Rows that wait for [`Lane::settle`].
+    pending: Vec<Row>,
+}
+
+impl Lane {
+    pub(super) fn new(key: LaneKey) -> Self {
+        Lane {
+            key,
+            starts: Vec::new(),
+            ends: Vec::new(),
+            correlations: Vec::new(),
+            details: Vec::new(),
+            sums: Vec::new(),
+            forest: Forest::default(),
+            running: Sums {
+                busy: 0,
+                end: Ns::MIN,
+                bytes: [0; 4],
+            },
+            correlations_ascend: true,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Which lane it is.
+    #[must_use]
+    pub fn key(&self) -> LaneKey {
+        self.key
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether it has no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// First start to greatest end.
+    #[must_use]
+    pub fn extent(&self) -> Option<Span> {
+        Some(Span::new(*self.starts.first()?, self.running.end))
+    }
+
+    /// When a row ran.
+    #[must_use]
+    pub fn span(&self, row: usize) -> Span {
+        Span {
+            start: self.starts[row],
+            end: self.ends[row],
+        }
+    }
+
+    /// A row's correlation id; 0 for none.
+    #[must_use]
+    pub fn correlation(&self, row: usize) -> u32 {
+        self.correlations[row]
+    }
+
+    pub(super) fn detail(&self, row: usize) -> usize {
+        self.details[row] as usize
+    }
+
+    pub(super) fn queue(&mut self, row: Row) {
+        self.pending.push(row);
+    }
+
+    pub(super) fn has_queued(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Takes in what was queued. Returns how many of them came late: before a row that was there.
+    pub(super) fn settle(&mut self, details: &[What]) -> usize {
+        let mut pending = std::mem::take(&mut self.pending);
+        // Of two rows with one start the longer goes first: the other nests in it.
+        let order = |row: &Row| (row.span.start, Reverse(row.span.end));
+        pending.sort_by_key(order);
+        let Some(first) = pending.first() else {
+            return 0;
+        };
+        let same_start = self.starts.partition_point(|&s| s < first.span.start);
+        let keep = (same_start..self.len())
+            .find(|&i| (self.starts[i], Reverse(self.ends[i])) > order(first))
+            .unwrap_or(self.len());
+        let late = match self.starts.last() {
+            Some(&last) => pending.partition_point(|row| row.span.start < last),
+            None => 0,
+        };
+        if keep < self.len() {
+            pending.extend((keep..self.len()).map(|i| Row {
+                span: self.span(i),
+                correlation: self.correlations[i],
+                detail: self.details[i],
+            }));
+            pending.sort_by_key(order);
+            self.truncate(keep, details);
+        }
+        for row in &pending {
+            self.push(row, details);
+        }
+        pending.clear();
+        self.pending = pending;
+        let (starts, ends) = (&self.starts, &self.ends);
+        self.forest.grow(starts.len(), |i| ends[i] - starts[i]);
+        late
+    }
+
+    fn push(&mut self, row: &Row, details: &[What]) {
+        if self.len().is_multiple_of(STRIDE) {
+            self.sums.push(self.running);
+        }
+        if self
+            .correlations
+            .last()
+            .is_some_and(|&c| c > row.correlation)
+        {
+            self.correlations_ascend = false;
+        }
+        self.starts.push(row.span.start);
+        self.ends.push(row.span.end);
+        self.correlations.push(row.correlation);
+        self.details.push(row.detail);
+        self.running.take(row.span, moved(row.detail, details));
+    }
+
+    fn truncate(&mut self, keep: usize, details: &[What]) {
+        let block = keep / STRIDE;
+        let mut running = self.sums.get(block).copied().unwrap_or(self.running);
+        for row in block * STRIDE..keep {
+            running.take(self.span(row), moved(self.details[row], details));
+        }
+        self.running = running;
+        self.sums.truncate(keep.div_ceil(STRIDE));
+        self.starts.truncate(keep);
+        self.ends.truncate(keep);
+        self.correlations.truncate(keep);
+        self.details.truncate(keep);
+        self.forest.truncate(keep);
+    }
+
+    /// The rows that start before `time`.
+    fn before(&self, time: Ns) -> usize {
+        self.starts.partition_point(|&s| s < time)
+    }
+
+    /// The rows that start within `window`.
+    #[must_use]
+    pub fn starting(&self, window: Span) -> Range<usize> {
+        let from = self.before(window.start);
+        from..self.before(window.end).max(from)
+    }
+
+    /// Greatest end of the rows before `row`.
+    fn end_before(&self, row: usize) -> Ns {
+        let block = (row / STRIDE).min(self.sums.len().saturating_sub(1));
+        let stored = self.sums.get(block).map_or(Ns::MIN, |s| s.end);
+        self.ends[(block * STRIDE).min(row)..row]
+            .iter()
+            .fold(stored, |end, &e| end.max(e))
+    }
+
+    /// Time within `window` during which at least one row ran.
+    #[must_use]
+    pub fn busy(&self, window: Span) -> Ns {
+        if window.is_empty() {
+            return 0;
+        }
+        self.busy_until(window.end) - self.busy_until(window.start)
+    }
+
+    fn busy_until(&self, time: Ns) -> Ns {
+        let rows = self.before(time);
+        if rows == 0 {
+            return 0;
+        }
+        let block = (rows - 1) / STRIDE;
+        let mut sums = self.sums[block];
+        for row in block * STRIDE..rows {
+            sums.take(self.span(row), None);
+        }
+        sums.busy - (sums.end - time).max(0)
+    }
+
+    /// Bytes that copies of `direction` moved within `window`, a copy that lies across its edge taken
+    /// in proportion. For lanes of streams, whose operations follow each other.
+    pub(super) fn bytes(&self, direction: Direction, window: Span, details: &[What]) -> f64 {
+        if window.is_empty() {
+            return 0.0;
+        }
+        self.bytes_until(direction, window.end, details)
+            - self.bytes_until(direction, window.start, details)
+    }
+
+    fn bytes_until(&self, direction: Direction, time: Ns, details: &[What]) -> f64 {
+        let rows = self.before(time);
+        let Some(last) = rows.checked_sub(1) else {
+            return 0.0;
+        };
+        let Some(slot) = slot(direction) else {
+            return 0.0;
+        };
+        let block = last / STRIDE;
+        let mut sum = self.sums[block].bytes[slot] as f64;
+        for row in block * STRIDE..rows {
+            if let Some((d, bytes)) = moved(self.details[row], details)
+                && d == direction
+            {
+                let span = self.span(row);
+                let share = if span.end <= time {
+                    1.0
+                } else {
+                    (time - span.start) as f64 / span.len() as f64
+                };
+                sum += bytes as f64 * share;
+            }
+        }
+        sum
+    }
+
+    /// The rows that share time with `window`, or lie in it as instants. Where rows nest, rows between
+    /// the first and the last of them may end before it begins.
+    #[must_use]
+    pub fn rows(&self, window: Span) -> Range<usize> {
+        let to = self.before(window.end.max(window.start + 1));
+        // The greatest end so far never falls, so the first row that ends after the window's start
+        // lies in the last block before which everything has ended.
+        let block = self
+            .sums
+            .partition_point(|s| s.end <= window.start)
+            .saturating_sub(1);
+        let from = (block * STRIDE..to)
+            .find(|&i| self.ends[i] > window.start || self.starts[i] >= window.start)
+            .unwrap_or(to);
+        from..to
+    }
+
+    /// The row that names a cell: the longest of those that start in `window`, or the one that runs
+    /// into it.
+    #[must_use]
+    pub fn longest(&self, window: Span) -> Option<usize> {
+        let rows = self.rows(window);
+        let inside = self.before(window.start).max(rows.start);
+        let key = |i: usize| self.ends[i] - self.starts[i];
+        let starting = self.forest.best(inside, rows.end, key);
+        let running = (rows.start..inside)
+            .rev()
+            .take(STRIDE)
+            .find(|&i| self.ends[i] > window.start);
+        let share = |i: usize| self.span(i).intersect(window).len();
+        match (starting, running) {
+            (Some(a), Some(b)) => Some(if share(b) > share(a) { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The innermost row that runs at `time`.
+    #[must_use]
+    pub fn at(&self, time: Ns) -> Option<usize> {
+        let to = self.starts.partition_point(|&s| s <= time);
+        let from = self.rows(Span::at(time)).start;
+        (from..to).rev().find(|&i| self.ends[i] > time)
+    }
+
+    /// The first row that starts at or after `time`.
+    #[must_use]
+    pub fn next(&self, time: Ns) -> Option<usize> {
+        let row = self.before(time);
+        (row < self.len()).then_some(row)
+    }
+
+    /// The last row that starts before `time`.
+    #[must_use]
+    pub fn previous(&self, time: Ns) -> Option<usize> {
+        self.before(time).checked_sub(1)
+    }
+
+    /// The gap that holds `time`: between the greatest end before and the next start.
+    #[must_use]
+    pub fn gap_at(&self, time: Ns) -> Option<Span> {
+        let next = self.starts.partition_point(|&s| s <= time);
+        if next == 0 || next == self.len() {
+            return None;
+        }
+        let gap = Span::new(self.end_before(next), self.starts[next]);
+        gap.contains(time).then_some(gap)
+    }
+
+    /// The first gap of at least `min` ns that starts at or after `time`.
+    #[must_use]
+    pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
+        let mut row = self.before(time);
+        let mut end = self.end_before(row);
+        while row < self.len() {
+            let gap = Span::new(end, self.starts[row]);
+            if end >= time && end != Ns::MIN && gap.len() >= min.max(1) {
+                return Some(gap);
+            }
+            end = end.max(self.ends[row]);
+            row += 1;
+        }
+        None
+    }
+
+    /// The last gap of at least `min` ns that starts before `time`.
+    #[must_use]
+    pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
+        let mut row = self.starts.partition_point(|&s| s <= time);
+        row = row.min(self.len().saturating_sub(1));
+        while row > 0 {
+            let gap = Span::new(self.end_before(row), self.starts[row]);
+            if gap.start < time && gap.len() >= min.max(1) {
+                return Some(gap);
+            }
+            row -= 1;
+        }
+        None
+    }
+
+    /// The first row with this correlation id.
+    #[must_use]
+    pub fn find_correlation(&self, correlation: u32) -> Option<usize> {
+        if correlation == 0 {
+            return None;
+        }
+        if self.correlations_ascend {
+            let row = self.correlations.partition_point(|&c| c < correlation);
+            return (self.correlations.get(row) == Some(&correlation)).then_some(row);
+        }
+        self.correlations.iter().position(|&c| c == correlation)
+    }
+
+    /// Bytes of memory that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.len() * (2 * size_of::<Ns>() + 3 * size_of::<u32>())
+            + self.sums.len() * size_of::<Sums>()
+    }
+}
+
+fn moved(detail: u32, details: &[What]) -> Option<(Direction, u64)> {
+    match details.get(detail as usize) {
+        Some(What::Copy(copy)) => Some((copy.direction, copy.bytes)),
+        _ => None,
+    }
+}
+
+fn slot(direction: Direction) -> Option<usize> {
+    Direction::NAMED.iter().position(|&d| d == direction)
+}
+
+impl Sums {
+    fn take(&mut self, span: Span, moved: Option<(Direction, u64)>) {
+        let from = span.start.max(self.end);
+        self.busy += (span.end - from).max(0);
+        self.end = self.end.max(span.end);
+        if let Some((direction, bytes)) = moved
+            && let Some(slot) = slot(direction)
+        {
+            self.bytes[slot] += bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::{Copy, MemoryKind, Place};
+    use proptest::prelude::*;
+
+    fn copy(bytes: u64) -> What {
+        What::Copy(Copy {
+            place: Place::default(),
+            direction: Direction::H2D,
+            from: MemoryKind::Pinned,
+            to: MemoryKind::Device,
+            is_async: true,
+            bytes,
+            peer: 0,
+            graph: 0,
+        })
+    }
+
+    fn lane(batches: &[Vec<Span>]) -> (Lane, usize) {
+        let key = LaneKey {
+            process: 0,
+            kind: LaneKind::Overhead,
+        };
+        let mut lane = Lane::new(key);
+        let mut late = 0;
+        for batch in batches {
+            for &span in batch {
+                lane.queue(Row {
+                    span,
+                    correlation: 1,
+                    detail: 0,
+                });
+            }
+            late += lane.settle(&[copy(10)]);
+        }
+        (lane, late)
+    }
+
+    fn batches() -> impl Strategy<Value = Vec<Vec<Span>>> {
+        let span = (0i64..300, 0i64..25).prop_map(|(start, len)| Span::new(start, start + len));
+        prop::collection::vec(prop::collection::vec(span, 0..80), 0..4)
+    }
+
+    proptest! {
+        #[test]
+        fn windows_agree_with_counting(batches in batches(), a in -5i64..330, b in -5i64..330) {
+            let (lane, _) = lane(&batches);
+            let mut all: Vec<Span> = batches.concat();
+            all.sort_by_key(|s| (s.start, Reverse(s.end)));
+            let kept: Vec<Span> = (0..lane.len()).map(|i| lane.span(i)).collect();
+            prop_assert_eq!(&kept, &all);
+
+            let window = Span::new(a.min(b), a.max(b));
+            let busy = (window.start..window.end).filter(|&t| all.iter().any(|s| s.contains(t))).count();
+            prop_assert_eq!(lane.busy(window), busy as Ns);
+
+            let rows = lane.rows(window);
+            for (i, span) in all.iter().enumerate() {
+                if span.overlaps(window) {
+                    prop_assert!(rows.contains(&i), "row {i} {span:?} of {window:?} not in {rows:?}");
+                }
+            }
+            if let Some(first) = all.get(rows.start).filter(|_| !rows.is_empty()) {
+                prop_assert!(first.end > window.start || first.start >= window.start);
+            }
+            let at = all.iter().rposition(|s| s.contains(a));
+            prop_assert_eq!(lane.at(a), at);
+
+            // Gaps, from the union.
+            let free = |t: Ns| !all.iter().any(|s| s.contains(t));
+            let gap = lane.gap_at(a);
+            if let Some(gap) = gap {
+                prop_assert!((gap.start..gap.end).all(free) && !free(gap.start - 1));
+                prop_assert_eq!(lane.next_gap(gap.start, gap.len()), Some(gap));
+                prop_assert_eq!(lane.previous_gap(gap.start + 1, gap.len()), Some(gap));
+            } else {
+                let inside = all.iter().any(|s| s.end <= a) && all.iter().any(|s| s.start > a);
+                prop_assert!(!free(a) || !inside);
+            }
+        }
+    }
+
+    #[test]
+    fn late_rows_are_merged_and_counted() {
+        let (lane, late) = lane(&[
+            vec![Span::new(0, 10), Span::new(20, 30)],
+            vec![Span::new(12, 15), Span::new(40, 50)],
+        ]);
+        assert_eq!(late, 1);
+        let starts: Vec<Ns> = (0..4).map(|i| lane.span(i).start).collect();
+        assert_eq!(starts, [0, 12, 20, 40]);
+        assert_eq!(lane.longest(Span::new(11, 19)), Some(1));
+        assert_eq!(lane.longest(Span::new(5, 19)), Some(0));
+        assert_eq!(lane.longest(Span::new(31, 39)), None);
+    }
+
+    #[test]
+    fn bytes_across_an_edge_are_taken_in_proportion() {
+        let spans: Vec<Span> = (0..100).map(|i| Span::new(i * 10, i * 10 + 10)).collect();
+        let (lane, _) = lane(&[spans]);
+        let details = [copy(10)];
+        // 10 bytes over 10 ns, back to back: a byte a nanosecond.
+        for (a, b) in [(0, 1000), (3, 4), (5, 505), (995, 2000)] {
+            let bytes = lane.bytes(Direction::H2D, Span::new(a, b), &details);
+            assert!(
+                (bytes - (b.min(1000) - a) as f64).abs() < 1e-9,
+                "{a}..{b}: {bytes}"
+            );
+        }
+        assert_eq!(
+            lane.bytes(Direction::D2H, Span::new(0, 1000), &details),
+            0.0
+        );
+    }
+}

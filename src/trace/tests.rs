@@ -1,0 +1,184 @@
+//! The store as a whole: definitions, places, losses.
+
+use super::*;
+use crate::activity::{HostCall, Kernel, MemoryKind};
+
+fn kernel(start: Ns, end: Ns, device: u32, stream: u32, correlation: u32) -> Activity {
+    Activity {
+        span: Span::new(start, end),
+        correlation,
+        what: What::Kernel(Kernel {
+            place: Place {
+                device,
+                context: 1,
+                stream,
+            },
+            shape: 0,
+            graph: 0,
+            node: 0,
+        }),
+    }
+}
+
+fn copy(start: Ns, end: Ns, stream: u32, bytes: u64) -> Activity {
+    Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what: What::Copy(crate::activity::Copy {
+            place: Place {
+                device: 0,
+                context: 1,
+                stream,
+            },
+            direction: Direction::H2D,
+            from: MemoryKind::Pinned,
+            to: MemoryKind::Device,
+            is_async: true,
+            bytes,
+            peer: 0,
+            graph: 0,
+        }),
+    }
+}
+
+fn named(process: u32, text: &str, items: Vec<Activity>) -> Batch {
+    Batch {
+        process,
+        defs: vec![
+            Def::Name {
+                id: 0,
+                text: text.to_owned(),
+            },
+            Def::Shape {
+                id: 0,
+                shape: LaunchShape::default(),
+            },
+        ],
+        items,
+        health: None,
+    }
+}
+
+#[test]
+fn names_of_two_processes_do_not_mix() {
+    let mut trace = Trace::default();
+    trace.apply(named(0, "first", vec![kernel(0, 10, 0, 7, 1)]));
+    trace.apply(named(1, "second", vec![kernel(5, 15, 0, 7, 1)]));
+    let name = |lane: LaneId| match trace.activity(lane, 0).what {
+        What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((name(0).as_str(), name(1).as_str()), ("first", "second"));
+    // Both processes call it device 0 and neither says more: one device, whose kernels overlap.
+    assert_eq!(trace.devices().len(), 1);
+    assert_eq!(trace.devices()[0].usage.total(Measure::Busy), 15);
+}
+
+#[test]
+fn devices_with_one_ordinal_and_two_uuids_are_two_devices() {
+    let mut trace = Trace::default();
+    for process in 0..2u32 {
+        let mut batch = named(process, "k", vec![kernel(0, 10, 0, 7, 1)]);
+        batch.defs.push(Def::Device(DeviceInfo {
+            uuid: Some([process as u8; 16]),
+            name: format!("GPU {process}"),
+            ..DeviceInfo::default()
+        }));
+        trace.apply(batch);
+    }
+    let ids: Vec<_> = trace
+        .devices()
+        .iter()
+        .map(|d| (d.info.id, d.info.name.as_str()))
+        .collect();
+    assert_eq!(ids, [(0, "GPU 0"), (1, "GPU 1")]);
+    assert_eq!(trace.devices()[0].usage.total(Measure::Busy), 10);
+}
+
+#[test]
+fn what_was_never_defined_is_a_question_mark() {
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        items: vec![
+            kernel(0, 1, 0, 7, 1),
+            Activity {
+                span: Span::at(0),
+                correlation: 1,
+                what: What::Call(HostCall {
+                    thread: 1,
+                    name: 4_000_000_000,
+                    code: 0,
+                }),
+            },
+        ],
+        ..Batch::default()
+    });
+    assert_eq!(trace.lanes().len(), 2);
+    for lane in 0..2 {
+        let id = match trace.activity(lane, 0).what {
+            What::Kernel(k) => trace.shape(k.shape).name,
+            What::Call(c) => c.name,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(trace.names().full(id), "?");
+    }
+}
+
+#[test]
+fn an_operation_and_its_call_find_each_other() {
+    let mut trace = Trace::default();
+    let call = |correlation| Activity {
+        span: Span::new(0, 5),
+        correlation,
+        what: What::Call(HostCall {
+            thread: 1,
+            name: 0,
+            code: 0,
+        }),
+    };
+    trace.apply(named(
+        0,
+        "cudaLaunchKernel",
+        vec![call(1), call(2), kernel(9, 10, 0, 7, 2)],
+    ));
+    let (lane, row) = trace.operation(0, 2).expect("the operation");
+    assert_eq!(trace.activity(lane, row).span, Span::new(9, 10));
+    let (lane, row) = trace.call(0, 2).expect("the call");
+    assert_eq!(trace.activity(lane, row).correlation, 2);
+    assert_eq!(trace.operation(0, 1), None);
+    assert_eq!(trace.call(1, 2), None);
+}
+
+#[test]
+fn bytes_of_two_streams_add_up_in_any_window() {
+    let mut trace = Trace::default();
+    trace.apply(named(
+        0,
+        "",
+        vec![copy(0, 100, 1, 1000), copy(50, 150, 2, 2000)],
+    ));
+    let moved = |a, b| trace.bytes_moved(0, Direction::H2D, Span::new(a, b));
+    assert!((moved(0, 150) - 3000.0).abs() < 1e-9);
+    assert!((moved(0, 50) - 500.0).abs() < 1e-9);
+    assert!((moved(50, 100) - 1500.0).abs() < 1e-9);
+    assert_eq!(trace.operations_extent(), Some(Span::new(0, 150)));
+}
+
+#[test]
+fn counters_of_all_processes_add_up() {
+    let mut trace = Trace::default();
+    for process in 0..2 {
+        trace.apply(Batch {
+            process,
+            health: Some(Health {
+                received: 10,
+                dropped: 1,
+                no_timestamp: 2,
+                ..Health::default()
+            }),
+            ..Batch::default()
+        });
+    }
+    assert_eq!(trace.health().received, 20);
+    assert_eq!(trace.health().losses(), 6);
+}

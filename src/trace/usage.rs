@@ -1,0 +1,408 @@
+//! What a device was doing at each moment: a piecewise constant set of engines.
+//!
+//! Overlap, idle time, compute, copy and each direction are all questions about the same thing, so
+//! there is one structure for them: sorted moments at which the set of busy engines changes, and
+//! the set from then on. Adjacent moments have different sets. Sums of each [`Measure`] up to every
+//! [`STRIDE`]th moment make any window's figure two binary searches and two short walks, exact at
+//! every zoom.
+
+use crate::activity::{Direction, Ns, Span};
+
+/// Moments between stored sums. 80 bytes of sums over 64 moments cost about a byte a moment; a
+/// query walks at most 64 of them at either end of its window.
+const STRIDE: usize = 64;
+
+/// A set of busy engines, one bit each.
+type Set = u8;
+
+const COMPUTE: Set = 1;
+const H2D: Set = 2;
+const D2H: Set = 4;
+const D2D: Set = 8;
+const P2P: Set = 16;
+const OTHER: Set = 32;
+const MEMSET: Set = 64;
+const COPY: Set = H2D | D2H | D2D | P2P | OTHER;
+const BITS: usize = 7;
+
+/// What kept an engine of the device busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Kernels.
+    Compute,
+    /// Copies of one direction.
+    Copy(Direction),
+    /// Memsets.
+    Memset,
+}
+
+/// A figure of a device over a window. The definitions are those of interval union: two kernels at
+/// once count once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Anything ran.
+    Busy,
+    /// A kernel ran.
+    Compute,
+    /// A copy ran, whatever its direction. Memsets are not copies.
+    Copy,
+    /// A kernel and a copy ran at once.
+    Overlap,
+    /// A copy of this direction ran.
+    Direction(Direction),
+    /// A memset ran.
+    Memset,
+}
+
+const MEASURES: usize = 10;
+
+impl Measure {
+    fn slot(self) -> usize {
+        match self {
+            Measure::Busy => 0,
+            Measure::Compute => 1,
+            Measure::Copy => 2,
+            Measure::Overlap => 3,
+            Measure::Memset => 4,
+            Measure::Direction(Direction::H2D) => 5,
+            Measure::Direction(Direction::D2H) => 6,
+            Measure::Direction(Direction::D2D) => 7,
+            Measure::Direction(Direction::P2P) => 8,
+            Measure::Direction(Direction::Other) => 9,
+        }
+    }
+
+    fn holds(self, set: Set) -> bool {
+        match self {
+            Measure::Busy => set != 0,
+            Measure::Compute => set & COMPUTE != 0,
+            Measure::Copy => set & COPY != 0,
+            Measure::Overlap => set & COMPUTE != 0 && set & COPY != 0,
+            Measure::Memset => set & MEMSET != 0,
+            Measure::Direction(d) => set & direction_bit(d) != 0,
+        }
+    }
+
+    const ALL: [Measure; MEASURES] = [
+        Measure::Busy,
+        Measure::Compute,
+        Measure::Copy,
+        Measure::Overlap,
+        Measure::Memset,
+        Measure::Direction(Direction::H2D),
+        Measure::Direction(Direction::D2H),
+        Measure::Direction(Direction::D2D),
+        Measure::Direction(Direction::P2P),
+        Measure::Direction(Direction::Other),
+    ];
+}
+
+fn direction_bit(direction: Direction) -> Set {
+    match direction {
+        Direction::H2D => H2D,
+        Direction::D2H => D2H,
+        Direction::D2D => D2D,
+        Direction::P2P => P2P,
+        Direction::Other => OTHER,
+    }
+}
+
+fn engine_bit(engine: Engine) -> usize {
+    let set = match engine {
+        Engine::Compute => COMPUTE,
+        Engine::Copy(direction) => direction_bit(direction),
+        Engine::Memset => MEMSET,
+    };
+    set.trailing_zeros() as usize
+}
+
+/// What a device was doing, over all time.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// When the set changes, ascending.
+    times: Vec<Ns>,
+    /// The set from that moment on. The last one is always empty.
+    sets: Vec<Set>,
+    /// Sums of every measure up to moment `i * STRIDE`.
+    sums: Vec<[Ns; MEASURES]>,
+}
+
+impl Usage {
+    /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
+    pub(crate) fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
+        spans.retain(|(span, _)| !span.is_empty());
+        let Some(first) = spans.iter().map(|(span, _)| span.start).min() else {
+            return;
+        };
+        // Everything from the moment that `first` falls behind is taken off and swept again with the new.
+        let keep = self.times.partition_point(|&t| t < first);
+        let mut before = keep.checked_sub(1).map_or(0, |i| self.sets[i]);
+        let old: Vec<(Ns, Set)> = self.times[keep..]
+            .iter()
+            .copied()
+            .zip(self.sets[keep..].iter().copied())
+            .collect();
+        self.times.truncate(keep);
+        self.sets.truncate(keep);
+        self.sums.truncate(keep.div_ceil(STRIDE));
+
+        let mut edges: Vec<(Ns, i8, u8)> = Vec::with_capacity(spans.len() * 2);
+        for (span, engine) in spans.iter() {
+            let bit = engine_bit(*engine) as u8;
+            edges.push((span.start, 1, bit));
+            edges.push((span.end, -1, bit));
+        }
+        edges.sort_unstable();
+
+        let mut running = [0u32; BITS];
+        let mut new: Set = 0;
+        let (mut o, mut e) = (0, 0);
+        let mut written = before;
+        while o < old.len() || e < edges.len() {
+            let now = match (old.get(o), edges.get(e)) {
+                (Some(a), Some(b)) => a.0.min(b.0),
+                (Some(a), None) => a.0,
+                (None, Some(b)) => b.0,
+                (None, None) => break,
+            };
+            while let Some(&(_, set)) = old.get(o).filter(|c| c.0 == now) {
+                before = set;
+                o += 1;
+            }
+            while let Some(&(_, change, bit)) = edges.get(e).filter(|c| c.0 == now) {
+                let count = &mut running[bit as usize];
+                *count = count.wrapping_add_signed(i32::from(change));
+                if *count == 0 {
+                    new &= !(1 << bit);
+                } else {
+                    new |= 1 << bit;
+                }
+                e += 1;
+            }
+            let set = before | new;
+            if set != written {
+                self.push(now, set);
+                written = set;
+            }
+        }
+    }
+
+    fn push(&mut self, time: Ns, set: Set) {
+        let i = self.times.len();
+        if i.is_multiple_of(STRIDE) {
+            let sums = match i.checked_sub(STRIDE) {
+                None => [0; MEASURES],
+                Some(from) => {
+                    let mut sums = self.sums[i / STRIDE - 1];
+                    for j in from..i {
+                        let until = if j + 1 < i { self.times[j + 1] } else { time };
+                        let length = until - self.times[j];
+                        for measure in Measure::ALL {
+                            if measure.holds(self.sets[j]) {
+                                sums[measure.slot()] += length;
+                            }
+                        }
+                    }
+                    sums
+                }
+            };
+            self.sums.push(sums);
+        }
+        self.times.push(time);
+        self.sets.push(set);
+    }
+
+    /// Time for which `measure` held within `window`.
+    #[must_use]
+    pub fn time(&self, measure: Measure, window: Span) -> Ns {
+        if window.is_empty() {
+            return 0;
+        }
+        self.until(measure, window.end) - self.until(measure, window.start)
+    }
+
+    /// Time for which `measure` held at all.
+    #[must_use]
+    pub fn total(&self, measure: Measure) -> Ns {
+        self.times.last().map_or(0, |&end| self.until(measure, end))
+    }
+
+    fn until(&self, measure: Measure, time: Ns) -> Ns {
+        let i = self.times.partition_point(|&t| t < time);
+        let Some(last) = i.checked_sub(1) else {
+            return 0;
+        };
+        let block = last / STRIDE;
+        let mut sum = self.sums[block][measure.slot()];
+        for j in block * STRIDE..=last {
+            if measure.holds(self.sets[j]) {
+                let until = if j < last { self.times[j + 1] } else { time };
+                sum += until.min(time) - self.times[j];
+            }
+        }
+        sum
+    }
+
+    /// First moment of use to the last one.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        Some(Span::new(*self.times.first()?, *self.times.last()?))
+    }
+
+    /// The stretches with nothing running, between the first operation and the last, in order.
+    pub fn gaps(&self) -> impl Iterator<Item = Span> + '_ {
+        self.gaps_from(0)
+    }
+
+    /// The first gap of at least `min` ns that starts at or after `time`.
+    #[must_use]
+    pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
+        let from = self.times.partition_point(|&t| t < time);
+        self.gaps_from(from).find(|gap| gap.len() >= min)
+    }
+
+    /// The last gap of at least `min` ns that starts before `time`.
+    #[must_use]
+    pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
+        let until = self.times.partition_point(|&t| t < time);
+        (0..until)
+            .rev()
+            .filter(|&i| self.sets[i] == 0 && i + 1 < self.times.len())
+            .map(|i| Span::new(self.times[i], self.times[i + 1]))
+            .find(|gap| gap.len() >= min)
+    }
+
+    /// The gap that holds `time`.
+    #[must_use]
+    pub fn gap_at(&self, time: Ns) -> Option<Span> {
+        let i = self.times.partition_point(|&t| t <= time).checked_sub(1)?;
+        (self.sets[i] == 0 && i + 1 < self.times.len())
+            .then(|| Span::new(self.times[i], self.times[i + 1]))
+    }
+
+    /// The stretches of `window` in which `measure` held, merged, in order.
+    pub fn stretches(&self, measure: Measure, window: Span) -> impl Iterator<Item = Span> + '_ {
+        let first = self
+            .times
+            .partition_point(|&t| t <= window.start)
+            .saturating_sub(1);
+        let mut i = first;
+        std::iter::from_fn(move || {
+            while i < self.times.len() && self.times[i] < window.end {
+                if !measure.holds(self.sets[i]) {
+                    i += 1;
+                    continue;
+                }
+                let start = self.times[i];
+                while i < self.times.len() && measure.holds(self.sets[i]) {
+                    i += 1;
+                }
+                // The last set is empty, so a stretch always ends at a moment.
+                let end = self.times.get(i).copied().unwrap_or(start);
+                let span = Span::new(start, end).intersect(window);
+                if !span.is_empty() {
+                    return Some(span);
+                }
+            }
+            None
+        })
+    }
+
+    fn gaps_from(&self, from: usize) -> impl Iterator<Item = Span> + '_ {
+        (from..self.times.len().saturating_sub(1))
+            .filter(|&i| self.sets[i] == 0)
+            .map(|i| Span::new(self.times[i], self.times[i + 1]))
+    }
+
+    /// Bytes of memory that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.times.len() * size_of::<Ns>()
+            + self.sets.len()
+            + self.sums.len() * size_of::<[Ns; MEASURES]>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ENGINES: [Engine; BITS] = [
+        Engine::Compute,
+        Engine::Copy(Direction::H2D),
+        Engine::Copy(Direction::D2H),
+        Engine::Copy(Direction::D2D),
+        Engine::Copy(Direction::P2P),
+        Engine::Copy(Direction::Other),
+        Engine::Memset,
+    ];
+
+    /// The definition, nanosecond by nanosecond.
+    fn plain(ops: &[(Span, Engine)], measure: Measure, window: Span) -> Ns {
+        (window.start..window.end)
+            .filter(|&t| {
+                let running =
+                    |f: &dyn Fn(Engine) -> bool| ops.iter().any(|(s, e)| s.contains(t) && f(*e));
+                let is_copy = |e: Engine| matches!(e, Engine::Copy(_));
+                match measure {
+                    Measure::Busy => running(&|_| true),
+                    Measure::Compute => running(&|e| e == Engine::Compute),
+                    Measure::Copy => running(&is_copy),
+                    Measure::Overlap => running(&|e| e == Engine::Compute) && running(&is_copy),
+                    Measure::Memset => running(&|e| e == Engine::Memset),
+                    Measure::Direction(d) => running(&|e| e == Engine::Copy(d)),
+                }
+            })
+            .count() as Ns
+    }
+
+    fn ops() -> impl Strategy<Value = Vec<Vec<(Span, Engine)>>> {
+        let op = (0i64..400, 0i64..30, 0usize..BITS)
+            .prop_map(|(start, len, e)| (Span::new(start, start + len), ENGINES[e]));
+        prop::collection::vec(prop::collection::vec(op, 0..60), 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn every_measure_of_every_window_is_the_definition(batches in ops(), a in -10i64..450, b in -10i64..450) {
+            let mut usage = Usage::default();
+            let mut all = Vec::new();
+            for batch in batches {
+                all.extend(batch.iter().copied());
+                usage.add(&mut batch.clone());
+            }
+            let window = Span::new(a.min(b), a.max(b));
+            for measure in Measure::ALL {
+                prop_assert_eq!(usage.time(measure, window), plain(&all, measure, window));
+                let sum: Ns = usage.stretches(measure, window).map(Span::len).sum();
+                prop_assert_eq!(sum, plain(&all, measure, window));
+                prop_assert_eq!(usage.total(measure), plain(&all, measure, Span::new(-10, 450)));
+            }
+            if let Some(span) = usage.span() {
+                let idle: Ns = usage.gaps().map(Span::len).sum();
+                prop_assert_eq!(idle, span.len() - plain(&all, Measure::Busy, span));
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_are_found_forwards_and_backwards() {
+        let mut usage = Usage::default();
+        usage.add(&mut vec![
+            (Span::new(0, 10), Engine::Compute),
+            (Span::new(12, 20), Engine::Compute),
+            (Span::new(100, 110), Engine::Memset),
+        ]);
+        assert_eq!(
+            usage.gaps().collect::<Vec<_>>(),
+            [Span::new(10, 12), Span::new(20, 100)]
+        );
+        assert_eq!(usage.next_gap(0, 5), Some(Span::new(20, 100)));
+        assert_eq!(usage.previous_gap(100, 0), Some(Span::new(20, 100)));
+        assert_eq!(usage.previous_gap(20, 0), Some(Span::new(10, 12)));
+        assert_eq!(usage.gap_at(50), Some(Span::new(20, 100)));
+        assert_eq!(usage.gap_at(5), None);
+        assert_eq!(usage.gap_at(110), None);
+    }
+}
