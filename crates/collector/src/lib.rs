@@ -1,1 +1,3 @@
-//! Collects CUPTI activity records and writes them to a recording.
+//! Collects CUPTI activity records on background threads and writes them to a recording.
+
+pub mod recording;
