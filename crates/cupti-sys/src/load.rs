@@ -115,7 +115,7 @@ impl Cupti {
             }
             Caller::InsideInjection => {
                 driver::keep_loaded()?;
-                (None, driver::mapped_major(&surroundings.mapped))
+                (None, driver::mapped_major(&search::mapped_files()))
             }
         };
         let candidates = search::in_order_of_fit(surroundings.candidates(), major);

@@ -356,6 +356,7 @@ impl Profile {
     pub fn device_info(&self, id: u32) -> DeviceInfo {
         let d = &self.device;
         DeviceInfo {
+            uuid: None,
             id,
             name: d.name.clone(),
             capability: (d.capability[0], d.capability[1]),
