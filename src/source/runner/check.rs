@@ -62,7 +62,7 @@ const ROUNDING: f64 = 1.0 / (1_u64 << 24) as f64;
 /// All kernels at sizes that fit their blocks and at sizes that do not.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let sizes = [1, 255, 4096, 100_003];
+    let sizes = [1_usize, 255, 4096, 100_003];
     for n in sizes {
         let line = |file, entry, inputs, extra, limit| Case {
             file,
@@ -82,17 +82,33 @@ pub(crate) fn cases() -> Vec<Case> {
         // The hardware's sine is off by 2^-21 at most in this range.
         let sine = 1.0 / f64::from(1 << 20);
         cases.push(line("sin.cu", "sin_once", Inputs::InPlace, None, sine));
-        cases.push(line("sin.cu", "sin_four", Inputs::InPlace, None, 4.0 * sine));
+        cases.push(line(
+            "sin.cu",
+            "sin_four",
+            Inputs::InPlace,
+            None,
+            4.0 * sine,
+        ));
         let steps = 100;
         let limit = f64::from(steps) * ROUNDING;
-        cases.push(line("fma.cu", "fma_loop", Inputs::InPlace, Some(steps), limit));
+        cases.push(line(
+            "fma.cu",
+            "fma_loop",
+            Inputs::InPlace,
+            Some(steps),
+            limit,
+        ));
         // A thread adds up to a few values, a tree the rest: far fewer roundings than values.
         let limit = 64.0 * ROUNDING;
         cases.push(line("reduce.cu", "reduce_sum", Inputs::Scalar, None, limit));
     }
-    for n in [1, 32, 100, 300] {
+    for n in [1_usize, 32, 100, 300] {
         let tiles = n.div_ceil(32) as u32;
-        for entry in ["transpose_naive", "transpose_tiled", "transpose_tiled_padded"] {
+        for entry in [
+            "transpose_naive",
+            "transpose_tiled",
+            "transpose_tiled_padded",
+        ] {
             cases.push(Case {
                 file: "transpose.cu",
                 entry,
@@ -115,7 +131,7 @@ pub(crate) fn cases() -> Vec<Case> {
             limit: 0.0,
         });
     }
-    for n in [1, 100, 128, 300, 512] {
+    for n in [1_usize, 100, 128, 300, 512] {
         let product = |entry, side: usize| Case {
             file: "matmul.cu",
             entry,
@@ -272,7 +288,13 @@ mod tests {
         };
         let reference = [1.0, 3.0, 2.0, 4.0];
         let poison = f32::NAN;
-        assert!(row.compare(&[1.0, poison, 2.0, poison], &reference, poison).is_ok());
-        assert!(!row.compare(&[1.0, 3.0, 2.0, poison], &reference, poison).is_ok());
+        assert!(
+            row.compare(&[1.0, poison, 2.0, poison], &reference, poison)
+                .is_ok()
+        );
+        assert!(
+            !row.compare(&[1.0, 3.0, 2.0, poison], &reference, poison)
+                .is_ok()
+        );
     }
 }

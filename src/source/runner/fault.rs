@@ -43,7 +43,11 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(kind: FaultKind, message: impl Into<String>, help: impl Into<String>) -> Fault {
+    pub(crate) fn new(
+        kind: FaultKind,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Fault {
         Fault {
             kind,
             message: message.into(),
@@ -66,9 +70,13 @@ impl Fault {
     pub(crate) fn cuda(doing: &str, error: &CudaError) -> Fault {
         let help = match error.code {
             // CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.
-            209 | 222 => "the CUDA compiler library is newer than the driver: set CUPTOP_NVRTC to an older one",
+            209 | 222 => {
+                "the CUDA compiler library is newer than the driver: set CUPTOP_NVRTC to an older one"
+            }
             // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.
-            701 => "the block is too large for the registers or the shared memory that the kernel needs",
+            701 => {
+                "the block is too large for the registers or the shared memory that the kernel needs"
+            }
             // CUDA_ERROR_LAUNCH_TIMEOUT.
             702 => "the GPU also drives a display, which limits how long a kernel may run",
             // CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS.
@@ -86,7 +94,11 @@ impl Fault {
 
     /// The same at a place, unless it has one already.
     pub(crate) fn or_at(self, site: SiteId) -> Fault {
-        if self.site.is_some() { self } else { self.at(site) }
+        if self.site.is_some() {
+            self
+        } else {
+            self.at(site)
+        }
     }
 
     /// Puts the place in front of the message: "pipeline.toml:31:7: …".

@@ -57,12 +57,9 @@ impl Surroundings {
     pub(crate) fn folders(&self, wheel: &str) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for prefix in &self.python_prefixes {
-            let mut sites: Vec<PathBuf> = children(&prefix.join("lib"), "python3")
-                .into_iter()
-                .flat_map(|p| [p.join("site-packages"), p.join("dist-packages")])
-                .collect();
-            sites.reverse();
-            for site in sites {
+            // The newest Python first.
+            let pythons = children(&prefix.join("lib"), "python3").into_iter().rev();
+            for site in pythons.flat_map(|p| [p.join("site-packages"), p.join("dist-packages")]) {
                 folders.push(site.join("nvidia/cu13/lib"));
                 folders.push(site.join("nvidia").join(wheel).join("lib"));
             }

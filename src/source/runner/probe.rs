@@ -111,7 +111,10 @@ pub fn probe() -> Probe {
     }
     match (found, child.end()) {
         (Some(probe), _) => probe,
-        (None, end) => failed(format!("the driver made the probe fail: {}", end.describe())),
+        (None, end) => failed(format!(
+            "the driver made the probe fail: {}",
+            end.describe()
+        )),
     }
 }
 
@@ -193,9 +196,7 @@ fn module_version(text: &str) -> Option<&str> {
     text.lines()
         .find(|line| line.starts_with("NVRM version:"))?
         .split_whitespace()
-        .find(|word| {
-            word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.')
-        })
+        .find(|word| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 #[cfg(test)]

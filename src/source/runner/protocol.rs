@@ -27,11 +27,6 @@ pub(crate) enum Job {
     Probe,
     /// Run every bundled kernel and compare its results with the CPU's.
     CheckKernels,
-    /// Measure the GPU.
-    Calibrate {
-        /// Which one, by ordinal.
-        device: u32,
-    },
 }
 
 /// A scenario to run.
@@ -81,11 +76,6 @@ pub(crate) enum Event {
     Probe(Box<Probe>),
     /// One kernel's result, for [`Job::CheckKernels`].
     Checked(Checked),
-    /// The profile's text, for [`Job::Calibrate`].
-    Profile {
-        /// TOML.
-        text: String,
-    },
     /// The job failed. The last event.
     Error {
         /// What kind of failure.

@@ -33,9 +33,8 @@ pub(super) fn check_kernels(driver: &Driver, say: &dyn Fn(&Event)) -> Result<(),
 
 fn check(lab: &mut Lab, case: &Case, seed: u64) -> Result<Checked, Fault> {
     let mut state = seed;
-    let mut values = |count: usize| -> Vec<f32> {
-        (0..count).map(|_| random(&mut state)).collect()
-    };
+    let mut values =
+        |count: usize| -> Vec<f32> { (0..count).map(|_| random(&mut state)).collect() };
     let a = values(case.input_len());
     let b = match case.inputs {
         Inputs::TwoMatrices => values(case.input_len()),

@@ -2,9 +2,9 @@
 
 use cudarc::driver::sys::{CUcontext, CUdevice};
 
-use super::super::device::Attribute;
 use super::super::driver::{CudaError, Driver, PEER_ACCESS_ALREADY_ENABLED};
 use super::super::fault::Fault;
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
 /// A context on each of the first devices. Given back when dropped.
 #[derive(Debug)]

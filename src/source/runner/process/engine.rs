@@ -10,15 +10,14 @@ use std::ffi::c_uint;
 use cudarc::driver::sys::{CUdeviceptr, CUevent, CUgraph, CUgraphExec, CUstream};
 
 use crate::activity::{Direction, Ns};
-use crate::scenario::plan::{
-    HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan,
-};
+use crate::scenario::plan::{HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan};
 
 use super::super::driver::{Code, Driver, INVALID_VALUE, SUCCESS};
 use super::super::fault::Fault;
 use super::context::Contexts;
 use super::kernels::{Images, Launches};
 use super::memory::Buffers;
+use super::session::Marks;
 use super::{host, now};
 
 /// `CU_STREAM_NON_BLOCKING`: does not wait for the legacy default stream.
@@ -118,6 +117,21 @@ impl<'a> Engine<'a> {
         }
         contexts.enter(0)?;
         Ok(engine)
+    }
+
+    /// Tells the recording what the scenario calls its streams.
+    #[expect(unsafe_code, reason = "hands on CUDA's handles")]
+    pub(super) fn name_streams(&self, marks: &dyn Marks) {
+        for (spec, &stream) in self.variant.streams.iter().zip(&self.streams) {
+            // SAFETY: context and stream are alive for as long as this engine.
+            unsafe {
+                marks.name_stream(
+                    self.contexts.get(spec.device).cast(),
+                    stream.cast(),
+                    &spec.name,
+                );
+            }
+        }
     }
 
     /// The device whose streams record an event: an event belongs to one context.

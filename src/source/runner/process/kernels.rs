@@ -58,7 +58,9 @@ impl Images {
                     )
                     .at(kernel.site)
                 })?;
-                images.0.insert((Arc::clone(&kernel.source), *capability), image);
+                images
+                    .0
+                    .insert((Arc::clone(&kernel.source), *capability), image);
             }
         }
         if total > 0 {
@@ -151,10 +153,7 @@ impl Launches {
                 grid: spec.grid,
                 block: spec.block,
                 shared: spec.shared,
-                params: launches
-                    ._pointers
-                    .as_mut_ptr()
-                    .wrapping_add(starts[launch]),
+                params: launches._pointers.as_mut_ptr().wrapping_add(starts[launch]),
             });
         }
         contexts.enter(0)?;
@@ -216,7 +215,10 @@ impl Launches {
         let capability = capability(&self.driver, device)?;
         let key = (Arc::clone(&kernel.source), capability);
         let image = images.0.get(&key).ok_or_else(|| {
-            Fault::machine(format!("{} was not compiled for device {device}", kernel.file), "")
+            Fault::machine(
+                format!("{} was not compiled for device {device}", kernel.file),
+                "",
+            )
         })?;
         let mut module: CUmodule = std::ptr::null_mut();
         // SAFETY: the image is a whole cubin or NUL-terminated PTX; the driver copies what it needs.
@@ -464,6 +466,9 @@ mod tests {
         let few = check_arguments(&k, &[pointer], &[8, 4]).expect_err("too few");
         assert_eq!(few.message, "kernel `k` takes 2 arguments and is given 1");
         let narrow = check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 8]).expect_err("too narrow");
-        assert_eq!(narrow.message, "argument 2 of kernel `k` has 8 bytes and is given 4");
+        assert_eq!(
+            narrow.message,
+            "argument 2 of kernel `k` has 8 bytes and is given 4"
+        );
     }
 }

@@ -208,8 +208,7 @@ impl<'a> Buffers<'a> {
         let failed = |error| Fault::cuda(&doing, &error);
         if spec.fill == Fill::Zero {
             // SAFETY: the allocation has `bytes` bytes; stream 0 is the default stream.
-            let code =
-                unsafe { (self.driver.memset_d8_async)(to, 0, bytes, std::ptr::null_mut()) };
+            let code = unsafe { (self.driver.memset_d8_async)(to, 0, bytes, std::ptr::null_mut()) };
             self.driver.check(code).map_err(failed)?;
             self.issued.memsets += 1;
         } else {
@@ -268,9 +267,10 @@ impl<'a> Buffers<'a> {
                     units::bytes(total as u64)
                 );
             }
-            fault.help = "make the buffers smaller with --set, or see with nvidia-smi who else uses \
+            fault.help =
+                "make the buffers smaller with --set, or see with nvidia-smi who else uses \
                           the GPU's memory"
-                .to_owned();
+                    .to_owned();
         }
         fault
     }

@@ -87,10 +87,18 @@ pub(super) fn describe(variant: &VariantPlan, op: &Op) -> String {
             format!("memset of {} on {}", buffer(to.buffer), stream(s))
         }
         OpKind::Record { event, stream: s } => {
-            format!("recording event `{}` on {}", variant.events[event], stream(s))
+            format!(
+                "recording event `{}` on {}",
+                variant.events[event],
+                stream(s)
+            )
         }
         OpKind::Wait { event, stream: s } => {
-            format!("making {} wait for event `{}`", stream(s), variant.events[event])
+            format!(
+                "making {} wait for event `{}`",
+                stream(s),
+                variant.events[event]
+            )
         }
         OpKind::Sync(SyncTarget::Stream(s)) => format!("waiting for {}", stream(s)),
         OpKind::Sync(SyncTarget::Event(e)) => format!("waiting for event `{}`", variant.events[e]),

@@ -1,10 +1,11 @@
 //! All variants of a plan, pass by pass, with the marks that say on the timeline which pass is which.
 
 use std::collections::BTreeSet;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::activity::{Ns, RangeKind};
-use crate::scenario::plan::{LaunchId, Op, Plan, VariantPlan};
+use crate::scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
 
 use super::super::driver::Driver;
 use super::super::fault::{Fault, FaultKind};
@@ -18,10 +19,17 @@ use super::ops::{describe, issued};
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
 
-/// Where the named stretches of host time go.
+/// Where the names go that CUDA does not know: of stretches of host time, and of streams.
 pub(crate) trait Marks {
     /// A stretch of this thread's time.
     fn range(&self, kind: RangeKind, name: &str, index: u32, start: Ns, end: Ns);
+
+    /// The scenario's name for a stream.
+    ///
+    /// # Safety
+    /// Both must be live handles of this process.
+    #[expect(unsafe_code, reason = "CUDA's handles are pointers")]
+    unsafe fn name_stream(&self, context: *mut c_void, stream: *mut c_void, name: &str);
 }
 
 /// A plan about to run.
@@ -76,7 +84,9 @@ impl Session<'_> {
         if there < needed {
             let plural = if there == 1 { "" } else { "s" };
             return Err(Fault::machine(
-                format!("the scenario needs {needed} GPUs and this process sees {there} GPU{plural}"),
+                format!(
+                    "the scenario needs {needed} GPUs and this process sees {there} GPU{plural}"
+                ),
                 "look at CUDA_VISIBLE_DEVICES, or run it on the model with --backend sim",
             ));
         }
@@ -110,6 +120,7 @@ impl Session<'_> {
         total: &mut Issued,
     ) -> Result<(), Fault> {
         let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
+        engine.name_streams(self.marks);
         total.add(&engine.buffers.issued);
         for pass in 0..variant.warmup + variant.repeat {
             if self.stop.load(Ordering::Relaxed) {
@@ -118,7 +129,7 @@ impl Session<'_> {
             let start = now();
             let result = engine.pass();
             let end = now();
-            result.map_err(|failed| self.explain(variant, failed))?;
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
             let done = (start, end, engine.phases.clone());
             engine.buffers.free_leftovers();
             self.passed(index, variant, pass, done, total);
@@ -139,7 +150,8 @@ impl Session<'_> {
             let prepared = now();
             let result = engine.pass();
             let end = now();
-            result.map_err(|failed| self.explain(variant, failed))?;
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            engine.name_streams(self.marks);
             total.add(&engine.buffers.issued);
             let done = (start, end, engine.phases.clone());
             drop(engine);
@@ -163,7 +175,11 @@ impl Session<'_> {
         total: &mut Issued,
     ) {
         let is_warmup = pass < variant.warmup;
-        let number = if is_warmup { pass } else { pass - variant.warmup };
+        let number = if is_warmup {
+            pass
+        } else {
+            pass - variant.warmup
+        };
         let done = PassIssued {
             variant: index as u32,
             is_warmup,
@@ -194,11 +210,18 @@ impl Session<'_> {
     }
 
     /// Says which operation failed; for an error that a kernel caused earlier, which kernels it can be.
-    fn explain(&self, variant: &VariantPlan, failed: PassFailed) -> Fault {
+    fn explain(&self, engine: &Engine<'_>, variant: &VariantPlan, failed: PassFailed) -> Fault {
         let (op, code) = match failed {
             PassFailed::Op(failed) => (Some(failed.op), failed.code),
             PassFailed::End(code) => (None, code),
         };
+        if let Some(Op {
+            kind: OpKind::Alloc { buffer, .. },
+            site,
+        }) = op
+        {
+            return engine.buffers.no_memory(buffer, "device", code).at(site);
+        }
         let error = self.driver.error(code);
         let doing = match &op {
             Some(op) => describe(variant, op),
@@ -220,10 +243,17 @@ impl Session<'_> {
                     })
                     .collect();
                 let one = names.len() == 1;
-                let cause = if one { "caused by kernel" } else { "caused by one of the kernels" };
+                let cause = if one {
+                    "caused by kernel"
+                } else {
+                    "caused by one of the kernels"
+                };
                 fault.message += &format!(", {cause} {}", names.join(", "));
                 if one {
-                    let site = launched.iter().find(|(l, _)| l == first).map(|&(_, op)| op.site);
+                    let site = launched
+                        .iter()
+                        .find(|(l, _)| l == first)
+                        .map(|&(_, op)| op.site);
                     fault.site = site.or(fault.site);
                 }
             }
@@ -235,7 +265,6 @@ impl Session<'_> {
 
 /// The distinct launches up to an operation (or all), each with its first use.
 fn launched_before<'a>(variant: &'a VariantPlan, until: Option<&Op>) -> Vec<(LaunchId, &'a Op)> {
-    use crate::scenario::plan::OpKind;
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     let end = until
