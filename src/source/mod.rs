@@ -1,4 +1,9 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
 
+mod gather;
+mod kineto;
+mod nsys;
+
+pub mod file;
 pub mod runner;
 pub mod sim;
