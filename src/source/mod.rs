@@ -5,5 +5,6 @@ mod kineto;
 mod nsys;
 
 pub mod file;
+pub mod recording;
 pub mod runner;
 pub mod sim;
