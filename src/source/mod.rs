@@ -5,4 +5,5 @@ mod gather;
 mod kineto;
 mod nsys;
 pub mod recording;
+pub mod runner;
 pub mod sim;
