@@ -458,6 +458,32 @@ fn what_was_flushed_survives_every_kind_of_end() {
 }
 
 #[test]
+fn records_that_are_withheld_are_announced_and_come_in_the_end() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["wait", "20"], &[("FAKE_WITHHOLD", "1")]);
+    seen.has_kernels(0, 20);
+    let told: Vec<i64> = seen
+        .batches
+        .iter()
+        .filter(|batch| batch.items.is_empty())
+        .filter_map(|batch| batch.health?.oldest_open)
+        .collect();
+    let first = seen
+        .items(0)
+        .iter()
+        .map(|item| item.span.start)
+        .min()
+        .expect("items");
+    // The program makes its records at once, 1 ms after the time it gives them, and nothing before.
+    assert!(!told.is_empty(), "nothing was announced");
+    assert!(
+        told.iter().all(|time| (time - first).abs() < 1_000_000_000),
+        "{told:?} {first}"
+    );
+    assert_eq!(seen.health(0).oldest_open, None);
+}
+
+#[test]
 fn a_forked_child_disturbs_nothing() {
     let Some(made) = fakes() else { return };
     let seen = trace(made, &["fork", "300"], &[]);

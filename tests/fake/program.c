@@ -70,9 +70,9 @@ int main(int argc, char **argv) {
         execl(argv[0], argv[0], "return", argv[2], NULL);
         return 9;
     }
+    if (!strcmp(how, "wait")) return 0;
     if (!strcmp(how, "_exit")) _exit(0);
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
-    if (!strcmp(how, "pause")) { pause(); }
     return 8;
 }
