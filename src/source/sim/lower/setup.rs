@@ -148,8 +148,10 @@ impl Lowering {
         }
     }
 
-    /// Frees what [`Lowering::set_up`] allocated.
+    /// Frees what [`Lowering::set_up`] allocated and unloads what it loaded: each variant loads its own.
     pub(super) fn tear_down(&mut self, spec: &VariantPlan) {
+        self.contexts.modules.clear();
+        self.contexts.launched.clear();
         for (index, buffer) in spec.buffers.iter().enumerate() {
             if self.current.device_address[index] != 0 {
                 self.free(index, buffer);
