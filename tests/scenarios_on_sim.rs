@@ -2,6 +2,8 @@
 //!
 //! `cargo test --test scenarios_on_sim -- --nocapture` prints the figures.
 
+#![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
+
 use std::sync::Arc;
 
 use cuptop::activity::feed::{Message, Outcome};

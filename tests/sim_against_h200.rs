@@ -4,6 +4,8 @@
 //! cut down by `tests/gpu/figures.py`. A scenario that was not measured is not compared, and a line says
 //! so. `cargo test --test sim_against_h200 -- --nocapture` prints both sides, kernel by kernel.
 
+#![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
