@@ -18,7 +18,7 @@
 mod check;
 mod child;
 mod compile;
-mod device;
+pub mod device;
 mod driver;
 mod fault;
 mod library;
@@ -31,7 +31,7 @@ mod protocol;
 mod tally;
 
 pub use check::{Checked, check_kernels};
-pub use device::Gpu;
+
 pub use parent::{IssuedLog, RunRequest, run};
 pub use probe::{Part, Probe, probe};
 pub use process::process_main;
