@@ -1,3 +1,7 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
 
+pub mod file;
+mod gather;
+mod kineto;
+mod nsys;
 pub mod sim;
