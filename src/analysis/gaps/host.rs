@@ -71,6 +71,16 @@ fn is_profilers(name: &str) -> bool {
     .any(|part| name.contains(part))
 }
 
+/// Whether an overhead is the driver's for loading or compiling GPU code.
+pub(crate) fn driver_overhead(name: &str) -> bool {
+    !is_profilers(name) && !is_queue_full(name)
+}
+
+/// The launch waited for room in the queue, which is the GPU's business.
+fn is_queue_full(name: &str) -> bool {
+    name.to_lowercase().contains("command buffer full")
+}
+
 /// A part of the host's time, with the record that shows it.
 struct Part {
     time: HostTime,
@@ -241,8 +251,7 @@ impl Question<'_> {
                 let name = trace.names().full(overhead.name);
                 if is_profilers(name) {
                     Some(HostTime::Profiling)
-                } else if name.contains("ommand buffer full") {
-                    // The launch waited for room in the queue, which is the GPU's business.
+                } else if is_queue_full(name) {
                     Some(HostTime::Waiting)
                 } else {
                     Some(HostTime::Working(HostWork::Loading))

@@ -23,8 +23,8 @@ use super::findings::Evidence;
 use crate::activity::units::{duration, percent};
 use crate::activity::{Direction, Ns, Span, SyncKind, What};
 use crate::trace::{LaneId, LaneKind, Trace};
-use host::HostTime;
 pub use host::HostWork;
+pub(crate) use host::{driver_overhead, work_of};
 
 /// How long after its host call an operation may start on an idle device and be called on time. In the
 /// traces of H100, H200, A100 and V100 that the figures were tested with, half of the launches onto an
@@ -80,6 +80,39 @@ pub struct Explanation {
     pub sentence: String,
     /// The records that show it, the most telling first.
     pub evidence: Vec<Evidence>,
+}
+
+/// How much of a device's idle time has one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleCause {
+    /// The cause.
+    pub cause: Cause,
+    /// Gaps.
+    pub count: u64,
+    /// Their lengths together.
+    pub total_ns: Ns,
+}
+
+/// Sums gaps by cause, most time first.
+#[must_use]
+pub fn by_cause<'a>(gaps: impl IntoIterator<Item = &'a Explanation>) -> Vec<IdleCause> {
+    let mut sums: Vec<IdleCause> = Vec::new();
+    for gap in gaps {
+        let length = gap.gap.len();
+        match sums.iter_mut().find(|s| s.cause == gap.cause) {
+            Some(sum) => {
+                sum.count += 1;
+                sum.total_ns += length;
+            }
+            None => sums.push(IdleCause {
+                cause: gap.cause,
+                count: 1,
+                total_ns: length,
+            }),
+        }
+    }
+    sums.sort_by_key(|s| std::cmp::Reverse(s.total_ns));
+    sums
 }
 
 /// Why a stretch without an operation on one stream is there.
@@ -230,11 +263,14 @@ impl<'a> Question<'a> {
         let process = self.process(next);
         let lane = self.lane(process, |kind| kind == LaneKind::Sync)?;
         let rows = self.trace.lanes()[lane].len();
-        // Waits are recorded in order of their host calls, so the search goes back from the launch.
         let to = self.trace.lanes()[lane]
             .starting(Span::new(Ns::MIN, before))
             .end;
-        (0..to.min(rows)).rev().take(HOST_ROWS_MAX).find_map(|row| {
+        let columns = &self.trace.lanes()[lane];
+        // A wait is recorded when it is issued or later, so one that starts before was issued before.
+        let is_near = |row: &usize| columns.span(*row).start >= after;
+        let near = (0..to.min(rows)).rev().take_while(is_near);
+        near.take(HOST_ROWS_MAX).find_map(|row| {
             let at = (lane, row);
             let What::Sync(sync) = self.trace.activity(lane, row).what else {
                 return None;
