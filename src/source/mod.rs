@@ -4,3 +4,4 @@ pub mod file;
 mod gather;
 mod kineto;
 mod nsys;
+pub mod sim;
