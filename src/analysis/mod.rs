@@ -8,6 +8,7 @@
 
 pub mod calls;
 pub mod figures;
+pub mod findings;
 pub mod launches;
 pub mod memory;
 pub mod occupancy;
