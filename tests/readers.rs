@@ -32,7 +32,12 @@ fn figures_of_real_traces_equal_the_oracle_to_the_nanosecond() {
             want.as_array().map(Vec::len),
             "{name}"
         );
-        for (got, want) in got.as_array().into_iter().flatten().zip(want.as_array().into_iter().flatten()) {
+        for (got, want) in got
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(want.as_array().into_iter().flatten())
+        {
             for (key, value) in want.as_object().expect("an object") {
                 assert_eq!(&got[key], value, "{name}: {key}");
             }
@@ -46,7 +51,9 @@ fn figures_of_real_traces_equal_the_oracle_to_the_nanosecond() {
 }
 
 fn data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
 }
 
 fn all(trace: &Trace) -> Vec<cuptop::activity::Activity> {
@@ -85,7 +92,10 @@ fn a_small_kineto_trace_is_what_its_text_says() {
 
     let trace = &loaded.trace;
     let device = &trace.devices()[0].info;
-    assert_eq!((device.name.as_str(), device.capability), ("NVIDIA H200", (9, 0)));
+    assert_eq!(
+        (device.name.as_str(), device.capability),
+        ("NVIDIA H200", (9, 0))
+    );
     assert_eq!(trace.processes()[0].info.command, "python3");
     assert_eq!(trace.processes()[0].info.pid, 574);
     assert_eq!(trace.processes()[0].threads[&575], "thread 575 (worker)");
@@ -99,7 +109,10 @@ fn a_small_kineto_trace_is_what_its_text_says() {
         })
         .expect("the copy");
     assert_eq!(copy.0.start, base + 1_000_000);
-    assert_eq!((copy.1.from, copy.1.to), (MemoryKind::Pageable, MemoryKind::Device));
+    assert_eq!(
+        (copy.1.from, copy.1.to),
+        (MemoryKind::Pageable, MemoryKind::Device)
+    );
     assert!(!copy.1.is_async, "cudaMemcpy issued it");
     let syncs: Vec<_> = activities
         .iter()
@@ -110,7 +123,10 @@ fn a_small_kineto_trace_is_what_its_text_says() {
         .collect();
     assert_eq!(
         syncs,
-        [(SyncKind::StreamWaitEvent, Some(20), Some(9)), (SyncKind::Context, None, None)]
+        [
+            (SyncKind::StreamWaitEvent, Some(20), Some(9)),
+            (SyncKind::Context, None, None)
+        ]
     );
     let ranges: Vec<_> = activities
         .iter()
@@ -121,7 +137,10 @@ fn a_small_kineto_trace_is_what_its_text_says() {
         .collect();
     assert_eq!(
         ranges,
-        [("step", RangeKind::Nvtx, 60_000), ("aten::mm", RangeKind::Nvtx, 5_000)]
+        [
+            ("step", RangeKind::Nvtx, 60_000),
+            ("aten::mm", RangeKind::Nvtx, 5_000)
+        ]
     );
     let shape = activities
         .iter()
@@ -132,14 +151,23 @@ fn a_small_kineto_trace_is_what_its_text_says() {
         .expect("the kernel of a graph");
     assert_eq!(shape.0.grid, [8, 16, 5]);
     assert_eq!(shape.0.block, [128, 1, 1]);
-    assert_eq!((shape.0.registers, shape.0.static_shared, shape.1), (122, 12_544, 77));
+    assert_eq!(
+        (shape.0.registers, shape.0.static_shared, shape.1),
+        (122, 12_544, 77)
+    );
     assert_eq!(trace.names().full(shape.0.name), "sgemm \"quoted\" \u{e9}");
 
     // One kernel ends before it starts; one event has no time.
     let health = trace.health();
-    assert_eq!((health.end_before_start, health.no_timestamp, health.lost), (1, 1, 1));
+    assert_eq!(
+        (health.end_before_start, health.no_timestamp, health.lost),
+        (1, 1, 1)
+    );
     assert!(
-        loaded.notices.iter().any(|n| n.contains("2 python_function")),
+        loaded
+            .notices
+            .iter()
+            .any(|n| n.contains("2 python_function")),
         "{:?}",
         loaded.notices
     );
@@ -162,7 +190,11 @@ fn exported(name: &str, sql: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
     let database = rusqlite::Connection::open(&path).expect("a database");
+    database
+        .execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN")
+        .expect("SQL");
     database.execute_batch(sql).expect("SQL");
+    database.execute_batch("COMMIT").expect("SQL");
     (folder, path)
 }
 
@@ -192,7 +224,10 @@ fn a_small_export_is_what_its_tables_say() {
     assert_eq!(trace.devices()[0].info.clock_khz, 1_980_000);
 
     let activities = all(trace);
-    assert_eq!(activities[0].span.start, 1_600_000_000_000_000_100, "counted from utcEpochNs");
+    assert_eq!(
+        activities[0].span.start, 1_600_000_000_000_000_100,
+        "counted from utcEpochNs"
+    );
     let kinds: Vec<_> = activities
         .iter()
         .filter_map(|a| match a.what {
@@ -209,7 +244,14 @@ fn a_small_export_is_what_its_tables_say() {
             _ => None,
         })
         .collect();
-    assert_eq!(calls, [("cudaMemcpyAsync", 101, 0), ("cudaLaunchKernel", 101, 0), ("cudaLaunchKernel", 201, 700)]);
+    assert_eq!(
+        calls,
+        [
+            ("cudaMemcpyAsync", 101, 0),
+            ("cudaLaunchKernel", 101, 0),
+            ("cudaLaunchKernel", 201, 700)
+        ]
+    );
     let ranges: Vec<_> = activities
         .iter()
         .filter_map(|a| match a.what {
@@ -225,8 +267,18 @@ fn a_small_export_is_what_its_tables_say() {
             .any(|l| matches!(l.key().kind, LaneKind::Memory { device: 0 }) && l.len() == 2)
     );
     let stream = &trace.processes()[0].streams[0];
-    assert_eq!((stream.stream, stream.name.as_str(), stream.priority), (7, "upload", -1));
-    assert!(loaded.notices.iter().any(|n| n.contains("not shown: 1 NVTX")), "{:?}", loaded.notices);
+    assert_eq!(
+        (stream.stream, stream.name.as_str(), stream.priority),
+        (7, "upload", -1)
+    );
+    assert!(
+        loaded
+            .notices
+            .iter()
+            .any(|n| n.contains("not shown: 1 NVTX")),
+        "{:?}",
+        loaded.notices
+    );
 }
 
 #[test]
@@ -244,7 +296,10 @@ fn an_export_that_lacks_tables_and_columns_gives_what_it_has() {
     let loaded = load(&[path]);
     assert_eq!(loaded.outcome, Outcome::Complete);
     let figures = &figures(&loaded.trace)[0];
-    assert_eq!((&figures["ops"], &figures["no_api"]), (&3.into(), &3.into()));
+    assert_eq!(
+        (&figures["ops"], &figures["no_api"]),
+        (&3.into(), &3.into())
+    );
     assert_eq!(figures["d2h"]["bytes"], 8);
     let health = loaded.trace.health();
     assert_eq!((health.no_timestamp, health.end_before_start), (1, 1));
@@ -287,18 +342,31 @@ fn what_is_no_trace_is_refused_with_a_list_of_what_is() {
     let cases: [(&str, &[u8], &str); 6] = [
         ("empty.json", b"", "it is empty"),
         ("prose.txt", b"Dear reader", "neither JSON"),
-        ("config.json", br#"{"name": "x", "list": [1, 2]}"#, "without \"traceEvents\""),
+        (
+            "config.json",
+            br#"{"name": "x", "list": [1, 2]}"#,
+            "without \"traceEvents\"",
+        ),
         ("numbers.json", b"[1, 2, 3]", "without \"traceEvents\""),
         ("program", b"\x7fELF\x02\x01\x01\0", "neither JSON"),
-        ("bad.sqlite", b"SQLite format 3\0 and then nothing", "damaged"),
+        (
+            "bad.sqlite",
+            b"SQLite format 3\0 and then nothing",
+            "damaged",
+        ),
     ];
     for (name, content, what) in cases {
         let path = folder.path().join(name);
         std::fs::write(&path, content).expect("a file");
         let error = file::open(&[path]).expect_err(name).to_string();
-        assert!(error.contains(what) && error.contains("Nsight Systems exports"), "{error}");
+        assert!(
+            error.contains(what) && error.contains("Nsight Systems exports"),
+            "{error}"
+        );
     }
-    let error = file::open(&[database.1]).expect_err("no export").to_string();
+    let error = file::open(&[database.1])
+        .expect_err("no export")
+        .to_string();
     assert!(error.contains("without the tables"), "{error}");
     let missing = file::open(&[folder.path().join("missing.json")]);
     assert!(matches!(missing, Err(OpenError::Io { .. })));
@@ -316,7 +384,11 @@ fn a_trace_that_breaks_off_keeps_what_was_read() {
     let Outcome::Failed(failure) = &loaded.outcome else {
         panic!("{:?}", loaded.outcome);
     };
-    assert!(failure.message.contains(&format!("byte {at}")), "{}", failure.message);
+    assert!(
+        failure.message.contains(&format!("byte {at}")),
+        "{}",
+        failure.message
+    );
     assert_eq!(figures(&loaded.trace)[0]["ops"], 3);
 
     // The same, cut off within gzip.
@@ -384,7 +456,10 @@ fn mutate(mut bytes: Vec<u8>, changes: &[(prop::sample::Index, u8, u8)]) -> Vec<
 }
 
 fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, u8, u8)>> {
-    let bytes = prop_oneof![any::<u8>(), prop::sample::select(b"{}[]\",:-9e.\\".to_vec())];
+    let bytes = prop_oneof![
+        any::<u8>(),
+        prop::sample::select(b"{}[]\",:-9e.\\".to_vec())
+    ];
     prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), bytes), 1..12)
 }
 

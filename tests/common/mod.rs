@@ -8,20 +8,20 @@ use cuptop::trace::{SourceInfo, Trace};
 
 /// Everything that came through a feed.
 #[derive(Debug)]
-pub struct Loaded {
-    pub trace: Trace,
-    pub outcome: Outcome,
-    pub notices: Vec<String>,
-    pub progress: Vec<Progress>,
+pub(crate) struct Loaded {
+    pub(crate) trace: Trace,
+    pub(crate) outcome: Outcome,
+    pub(crate) notices: Vec<String>,
+    pub(crate) progress: Vec<Progress>,
 }
 
 /// Opens files and waits for the end.
-pub fn load(paths: &[PathBuf]) -> Loaded {
+pub(crate) fn load(paths: &[PathBuf]) -> Loaded {
     drain(file::open(paths).expect("the files can be opened"))
 }
 
 /// Takes everything that a timeline has to give.
-pub fn drain(opened: Opened) -> Loaded {
+pub(crate) fn drain(opened: Opened) -> Loaded {
     let mut loaded = Loaded {
         trace: Trace::new(SourceInfo {
             simulated: opened.simulated,
@@ -47,11 +47,14 @@ pub fn drain(opened: Opened) -> Loaded {
 }
 
 /// Real traces, which lie beside the checkout where they are at hand.
-pub fn shared_traces() -> Option<PathBuf> {
+pub(crate) fn shared_traces() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found = [root.join("../shared/traces"), root.join("../../shared/traces")]
-        .into_iter()
-        .find(|path| path.join("expected.jsonl").is_file());
+    let found = [
+        root.join("../shared/traces"),
+        root.join("../../shared/traces"),
+    ]
+    .into_iter()
+    .find(|path| path.join("expected.jsonl").is_file());
     if found.is_none() {
         println!("skipped: ../shared/traces is not here");
     }
@@ -59,7 +62,7 @@ pub fn shared_traces() -> Option<PathBuf> {
 }
 
 /// The figures as JSON, without what the oracle's lines do not have.
-pub fn figures(trace: &Trace) -> serde_json::Value {
+pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
     let mut list = serde_json::to_value(cuptop::analysis::figures::whole(trace)).expect("JSON");
     for device in list.as_array_mut().expect("a list") {
         device.as_object_mut().expect("an object").remove("name");
