@@ -47,6 +47,7 @@ pub(crate) fn drain(opened: Opened) -> Loaded {
 }
 
 /// Real traces, which lie beside the checkout where they are at hand.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(crate) fn shared_traces() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = [
