@@ -328,7 +328,8 @@ pub(super) fn closest<'a>(
         return None;
     }
     let folded = wrong.to_lowercase();
-    let allowed = (wrong.chars().count() / 3).max(1);
+    let length = wrong.chars().count();
+    let allowed = (length / 3).max(usize::from(length > 1));
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= 100 && *candidate != wrong)

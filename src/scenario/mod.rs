@@ -16,6 +16,7 @@ mod expectations;
 pub mod expr;
 pub mod expr_parse;
 mod file;
+pub mod hazards;
 pub mod keys;
 mod lower;
 mod parse;
@@ -71,6 +72,9 @@ pub fn compile(source: &Source, overrides: &Overrides) -> Result<Compiled, Diagn
     } else {
         lower::plan(&file, overrides, &mut diagnostics, &source.text)
     };
+    if let Some(plan) = &plan {
+        hazards::report(&file, plan, &mut diagnostics);
+    }
     diagnostics.sort();
     match plan {
         Some(plan) if !diagnostics.has_errors() => Ok(Compiled {

@@ -8,7 +8,7 @@ use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, is_unprintable, 
 use super::expr::{Expr, ExprError, Loc};
 use super::expr_parse::{self, Piece, Template};
 use super::file::{BufferRef, Named};
-use super::keys::Key;
+use super::keys::{Key, Kind};
 use super::value::{Unit, Value};
 
 /// A value, with the place of its key.
@@ -101,7 +101,9 @@ impl Reader<'_> {
         let items = Self::items(table);
         let known = || keys.iter().flat_map(|keys| keys.iter());
         for item in &items {
-            if !known().any(|key| key.name == item.key) {
+            if let Some(key) = known().find(|key| key.name == item.key) {
+                self.constant_unit(item.field, key.kind);
+            } else {
                 let help =
                     did_you_mean(item.key, known().map(|key| key.name)).unwrap_or_else(|| {
                         format!("its keys are {}", list(known().map(|key| key.name)))
@@ -126,6 +128,48 @@ impl Reader<'_> {
             items,
             loc: field.loc,
         })
+    }
+
+    /// Checks the unit of a value that needs no evaluating, so that it is reported with the other errors.
+    fn constant_unit(&mut self, field: Field<'_>, kind: Kind) {
+        let expected: &[Unit] = match kind {
+            Kind::Number | Kind::Size => &[Unit::None, Unit::Bytes],
+            Kind::Time => &[Unit::Time],
+            _ => return,
+        };
+        let text = match field.value {
+            DeValue::String(text) => text.as_ref(),
+            DeValue::Integer(integer) => integer.as_str(),
+            _ => return,
+        };
+        let piece = Piece {
+            text,
+            start: None,
+            whole: field.loc,
+        };
+        let Ok(value) = expr_parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) else {
+            return;
+        };
+        let needed = match kind {
+            Kind::Number => "a number",
+            Kind::Size => "a size",
+            _ => "a time",
+        };
+        if !expected.contains(&value.unit()) {
+            let message = format!(
+                "{needed} is needed here, and this is {}",
+                value.unit().describe()
+            );
+            let help =
+                (kind == Kind::Time).then(|| "write it with its unit: \"200 us\"".to_owned());
+            self.diagnostics
+                .push(Diagnostic::error(field.loc.range(), message).maybe_help(help));
+        } else if kind == Kind::Size && value.as_f64() < 0.0 {
+            self.error(
+                field.loc,
+                format!("a size cannot be negative, and this is {value}"),
+            );
+        }
     }
 
     /// Says that a value is not what is expected.

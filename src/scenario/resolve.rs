@@ -36,7 +36,10 @@ pub(super) fn resolve(file: &File, diagnostics: &mut Diagnostics) {
         }
         names.steps(&variant.steps);
     }
-    names.unused();
+    // With errors about, what looks unused may be what was misspelt.
+    if !names.diagnostics.has_errors() {
+        names.unused();
+    }
 }
 
 struct Names<'f> {

@@ -377,6 +377,7 @@ fn device(it: &records::Device, writer: &mut Writer) {
         shared_per_sm: it.shared,
         registers_per_sm: it.registers,
         warp_size: it.warp,
+        uuid: Some(it.uuid),
     });
 }
 

@@ -169,6 +169,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
         shared_per_sm: 233_472,
         registers_per_sm: 65_536,
         warp_size: 32,
+        uuid: Some([7; 16]),
     };
     let stream = Stream {
         place: Place {

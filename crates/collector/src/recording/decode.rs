@@ -199,8 +199,8 @@ fn decode_device<'a>(input: &In<'a>) -> Option<Device<'a>> {
     let (name, link) = (input.count(8), input.count(12));
     Some(Device {
         id: input.u32(4),
-        name: input.text(72, name)?,
-        link: input.text(72_usize.checked_add(name)?, link)?,
+        name: input.text(88, name)?,
+        link: input.text(88_usize.checked_add(name)?, link)?,
         capability: [input.u32(16), input.u32(20)],
         multiprocessors: input.u32(24),
         clock_khz: input.u32(28),
@@ -212,6 +212,11 @@ fn decode_device<'a>(input: &In<'a>) -> Option<Device<'a>> {
         shared_per_sm: input.u32(60),
         registers_per_sm: input.u32(64),
         warp_size: input.u32(68),
+        uuid: input
+            .text(72, 16)?
+            .try_into()
+            .ok()
+            .filter(|uuid| *uuid != [0; 16]),
     })
 }
 

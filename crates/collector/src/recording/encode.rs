@@ -206,7 +206,7 @@ impl Entry<'_> {
                 out.three(52, shape.cluster);
             }
             Entry::Device(device) => {
-                let at = texts(bytes, 66, 72, &[8, 12], &[device.name, device.link]);
+                let at = texts(bytes, 66, 88, &[8, 12], &[device.name, device.link]);
                 let mut out = Out { bytes, at };
                 out.u32(4, device.id);
                 out.u32(16, device.capability[0]);
@@ -221,6 +221,8 @@ impl Entry<'_> {
                 out.u32(60, device.shared_per_sm);
                 out.u32(64, device.registers_per_sm);
                 out.u32(68, device.warp_size);
+                let uuid = at + 72..at + 88;
+                out.bytes[uuid].copy_from_slice(&device.uuid.unwrap_or_default());
             }
             Entry::Stream(stream) => {
                 let at = texts(bytes, 67, 28, &[24], &[stream.name]);

@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | 64 | name | id u32@4, length u32@8, text@16 |
 //! | 65 | shape | id u32@4, name u32@8, grid 3 x u32@12, block 3 x u32@24, registers u32@36, static shared u32@40, dynamic shared u32@44, local u32@48, cluster 3 x u32@52 |
-//! | 66 | device | id u32@4, length of name u32@8, of link u32@12, capability 2 x u32@16, multiprocessors u32@24, clock kHz u32@28, memory u64@32, bandwidth B/s u64@40, copy engines u32@48, warps/SM u32@52, blocks/SM u32@56, shared/SM u32@60, registers/SM u32@64, warp u32@68, name@72, link |
+//! | 66 | device | id u32@4, length of name u32@8, of link u32@12, capability 2 x u32@16, multiprocessors u32@24, clock kHz u32@28, memory u64@32, bandwidth B/s u64@40, copy engines u32@48, warps/SM u32@52, blocks/SM u32@56, shared/SM u32@60, registers/SM u32@64, warp u32@68, UUID 16 bytes@72 (zeros: unknown), name@88, link |
 //! | 67 | stream | device u32@4, context u32@8, stream u32@12, priority i32@16, default u8@20, length u32@24, name@28 |
 //! | 68 | thread | thread u32@4, length u32@8, name@16 |
 //! | 69 | process | pid u32@4, length of command u32@8, of versions u32@12, rank u32@16 and local rank u32@20 (0xffffffff none), command@24, versions |
@@ -150,6 +150,7 @@ pub struct Device<'a> {
     pub shared_per_sm: u32,
     pub registers_per_sm: u32,
     pub warp_size: u32,
+    pub uuid: Option<[u8; 16]>,
 }
 
 /// A stream.
