@@ -1,1 +1,25 @@
-//! Figures of a trace: busy, idle, compute, copy, overlap, bandwidth, gaps.
+//! Figures, and the reasons behind them: questions about a [`crate::trace::Trace`] with exact answers.
+//!
+//! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
+//! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
+//! and its operation, [`memory`] the device memory in use, [`passes`] how a run of a scenario falls
+//! into variants and repeats, [`occupancy`] how full a launch can make an SM. [`gaps`] says why a gap
+//! is there, [`findings`] what could be better. Nothing here draws or prints.
+
+pub mod calls;
+pub mod figures;
+pub mod findings;
+pub mod launches;
+pub mod memory;
+pub mod occupancy;
+pub mod passes;
+pub mod tables;
+
+pub use calls::CallIndex;
+pub use figures::DeviceFigures;
+pub use passes::VariantFigures;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,9 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
+
+pub mod file;
+mod gather;
+mod kineto;
+mod nsys;
+pub mod recording;
+pub mod runner;
+pub mod sim;

@@ -243,6 +243,13 @@ impl Lane {
         self.starts.partition_point(|&s| s < time)
     }
 
+    /// The rows that start within `window`.
+    #[must_use]
+    pub fn starting(&self, window: Span) -> Range<usize> {
+        let from = self.before(window.start);
+        from..self.before(window.end).max(from)
+    }
+
     /// Greatest end of the rows before `row`.
     fn end_before(&self, row: usize) -> Ns {
         let block = (row / STRIDE).min(self.sums.len().saturating_sub(1));
@@ -527,7 +534,7 @@ mod tests {
             let free = |t: Ns| !all.iter().any(|s| s.contains(t));
             let gap = lane.gap_at(a);
             if let Some(gap) = gap {
-                prop_assert!((gap.start..gap.end).all(free) && !free(gap.start - 1));
+                prop_assert!((gap.start..gap.end).all(free) && all.iter().any(|s| s.end == gap.start));
                 prop_assert_eq!(lane.next_gap(gap.start, gap.len()), Some(gap));
                 prop_assert_eq!(lane.previous_gap(gap.start + 1, gap.len()), Some(gap));
             } else {

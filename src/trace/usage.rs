@@ -128,8 +128,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds operations, in any order, overlapping or not.
-    pub(super) fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
+    /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
+    pub(crate) fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
         spans.retain(|(span, _)| !span.is_empty());
         let Some(first) = spans.iter().map(|(span, _)| span.start).min() else {
             return;

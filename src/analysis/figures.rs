@@ -1,0 +1,322 @@
+//! The figures of a device: how long it was busy, computing, copying, both; how fast it copied; how
+//! long it idled.
+//!
+//! Definitions, all in integer nanoseconds: a length of time is the length of a union of spans, so two
+//! kernels at once count once. `span_ns` reaches from the first operation's start to the last one's
+//! end, `idle_ns` is what of it is not busy. `copy_ns` counts copies of every direction, memsets are
+//! not copies. `overlap_ns` is the time during which a kernel and a copy ran. GB/s is bytes over the
+//! *sum* of the copies' durations: what one copy saw, not what the link carried. Gaps lie between
+//! merged operations; an operation without length still ends one gap and begins the next.
+//!
+//! Field names are those of the JSON report and are a contract: add, don't rename.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::CallIndex;
+use crate::activity::units::gb_per_s;
+use crate::activity::{Direction, Ns, Span, What};
+use crate::trace::{Engine, LaneKind, Measure, Trace, Usage};
+
+/// Peak rates in GB/s that a profile knows, for "% of peak". `None` where it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peaks {
+    /// Host to device, pinned, large.
+    pub h2d: Option<f64>,
+    /// Device to host, pinned, large.
+    pub d2h: Option<f64>,
+    /// Within a device, each byte counted once.
+    pub d2d: Option<f64>,
+    /// Between two devices.
+    pub p2p: Option<f64>,
+}
+
+impl Peaks {
+    /// The peak of one direction.
+    #[must_use]
+    pub fn of(&self, direction: Direction) -> Option<f64> {
+        match direction {
+            Direction::H2D => self.h2d,
+            Direction::D2H => self.d2h,
+            Direction::D2D => self.d2d,
+            Direction::P2P => self.p2p,
+            Direction::Other => None,
+        }
+    }
+}
+
+/// The figures of one device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceFigures {
+    /// The device's id.
+    pub device: u32,
+    /// Index into [`Trace::devices`].
+    #[serde(skip)]
+    pub index: usize,
+    /// Its name; empty where unknown.
+    pub name: String,
+    /// Kernels, copies and memsets.
+    pub ops: u64,
+    /// Kernels.
+    pub kernels: u64,
+    /// Memsets.
+    pub memsets: u64,
+    /// First operation's start to the last one's end.
+    pub span_ns: Ns,
+    /// Anything ran.
+    pub busy_ns: Ns,
+    /// Nothing ran.
+    pub idle_ns: Ns,
+    /// A kernel ran.
+    pub compute_ns: Ns,
+    /// A copy ran.
+    pub copy_ns: Ns,
+    /// A kernel and a copy ran.
+    pub overlap_ns: Ns,
+    /// Copies from host to device.
+    pub h2d: DirectionFigures,
+    /// Copies from device to host.
+    pub d2h: DirectionFigures,
+    /// Copies within the device.
+    pub d2d: DirectionFigures,
+    /// Copies between devices.
+    pub p2p: DirectionFigures,
+    /// Operations of each stream id.
+    pub streams: BTreeMap<u32, u64>,
+    /// Stretches with nothing running.
+    pub gaps: GapFigures,
+    /// Operations whose host call is not in the timeline.
+    pub no_api: u64,
+    /// When the operations were, in the timeline's own time.
+    #[serde(skip)]
+    pub span: Span,
+}
+
+/// Copies of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DirectionFigures {
+    /// Copies.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// At least one ran.
+    pub busy_ns: Ns,
+    /// Bytes over the sum of durations; `None` when that sum is zero.
+    #[serde(serialize_with = "four_decimals")]
+    pub gbps: Option<f64>,
+    /// Sum of durations.
+    #[serde(skip)]
+    pub sum_ns: Ns,
+}
+
+/// Stretches of a device with nothing running, between two operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GapFigures {
+    /// Longer than 10 us.
+    pub over_10us: u64,
+    /// Longer than 100 us.
+    pub over_100us: u64,
+    /// Longer than 1 ms.
+    pub over_1ms: u64,
+    /// The longest.
+    pub longest_ns: Ns,
+}
+
+impl DeviceFigures {
+    /// Copies of one direction; `None` for [`Direction::Other`], which has no figure of its own.
+    #[must_use]
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionFigures> {
+        match direction {
+            Direction::H2D => Some(&self.h2d),
+            Direction::D2H => Some(&self.d2h),
+            Direction::D2D => Some(&self.d2d),
+            Direction::P2P => Some(&self.p2p),
+            Direction::Other => None,
+        }
+    }
+
+    fn direction_mut(&mut self, direction: Direction) -> Option<&mut DirectionFigures> {
+        match direction {
+            Direction::H2D => Some(&mut self.h2d),
+            Direction::D2H => Some(&mut self.d2h),
+            Direction::D2D => Some(&mut self.d2d),
+            Direction::P2P => Some(&mut self.p2p),
+            Direction::Other => None,
+        }
+    }
+
+    /// Share of `span_ns` in which nothing ran.
+    #[must_use]
+    pub fn idle_share(&self) -> f64 {
+        share(self.idle_ns, self.span_ns)
+    }
+
+    /// Share of copy time during which a kernel ran; `None` when nothing was copied.
+    #[must_use]
+    pub fn overlap_share(&self) -> Option<f64> {
+        (self.copy_ns > 0).then(|| share(self.overlap_ns, self.copy_ns))
+    }
+}
+
+/// `part` of `whole`, 0 when there is no whole.
+#[must_use]
+pub fn share(part: Ns, whole: Ns) -> f64 {
+    if whole > 0 {
+        part as f64 / whole as f64
+    } else {
+        0.0
+    }
+}
+
+/// The figures of every device that has an operation, by device id.
+#[must_use]
+pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
+    of(trace, &CallIndex::new(trace), None)
+}
+
+/// The figures of the operations that *start* within `window` (of all of them without one), for every
+/// device that has one, by device id.
+#[must_use]
+pub fn of(trace: &Trace, calls: &CallIndex, window: Option<Span>) -> Vec<DeviceFigures> {
+    let mut tallies: Vec<Tally> = trace.devices().iter().map(|_| Tally::default()).collect();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        let LaneKind::Stream { device, stream, .. } = key.kind else {
+            continue;
+        };
+        let rows = window.map_or(0..lane.len(), |w| lane.starting(w));
+        if rows.is_empty() {
+            continue;
+        }
+        let tally = &mut tallies[device];
+        *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
+        for row in rows {
+            let activity = trace.activity(id, row);
+            tally.take(activity.span, &activity.what, window.is_some());
+            if calls.find(key.process, activity.correlation).is_none() {
+                tally.figures.no_api += 1;
+            }
+        }
+    }
+    let mut all: Vec<DeviceFigures> = Vec::new();
+    for (index, tally) in tallies.into_iter().enumerate() {
+        if tally.figures.ops > 0 {
+            let device = &trace.devices()[index];
+            let mut figures = tally.finish(window.is_none().then_some(&device.usage));
+            figures.index = index;
+            figures.device = device.info.id;
+            figures.name.clone_from(&device.info.name);
+            all.push(figures);
+        }
+    }
+    all.sort_by_key(|f| f.device);
+    all
+}
+
+/// What is gathered of one device.
+#[derive(Default)]
+struct Tally {
+    figures: DeviceFigures,
+    /// The operations, where the device's own usage holds more than was asked for.
+    spans: Vec<(Span, Engine)>,
+    /// Operations without length, which a usage does not hold.
+    instants: Vec<Ns>,
+}
+
+impl Tally {
+    fn take(&mut self, span: Span, what: &What, keep: bool) {
+        let figures = &mut self.figures;
+        let engine = match what {
+            What::Kernel(_) => {
+                figures.kernels += 1;
+                Engine::Compute
+            }
+            What::Memset(_) => {
+                figures.memsets += 1;
+                Engine::Memset
+            }
+            What::Copy(copy) => {
+                if let Some(direction) = figures.direction_mut(copy.direction) {
+                    direction.count += 1;
+                    direction.bytes += copy.bytes;
+                    direction.sum_ns += span.len();
+                }
+                Engine::Copy(copy.direction)
+            }
+            // Lanes of streams hold nothing else.
+            _ => return,
+        };
+        figures.span = if figures.ops == 0 {
+            span
+        } else {
+            figures.span.hull(span)
+        };
+        figures.ops += 1;
+        if span.is_empty() {
+            self.instants.push(span.start);
+        } else if keep {
+            self.spans.push((span, engine));
+        }
+    }
+
+    /// Works the lengths of time out, from `usage` when that holds just these operations.
+    fn finish(mut self, usage: Option<&Usage>) -> DeviceFigures {
+        let mut own = Usage::default();
+        let usage = usage.unwrap_or_else(|| {
+            own.add(&mut self.spans);
+            &own
+        });
+        let mut figures = self.figures;
+        figures.span_ns = figures.span.len();
+        figures.busy_ns = usage.total(Measure::Busy);
+        figures.idle_ns = figures.span_ns - figures.busy_ns;
+        figures.compute_ns = usage.total(Measure::Compute);
+        figures.copy_ns = usage.total(Measure::Copy);
+        figures.overlap_ns = usage.total(Measure::Overlap);
+        for direction in Direction::NAMED {
+            if let Some(d) = figures.direction_mut(direction) {
+                d.busy_ns = usage.total(Measure::Direction(direction));
+                d.gbps = gb_per_s(d.bytes, d.sum_ns);
+            }
+        }
+        self.instants.sort_unstable();
+        figures.gaps = gaps(usage, figures.span, &self.instants);
+        figures
+    }
+}
+
+/// Counts the gaps between merged operations: the stretches of `usage`, and `instants` in order.
+fn gaps(usage: &Usage, span: Span, instants: &[Ns]) -> GapFigures {
+    let mut found = GapFigures::default();
+    let mut stretches = usage.stretches(Measure::Busy, span).peekable();
+    let mut instants = instants.iter().map(|&t| Span::at(t)).peekable();
+    let mut end = span.start;
+    loop {
+        let next = match (stretches.peek(), instants.peek()) {
+            (Some(a), Some(b)) if b.start < a.start => instants.next(),
+            (Some(_), _) => stretches.next(),
+            (None, _) => instants.next(),
+        };
+        let Some(next) = next else {
+            return found;
+        };
+        let gap = next.start - end;
+        found.over_10us += u64::from(gap > 10_000);
+        found.over_100us += u64::from(gap > 100_000);
+        found.over_1ms += u64::from(gap > 1_000_000);
+        found.longest_ns = found.longest_ns.max(gap);
+        end = end.max(next.end);
+    }
+}
+
+/// The report gives rates to four decimals.
+fn four_decimals<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(round4).serialize(serializer)
+}
+
+/// `value` to four decimals, rounded from its exact decimal form (as Python's `round` does).
+#[must_use]
+pub fn round4(value: f64) -> f64 {
+    format!("{value:.4}").parse().unwrap_or(value)
+}

@@ -1,0 +1,1 @@
+//! The thresholds of all rules, each beside what justifies it.

@@ -1,0 +1,203 @@
+//! How long things take by a profile: copies by size and kind of memory, kernels by what they do.
+
+use super::profile::{Entry, Profile, WARP};
+use super::program::Engine;
+use crate::activity::{Direction, MemoryKind, Ns};
+
+/// Shared memory that the driver keeps for itself in each block, on compute capability 8.0 and later.
+const RESERVED_SHARED: u32 = 1024;
+
+/// How a copy runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CopyCost {
+    /// The engine.
+    pub engine: Engine,
+    /// Time on it.
+    pub ns: Ns,
+    /// Host time of the call beside waiting.
+    pub call_ns: Ns,
+    /// Whether the call waits for the copy even when it is the asynchronous one.
+    pub blocks: bool,
+}
+
+/// What a kernel does, as far as the model cares.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KernelWork {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block.
+    pub shared: u32,
+    /// Floating point operations.
+    pub flops: Option<u64>,
+    /// Bytes of device memory moved.
+    pub bytes: Option<u64>,
+    /// How long it runs by its nature.
+    pub time: Option<Ns>,
+}
+
+/// Nanoseconds that `bytes` take at `gbps` (10^9 bytes a second, which is bytes per nanosecond).
+pub(super) fn transfer_ns(bytes: u64, gbps: f64) -> Ns {
+    (bytes as f64 / gbps).round() as Ns
+}
+
+/// The cost of a copy of `bytes`.
+pub(super) fn copy(
+    profile: &Profile,
+    direction: Direction,
+    from: MemoryKind,
+    to: MemoryKind,
+    bytes: u64,
+) -> CopyCost {
+    let c = &profile.copy;
+    let call_ns = profile.api.copy_ns;
+    let at_once = |engine, ns| CopyCost {
+        engine,
+        ns,
+        call_ns,
+        blocks: false,
+    };
+    match direction {
+        Direction::H2D => {
+            let pinned_ns = c.h2d_fixed_ns + transfer_ns(bytes, c.h2d_gbps);
+            if from != MemoryKind::Pageable {
+                at_once(Engine::H2D, pinned_ns)
+            } else if bytes <= c.inline_bytes {
+                CopyCost {
+                    engine: Engine::H2D,
+                    ns: pinned_ns,
+                    call_ns: call_ns + transfer_ns(bytes, c.inline_gbps),
+                    blocks: false,
+                }
+            } else {
+                let ns = transfer_ns(bytes, pageable_gbps(profile, bytes, Direction::H2D));
+                CopyCost {
+                    engine: Engine::H2D,
+                    ns: ns.max(pinned_ns),
+                    call_ns,
+                    blocks: true,
+                }
+            }
+        }
+        Direction::D2H => {
+            let pinned_ns = c.d2h_fixed_ns + transfer_ns(bytes, c.d2h_gbps);
+            if to != MemoryKind::Pageable {
+                at_once(Engine::D2H, pinned_ns)
+            } else {
+                // A few bytes travel with the completion signal; more is staged.
+                let staged = transfer_ns(bytes, pageable_gbps(profile, bytes, Direction::D2H));
+                CopyCost {
+                    engine: Engine::D2H,
+                    ns: staged.max(pinned_ns),
+                    call_ns,
+                    blocks: true,
+                }
+            }
+        }
+        Direction::P2P => at_once(
+            Engine::Peer,
+            c.p2p_fixed_ns + transfer_ns(bytes, c.p2p_gbps),
+        ),
+        Direction::D2D | Direction::Other => {
+            at_once(Engine::D2D, c.d2d_fixed_ns + transfer_ns(bytes, c.d2d_gbps))
+        }
+    }
+}
+
+/// Bandwidth of a pageable copy, between the profile's sizes by the logarithm of the size.
+fn pageable_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
+    let table = &profile.copy.pageable;
+    let gbps = |i: usize| match direction {
+        Direction::H2D => table[i].h2d_gbps,
+        _ => table[i].d2h_gbps,
+    };
+    let above = table.partition_point(|p| p.bytes < bytes);
+    if above == 0 {
+        return gbps(0);
+    }
+    if above == table.len() {
+        return gbps(above - 1);
+    }
+    let log = |b: u64| (b.max(1) as f64).ln();
+    let (low, high) = (log(table[above - 1].bytes), log(table[above].bytes));
+    let part = (log(bytes) - low) / (high - low);
+    gbps(above - 1) + part * (gbps(above) - gbps(above - 1))
+}
+
+/// The cost of a memset: a kernel that only writes.
+pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
+    let ns = profile.kernel.fixed_ns + transfer_ns(bytes, profile.kernel.memset_gbps);
+    // A block writes a few KiB at least; with a megabyte the memory is the limit, not the SMs.
+    let share = (bytes as f64 / f64::from(1 << 20)).clamp(0.01, 1.0);
+    let memory = (profile.kernel.memset_gbps / profile.device.memory_gbps).min(1.0);
+    (
+        Engine::Compute {
+            share,
+            memory: memory * share,
+        },
+        ns,
+    )
+}
+
+/// The cost of a kernel: the longest of its arithmetic and its memory traffic at the rates it can
+/// reach with this many blocks, or the time that the scenario states; plus what an empty one takes.
+pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engine, Ns) {
+    let known = profile.entry.get(entry).copied().unwrap_or_default();
+    let (d, k) = (&profile.device, &profile.kernel);
+    let sms = u64::from(d.multiprocessors);
+    let blocks = product(work.grid);
+    let threads = product(work.block);
+    let per_sm = blocks_that_fit(profile, known, threads, work.shared);
+    let capacity = per_sm * sms;
+    let share = (blocks as f64 / capacity as f64).min(1.0);
+
+    // How much of the device's rates so many blocks can draw.
+    let active_sms = blocks.min(sms) as f64 / sms as f64;
+    let resident = (blocks.div_ceil(sms).min(per_sm) * threads) as f64;
+    let fill = |needed: u32| active_sms * (resident / f64::from(needed)).min(1.0);
+    // The last round of blocks leaves multiprocessors idle that arithmetic could have used.
+    let rounds = blocks as f64 / capacity as f64;
+    let evenness = if rounds > 1.0 {
+        rounds / rounds.ceil()
+    } else {
+        1.0
+    };
+
+    // Per nanosecond: TFLOP/s are 1000 operations, GB/s are bytes.
+    let compute_share = known.compute_share.unwrap_or(k.compute_share);
+    let flops_rate = d.fp32_tflops * 1e3 * compute_share * fill(k.threads_for_compute) * evenness;
+    let memory_share = known.memory_share.unwrap_or(k.memory_share);
+    let bytes_rate = d.memory_gbps * memory_share * fill(k.threads_for_memory);
+    let arithmetic = work.flops.unwrap_or(0) as f64 / flops_rate;
+    let traffic = work.bytes.unwrap_or(0) as f64 / bytes_rate;
+    let stated = work.time.unwrap_or(0) as f64;
+
+    let busy = arithmetic.max(traffic).max(stated);
+    let ns = k.fixed_ns + busy.round() as Ns;
+    let drawn = work.bytes.unwrap_or(0) as f64 / (ns.max(1) as f64);
+    let memory = (drawn / (d.memory_gbps * memory_share)).min(1.0);
+    (Engine::Compute { share, memory }, ns.max(1))
+}
+
+/// Blocks that one multiprocessor holds at a time.
+fn blocks_that_fit(profile: &Profile, known: Entry, threads: u64, dynamic_shared: u32) -> u64 {
+    let d = &profile.device;
+    let warp = u64::from(WARP);
+    let threads = threads.max(1).div_ceil(warp) * warp;
+    let by_threads = u64::from(d.threads_per_sm) / threads;
+    let shared = u64::from(known.static_shared.unwrap_or(0))
+        + u64::from(dynamic_shared)
+        + u64::from(RESERVED_SHARED);
+    let by_shared = u64::from(d.shared_per_sm) / shared;
+    let registers = u64::from(known.registers.unwrap_or(WARP)) * threads;
+    let by_registers = u64::from(d.registers_per_sm) / registers.max(1);
+    (u64::from(d.blocks_per_sm).min(by_threads))
+        .min(by_shared)
+        .min(by_registers)
+        .max(1)
+}
+
+fn product(v: [u32; 3]) -> u64 {
+    v.iter().map(|&n| u64::from(n.max(1))).product()
+}

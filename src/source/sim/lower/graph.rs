@@ -1,0 +1,168 @@
+//! Graphs: what stream capture records, with the order that streams and events give it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Lowering;
+use crate::activity::{Direction, What};
+use crate::scenario::plan::{EventId, GraphId, GraphSpec, Op, OpKind, StreamId, VariantPlan};
+use crate::source::sim::cost;
+use crate::source::sim::program::{Graph, Item, Node, Operation};
+
+/// The graph while it is captured.
+#[derive(Default)]
+struct Capture {
+    nodes: Vec<Node>,
+    /// For each stream, the nodes that its next node comes after.
+    front: HashMap<StreamId, Vec<u32>>,
+    events: HashMap<EventId, Vec<u32>>,
+}
+
+impl Capture {
+    fn add(&mut self, stream: StreamId, op: Option<Operation>) {
+        let index = self.nodes.len() as u32;
+        let after = self.front.insert(stream, vec![index]).unwrap_or_default();
+        self.nodes.push(Node { op, after });
+    }
+
+    fn record(&mut self, event: EventId, stream: StreamId) {
+        let front = self.front.get(&stream).cloned().unwrap_or_default();
+        self.events.insert(event, front);
+    }
+
+    fn wait(&mut self, event: EventId, stream: StreamId) {
+        let Some(front) = self.events.get(&event) else {
+            return;
+        };
+        let own = self.front.entry(stream).or_default();
+        for node in front {
+            if !own.contains(node) {
+                own.push(*node);
+            }
+        }
+    }
+}
+
+impl Lowering {
+    /// Captures and instantiates a graph.
+    pub(super) fn capture(&mut self, spec: &VariantPlan, graph: GraphId, _stream: StreamId) {
+        let api = self.profile.api.clone();
+        let captured = &spec.graphs[graph];
+        let id = self.tables.next_graph;
+        self.tables.next_graph += 1;
+        self.call("cuStreamBeginCapture", api.graph_capture_node_ns);
+        for op in &captured.ops {
+            self.call(captured_call(&op.kind), api.graph_capture_node_ns);
+        }
+        self.call("cuStreamEndCapture", api.graph_capture_node_ns);
+        let built = self.build(spec, captured, id);
+        let nodes = built.nodes.len() as i64;
+        let instantiate = api.graph_instantiate_ns + nodes * api.graph_instantiate_node_ns;
+        self.call("cuGraphInstantiate", instantiate);
+        self.current.graphs[graph] = Some(Arc::new(built));
+    }
+
+    /// Launches a graph that was captured before; the plan says that it was.
+    pub(super) fn launch_graph(&mut self, graph: GraphId, stream: StreamId) {
+        let api = &self.profile.api;
+        if let Some(built) = self.current.graphs[graph].clone() {
+            let nodes = built.nodes.len() as i64;
+            let cost = api.graph_launch_ns + nodes * api.graph_launch_node_ns;
+            self.submit("cuGraphLaunch", cost, stream, Item::Graph(built));
+        }
+    }
+
+    fn build(&self, spec: &VariantPlan, captured: &GraphSpec, id: u32) -> Graph {
+        let mut capture = Capture::default();
+        for Op { kind, .. } in &captured.ops {
+            match *kind {
+                OpKind::Record { event, stream } => capture.record(event, stream),
+                OpKind::Wait { event, stream } => capture.wait(event, stream),
+                OpKind::Launch { launch, stream } => {
+                    capture.add(stream, Some(self.kernel(launch, stream)));
+                }
+                OpKind::Memset { bytes, stream, .. } => {
+                    capture.add(stream, Some(self.memset(bytes, stream)));
+                }
+                OpKind::Copy {
+                    direction,
+                    from,
+                    to,
+                    bytes,
+                    chunk,
+                    stream,
+                    ..
+                } => {
+                    let template = self.copy_template(spec, direction, (from, to), stream, true);
+                    let mut left = bytes;
+                    while left > 0 {
+                        let bytes = if chunk == 0 { left } else { left.min(chunk) };
+                        let (from, to) = (template.from, template.to);
+                        let cost = cost::copy(&self.profile, direction, from, to, bytes);
+                        let what = What::Copy(crate::activity::Copy { bytes, ..template });
+                        let op = Operation {
+                            what,
+                            engine: cost.engine,
+                            ns: cost.ns,
+                        };
+                        capture.add(stream, Some(op));
+                        left -= bytes;
+                    }
+                }
+                OpKind::Alloc {
+                    stream: Some(stream),
+                    ..
+                }
+                | OpKind::Free {
+                    stream: Some(stream),
+                    ..
+                } => capture.add(stream, None),
+                // A plan has nothing else in a graph.
+                OpKind::Alloc { .. }
+                | OpKind::Free { .. }
+                | OpKind::Sync(_)
+                | OpKind::Capture { .. }
+                | OpKind::GraphLaunch { .. }
+                | OpKind::Host(_)
+                | OpKind::RangeBegin(_)
+                | OpKind::RangeEnd => {}
+            }
+        }
+        let mut nodes = capture.nodes;
+        for (node, number) in nodes.iter_mut().zip(1..) {
+            match node.op.as_mut().map(|op| &mut op.what) {
+                Some(What::Kernel(kernel)) => (kernel.graph, kernel.node) = (id, number),
+                Some(What::Copy(copy)) => copy.graph = id,
+                Some(What::Memset(memset)) => memset.graph = id,
+                _ => {}
+            }
+        }
+        Graph { nodes }
+    }
+}
+
+/// The call that is captured.
+fn captured_call(kind: &OpKind) -> &'static str {
+    match kind {
+        OpKind::Launch { .. } => "cuLaunchKernel",
+        OpKind::Memset { .. } => "cuMemsetD8Async",
+        OpKind::Copy {
+            direction: Direction::H2D,
+            ..
+        } => "cuMemcpyHtoDAsync",
+        OpKind::Copy {
+            direction: Direction::D2H,
+            ..
+        } => "cuMemcpyDtoHAsync",
+        OpKind::Copy {
+            direction: Direction::P2P,
+            ..
+        } => "cuMemcpyPeerAsync",
+        OpKind::Copy { .. } => "cuMemcpyDtoDAsync",
+        OpKind::Record { .. } => "cuEventRecord",
+        OpKind::Wait { .. } => "cuStreamWaitEvent",
+        OpKind::Alloc { .. } => "cuMemAllocAsync",
+        OpKind::Free { .. } => "cuMemFreeAsync",
+        _ => "cuStreamIsCapturing",
+    }
+}

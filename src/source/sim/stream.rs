@@ -1,0 +1,178 @@
+//! A stream's queue, what it has to wait for, and a graph in the middle of its run.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::profile::Latency;
+use super::program::{Graph, Item, Order, StreamConfig, StreamKey};
+use crate::activity::{Correlation, Ns, What};
+
+/// A stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub config: StreamConfig,
+    pub queue: VecDeque<Queued>,
+    /// Items ever queued, and ever done.
+    pub submitted: u64,
+    pub completed: u64,
+    pub is_head_running: bool,
+    /// The graph at the head, while it runs.
+    pub graph: Option<GraphRun>,
+    /// The next operation starts no earlier (an event of another stream was waited for).
+    pub not_before: Ns,
+    last_end: Option<(Ns, bool)>,
+}
+
+/// Something in a stream's queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub item: Item,
+    pub correlation: Correlation,
+    /// The device does not know of it before.
+    pub arrival: Ns,
+    /// For events: the how-manieth recording is meant.
+    pub event_turn: u64,
+    /// How far other streams must have come first.
+    pub holds: Box<[(StreamKey, u64)]>,
+}
+
+impl Stream {
+    pub(super) fn new(config: StreamConfig) -> Stream {
+        Stream {
+            config,
+            queue: VecDeque::new(),
+            submitted: 0,
+            completed: 0,
+            is_head_running: false,
+            graph: None,
+            not_before: Ns::MIN,
+            last_end: None,
+        }
+    }
+
+    pub(super) fn device(&self) -> usize {
+        self.config.place.device as usize
+    }
+
+    /// Whether something that was queued is not done.
+    pub(super) fn is_behind(&self) -> bool {
+        self.completed < self.submitted
+    }
+
+    /// When an operation at the head can start, as far as the stream itself is concerned.
+    pub(super) fn ready_time(&self, what: What, latency: &Latency) -> Ns {
+        let Some((end, was_kernel)) = self.last_end else {
+            return self.not_before;
+        };
+        let gap = match (was_kernel, is_kernel(what)) {
+            (true, true) => latency.kernel_to_kernel_ns,
+            (true, false) => latency.kernel_to_copy_ns,
+            (false, true) => latency.copy_to_kernel_ns,
+            (false, false) => latency.copy_to_copy_ns,
+        };
+        self.not_before.max(end + gap)
+    }
+
+    /// An operation of this stream ended.
+    pub(super) fn ended(&mut self, what: What, now: Ns) {
+        self.last_end = Some((now, is_kernel(what)));
+    }
+}
+
+/// Kernels and memsets are launched alike; copies go another way.
+fn is_kernel(what: What) -> bool {
+    !matches!(what, What::Copy(_))
+}
+
+/// What an item that is queued on `key` now has to wait for by the rules of the default stream.
+pub(super) fn holds(streams: &[Stream], key: StreamKey) -> Box<[(StreamKey, u64)]> {
+    let stream = &streams[key as usize];
+    let holder = match stream.config.order {
+        Order::NonBlocking => return Box::default(),
+        Order::Default => Order::Blocking,
+        Order::Blocking => Order::Default,
+    };
+    (streams.iter().zip(0..))
+        .filter(|(s, _)| s.config.order == holder && s.device() == stream.device())
+        .filter(|(s, _)| s.is_behind())
+        .map(|(s, other)| (other, s.submitted))
+        .collect()
+}
+
+/// Whether the streams have come so far.
+pub(super) fn may_start(streams: &[Stream], holds: &[(StreamKey, u64)]) -> bool {
+    (holds.iter()).all(|(stream, ticket)| streams[*stream as usize].completed >= *ticket)
+}
+
+/// A graph that runs.
+#[derive(Debug)]
+pub(super) struct GraphRun {
+    pub graph: Arc<Graph>,
+    pub correlation: Correlation,
+    /// For each node, how many of those it depends on are not done.
+    missing: Vec<u32>,
+    /// For each node, who depends on it: a range of `followers`.
+    first_follower: Vec<u32>,
+    followers: Vec<u32>,
+    left: usize,
+}
+
+impl GraphRun {
+    pub(super) fn new(graph: Arc<Graph>, correlation: Correlation) -> GraphRun {
+        let count = graph.nodes.len();
+        let missing = (graph.nodes.iter()).map(|n| n.after.len() as u32).collect();
+        // Counting sort of the edges by the node they leave.
+        let mut first_follower = vec![0u32; count + 1];
+        for before in graph.nodes.iter().flat_map(|n| &n.after) {
+            first_follower[*before as usize + 1] += 1;
+        }
+        for i in 0..count {
+            first_follower[i + 1] += first_follower[i];
+        }
+        let mut next = first_follower.clone();
+        let mut followers = vec![0; first_follower[count] as usize];
+        for (node, index) in graph.nodes.iter().zip(0..) {
+            for before in &node.after {
+                let slot = &mut next[*before as usize];
+                followers[*slot as usize] = index;
+                *slot += 1;
+            }
+        }
+        GraphRun {
+            left: count,
+            graph,
+            correlation,
+            missing,
+            first_follower,
+            followers,
+        }
+    }
+
+    /// Nodes that depend on none.
+    pub(super) fn roots(&self) -> Vec<u32> {
+        (self.missing.iter().zip(0..))
+            .filter(|(missing, _)| **missing == 0)
+            .map(|(_, node)| node)
+            .collect()
+    }
+
+    /// A node is done. Returns those that can start now.
+    pub(super) fn finish(&mut self, node: u32) -> Vec<u32> {
+        self.left -= 1;
+        let node = node as usize;
+        let range = self.first_follower[node] as usize..self.first_follower[node + 1] as usize;
+        let mut ready = Vec::new();
+        for follower in &self.followers[range] {
+            let missing = &mut self.missing[*follower as usize];
+            *missing -= 1;
+            if *missing == 0 {
+                ready.push(*follower);
+            }
+        }
+        ready
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+}
