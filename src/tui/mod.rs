@@ -39,7 +39,6 @@ pub mod action;
 pub mod app;
 pub mod draw;
 pub mod keys;
-pub mod occupancy;
 pub mod shell;
 pub mod table;
 pub mod theme;

@@ -5,11 +5,15 @@ use ratatui::layout::Size;
 
 use super::app::App;
 use super::*;
+use crate::analysis::figures;
 
 const PEAKS: Peaks = Peaks {
-    h2d: Some(57.0),
-    d2h: Some(57.0),
-    p2p: None,
+    copies: figures::Peaks {
+        h2d: Some(57.0),
+        d2h: Some(57.0),
+        d2d: None,
+        p2p: None,
+    },
     memory: None,
     flops: None,
 };

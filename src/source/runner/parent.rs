@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::activity::feed::{
-    Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress,
-};
+use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::activity::{Batch, What};
 use crate::scenario::{Overrides, Source};
 use crate::source::recording::Follower;
@@ -144,7 +142,10 @@ impl Run<'_> {
                 self.send_rest()?;
                 return Ok(Outcome::Stopped);
             }
-            match self.child.hear(next_look.saturating_duration_since(Instant::now())) {
+            match self
+                .child
+                .hear(next_look.saturating_duration_since(Instant::now()))
+            {
                 Heard::Event(event) => self.pass_on(*event)?,
                 Heard::Output { is_error, line } => {
                     self.outlet.send(Message::Output { is_error, line })?;
@@ -223,7 +224,10 @@ impl Run<'_> {
             Some(Err(failure)) => Ok(Outcome::Failed(failure)),
             None => Ok(Outcome::Failed(Failure {
                 kind: FailureKind::Program { code: end.code() },
-                message: format!("the runner process ended without a word: {}", end.describe()),
+                message: format!(
+                    "the runner process ended without a word: {}",
+                    end.describe()
+                ),
                 help: "what it printed is in the log; a driver that crashes says more in dmesg"
                     .to_owned(),
             })),

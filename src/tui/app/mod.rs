@@ -21,6 +21,7 @@ use ratatui::layout::Size;
 use super::action::View;
 use crate::activity::feed::{Outcome, Progress};
 use crate::activity::{DeviceInfo, Ns, Span};
+use crate::analysis::figures;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 pub use journal::{Journal, Line, LineKind};
@@ -66,12 +67,8 @@ pub struct Choice {
 /// The most that the hardware can do, for "% of peak".
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peaks {
-    /// Host to device, GB/s.
-    pub h2d: Option<f64>,
-    /// Device to host, GB/s.
-    pub d2h: Option<f64>,
-    /// Between devices, GB/s.
-    pub p2p: Option<f64>,
+    /// Copies, GB/s by direction.
+    pub copies: figures::Peaks,
     /// Device memory, GB/s.
     pub memory: Option<f64>,
     /// Single precision, FLOP/s.

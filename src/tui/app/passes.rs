@@ -132,18 +132,18 @@ impl Passes {
     }
 
     /// The pass that stands for a variant: the measured one whose makespan is the median (the lower of
-    /// two), else the last one.
+    /// two; of equal ones, by the host's time), as in reports; else the last one.
     #[must_use]
     pub fn representative(&self, variant: usize) -> Option<usize> {
-        let mut measured: Vec<(Ns, usize)> = self
+        let mut measured: Vec<(Ns, Ns, usize)> = self
             .of(variant)
             .filter(|&i| self.list[i].is_measured && !self.list[i].is_open)
-            .map(|i| (self.list[i].makespan(), i))
+            .map(|i| (self.list[i].makespan(), self.list[i].span.len(), i))
             .collect();
         measured.sort_unstable();
         match measured.len() {
             0 => self.of(variant).last(),
-            n => Some(measured[(n - 1) / 2].1),
+            n => Some(measured[(n - 1) / 2].2),
         }
     }
 

@@ -7,11 +7,11 @@ use ratatui::widgets::Widget;
 
 use super::{label, pen, strip};
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
+use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, printable};
 use crate::tui::app::App;
 use crate::tui::app::rows::{RowKind, place_name};
 use crate::tui::app::selection::Item;
-use crate::tui::occupancy;
 use crate::tui::theme::{Role, Theme};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -92,9 +92,9 @@ impl<'a> Details<'a> {
         let (grid, block) = (dimensions(shape.grid), dimensions(shape.block));
         self.facts.push(format!("grid {grid} block {block}"));
         let info = trace.devices().get(device as usize).map(|d| &d.info);
-        if let Some(share) = info.and_then(|info| occupancy::theoretical(&shape, info)) {
+        if let Some(found) = info.and_then(|info| occupancy::theoretical(&shape, info)) {
             self.facts
-                .push(format!("occupancy {}", units::percent(share)));
+                .push(format!("occupancy {}", units::percent(found.share)));
         }
         let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
         if shared > 0 {
@@ -184,9 +184,6 @@ impl<'a> Details<'a> {
 }
 
 fn prose(app: &App) -> String {
-    if let Some(text) = app.error.as_ref().filter(|_| false) {
-        return text.clone();
-    }
     match &app.plan {
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))

@@ -140,12 +140,7 @@ impl Timeline<'_> {
                 }
             })
             .collect();
-        let known = match direction {
-            Direction::H2D => self.app.peaks.h2d,
-            Direction::D2H => self.app.peaks.d2h,
-            Direction::P2P => self.app.peaks.p2p,
-            Direction::D2D | Direction::Other => None,
-        };
+        let known = self.app.peaks.copies.of(direction);
         let greatest = in_cell.iter().copied().fold(0.0, f64::max);
         let full = known.unwrap_or(greatest).max(f64::MIN_POSITIVE);
         let eighths = in_cell.iter().map(|r| Theme::eighths(r / full)).collect();

@@ -20,17 +20,16 @@ use super::kernels::{Images, capability};
 use super::session::{Marks, Session};
 
 /// Runs a scenario under the collector.
-pub(super) fn run(
-    job: &RunJob,
-    say: &dyn Fn(&Event),
-    stop: &AtomicBool,
-) -> Result<Issued, Fault> {
+pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
     let plan = plan(job)?;
     let file = job
         .path
         .as_deref()
         .and_then(|path| path.file_name())
-        .map_or_else(|| format!("{}.toml", job.name), |f| f.to_string_lossy().into_owned());
+        .map_or_else(
+            || format!("{}.toml", job.name),
+            |f| f.to_string_lossy().into_owned(),
+        );
     execute(job, &plan, say, stop).map_err(|fault| fault.located(&file, &plan.sites))
 }
 
@@ -104,13 +103,18 @@ fn compile(
             compilers.push((capability, Compiler::new(nvrtc, capability, cache_folder())));
         }
     }
-    Images::compile(plan, job.kernel_dir.as_deref(), &compilers, |done, total| {
-        say(&Event::Progress {
-            what: "compiling kernels".to_owned(),
-            done,
-            total,
-        });
-    })
+    Images::compile(
+        plan,
+        job.kernel_dir.as_deref(),
+        &compilers,
+        |done, total| {
+            say(&Event::Progress {
+                what: "compiling kernels".to_owned(),
+                done,
+                total,
+            });
+        },
+    )
 }
 
 fn refused(error: &StartError) -> Fault {
