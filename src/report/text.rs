@@ -219,6 +219,22 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             duration(gaps.longest_ns),
         ));
     }
+    let causes: Vec<String> = report
+        .idle
+        .iter()
+        .filter(|i| i.device == f.device && share(i.total_ns, f.idle_ns) >= 0.01)
+        .map(|i| {
+            format!(
+                "{} {} ({})",
+                i.cause,
+                duration(i.total_ns),
+                percent(share(i.total_ns, f.idle_ns))
+            )
+        })
+        .collect();
+    if !causes.is_empty() {
+        lines.push(format!("idle because: {}", causes.join(", ")));
+    }
     if let Some(l) = report.launches.iter().find(|l| l.device == f.device)
         && l.delay.count > 0
     {
