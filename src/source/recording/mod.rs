@@ -11,11 +11,13 @@
 mod follower;
 mod map;
 mod saver;
+mod tee;
 #[cfg(test)]
 mod tests;
 
 pub use follower::{Follower, Standing};
 pub use saver::Saver;
+pub use tee::tee;
 
 use std::io;
 use std::path::PathBuf;
