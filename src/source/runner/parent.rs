@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
-use crate::activity::{Batch, What};
 use crate::scenario::{Overrides, Source};
 use crate::source::recording::Follower;
 
 use super::child::{Child, End, Heard};
-use super::fault::FaultKind;
 use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
 use super::tally::Tally;
 
@@ -154,8 +152,7 @@ impl Run<'_> {
                 Heard::End => break,
             }
             if Instant::now() >= next_look {
-                let batches = self.follower.poll();
-                self.send(batches)?;
+                self.send_new()?;
                 next_look = Instant::now() + LOOK;
             }
         }
@@ -182,13 +179,8 @@ impl Run<'_> {
                 message,
                 help,
             } => {
-                let kind = match kind {
-                    FaultKind::Input => FailureKind::Input,
-                    FaultKind::Machine => FailureKind::Machine,
-                    FaultKind::Program => FailureKind::Program { code: 4 },
-                };
                 self.end = Some(Err(Failure {
-                    kind,
+                    kind: kind.into(),
                     message,
                     help,
                 }));
@@ -199,18 +191,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The rest of the recording, after the process has ended.
-    fn send_rest(&mut self) -> Result<(), Gone> {
-        let batches = self.follower.finish();
-        self.send(batches)
+    /// What the recording has had since the last look.
+    fn send_new(&mut self) -> Result<(), Gone> {
+        let (outlet, tally) = (self.outlet, &mut self.tally);
+        self.follower
+            .poll_into(&mut |message| send(outlet, tally, message))
     }
 
-    fn send(&mut self, batches: Vec<Batch>) -> Result<(), Gone> {
-        for batch in batches {
-            self.tally.count(&batch);
-            self.outlet.send(Message::Batch(batch))?;
-        }
-        Ok(())
+    /// The rest of the recording, after the process has ended.
+    fn send_rest(&mut self) -> Result<(), Gone> {
+        let (outlet, tally) = (self.outlet, &mut self.tally);
+        self.follower
+            .finish_into(&mut |message| send(outlet, tally, message))
     }
 
     /// Makes the process's end into an outcome.
@@ -233,6 +225,13 @@ impl Run<'_> {
             })),
         }
     }
+}
+
+fn send(outlet: &Outlet, tally: &mut Tally, message: Message) -> Result<(), Gone> {
+    if let Message::Batch(batch) = &message {
+        tally.count(batch);
+    }
+    outlet.send(message)
 }
 
 impl Drop for Run<'_> {
