@@ -124,6 +124,7 @@ impl Collector {
             writer,
             counts,
             told: false,
+            told_timeless: false,
         };
         let (words, hear) = bounded(WORDS);
         let (flushes, asked) = bounded(16);
