@@ -15,7 +15,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -72,8 +72,6 @@ pub(crate) struct Pool {
     most: usize,
     /// Flushes so far, from 1.
     flushes: AtomicU64,
-    /// Buffers that CUPTI holds.
-    outstanding: AtomicI64,
     /// Buffers ever handed out.
     requested: AtomicU64,
     /// Requests that found no buffer.
@@ -105,7 +103,6 @@ impl Pool {
             all: Mutex::new(Vec::with_capacity(most)),
             most,
             flushes: AtomicU64::new(1),
-            outstanding: AtomicI64::new(0),
             requested: AtomicU64::new(0),
             declined: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
@@ -220,9 +217,16 @@ impl Pool {
             .min()
     }
 
-    /// Buffers that CUPTI holds now.
-    pub(crate) fn outstanding(&self) -> i64 {
-        self.outstanding.load(Ordering::Acquire)
+    /// Buffers with records that have not been read: CUPTI holds them, or they wait to be read. (An empty one it may keep
+    /// for good.)
+    pub(crate) fn unread(&self) -> usize {
+        self.all.lock().map_or(0, |all| {
+            all.iter()
+                .filter(|buffer| {
+                    buffer.page().taken.load(Ordering::Relaxed) != 0 && buffer.is_begun()
+                })
+                .count()
+        })
     }
 
     /// Requests that found no buffer since the last call.
@@ -260,7 +264,6 @@ pub(crate) unsafe extern "C" fn requested(
         match pool.take() {
             Some(taken) => {
                 pool.requested.fetch_add(1, Ordering::Relaxed);
-                pool.outstanding.fetch_add(1, Ordering::AcqRel);
                 let flush = pool.flushes.load(Ordering::Relaxed);
                 taken.page().taken.store(flush, Ordering::Relaxed);
                 Some(taken)
@@ -310,6 +313,5 @@ pub(crate) unsafe extern "C" fn completed(
             // Cannot happen with buffers of ours, of which there are no more than the queue has room for.
             pool.discarded.fetch_add(valid as u64, Ordering::Relaxed);
         }
-        pool.outstanding.fetch_sub(1, Ordering::AcqRel);
     });
 }

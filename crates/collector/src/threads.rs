@@ -133,17 +133,18 @@ impl Flusher {
         }
     }
 
-    /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late.
+    /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late, and until
+    /// they are read.
     fn last_flush(&self) {
         const QUIET: Duration = Duration::from_millis(100);
         const LONGEST: Duration = Duration::from_secs(2);
         self.flush(0);
         self.flush(kinds::FLUSH_FORCED);
         let begin = Instant::now();
-        let (mut last, mut since) = (self.pool.outstanding(), begin);
+        let (mut last, mut since) = (self.pool.unread(), begin);
         while last > 0 && since.elapsed() < QUIET && begin.elapsed() < LONGEST {
             std::thread::sleep(Duration::from_millis(1));
-            let now = self.pool.outstanding();
+            let now = self.pool.unread();
             if now != last {
                 (last, since) = (now, Instant::now());
             }
@@ -254,6 +255,13 @@ impl Scribe {
                 }
                 break;
             }
+        }
+        let unread = self.pool.unread() as u64;
+        if unread > 0 {
+            let text = format!("CUPTI did not give back {unread} buffers with records");
+            self.writer.notice(true, &text);
+            // At least one in each: how many there are nobody knows.
+            self.decoder.health.lost += unread;
         }
         self.decoder.end(&mut self.writer);
         self.count();
