@@ -75,6 +75,7 @@ pub(super) fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
         kind: match opened.format {
             file::Format::Kineto => SourceKind::Kineto,
             file::Format::Nsys => SourceKind::Nsys,
+            file::Format::Recording => SourceKind::Recording,
         },
         title,
         path: first.cloned(),
