@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         };
         match op.kind {
             OpKind::Sync(SyncTarget::Stream(stream)) => {
-                self.clocks.host_joins(Agent::stream(stream))
+                self.clocks.host_joins(Agent::stream(stream));
             }
             OpKind::Sync(SyncTarget::Event(event)) => {
                 if let Some(clock) = &self.events[event] {

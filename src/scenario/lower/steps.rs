@@ -1,13 +1,13 @@
 //! Steps to operations: the ones that neither move memory nor launch anything, and loops.
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::super::expr::parse::Template;
+use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::Template;
 use super::super::file::{BufferRef, Loop, Step, StepKind};
 use super::super::plan::{
     BufferId, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget,
 };
-use super::super::value::{Unit, Value};
 use super::count::iterations;
 use super::objects::MAX_DEVICES;
 use super::{MAX_FAILURES, Unroll};
