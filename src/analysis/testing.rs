@@ -207,6 +207,12 @@ impl Scene {
         std::mem::take(&mut self.batch)
     }
 
+    /// Adds what was written down before.
+    pub(crate) fn put(&mut self, batch: Batch) -> &mut Self {
+        self.batch = batch;
+        self
+    }
+
     pub(crate) fn trace(&mut self) -> Trace {
         let mut trace = Trace::default();
         trace.apply(self.take());

@@ -1,3 +1,10 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
 
+pub mod attach;
+pub mod file;
+mod gather;
+mod kineto;
+mod nsys;
+pub mod recording;
+pub mod runner;
 pub mod sim;

@@ -11,13 +11,14 @@ mod setup;
 mod tables;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use self::ops::PendingCopy;
 use self::setup::Contexts;
 use self::tables::Tables;
 use super::profile::Profile;
 use super::program::{EventKey, Graph, Operation, Step, StreamKey};
+use crate::activity::feed::Failure;
 use crate::activity::{Def, Ns, ProcessInfo, RangeKind};
 use crate::scenario::plan::{Op, Plan, VariantPlan};
 
@@ -57,7 +58,13 @@ pub(super) struct Lowering {
     copy: Option<PendingCopy>,
     tables: Tables,
     contexts: Contexts,
+    /// The primary contexts, while a cold pass has its own.
+    primary: Contexts,
     current: Current,
+    /// Device memory in use, by device.
+    in_use: Vec<u64>,
+    /// Why the program cannot go on, once it cannot. The steps end there.
+    failure: Arc<OnceLock<Failure>>,
 }
 
 /// What belongs to the variant that is being lowered.
@@ -74,13 +81,21 @@ struct Current {
     /// For each buffer, where its host side lies.
     host_address: Vec<u64>,
     graphs: Vec<Option<Arc<Graph>>>,
+    /// For each event, the context of the stream that recorded it last.
+    event_context: Vec<u32>,
     /// For each phase, how often it was opened in this pass.
     phases: Vec<u32>,
 }
 
 impl Lowering {
-    pub(super) fn new(plan: Arc<Plan>, profile: Arc<Profile>) -> Lowering {
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        profile: Arc<Profile>,
+        failure: Arc<OnceLock<Failure>>,
+    ) -> Lowering {
         Lowering {
+            in_use: vec![0; Lowering::devices(&plan) as usize],
+            failure,
             plan,
             profile,
             position: Position::Start,
@@ -88,6 +103,7 @@ impl Lowering {
             copy: None,
             tables: Tables::default(),
             contexts: Contexts::default(),
+            primary: Contexts::default(),
             current: Current::default(),
         }
     }
@@ -183,6 +199,7 @@ impl Lowering {
         self.begin_range(RangeKind::Variant, &spec.name, variant as u32);
         self.prepare(spec);
         if !spec.cold {
+            self.make_contexts(spec);
             self.set_up(spec);
         }
     }
@@ -203,7 +220,12 @@ impl Lowering {
             self.begin_range(RangeKind::Repeat, &spec.name, pass - spec.warmup);
         }
         if spec.cold {
+            self.begin_range(RangeKind::Phase, "make the context", pass);
+            self.make_contexts(spec);
+            self.push(Step::End);
+            self.begin_range(RangeKind::Phase, "allocate and load", pass);
             self.set_up(spec);
+            self.push(Step::End);
         }
     }
 
@@ -212,6 +234,7 @@ impl Lowering {
             self.sync_device(device);
         }
         self.push(Step::End);
+        self.free_leftovers(spec);
         if spec.cold {
             self.tear_down(spec);
             self.destroy_contexts(spec);
@@ -246,7 +269,7 @@ impl Iterator for Lowering {
             if let Some(step) = self.ready.pop_front() {
                 return Some(step);
             }
-            if self.position == Position::End {
+            if self.position == Position::End || self.failure.get().is_some() {
                 return None;
             }
             self.go_on();

@@ -54,6 +54,7 @@ impl Lowering {
             OpKind::Launch { launch, stream } => self.launch(spec, launch, stream),
             OpKind::Record { event, stream } => {
                 let (key, place) = (self.event_key(event), self.stream_place(stream));
+                self.current.event_context[event] = place.context;
                 let record = EventRecord {
                     place,
                     event: key + 1,
@@ -87,15 +88,15 @@ impl Lowering {
                 buffer,
                 stream: Some(stream),
             } => {
-                let address = self.tables.address(spec.buffers[buffer].bytes);
-                self.current.device_address[buffer] = address;
-                self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+                if let Some(address) = self.take_memory(buffer, &spec.buffers[buffer]) {
+                    self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+                }
             }
             OpKind::Free {
                 buffer,
                 stream: Some(stream),
             } => {
-                let address = std::mem::take(&mut self.current.device_address[buffer]);
+                let address = self.give_memory_back(buffer, &spec.buffers[buffer]);
                 self.pool(spec, MemoryAction::Free, buffer, address, stream);
             }
             OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
@@ -115,6 +116,16 @@ impl Lowering {
 
     /// Lowers one piece of a copy and keeps the rest for later.
     pub(super) fn lower_piece(&mut self, mut copy: PendingCopy) {
+        let bytes = copy.left.min(copy.chunk);
+        self.push_copy(copy.template, bytes, copy.stream);
+        copy.left -= bytes;
+        if copy.left > 0 {
+            self.copy = Some(copy);
+        }
+    }
+
+    /// One call that copies.
+    pub(super) fn push_copy(&mut self, template: Copy, bytes: u64, stream: StreamKey) {
         let Copy {
             direction,
             from,
@@ -122,33 +133,24 @@ impl Lowering {
             is_async,
             place,
             ..
-        } = copy.template;
-        let bytes = copy.left.min(copy.chunk);
+        } = template;
         let cost = cost::copy(&self.profile, direction, from, to, bytes);
-        let what = What::Copy(Copy {
-            bytes,
-            ..copy.template
-        });
+        let what = What::Copy(Copy { bytes, ..template });
         let op = Operation {
             what,
             engine: cost.engine,
             ns: cost.ns,
         };
-        let call = self.name(copy_call(&copy.template));
+        let call = self.name(copy_call(&template));
         let first_use = self.first_copy(place.device, direction);
-        let step = Step::Submit {
+        self.push(Step::Submit {
             call,
             cost: cost.call_ns,
-            stream: copy.stream,
+            stream,
             item: Item::Run(op),
-            blocks: blocks(&copy.template, cost, is_async),
+            blocks: blocks(&template, cost, is_async),
             first_use,
-        };
-        self.push(step);
-        copy.left -= bytes;
-        if copy.left > 0 {
-            self.copy = Some(copy);
-        }
+        });
     }
 
     pub(super) fn copy_template(
@@ -182,9 +184,13 @@ impl Lowering {
     }
 
     pub(super) fn memset(&self, bytes: u64, stream: StreamId) -> Operation {
+        self.memset_at(bytes, self.stream_place(stream))
+    }
+
+    pub(super) fn memset_at(&self, bytes: u64, place: Place) -> Operation {
         let (engine, ns) = cost::memset(&self.profile, bytes);
         let what = What::Memset(Memset {
-            place: self.stream_place(stream),
+            place,
             bytes,
             graph: 0,
         });
@@ -265,7 +271,7 @@ impl Lowering {
         let key = self.event_key(event);
         let record = Sync {
             kind: SyncKind::Event,
-            context: context_of(0),
+            context: self.current.event_context[event],
             stream: None,
             event: Some(key + 1),
         };

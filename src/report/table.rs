@@ -1,0 +1,151 @@
+//! Columns of text that fit a width: the first column gives way, numbers stand right.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Spaces before the first column and between columns.
+const INDENT: usize = 2;
+
+/// A table in the making. The first column stands left and is cut where the width asks for it; the
+/// others stand right and are never cut.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new<const N: usize>(header: [&str; N]) -> Self {
+        Table {
+            header: header.map(str::to_owned).to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// The lines, the header first; columns that are empty in every row are left out.
+    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let is_used = |column: &usize| {
+            *column == 0
+                || self
+                    .rows
+                    .iter()
+                    .any(|row| row.get(*column).is_some_and(|cell| !cell.is_empty()))
+        };
+        let columns: Vec<usize> = (0..self.header.len()).filter(is_used).collect();
+        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let width_of = |column: usize| {
+            all()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.width())
+                .max()
+                .unwrap_or(0)
+        };
+        let right: usize = columns[1..].iter().map(|&c| width_of(c) + INDENT).sum();
+        let room = width.saturating_sub(right + INDENT).max(8);
+        let first = width_of(0).min(room);
+        all()
+            .map(|row| {
+                let cell = |c: usize| row.get(c).map_or("", String::as_str);
+                let mut line = " ".repeat(INDENT);
+                let name = cut(cell(0), first);
+                line.push_str(&name);
+                line.push_str(&" ".repeat(first.saturating_sub(name.width())));
+                for &c in &columns[1..] {
+                    let gap = INDENT + width_of(c).saturating_sub(cell(c).width());
+                    line.push_str(&" ".repeat(gap));
+                    line.push_str(cell(c));
+                }
+                line.trim_end().to_owned()
+            })
+            .collect()
+    }
+}
+
+/// `text` in at most `width` columns, its middle replaced by "…" where it is longer: names of kernels
+/// tell themselves apart at both ends.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let Some(room) = width.checked_sub(1) else {
+        return String::new();
+    };
+    let head = take(text.chars(), room - room / 3);
+    let tail: String = take(text.chars().rev(), room / 3).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// As many characters as fit in `width` columns.
+fn take(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= width
+        })
+        .collect()
+}
+
+/// `text` in lines of at most `width` columns, broken at spaces, each after `indent`.
+pub(super) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let is_full = indent.width() + line.width() + 1 + word.width() > width;
+        if !line.is_empty() && is_full {
+            lines.push(format!("{indent}{line}"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(format!("{indent}{line}"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_column_gives_way_and_numbers_stand_right() {
+        let mut table = Table::new(["name", "n", "time", "unused"]);
+        table.row(["a_kernel_with_a_long_name", "1", "20 ns", ""].map(str::to_owned));
+        table.row(["b", "1000", "3 ns", ""].map(str::to_owned));
+        assert_eq!(
+            table.lines(32),
+            [
+                "  name                  n   time",
+                "  a_kernel_wi…_name     1  20 ns",
+                "  b                  1000   3 ns",
+            ]
+        );
+        assert!(table.lines(80)[1].contains("a_kernel_with_a_long_name"));
+        for width in 0..40 {
+            table.lines(width);
+        }
+    }
+
+    #[test]
+    fn cutting_counts_columns_not_bytes() {
+        assert_eq!(cut("abcdefgh", 8), "abcdefgh");
+        assert_eq!(cut("abcdefghi", 7), "abcd…hi");
+        assert_eq!(cut("漢字漢字漢字", 7).width(), 7);
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("abc", 1), "…");
+    }
+
+    #[test]
+    fn wrapped_lines_keep_their_words() {
+        assert_eq!(wrap("one two three", 9, "  "), ["  one two", "  three"]);
+        assert_eq!(wrap("unbreakable", 4, ""), ["unbreakable"]);
+        assert!(wrap("", 10, "  ").is_empty());
+    }
+}

@@ -1,0 +1,508 @@
+//! The report's JSON contract, and expectations against runs written down by hand.
+
+use serde_json::json;
+
+use super::*;
+use crate::activity::{Direction, LaunchShape, MemoryAction, RangeKind};
+use crate::analysis::testing::Scene;
+use crate::scenario::expect::{Compare, Expectation, Figure};
+use crate::scenario::plan::{
+    GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan,
+};
+
+fn launch(kernel: usize, grid: u32) -> LaunchSpec {
+    LaunchSpec {
+        kernel,
+        grid: [grid, 1, 1],
+        block: [64, 1, 1],
+        shared: 0,
+        args: Vec::new(),
+        flops: Some(1_000),
+        bytes: Some(400),
+        time: None,
+    }
+}
+
+fn kernel(name: &str, entry: &str) -> KernelSpec {
+    KernelSpec {
+        name: name.to_owned(),
+        file: "k.cu".to_owned(),
+        source: "".into(),
+        entry: entry.to_owned(),
+        site: 0,
+    }
+}
+
+fn op(kind: OpKind) -> Op {
+    Op { kind, site: 0 }
+}
+
+/// A variant that launches kernel 0 twice, once of them by a graph.
+fn variant(name: &str, point: Option<i64>) -> VariantPlan {
+    let launched = op(OpKind::Launch {
+        launch: 0,
+        stream: 0,
+    });
+    VariantPlan {
+        name: name.to_owned(),
+        point,
+        repeat: 1,
+        streams: vec![StreamSpec::default()],
+        kernels: vec![kernel("add", "add_kernel")],
+        launches: vec![launch(0, 4)],
+        graphs: vec![GraphSpec {
+            name: "g".to_owned(),
+            ops: vec![launched],
+        }],
+        ops: vec![
+            launched,
+            op(OpKind::GraphLaunch {
+                graph: 0,
+                stream: 0,
+            }),
+        ],
+        ..VariantPlan::default()
+    }
+}
+
+fn plan(variants: Vec<VariantPlan>, expectations: Vec<Expectation>) -> Plan {
+    Plan {
+        name: "test".to_owned(),
+        about: String::new(),
+        look_for: String::new(),
+        sweep: None,
+        variants,
+        sites: Vec::new(),
+        expectations,
+    }
+}
+
+fn expectation(variant: &str, figure: Figure, compare: Compare, value: f64) -> Expectation {
+    Expectation {
+        what: format!("{variant}.figure"),
+        variant: variant.to_owned(),
+        point: None,
+        figure,
+        compare,
+        value,
+        expected: format!("{value}"),
+        site: 0,
+    }
+}
+
+fn shape() -> LaunchShape {
+    LaunchShape {
+        grid: [4, 1, 1],
+        block: [64, 1, 1],
+        ..LaunchShape::default()
+    }
+}
+
+/// `slow` takes 1000 ns, `fast` 250; the kernel of each runs twice for 50 ns and 150 ns.
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.memory(MemoryAction::Alloc, 1, 4096, 0);
+    for (index, name, at, makespan) in [(0, "slow", 1000, 1000), (1, "fast", 3000, 250)] {
+        scene.range(RangeKind::Variant, name, index, at, at + 1800);
+        scene.range(RangeKind::Repeat, name, 0, at + 100, at + 1700);
+        scene.range(RangeKind::Phase, "load", 0, at + 100, at + 160);
+        scene.copy(Direction::H2D, 1, 500, at + 200, at + 210);
+        scene.shaped(shape(), "add_kernel", 1, at + 205, at + 255);
+        let end = at + 200 + makespan;
+        scene.shaped(shape(), "add_kernel", 1, end - 150, end);
+    }
+    scene
+}
+
+fn check_one(figure: Figure, compare: Compare, value: f64) -> Checked {
+    let variants = vec![variant("slow", None), variant("fast", None)];
+    let plan = plan(variants, vec![expectation("fast", figure, compare, value)]);
+    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    report.expectations.expect("a run")[0].clone()
+}
+
+#[test]
+fn every_figure_is_measured() {
+    let rate = 2.0 * 400.0 / 200.0;
+    let cases = [
+        (Figure::SpeedupOver("slow".into()), 4.0),
+        (Figure::WallSpeedupOver("slow".into()), 1.0),
+        (Figure::Overlap, 0.5),
+        (Figure::Idle, (250.0 - 55.0 - 150.0) / 250.0),
+        (Figure::Makespan, 250.0),
+        (Figure::Wall, 1600.0),
+        (Figure::Gbps(Direction::H2D), 50.0),
+        (Figure::KernelGbps("add".into()), rate),
+        (Figure::KernelFlops("add".into()), 1e10),
+        (Figure::PeakMemory, 4096.0),
+        (Figure::Phase("load".into()), 60.0),
+        (Figure::Ops, 3.0),
+        (Figure::Kernels, 2.0),
+    ];
+    for (figure, value) in cases {
+        let name = format!("{figure:?}");
+        let found = check_one(figure.clone(), Compare::AtLeast, value - 1e-9);
+        assert!(found.ok, "{name}: {found:?}");
+        assert!(
+            (found.measured.expect("measured") - value).abs() < 1e-9,
+            "{name}"
+        );
+        assert!(
+            !check_one(figure, Compare::Above, value + 1e-3).ok,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_fails_and_says_why() {
+    let cases = [
+        (Figure::SpeedupOver("other".into()), "`other` was not run"),
+        (Figure::Gbps(Direction::D2H), "nothing was copied D2H"),
+        (Figure::KernelGbps("sub".into()), "no kernel `sub`"),
+        (Figure::Phase("save".into()), "no phase `save` was recorded"),
+    ];
+    for (figure, why) in cases {
+        let found = check_one(figure, Compare::AtLeast, 0.0);
+        assert!(!found.ok && found.measured.is_none());
+        assert_eq!(found.why.as_deref(), Some(why));
+    }
+    let missing = vec![expectation("third", Figure::Ops, Compare::AtLeast, 0.0)];
+    let report = Report::new(
+        &scene().trace(),
+        Some(&plan(vec![], missing)),
+        Peaks::default(),
+    );
+    assert!(!report.is_as_expected());
+}
+
+#[test]
+fn a_kernel_that_was_recorded_too_few_times_has_no_rate() {
+    let mut fast = variant("fast", None);
+    fast.ops.push(fast.ops[0]);
+    let e = expectation(
+        "fast",
+        Figure::KernelGbps("add".into()),
+        Compare::AtLeast,
+        0.0,
+    );
+    let plan = plan(vec![variant("slow", None), fast], vec![e]);
+    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    assert_eq!(
+        report.expectations.expect("a run")[0].why.as_deref(),
+        Some("3 launches of `add` were planned and 2 recorded")
+    );
+}
+
+#[test]
+fn kernels_that_share_an_entry_point_are_told_apart_by_their_configuration() {
+    let mut fast = variant("fast", None);
+    fast.kernels.push(kernel("add_wide", "add_kernel"));
+    fast.launches.push(launch(1, 9));
+    fast.ops.push(op(OpKind::Launch {
+        launch: 1,
+        stream: 0,
+    }));
+    let mut scene = scene();
+    let wide = LaunchShape {
+        grid: [9, 1, 1],
+        ..shape()
+    };
+    scene.shaped(wide, "add_kernel", 1, 3260, 3280);
+    let rates = |name: &str, launches: Vec<LaunchSpec>, scene: &mut Scene| {
+        let e = expectation(
+            "fast",
+            Figure::KernelGbps(name.into()),
+            Compare::AtLeast,
+            0.0,
+        );
+        let fast = VariantPlan {
+            launches,
+            ..fast.clone()
+        };
+        let plan = plan(vec![variant("slow", None), fast], vec![e]);
+        let report = Report::new(&scene.trace(), Some(&plan), Peaks::default());
+        report.expectations.expect("a run")[0].clone()
+    };
+    let batch = scene.take();
+    let again = || {
+        let mut scene = Scene::new();
+        scene.put(batch.clone());
+        scene
+    };
+    let found = rates("add_wide", fast.launches.clone(), &mut again());
+    assert_eq!(found.measured, Some(20.0));
+    let found = rates("add", fast.launches.clone(), &mut again());
+    assert_eq!(found.measured, Some(4.0));
+    // Launched alike, nothing tells them apart.
+    let alike = vec![launch(0, 4), launch(1, 4)];
+    assert!(rates("add", alike, &mut again()).why.is_some());
+}
+
+#[test]
+fn at_every_point_of_a_sweep_means_at_the_worst() {
+    let mut scene = Scene::new();
+    for (i, busy) in [400, 100, 300].into_iter().enumerate() {
+        let at = 1000 * i as Ns;
+        scene.range(RangeKind::Variant, "v", i as u32, at, at + 900);
+        scene.range(RangeKind::Repeat, "v", 0, at, at + 800);
+        scene.kernel("k", 1, at, at + busy);
+    }
+    let variants = [10, 20, 30].map(|p| variant("v", Some(p))).to_vec();
+    let mut at_20 = expectation("v", Figure::Makespan, Compare::AtMost, 350.0);
+    at_20.point = Some(20);
+    let everywhere = expectation("v", Figure::Makespan, Compare::AtMost, 350.0);
+    let report = Report::new(
+        &scene.trace(),
+        Some(&plan(variants, vec![at_20, everywhere])),
+        Peaks::default(),
+    );
+    let found = report.expectations.expect("a run");
+    assert_eq!(
+        (found[0].ok, found[0].measured, found[0].point),
+        (true, Some(100.0), Some(20))
+    );
+    assert_eq!(
+        (found[1].ok, found[1].measured, found[1].point),
+        (false, Some(400.0), Some(10))
+    );
+    let points: Vec<_> = report
+        .variants
+        .expect("a run")
+        .iter()
+        .map(|v| v.point)
+        .collect();
+    assert_eq!(points, [Some(10), Some(20), Some(30)]);
+}
+
+#[test]
+fn field_names_are_the_contract() {
+    let plan = plan(
+        vec![variant("slow", None), variant("fast", None)],
+        vec![expectation("fast", Figure::Ops, Compare::AtLeast, 1.0)],
+    );
+    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    let json: serde_json::Value =
+        serde_json::from_str(&report.json().expect("json")).expect("valid");
+    let has = |value: &serde_json::Value, keys: &[&str]| {
+        for key in keys {
+            assert!(value.get(key).is_some(), "{key} is missing in {value}");
+        }
+    };
+    has(
+        &json,
+        &[
+            "cuptop",
+            "source",
+            "devices",
+            "health",
+            "findings",
+            "variants",
+            "expectations",
+        ],
+    );
+    has(&json["source"], &["kind", "path", "simulated"]);
+    has(
+        &json["devices"][0],
+        &[
+            "device",
+            "name",
+            "ops",
+            "kernels",
+            "memsets",
+            "span_ns",
+            "busy_ns",
+            "idle_ns",
+            "compute_ns",
+            "copy_ns",
+            "overlap_ns",
+            "h2d",
+            "d2h",
+            "d2d",
+            "p2p",
+            "streams",
+            "gaps",
+            "no_api",
+        ],
+    );
+    has(
+        &json["devices"][0]["h2d"],
+        &["count", "bytes", "busy_ns", "gbps"],
+    );
+    has(
+        &json["devices"][0]["gaps"],
+        &["over_10us", "over_100us", "over_1ms", "longest_ns"],
+    );
+    has(
+        &json["health"],
+        &["received", "dropped", "late", "rejected"],
+    );
+    has(
+        &json["health"]["rejected"],
+        &["no_timestamp", "end_before_start"],
+    );
+    has(
+        &json["variants"][0],
+        &[
+            "name",
+            "repeats",
+            "makespan_ns",
+            "wall_ns",
+            "devices",
+            "findings",
+        ],
+    );
+    has(
+        &json["expectations"][0],
+        &["what", "expected", "measured", "ok"],
+    );
+    assert_eq!(json["variants"][0]["makespan_ns"], json!(1000));
+    assert_eq!(json["expectations"][0]["measured"], json!(3.0));
+    // Without a plan there is no run to speak of.
+    let report = Report::new(&scene().trace(), None, Peaks::default());
+    let json = serde_json::to_value(&report).expect("json");
+    assert!(json.get("variants").is_none() && json.get("expectations").is_none());
+}
+
+fn simulated() -> Trace {
+    let mut trace = scene().trace();
+    trace.source.simulated = true;
+    trace.source.title = "evil\u{1b}[2Jtitle".to_owned();
+    trace.apply(crate::activity::Batch {
+        health: Some(Health {
+            received: 12_000,
+            dropped: 7,
+            ..Health::default()
+        }),
+        ..crate::activity::Batch::default()
+    });
+    trace
+}
+
+#[test]
+fn the_text_says_what_is_simulated_and_what_is_missing() {
+    let plan = plan(
+        vec![variant("slow", None), variant("fast", None)],
+        vec![
+            expectation(
+                "fast",
+                Figure::SpeedupOver("slow".into()),
+                Compare::AtLeast,
+                2.0,
+            ),
+            expectation("fast", Figure::Gbps(Direction::D2H), Compare::AtLeast, 50.0),
+        ],
+    );
+    let trace = simulated();
+    let report = Report::new(&trace, Some(&plan), Peaks::default());
+    let text = text::render(&report, &text::Options::default());
+    for part in [
+        "SIMULATED",
+        "12,000 records received",
+        "INCOMPLETE: 7 dropped by CUPTI",
+        "fast  ",
+        "250 ns",
+        "ok     fast.figure 2: 4.00 ×",
+        "FAILED fast.figure 50: not measured: nothing was copied D2H",
+        "add_kernel",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+    let color = text::Options {
+        color: true,
+        ..text::Options::default()
+    };
+    assert!(text::render(&report, &color).contains("\u{1b}[31;1m"));
+    // A timeline that is no run shows its devices instead of variants.
+    let report = Report::new(
+        &trace,
+        None,
+        Peaks {
+            h2d: Some(100.0),
+            ..Peaks::default()
+        },
+    );
+    let text = text::render(&report, &text::Options::default());
+    assert!(
+        text.contains("4 kernels, 2 copies, 0 memsets, on 1 stream"),
+        "{text}"
+    );
+    assert!(text.contains("50 %"), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    use unicode_width::UnicodeWidthStr;
+    let mut scene = scene();
+    scene.kernel(&"very_long_kernel_name_".repeat(20), 1, 9000, 9900);
+    // Something to find, with a title longer than a line.
+    for i in 0..100 {
+        let at = 10_000 + i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 9_000);
+        scene.copy(Direction::D2H, 1, 4, at + 4_000, at + 6_000);
+    }
+    let report = Report::new(&scene.trace(), None, Peaks::default());
+    for width in [60, 80, 120] {
+        let options = text::Options {
+            width,
+            ..text::Options::default()
+        };
+        let text = text::render(&report, &options);
+        assert!(text.contains("[tiny-copies]"));
+        for line in text.lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_puts_the_greatest_change_first() {
+    let mut a = Scene::new();
+    a.kernel("same", 1, 0, 100)
+        .kernel("shrinks", 1, 100, 900)
+        .kernel("grows", 1, 900, 910);
+    a.copy(Direction::H2D, 1, 1000, 910, 920);
+    let mut b = Scene::new();
+    b.kernel("same", 1, 0, 100)
+        .kernel("shrinks", 1, 100, 200)
+        .kernel("grows", 1, 200, 230);
+    b.kernel("new", 1, 230, 280)
+        .copy(Direction::H2D, 1, 1000, 300, 310);
+    let report = |scene: &mut Scene| Report::new(&scene.trace(), None, Peaks::default());
+    let comparison = compare::Comparison::new(&report(&mut a), &report(&mut b));
+    let changes: Vec<_> = comparison
+        .operations
+        .iter()
+        .map(|o| (o.name.as_str(), o.change_ns, o.count_a, o.count_b))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            ("shrinks", -700, 1, 1),
+            ("new", 50, 0, 1),
+            ("grows", 20, 1, 1)
+        ]
+    );
+    let group = &comparison.groups[0];
+    assert_eq!(group.of, "GPU 0");
+    let span = group
+        .figures
+        .iter()
+        .find(|f| f.figure == "span_ns")
+        .expect("span");
+    assert_eq!((span.a, span.b), (Some(920.0), Some(310.0)));
+    assert!((span.ratio.expect("ratio") - 310.0 / 920.0).abs() < 1e-12);
+    let gbps = group
+        .figures
+        .iter()
+        .find(|f| f.figure == "d2h_gbps")
+        .expect("gbps");
+    assert_eq!((gbps.a, gbps.ratio), (None, None));
+    let text = comparison.text(&text::Options::default());
+    assert!(
+        text.contains("-700 ns") && text.contains("+50 ns"),
+        "{text}"
+    );
+    comparison.json().expect("json");
+}

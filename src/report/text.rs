@@ -1,0 +1,423 @@
+//! The report for people: figures, tables, findings, expectations.
+
+use std::fmt::Write as _;
+
+use super::table::{Table, cut, wrap};
+use super::{Checked, Report, VariantReport};
+use crate::activity::units::{bytes, count, duration, percent, rate};
+use crate::activity::{Direction, Ns};
+use crate::analysis::DeviceFigures;
+use crate::analysis::figures::share;
+use crate::analysis::findings::{Finding, Severity};
+use crate::analysis::tables::NameRow;
+use crate::trace::printable;
+
+/// How to write a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal or the page.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+    /// Rows of each table.
+    pub rows: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            width: 100,
+            color: false,
+            rows: 10,
+        }
+    }
+}
+
+/// The report as text, every line ended.
+#[must_use]
+pub fn render(report: &Report, options: &Options) -> String {
+    let mut page = Page::new(options);
+    heading(&mut page, report);
+    if let Some(variants) = &report.variants {
+        variant_table(&mut page, variants);
+    }
+    if let Some(expectations) = &report.expectations {
+        expectation_table(&mut page, expectations);
+    }
+    // The timeline of a run holds warm-up and all variants one after another: each variant's own
+    // figures above say more than those of the whole.
+    if report.variants.as_ref().is_none_or(Vec::is_empty) {
+        for device in &report.devices {
+            device_figures(&mut page, report, device);
+        }
+    }
+    names(&mut page, "Kernels", &report.kernels);
+    names(&mut page, "Host calls", &report.calls);
+    if report.sync_ns > 0 {
+        let line = format!(
+            "  the host waited for the GPU for {}",
+            duration(report.sync_ns)
+        );
+        page.line(&line);
+    }
+    if let Some(peak) = report.peak_memory {
+        page.line(&format!("  device memory: {} at most", bytes(peak)));
+    }
+    findings(&mut page, report);
+    page.out
+}
+
+/// What is written, and how.
+pub(super) struct Page {
+    pub(super) out: String,
+    width: usize,
+    rows: usize,
+    color: bool,
+}
+
+/// What a piece of text means.
+#[derive(Clone, Copy)]
+pub(super) enum Tone {
+    Title,
+    Good,
+    Warn,
+    Bad,
+    Dim,
+}
+
+impl Page {
+    pub(super) fn new(options: &Options) -> Self {
+        Page {
+            out: String::new(),
+            width: options.width.max(40),
+            rows: options.rows,
+            color: options.color,
+        }
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
+        if !self.color {
+            return text.to_owned();
+        }
+        let code = match tone {
+            Tone::Title => "1",
+            Tone::Good => "32",
+            Tone::Warn => "33",
+            Tone::Bad => "31;1",
+            Tone::Dim => "2",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    pub(super) fn title(&mut self, text: &str) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        let painted = self.paint(Tone::Title, text);
+        self.line(&painted);
+    }
+
+    pub(super) fn table(&mut self, table: &Table) {
+        for (i, line) in table.lines(self.width).iter().enumerate() {
+            if i == 0 {
+                let dim = self.paint(Tone::Dim, line);
+                self.line(&dim);
+            } else {
+                self.line(line);
+            }
+        }
+    }
+}
+
+/// What the report is about, and whether it can be believed.
+fn heading(page: &mut Page, report: &Report) {
+    let title = printable(&report.source.title);
+    let mut line = cut(&title, page.width);
+    if line.is_empty() {
+        line = report.source.kind.to_owned();
+    }
+    page.title(&line);
+    let mut about = format!("  {}", report.source.kind);
+    if let Some(path) = &report.source.path {
+        let _ = write!(about, " · {}", printable(&path.display().to_string()));
+    }
+    page.line(&about);
+    if report.source.simulated {
+        let mark = page.paint(
+            Tone::Bad,
+            "  SIMULATED: a model of a GPU, not a measurement",
+        );
+        page.line(&mark);
+    }
+    let health = &report.health;
+    let received = format!("  {} records received", count(health.received));
+    if health.losses() == 0 {
+        page.line(&format!("{received}, none lost"));
+        return;
+    }
+    let reasons = [
+        ("dropped by CUPTI", health.dropped),
+        ("not written or read", health.lost),
+        ("of unknown kind", health.unknown),
+        ("without a time", health.rejected.no_timestamp),
+        (
+            "ended before they started",
+            health.rejected.end_before_start,
+        ),
+        ("with a time outside the session", health.rejected.bad_clock),
+    ];
+    let reasons: Vec<String> = reasons
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(why, n)| format!("{} {why}", count(*n)))
+        .collect();
+    let text = format!("INCOMPLETE: {}", reasons.join(", "));
+    page.line(&received);
+    for line in wrap(&text, page.width, "  ") {
+        let painted = page.paint(Tone::Bad, &line);
+        page.line(&painted);
+    }
+}
+
+fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
+    page.title(&cut(&format!("GPU {} {}", f.device, f.name), page.width));
+    let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.span_ns)));
+    let copies = f.ops - f.kernels - f.memsets;
+    let mut lines = vec![
+        format!(
+            "{} from the first operation to the last: {}, {}, {}, on {}",
+            duration(f.span_ns),
+            plural(f.kernels, "kernel"),
+            plural(copies, "copy"),
+            plural(f.memsets, "memset"),
+            plural(f.streams.len() as u64, "stream"),
+        ),
+        format!("busy {} · idle {}", of_span(f.busy_ns), of_span(f.idle_ns)),
+        format!(
+            "computing {} · copying {}{}",
+            of_span(f.compute_ns),
+            of_span(f.copy_ns),
+            f.overlap_share().map_or_else(String::new, |s| format!(
+                " · both {}, {} of the copying is hidden",
+                duration(f.overlap_ns),
+                percent(s)
+            )),
+        ),
+    ];
+    let gaps = f.gaps;
+    if gaps.longest_ns > 0 {
+        lines.push(format!(
+            "gaps: {} over 10 µs, {} over 100 µs, {} over 1 ms, the longest {}",
+            count(gaps.over_10us),
+            count(gaps.over_100us),
+            count(gaps.over_1ms),
+            duration(gaps.longest_ns),
+        ));
+    }
+    let causes: Vec<String> = report
+        .idle
+        .iter()
+        .filter(|i| i.device == f.device && share(i.total_ns, f.idle_ns) >= 0.01)
+        .map(|i| {
+            format!(
+                "{} {} ({})",
+                i.cause,
+                duration(i.total_ns),
+                percent(share(i.total_ns, f.idle_ns))
+            )
+        })
+        .collect();
+    if !causes.is_empty() {
+        lines.push(format!("idle because: {}", causes.join(", ")));
+    }
+    if let Some(l) = report.launches.iter().find(|l| l.device == f.device)
+        && l.delay.count > 0
+    {
+        lines.push(format!(
+            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {}",
+            duration(l.delay.p50_ns),
+            duration(l.delay.p90_ns),
+            duration(l.delay.p99_ns),
+            duration(l.delay.max_ns),
+            count(l.queue.max),
+        ));
+    }
+    if f.no_api > 0 {
+        lines.push(format!(
+            "{} without a host call on the timeline",
+            plural(f.no_api, "operation")
+        ));
+    }
+    for line in lines {
+        for line in wrap(&line, page.width, "  ") {
+            page.line(&line);
+        }
+    }
+    let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
+    for direction in Direction::NAMED {
+        let Some(d) = f.direction(direction).filter(|d| d.count > 0) else {
+            continue;
+        };
+        let of_peak = d
+            .gbps
+            .zip(report.peaks.of(direction))
+            .map(|(r, peak)| percent(r / peak));
+        table.row([
+            direction.label().to_owned(),
+            count(d.count),
+            bytes(d.bytes),
+            duration(d.busy_ns),
+            d.gbps.map_or_else(|| "—".to_owned(), rate),
+            of_peak.unwrap_or_default(),
+        ]);
+    }
+    if copies > 0 {
+        page.table(&table);
+    }
+}
+
+fn variant_table(page: &mut Page, variants: &[VariantReport]) {
+    page.title("Variants");
+    if variants.is_empty() {
+        page.line("  none was measured");
+        return;
+    }
+    let mut table = Table::new([
+        "", "repeats", "makespan", "wall", "ops", "idle", "overlap", "H2D", "D2H",
+    ]);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+    for v in variants {
+        let f = &v.figures;
+        let gbps = |d| f.gbps(d).map(rate).unwrap_or_default();
+        table.row([
+            variant_name(v),
+            v.repeats.to_string(),
+            duration(v.makespan_ns),
+            duration(v.wall_ns),
+            count(f.ops()),
+            or_dash(f.idle().map(percent)),
+            or_dash(f.overlap().map(percent)),
+            gbps(Direction::H2D),
+            gbps(Direction::D2H),
+        ]);
+    }
+    page.table(&table);
+    page.line("  makespan: first operation's start to the last one's end, of the median repeat; H2D, D2H in GB/s");
+}
+
+/// "streamed", "pinned @ 1048576".
+pub(super) fn variant_name(v: &VariantReport) -> String {
+    let name = printable(&v.name);
+    v.point.map_or(name.clone(), |p| format!("{name} @ {p}"))
+}
+
+fn expectation_table(page: &mut Page, expectations: &[Checked]) {
+    if expectations.is_empty() {
+        return;
+    }
+    page.title("Expectations");
+    for e in expectations {
+        let mark = if e.ok {
+            page.paint(Tone::Good, "  ok    ")
+        } else {
+            page.paint(Tone::Bad, "  FAILED")
+        };
+        let point = e.point.map_or_else(String::new, |p| format!(" at {p}"));
+        let measured = match &e.why {
+            Some(why) => format!("not measured: {why}"),
+            None => format!("{}{point}", e.shown),
+        };
+        let line = format!(
+            "{mark} {} {}: {measured}",
+            printable(&e.what),
+            printable(&e.expected)
+        );
+        page.line(&line);
+    }
+}
+
+fn names(page: &mut Page, title: &str, rows: &[NameRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    page.title(title);
+    let mut table = Table::new(["", "count", "total", "mean", "min", "max", "share"]);
+    for row in rows.iter().take(page.rows) {
+        table.row([
+            row.name.clone(),
+            count(row.count),
+            duration(row.total_ns),
+            duration(row.mean_ns),
+            duration(row.min_ns),
+            duration(row.max_ns),
+            percent(row.share),
+        ]);
+    }
+    page.table(&table);
+    let left = rows.len().saturating_sub(page.rows);
+    if left > 0 {
+        page.line(&format!("  … and {left} more"));
+    }
+}
+
+fn findings(page: &mut Page, report: &Report) {
+    let variants = report
+        .variants
+        .iter()
+        .flatten()
+        .filter(|v| !v.findings.is_empty());
+    let mut sections: Vec<(String, &[Finding])> = variants
+        .map(|v| {
+            (
+                format!("Findings in {}", variant_name(v)),
+                v.findings.as_slice(),
+            )
+        })
+        .collect();
+    if report.variants.as_ref().is_none_or(Vec::is_empty) {
+        sections.push(("Findings".to_owned(), &report.findings));
+    }
+    for (title, findings) in sections {
+        if findings.is_empty() {
+            continue;
+        }
+        page.title(&title);
+        for finding in findings {
+            let tone = match finding.severity {
+                Severity::Warning => Tone::Warn,
+                Severity::Info => Tone::Dim,
+            };
+            let mark = page.paint(tone, "  ! ");
+            let saving = if finding.saving_ns > 0 {
+                format!("; saves up to {}", duration(finding.saving_ns))
+            } else {
+                String::new()
+            };
+            let title = format!("{}{saving} [{}]", finding.title, finding.rule);
+            for (i, line) in wrap(&title, page.width, "    ").iter().enumerate() {
+                match line.strip_prefix("    ") {
+                    Some(first) if i == 0 => page.line(&format!("{mark}{first}")),
+                    _ => page.line(line),
+                }
+            }
+            for line in wrap(&finding.advice, page.width, "    ") {
+                page.line(&line);
+            }
+        }
+    }
+}
+
+/// "1 kernel", "8 kernels", "16 copies".
+fn plural(n: u64, noun: &str) -> String {
+    let number = count(n);
+    match (n, noun.strip_suffix('y')) {
+        (1, _) => format!("{number} {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        _ => format!("{number} {noun}s"),
+    }
+}

@@ -1,0 +1,158 @@
+//! Trace files: what kind each one is, told by its content, and all of them as one timeline.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::activity::feed::{Feed, Outcome, Outlet};
+use crate::source::{kineto, nsys};
+
+/// What kind of trace a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Kineto or Chrome JSON, gzipped or not.
+    Kineto,
+    /// An SQLite export of Nsight Systems.
+    Nsys,
+}
+
+/// A timeline that is being read.
+#[derive(Debug)]
+pub struct Opened {
+    /// Where the activities come from.
+    pub feed: Feed,
+    /// What the first file is.
+    pub format: Format,
+    /// Whether one of the files says that no GPU was involved.
+    pub simulated: bool,
+}
+
+/// Why a file can not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The system would not let it be read.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is something else.
+    #[error("{path} is not a trace that cuptop understands ({what})\n{UNDERSTOOD}")]
+    NotATrace {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        what: String,
+    },
+    /// No file was named.
+    #[error("no trace file was named")]
+    Nothing,
+}
+
+/// What can be opened, for error messages and help.
+pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
+     Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), and recordings of cuptop";
+
+/// Opens trace files as one timeline: their processes stand side by side, on the one clock.
+///
+/// Reading goes on behind the feed, with progress messages; a file that breaks off keeps what was read.
+///
+/// # Errors
+/// When a file cannot be read or is no trace, or the system gives no thread.
+pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
+    let mut files = Vec::new();
+    let mut simulated = false;
+    for path in paths {
+        let (format, is_simulated) = detect(path)?;
+        simulated |= is_simulated;
+        files.push((path.clone(), format));
+    }
+    let Some((first, format)) = files.first().cloned() else {
+        return Err(OpenError::Nothing);
+    };
+    let feed = Feed::spawn("file-reader", move |outlet| read_all(&files, outlet))
+        .map_err(|error| OpenError::Io { path: first, error })?;
+    Ok(Opened {
+        feed,
+        format,
+        simulated,
+    })
+}
+
+fn read_all(files: &[(PathBuf, Format)], outlet: &Outlet) -> Outcome {
+    let mut next = 0;
+    let mut outcome = Outcome::Complete;
+    for (path, format) in files {
+        let this = match format {
+            Format::Kineto => kineto::read(path, &mut next, outlet),
+            Format::Nsys => nsys::read(path, &mut next, outlet),
+        };
+        match this {
+            Outcome::Complete => {}
+            Outcome::Stopped => return Outcome::Stopped,
+            // The other files are of use all the same; the first failure is told.
+            Outcome::Failed(failure) => {
+                if outcome == Outcome::Complete {
+                    outcome = Outcome::Failed(failure);
+                }
+            }
+        }
+    }
+    outcome
+}
+
+/// What a file is, and whether it says that it was simulated.
+fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
+    let failed = |error| OpenError::Io {
+        path: path.to_owned(),
+        error,
+    };
+    let is_not = |what: &str| OpenError::NotATrace {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    };
+    let kind = std::fs::metadata(path).map_err(failed)?;
+    if kind.is_dir() {
+        return Err(is_not("a folder that is no recording"));
+    }
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(64).read_to_end(&mut head))
+        .map_err(failed)?;
+    if head.is_empty() {
+        return Err(is_not("it is empty"));
+    }
+    if head.starts_with(nsys::MAGIC) {
+        return match nsys::is_export(path) {
+            Ok(true) => Ok((Format::Nsys, false)),
+            Ok(false) => Err(is_not(
+                "an SQLite database without the tables of Nsight Systems",
+            )),
+            Err(error) => Err(is_not(&format!(
+                "an SQLite database that is damaged: {error}"
+            ))),
+        };
+    }
+    match kineto::peek(path) {
+        Ok(Some(peek)) => Ok((Format::Kineto, peek.simulated)),
+        Ok(None) => Err(is_not(looks_like(&head))),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(is_not("gzip data that is damaged"))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn looks_like(head: &[u8]) -> &'static str {
+    // Nsight's own reports begin with a version in ASCII; their extension is what people know them by.
+    match head {
+        [0x1f, 0x8b, ..] => "gzip data, but no JSON trace inside",
+        [b'{' | b'[', ..] => "JSON, but without \"traceEvents\"",
+        _ if head.windows(9).any(|w| w == b"NVIDIA  N") || head.starts_with(b"QDSTRM") => {
+            "a report of Nsight Systems: export it first"
+        }
+        _ => "neither JSON nor SQLite nor a recording",
+    }
+}

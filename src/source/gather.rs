@@ -1,0 +1,302 @@
+//! What the readers of trace files have in common: records are gathered, then sent in order of time.
+//!
+//! Trace files are not sorted (Kineto writes the host's records before the GPU's, Nsight Systems one
+//! table after the other), and the store is fastest, and counts no record as late, when records
+//! come in order. So a file is read to its end, or to where it breaks, before its activities are
+//! sent. A gathered record takes less room than its text did in the file.
+
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::activity::feed::{Gone, Message, Outlet, Progress};
+use crate::activity::{
+    Activity, Batch, Correlation, Def, Health, LaunchShape, NameId, Ns, ShapeId, Span, What,
+};
+
+/// Activities that one message carries.
+const BATCH: usize = 16 * 1024;
+/// Activities that one file may hold: 64 M of them take some 5 GB. What lies beyond is counted as lost.
+const ACTIVITIES_MAX: usize = 64 << 20;
+/// Times that are further than this from zero (73 years) come from a broken clock: sums of them overflow.
+const TIME_MAX: Ns = 1 << 61;
+/// Longest name that is kept, in bytes; C++ kernels of real programs stay below a quarter of it.
+const NAME_MAX: usize = 16 * 1024;
+/// Greatest device ordinal that is believed.
+const DEVICE_MAX: u32 = 4095;
+
+/// The records of one file, by process.
+#[derive(Debug, Default)]
+pub(super) struct Gather {
+    processes: Vec<Process>,
+    total: usize,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    names: FxHashMap<Box<str>, NameId>,
+    shapes: FxHashMap<LaunchShape, ShapeId>,
+    defs: Vec<Def>,
+    items: Vec<Activity>,
+    health: Health,
+    /// Calls that copy and return when the copy is done.
+    synchronous: FxHashSet<Correlation>,
+    devices: FxHashSet<u32>,
+}
+
+impl Gather {
+    /// How many processes have been mentioned.
+    pub(super) fn processes(&self) -> u32 {
+        self.processes.len() as u32
+    }
+
+    /// Activities so far.
+    pub(super) fn len(&self) -> usize {
+        self.total
+    }
+
+    /// The devices that operations of a process ran on.
+    pub(super) fn devices(&self, process: u32) -> Vec<u32> {
+        let mut devices: Vec<u32> = self
+            .processes
+            .get(process as usize)
+            .map(|p| p.devices.iter().copied().collect())
+            .unwrap_or_default();
+        devices.sort_unstable();
+        devices
+    }
+
+    fn process(&mut self, process: u32) -> &mut Process {
+        let index = process as usize;
+        while self.processes.len() <= index {
+            self.processes.push(Process::default());
+        }
+        &mut self.processes[index]
+    }
+
+    /// The id of a string.
+    pub(super) fn name(&mut self, process: u32, text: &str) -> NameId {
+        let text = shortened(text);
+        let process = self.process(process);
+        if let Some(&id) = process.names.get(text) {
+            return id;
+        }
+        let id = process.names.len() as NameId;
+        process.names.insert(text.into(), id);
+        process.defs.push(Def::Name {
+            id,
+            text: text.to_owned(),
+        });
+        id
+    }
+
+    /// The id of a launch configuration.
+    pub(super) fn shape(&mut self, process: u32, shape: LaunchShape) -> ShapeId {
+        let process = self.process(process);
+        if let Some(&id) = process.shapes.get(&shape) {
+            return id;
+        }
+        let id = process.shapes.len() as ShapeId;
+        process.shapes.insert(shape, id);
+        process.defs.push(Def::Shape { id, shape });
+        id
+    }
+
+    /// Adds a definition.
+    pub(super) fn define(&mut self, process: u32, def: Def) {
+        self.process(process).defs.push(def);
+    }
+
+    /// Counts a record that could not be read.
+    pub(super) fn damaged(&mut self, process: u32) {
+        let health = &mut self.process(process).health;
+        health.received += 1;
+        health.lost += 1;
+    }
+
+    /// Counts records that were lost before the file was written.
+    pub(super) fn lost_before(&mut self, process: u32, count: u64) {
+        let health = &mut self.process(process).health;
+        health.dropped = health.dropped.saturating_add(count);
+    }
+
+    /// Counts a record of a time that cannot be: none at all.
+    pub(super) fn timeless(&mut self, process: u32) {
+        let health = &mut self.process(process).health;
+        health.received += 1;
+        health.no_timestamp += 1;
+    }
+
+    /// Remembers that the host call `correlation` copies synchronously.
+    pub(super) fn call_named(&mut self, process: u32, correlation: Correlation, name: &str) {
+        let copies = name.contains("emcpy");
+        if copies && !name.contains("Async") && !name.contains("Peer") {
+            self.process(process).synchronous.insert(correlation);
+        }
+    }
+
+    /// Adds an activity, if it can be believed.
+    pub(super) fn push(&mut self, process: u32, start: Ns, end: Ns, activity: Activity) {
+        let is_full = self.total >= ACTIVITIES_MAX;
+        let into = self.process(process);
+        into.health.received += 1;
+        let is_operation = activity.is_operation();
+        if is_operation && start == 0 && end == 0 {
+            // What CUPTI writes when it could not take the time.
+            into.health.no_timestamp += 1;
+        } else if end < start {
+            into.health.end_before_start += 1;
+        } else if start < -TIME_MAX || end > TIME_MAX {
+            into.health.bad_clock += 1;
+        } else if is_full || device_of(&activity.what).is_some_and(|d| d > DEVICE_MAX) {
+            into.health.lost += 1;
+        } else {
+            if let Some(place) = activity.place() {
+                into.devices.insert(place.device);
+            }
+            if let What::Copy(copy) = activity.what {
+                into.devices.insert(copy.peer);
+            }
+            into.items.push(Activity {
+                span: Span { start, end },
+                ..activity
+            });
+            self.total += 1;
+        }
+    }
+
+    /// Sends everything, `shift` ns later, as the processes from `first` on.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub(super) fn send(mut self, outlet: &Outlet, first: u32, shift: Ns) -> Result<(), Gone> {
+        for process in &mut self.processes {
+            process.settle(shift);
+        }
+        for (index, process) in self.processes.iter_mut().enumerate() {
+            outlet.send(Message::Batch(Batch {
+                process: first + index as u32,
+                defs: std::mem::take(&mut process.defs),
+                items: Vec::new(),
+                health: Some(process.health),
+            }))?;
+        }
+        let mut sent = vec![0; self.processes.len()];
+        // The process that has most left sets the pace; the others send what lies before the same moment.
+        while let Some(until) = self.horizon(&sent) {
+            for (index, process) in self.processes.iter().enumerate() {
+                let from = sent[index];
+                let to = from + process.items[from..].partition_point(|a| a.span.start <= until);
+                if to > from {
+                    outlet.send(Message::Batch(Batch {
+                        process: first + index as u32,
+                        items: process.items[from..to].to_vec(),
+                        ..Batch::default()
+                    }))?;
+                }
+                sent[index] = to;
+            }
+            if outlet.stop.is_stopped() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn horizon(&self, sent: &[usize]) -> Option<Ns> {
+        self.processes
+            .iter()
+            .zip(sent)
+            .filter(|(process, from)| **from < process.items.len())
+            .max_by_key(|(process, from)| process.items.len() - **from)
+            .map(|(process, from)| {
+                let last = (from + BATCH).min(process.items.len()) - 1;
+                process.items[last].span.start
+            })
+    }
+}
+
+impl Process {
+    fn settle(&mut self, shift: Ns) {
+        for item in &mut self.items {
+            item.span.start = item.span.start.saturating_add(shift);
+            item.span.end = item.span.end.saturating_add(shift);
+            if let What::Copy(copy) = &mut item.what {
+                copy.is_async = !self.synchronous.contains(&item.correlation);
+            }
+        }
+        self.items
+            .sort_unstable_by_key(|a| (a.span.start, Reverse(a.span.end)));
+    }
+}
+
+/// A shift that can be trusted: 0 when the file's is beyond all clocks.
+pub(super) fn believable(shift: Ns) -> Ns {
+    if (-TIME_MAX..=TIME_MAX).contains(&shift) {
+        shift
+    } else {
+        0
+    }
+}
+
+/// Reports how far reading has come, each time another 1/200 of the file is done.
+#[derive(Debug)]
+pub(super) struct Meter {
+    what: String,
+    total: u64,
+    next: u64,
+}
+
+impl Meter {
+    /// A meter for work of `total` units called `what`.
+    pub(super) fn new(what: String, total: u64) -> Self {
+        Meter {
+            what,
+            total,
+            next: 0,
+        }
+    }
+
+    /// Reports that `done` units are done.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub(super) fn at(&mut self, outlet: &Outlet, done: u64) -> Result<(), Gone> {
+        if done < self.next && done < self.total {
+            return Ok(());
+        }
+        self.next = done + self.total / 200 + 1;
+        outlet.send(Message::Progress(Progress {
+            what: self.what.clone(),
+            done,
+            total: Some(self.total),
+        }))
+    }
+}
+
+/// Tells the user something about the file that is not an activity.
+pub(super) fn notice(outlet: &Outlet, is_warning: bool, text: String) -> Result<(), Gone> {
+    outlet.send(Message::Notice { is_warning, text })
+}
+
+fn device_of(what: &What) -> Option<u32> {
+    match what {
+        What::Kernel(k) => Some(k.place.device),
+        What::Copy(c) => Some(c.place.device.max(c.peer)),
+        What::Memset(m) => Some(m.place.device),
+        What::Memory(m) => Some(m.place.device),
+        What::Event(e) => Some(e.place.device),
+        _ => None,
+    }
+}
+
+fn shortened(text: &str) -> &str {
+    if text.len() <= NAME_MAX {
+        return text;
+    }
+    let mut end = NAME_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,343 @@
+//! One event of `traceEvents`, as serde reads it: only what is asked for, borrowed from the text.
+//!
+//! Types are taken as they come. Traces in the wild have numbers in quotes, threads with names in
+//! place of ids, keys that appear twice (the last one counts, as in Python); none of that costs an event.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// An event. What it has no key for is `None` or empty.
+#[derive(Debug, Default)]
+pub(super) struct Event<'a> {
+    /// `ph`: X is a span, M is metadata.
+    pub(super) phase: Text<'a>,
+    pub(super) category: Text<'a>,
+    pub(super) name: Text<'a>,
+    pub(super) pid: Option<i64>,
+    pub(super) tid: Option<i64>,
+    /// Microseconds, as written.
+    pub(super) ts: Option<&'a str>,
+    /// Microseconds, as written.
+    pub(super) dur: Option<&'a str>,
+    /// To be read when the category is known to be of use.
+    pub(super) args: Option<&'a RawValue>,
+}
+
+/// `args` of the events that cuptop shows.
+#[derive(Debug, Default)]
+pub(super) struct Args<'a> {
+    pub(super) device: Option<i64>,
+    pub(super) context: Option<i64>,
+    pub(super) stream: Option<i64>,
+    pub(super) correlation: Option<i64>,
+    pub(super) bytes: Option<i64>,
+    pub(super) registers: Option<i64>,
+    pub(super) shared: Option<i64>,
+    pub(super) graph: Option<i64>,
+    pub(super) node: Option<i64>,
+    pub(super) from_device: Option<i64>,
+    pub(super) to_device: Option<i64>,
+    pub(super) event: Option<i64>,
+    pub(super) process: Option<i64>,
+    pub(super) code: Option<i64>,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) sync_kind: Text<'a>,
+    pub(super) range_kind: Text<'a>,
+    pub(super) index: Option<i64>,
+    /// Of metadata events.
+    pub(super) name: Text<'a>,
+}
+
+impl<'a> Args<'a> {
+    /// Reads `args`; nothing is in it when there are none.
+    pub(super) fn of(event: &Event<'a>) -> Args<'a> {
+        event
+            .args
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default()
+    }
+}
+
+macro_rules! keys {
+    ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
+        enum $name { $($key,)* Other }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Keys;
+                impl Visitor<'_> for Keys {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a key")
+                    }
+                    fn visit_str<E: Error>(self, key: &str) -> Result<$name, E> {
+                        Ok(match key {
+                            $($text $(| $other)* => $name::$key,)*
+                            _ => $name::Other,
+                        })
+                    }
+                }
+                deserializer.deserialize_identifier(Keys)
+            }
+        }
+    };
+}
+
+keys!(EventKey {
+    Phase = "ph",
+    Category = "cat",
+    Name = "name",
+    Pid = "pid",
+    Tid = "tid",
+    Ts = "ts",
+    Dur = "dur",
+    Args = "args",
+});
+
+keys!(ArgsKey {
+    Device = "device",
+    Context = "context",
+    Stream = "stream",
+    Correlation = "correlation",
+    Bytes = "bytes",
+    Registers = "registers per thread",
+    Shared = "shared memory",
+    Graph = "graph id",
+    Node = "graph node id",
+    FromDevice = "fromDevice",
+    ToDevice = "toDevice",
+    Event = "wait_on_cuda_event_id" | "event_id",
+    Process = "cuptop process",
+    Code = "return value",
+    Grid = "grid",
+    Block = "block",
+    SyncKind = "cuda_sync_kind",
+    RangeKind = "cuptop range",
+    Index = "index",
+    Name = "name",
+});
+
+impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl<'de> Visitor<'de> for Whole {
+            type Value = Event<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an event: an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
+                let mut event = Event::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        EventKey::Phase => event.phase = map.next_value()?,
+                        EventKey::Category => event.category = map.next_value()?,
+                        EventKey::Name => event.name = map.next_value()?,
+                        EventKey::Pid => event.pid = map.next_value::<Number>()?.0,
+                        EventKey::Tid => event.tid = map.next_value::<Number>()?.0,
+                        EventKey::Ts => event.ts = Some(digits(map.next_value()?)),
+                        EventKey::Dur => event.dur = Some(digits(map.next_value()?)),
+                        EventKey::Args => event.args = Some(map.next_value()?),
+                        EventKey::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(event)
+            }
+        }
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+/// A number as it is written, quotes taken off.
+fn digits(raw: &RawValue) -> &str {
+    raw.get().trim_matches('"')
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl<'de> Visitor<'de> for Whole {
+            type Value = Args<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("arguments: an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
+                let mut args = Args::default();
+                while let Some(key) = map.next_key()? {
+                    let number = match key {
+                        ArgsKey::Device => &mut args.device,
+                        ArgsKey::Context => &mut args.context,
+                        ArgsKey::Stream => &mut args.stream,
+                        ArgsKey::Correlation => &mut args.correlation,
+                        ArgsKey::Bytes => &mut args.bytes,
+                        ArgsKey::Registers => &mut args.registers,
+                        ArgsKey::Shared => &mut args.shared,
+                        ArgsKey::Graph => &mut args.graph,
+                        ArgsKey::Node => &mut args.node,
+                        ArgsKey::FromDevice => &mut args.from_device,
+                        ArgsKey::ToDevice => &mut args.to_device,
+                        ArgsKey::Event => &mut args.event,
+                        ArgsKey::Process => &mut args.process,
+                        ArgsKey::Code => &mut args.code,
+                        ArgsKey::Index => &mut args.index,
+                        ArgsKey::Grid => {
+                            args.grid = map.next_value::<Triple>()?.0;
+                            continue;
+                        }
+                        ArgsKey::Block => {
+                            args.block = map.next_value::<Triple>()?.0;
+                            continue;
+                        }
+                        ArgsKey::SyncKind => {
+                            args.sync_kind = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::RangeKind => {
+                            args.range_kind = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::Name => {
+                            args.name = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    *number = map.next_value::<Number>()?.0;
+                }
+                Ok(args)
+            }
+        }
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+/// Steps over whatever a lenient type has no use for.
+macro_rules! otherwise_empty {
+    () => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("any value")
+        }
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+macro_rules! ignore_list {
+    () => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// A string; empty where something else stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Text<'de>;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// An integer, quoted or not; none where something else stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Number(pub(super) Option<i64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Number;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+                Ok(Number(text.trim().parse().ok()))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
+                Ok(Number(Some(value)))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
+                Ok(Number(i64::try_from(value).ok()))
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
+                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+                Ok(Number(is_whole.then_some(value as i64)))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A list of three sizes; what lacks is 0, what is more is ignored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Triple([u32; 3]);
+
+impl<'de> Deserialize<'de> for Triple {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Triple;
+            otherwise_empty!();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Triple, A::Error> {
+                let mut sizes = [0; 3];
+                let mut at = 0;
+                while let Some(Number(value)) = list.next_element()? {
+                    if let Some(size) = sizes.get_mut(at) {
+                        *size = value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
+                    }
+                    at += 1;
+                }
+                Ok(Triple(sizes))
+            }
+            fn visit_str<E: Error>(self, _: &str) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}

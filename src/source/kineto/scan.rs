@@ -1,0 +1,379 @@
+//! Finds the values of a JSON document in a stream, without ever holding the document.
+//!
+//! It knows strings and brackets, no more: enough to hand out one event of `traceEvents` after the
+//! other as a slice, which serde then reads in place, and to step over what nobody asked for. So
+//! memory is bounded by the longest event, whatever the file's size, and one bad event costs one
+//! event.
+
+use std::io::Read;
+
+/// Bytes asked from the input at a time.
+const CHUNK: usize = 256 * 1024;
+/// Longest value that is handed out.
+const VALUE_MAX: usize = 64 << 20;
+/// How deep values may nest: one bit of a `u128` a level.
+const DEPTH_MAX: u32 = 128;
+
+/// Why a document ends before its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    /// The input could not be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is not JSON, or not JSON that can be read.
+    #[error("byte {at}: {what}")]
+    Malformed {
+        /// Offset in the uncompressed text.
+        at: u64,
+        /// What was wrong there.
+        what: &'static str,
+    },
+}
+
+/// A JSON text that is read once, from front to back.
+#[derive(Debug)]
+pub(super) struct Scanner<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// Next byte to look at, in `buffer`.
+    next: usize,
+    /// Bytes of the text before `buffer`.
+    before: u64,
+    /// Where the value that is to be handed out starts, in `buffer`.
+    keep: Option<usize>,
+    is_at_end: bool,
+    /// What ended the input, to be told once the bytes before it have been looked at.
+    failure: Option<std::io::Error>,
+}
+
+impl<R: Read> Scanner<R> {
+    pub(super) fn new(input: R) -> Self {
+        Scanner {
+            input,
+            buffer: Vec::with_capacity(2 * CHUNK),
+            next: 0,
+            before: 0,
+            keep: None,
+            is_at_end: false,
+            failure: None,
+        }
+    }
+
+    /// Offset of the next byte in the uncompressed text.
+    pub(super) fn offset(&self) -> u64 {
+        self.before + self.next as u64
+    }
+
+    pub(super) fn input(&self) -> &R {
+        &self.input
+    }
+
+    fn error(&self, what: &'static str) -> ScanError {
+        ScanError::Malformed {
+            at: self.offset(),
+            what,
+        }
+    }
+
+    /// Reads on. False when there is no more.
+    fn fill(&mut self) -> Result<bool, ScanError> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        let from = self.keep.unwrap_or(self.next);
+        if self.buffer.len() - from > VALUE_MAX {
+            return Err(self.error("a single value of more than 64 MiB"));
+        }
+        self.buffer.drain(..from);
+        self.before += from as u64;
+        self.next -= from;
+        self.keep = self.keep.map(|_| 0);
+        if let Some(error) = self.failure.take() {
+            self.is_at_end = true;
+            return Err(error.into());
+        }
+        let had = self.buffer.len();
+        let result = (&mut self.input)
+            .take(CHUNK as u64)
+            .read_to_end(&mut self.buffer);
+        let has_more = self.buffer.len() > had;
+        match result {
+            Err(error) if has_more => self.failure = Some(error),
+            Err(error) => return Err(error.into()),
+            Ok(_) => self.is_at_end = !has_more,
+        }
+        Ok(has_more)
+    }
+
+    /// The next byte that is not white space; it stays where it is.
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, ScanError> {
+        loop {
+            while let Some(&byte) = self.buffer.get(self.next) {
+                if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                    return Ok(Some(byte));
+                }
+                self.next += 1;
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Steps over `byte` if it comes next.
+    pub(super) fn eat(&mut self, byte: u8) -> Result<bool, ScanError> {
+        let is_next = self.peek()? == Some(byte);
+        self.next += usize::from(is_next);
+        Ok(is_next)
+    }
+
+    /// Steps over a byte order mark.
+    pub(super) fn skip_mark(&mut self) -> Result<(), ScanError> {
+        self.peek()?;
+        if self.buffer[self.next..].starts_with(b"\xef\xbb\xbf") {
+            self.next += 3;
+        }
+        Ok(())
+    }
+
+    pub(super) fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), ScanError> {
+        if self.eat(byte)? {
+            return Ok(());
+        }
+        Err(match self.peek()? {
+            None => self.error("the text ends here, before its end"),
+            Some(_) => self.error(what),
+        })
+    }
+
+    /// The next value, as it is written.
+    pub(super) fn value(&mut self) -> Result<&[u8], ScanError> {
+        self.peek()?;
+        self.keep = Some(self.next);
+        let end = self.skip_value();
+        let from = self.keep.take().unwrap_or_default();
+        end?;
+        Ok(&self.buffer[from..self.next])
+    }
+
+    /// Steps over the next value.
+    pub(super) fn skip_value(&mut self) -> Result<(), ScanError> {
+        match self.peek()? {
+            None => Err(self.error("the text ends here, before its end")),
+            Some(b'"') => self.skip_string(),
+            Some(b'{' | b'[') => self.skip_container(),
+            Some(b'}' | b']' | b',' | b':') => Err(self.error("expected a value")),
+            Some(_) => self.skip_word(),
+        }
+    }
+
+    fn skip_word(&mut self) -> Result<(), ScanError> {
+        loop {
+            while let Some(byte) = self.buffer.get(self.next) {
+                if matches!(
+                    byte,
+                    b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r'
+                ) {
+                    return Ok(());
+                }
+                self.next += 1;
+            }
+            if !self.fill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps over a string whose opening quote comes next.
+    fn skip_string(&mut self) -> Result<(), ScanError> {
+        self.next += 1;
+        let mut is_escaped = false;
+        loop {
+            while let Some(&byte) = self.buffer.get(self.next) {
+                self.next += 1;
+                if is_escaped {
+                    is_escaped = false;
+                } else if byte == b'"' {
+                    return Ok(());
+                } else {
+                    is_escaped = byte == b'\\';
+                }
+            }
+            if !self.fill()? {
+                return Err(self.error("the text ends within a string"));
+            }
+        }
+    }
+
+    fn skip_container(&mut self) -> Result<(), ScanError> {
+        let (mut depth, mut braces) = (0u32, 0u128);
+        loop {
+            while let Some(&byte) = self.buffer.get(self.next) {
+                match byte {
+                    b'"' => {
+                        self.skip_string()?;
+                        continue;
+                    }
+                    b'{' | b'[' => {
+                        if depth == DEPTH_MAX {
+                            return Err(self.error("values nest more than 128 deep"));
+                        }
+                        depth += 1;
+                        braces = braces << 1 | u128::from(byte == b'{');
+                    }
+                    b'}' | b']' => {
+                        if (braces & 1 == 1) != (byte == b'}') {
+                            return Err(self.error("this bracket closes another one"));
+                        }
+                        depth -= 1;
+                        braces >>= 1;
+                        if depth == 0 {
+                            self.next += 1;
+                            return Ok(());
+                        }
+                    }
+                    _ => {}
+                }
+                self.next += 1;
+            }
+            if !self.fill()? {
+                return Err(self.error("the text ends within a value"));
+            }
+        }
+    }
+}
+
+/// The text of a value with what serde would refuse, and Python's json module writes or accepts, put
+/// right: bare `NaN` and `inf` become null, control characters and broken UTF-8 become U+FFFD.
+pub(super) fn repaired(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    let mut out = String::with_capacity(text.len());
+    let (mut is_string, mut is_escaped) = (false, false);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if is_string {
+            is_string = is_escaped || c != '"';
+            is_escaped = !is_escaped && c == '\\';
+            out.push(if c.is_ascii_control() { '\u{fffd}' } else { c });
+            continue;
+        }
+        is_string = c == '"';
+        if !c.is_alphanumeric() && !matches!(c, '-' | '+' | '.') {
+            out.push(c);
+            continue;
+        }
+        let mut word = String::from(c);
+        while let Some(&c) = rest.peek()
+            && (c.is_alphanumeric() || matches!(c, '-' | '+' | '.'))
+        {
+            word.push(c);
+            rest.next();
+        }
+        let is_known = matches!(word.as_str(), "true" | "false" | "null")
+            || serde_json::from_str::<serde::de::IgnoredAny>(&word).is_ok();
+        out.push_str(if is_known { &word } else { "null" });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gives out a byte or three at a time, as a slow pipe would.
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let n = self.0.len().min(into.len()).min(3);
+            into[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(serde_json::Value::from),
+            any::<i64>().prop_map(serde_json::Value::from),
+            "[a-z\"\\\\{}\\[\\],:\u{e9}\n]{0,8}".prop_map(serde_json::Value::from),
+            Just(serde_json::Value::Null),
+        ];
+        leaf.prop_recursive(5, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(serde_json::Value::from),
+                prop::collection::vec(("[a-z\"\\\\{]{0,5}", inner), 0..6)
+                    .prop_map(|v| serde_json::Value::Object(v.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_cut_out_whole(value in json(), pretty in any::<bool>()) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }
+                .expect("JSON");
+            let stream = format!(" {text} ,");
+            let mut scanner = Scanner::new(Drip(stream.as_bytes()));
+            prop_assert_eq!(scanner.value().expect("a value"), text.as_bytes());
+            prop_assert!(scanner.eat(b',').expect("no error"));
+            prop_assert_eq!(scanner.offset(), stream.len() as u64);
+            prop_assert_eq!(scanner.peek().expect("no error"), None);
+        }
+
+        #[test]
+        fn repairing_good_json_changes_nothing(value in json()) {
+            let text = value.to_string();
+            prop_assert_eq!(repaired(text.as_bytes()), text);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\a1 \n\xff".to_vec()), 0..200)) {
+            let mut scanner = Scanner::new(&bytes[..]);
+            while scanner.value().is_ok() && scanner.peek().is_ok_and(|b| b.is_some()) {
+                let _ = scanner.eat(b',');
+            }
+            let _ = repaired(&bytes);
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let text = "[".repeat(200);
+        let error = Scanner::new(text.as_bytes())
+            .skip_value()
+            .expect_err("too deep");
+        assert_eq!(
+            error.to_string(),
+            "byte 128: values nest more than 128 deep"
+        );
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let cases = [
+            ("{\"a\": [1, 2}", "byte 11: this bracket closes another one"),
+            ("{\"a\": \"b", "byte 8: the text ends within a string"),
+            ("[1, 2", "byte 5: the text ends within a value"),
+            ("  ]", "byte 2: expected a value"),
+        ];
+        for (text, message) in cases {
+            let error = Scanner::new(text.as_bytes())
+                .value()
+                .expect_err(text)
+                .to_string();
+            assert_eq!(error, message);
+        }
+    }
+
+    #[test]
+    fn what_python_writes_is_put_right() {
+        let text =
+            b"{\"gbps\": inf, \"x\": [NaN, -Infinity, -1.5e3, true], \"inf\": \"nan\x01\xff\"}";
+        assert_eq!(
+            repaired(text),
+            "{\"gbps\": null, \"x\": [null, null, -1.5e3, true], \"inf\": \"nan\u{fffd}\u{fffd}\"}"
+        );
+    }
+}
