@@ -1,5 +1,5 @@
 //! Reading expressions, names with expressions in them ("s{i}"), and references to buffers
-//! ("batch[i]"): a tokenizer and a Pratt parser.
+//! (`batch[i]`): a tokenizer and a Pratt parser.
 
 use super::super::diagnostics::{did_you_mean, quoted};
 use super::value::{self, Operator, UNITS, Unit, Value};

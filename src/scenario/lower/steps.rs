@@ -373,21 +373,19 @@ impl<'f> Unroll<'_, 'f> {
 
     /// Warns of more memory than machines usually have.
     fn memory(&mut self) {
-        let mut on_device: u64 = 0;
-        let mut on_host: u64 = 0;
+        let mut on_device = [0u64; MAX_DEVICES as usize];
+        let mut on_host = 0u64;
         for buffer in &self.plan.buffers {
-            on_device = on_device.saturating_add(if buffer.device.is_some() {
-                buffer.bytes
-            } else {
-                0
-            });
-            let has_host = matches!(buffer.host, HostMemory::Pinned | HostMemory::Pageable);
-            on_host = on_host.saturating_add(if has_host { buffer.bytes } else { 0 });
+            if let Some(device) = buffer.device {
+                let sum = &mut on_device[device as usize];
+                *sum = sum.saturating_add(buffer.bytes);
+            }
+            if matches!(buffer.host, HostMemory::Pinned | HostMemory::Pageable) {
+                on_host = on_host.saturating_add(buffer.bytes);
+            }
         }
-        for (bytes, what) in [
-            (on_device / u64::from(self.plan.devices), "of device memory"),
-            (on_host, "of host memory"),
-        ] {
+        let most = on_device.into_iter().max().unwrap_or(0);
+        for (bytes, what) in [(most, "of device memory"), (on_host, "of host memory")] {
             if bytes > MUCH_MEMORY {
                 let amount = crate::activity::units::bytes(bytes);
                 let message = format!(
