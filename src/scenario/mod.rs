@@ -25,6 +25,7 @@ mod source;
 mod template;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
+pub use expr::value;
 pub use figures::{FIGURES, Operand};
 pub use file::{keys, schema};
 pub use source::{FindError, Source};
