@@ -11,9 +11,25 @@ use crate::source::runner::device::Gpu;
 use crate::source::runner::{self, Part, Probe};
 
 /// Says what was found. Fails (3) when scenarios cannot run on a GPU here.
-pub(super) fn doctor(_args: &Doctor) -> Result<u8, Ending> {
+pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
     let probe = runner::probe();
     print(&render(&probe))?;
+    if args.kernels && probe.can_run() {
+        print("\nEvery kernel against the CPU (largest difference over the largest value):\n")?;
+        let mut printed = Ok(());
+        let checked = runner::check_kernels(|checked| {
+            let verdict = if checked.is_ok() { "ok   " } else { "WRONG" };
+            let line = format!(
+                "  {verdict} {:24} {:12} {:.1e} (at most {:.1e})\n",
+                checked.kernel, checked.size, checked.error, checked.limit
+            );
+            if printed.is_ok() {
+                printed = print(&line);
+            }
+        });
+        printed?;
+        checked?;
+    }
     Ok(if probe.can_run() {
         exit::FINE
     } else {
