@@ -262,6 +262,7 @@ impl<'a> Buffers<'a> {
                     units::bytes(total as u64)
                 );
             }
+            fault.kind = FaultKind::Machine;
             fault.help =
                 "make the buffers smaller with --set, or see with nvidia-smi who else uses \
                           the GPU's memory"
