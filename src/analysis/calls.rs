@@ -58,6 +58,12 @@ impl CallIndex {
         Some((entry.lane as usize, entry.row as usize))
     }
 
+    /// Whether any process has a call with this id.
+    #[must_use]
+    pub fn is_known(&self, correlation: u32) -> bool {
+        (0..self.processes.len()).any(|process| self.find(process, correlation).is_some())
+    }
+
     /// When the call ran.
     #[must_use]
     pub fn span(&self, trace: &Trace, process: usize, correlation: u32) -> Option<Span> {

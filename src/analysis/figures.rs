@@ -86,7 +86,7 @@ pub struct DeviceFigures {
     pub streams: BTreeMap<u32, u64>,
     /// Stretches with nothing running.
     pub gaps: GapFigures,
-    /// Operations whose host call is not in the timeline.
+    /// Operations whose correlation id no host call of the timeline has, whichever process made it.
     pub no_api: u64,
     /// When the operations were, in the timeline's own time.
     #[serde(skip)]
@@ -194,7 +194,7 @@ pub fn of(trace: &Trace, calls: &CallIndex, window: Option<Span>) -> Vec<DeviceF
         for row in rows {
             let activity = trace.activity(id, row);
             tally.take(activity.span, &activity.what, window.is_some());
-            if calls.find(key.process, activity.correlation).is_none() {
+            if !calls.is_known(activity.correlation) {
                 tally.figures.no_api += 1;
             }
         }
