@@ -7,8 +7,11 @@ use std::path::PathBuf;
 
 use common::{drain, figures, load, shared_traces};
 use cuptop::activity::feed::{Message, Outcome};
-use cuptop::activity::{MemoryKind, RangeKind, SyncKind, What};
+use cuptop::activity::{
+    Activity, Batch, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span, SyncKind, What,
+};
 use cuptop::source::file::{self, Format, OpenError};
+use cuptop::source::recording::Saver;
 use cuptop::trace::{LaneKind, Trace};
 use proptest::prelude::*;
 
@@ -489,4 +492,52 @@ proptest! {
         );
         survive("x.json", text.as_bytes());
     }
+}
+
+/// A recording with one memset, marked as simulated.
+fn recording() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().join("rec");
+    let mut saver = Saver::create(&directory, true).expect("a recording");
+    saver
+        .save(&Batch {
+            process: 0,
+            defs: vec![Def::Process(ProcessInfo {
+                pid: 77,
+                command: "simulated".to_owned(),
+                ended_well: Some(true),
+                ..ProcessInfo::default()
+            })],
+            items: vec![Activity {
+                span: Span::new(5, 9),
+                correlation: 0,
+                what: What::Memset(Memset {
+                    place: Place::default(),
+                    bytes: 64,
+                    graph: 0,
+                }),
+            }],
+            health: None,
+        })
+        .expect("it can be written");
+    saver.finish();
+    folder
+}
+
+#[test]
+fn recordings_are_opened_by_themselves_and_beside_other_traces() {
+    let folder = recording();
+    let path = folder.path().join("rec");
+    let opened = file::open(std::slice::from_ref(&path)).expect("a recording");
+    assert_eq!((opened.format, opened.simulated), (Format::Recording, true));
+    let alone = drain(opened);
+    assert_eq!(alone.outcome, Outcome::Complete);
+    assert_eq!(figures(&alone.trace)[0]["memsets"], 1);
+
+    let opened = file::open(&[data("small.json"), path]).expect("two traces");
+    assert_eq!((opened.format, opened.simulated), (Format::Kineto, true));
+    let both = drain(opened);
+    assert_eq!(both.outcome, Outcome::Complete);
+    let pids: Vec<u32> = both.trace.processes().iter().map(|p| p.info.pid).collect();
+    assert_eq!(pids, [574, 77]);
 }

@@ -2,13 +2,13 @@
 //! its end made into an outcome.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::scenario::{Overrides, Source};
-use crate::source::recording::Follower;
+use crate::source::recording::{Follower, scratch};
 
 use super::child::{Child, End, Heard};
 use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
@@ -66,7 +66,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             (dir.clone(), None)
         }
         None => {
-            let temporary = temporary_directory()?;
+            let temporary = scratch::directory()?;
             (temporary.path().to_owned(), Some(temporary))
         }
     };
@@ -99,25 +99,6 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
         drop(temporary);
         outcome
     })
-}
-
-/// A directory in memory where there is one: a recording that is only followed need not touch a disk.
-fn temporary_directory() -> io::Result<tempfile::TempDir> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let places = [runtime, Some("/dev/shm".into())];
-    for place in places.into_iter().flatten() {
-        if let Ok(made) = private_directory(&place) {
-            return Ok(made);
-        }
-    }
-    private_directory(&std::env::temp_dir())
-}
-
-fn private_directory(place: &Path) -> io::Result<tempfile::TempDir> {
-    // tempfile makes directories with mode 0700.
-    tempfile::Builder::new()
-        .prefix("cuptop-run-")
-        .tempdir_in(place)
 }
 
 /// A run that is under way.
