@@ -106,6 +106,17 @@ def faults():
     check("no visible GPU: exit code 3", code == 3, tail(err))
 
 
+def calibrate():
+    code, _, err = run("calibrate", CUPTOP, "calibrate", "--output", OUT / "profile.toml")
+    check("calibrate writes a profile", code == 0, tail(err))
+    code, out, err = run("calibrated", CUPTOP, "run", "pipeline", "--backend", "sim", "--headless", "--json", "--profile", OUT / "profile.toml")
+    real = as_json((OUT / "pipeline.out").read_text())
+    for v in as_json(out).get("variants", []):
+        found = variant(real, v["name"]).get("makespan_ns") or float("nan")
+        off = v["makespan_ns"] / found - 1
+        check(f"the calibrated simulator agrees within 15 %: pipeline, {v['name']}", abs(off) <= 0.15, f"{off:+.1%}")
+
+
 def side_by_side(cupti):
     rows = {"launches": [], "c++ under CUPTI": [], "c++ bare": []}
     count, passes = 100_000, 5
@@ -144,7 +155,7 @@ def side_by_side(cupti):
 
 def main():
     cupti = ""
-    for part in (doctor, bundled, faults, lambda: side_by_side(cupti)):
+    for part in (doctor, bundled, faults, calibrate, lambda: side_by_side(cupti)):
         try:
             result = part()
             cupti = result if isinstance(result, str) else cupti
