@@ -1,3 +1,7 @@
 //! The `cuptop` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cuptop::cli::main()
+}

@@ -78,20 +78,9 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
     Doctor(Doctor),
-    /// The process that runs a plan on the GPU (started by `run`).
+    /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
-    RunPlan(Internal),
-    /// The process that asks the driver what is there (started by `doctor` and `run`).
-    #[command(hide = true)]
-    Probe(Internal),
-}
-
-/// Arguments that one cuptop process hands another.
-#[derive(Debug, Args)]
-pub struct Internal {
-    /// As the process that started it means them.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub args: Vec<String>,
+    RunPlan,
 }
 
 /// Where a scenario runs.

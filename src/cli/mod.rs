@@ -1,1 +1,93 @@
 //! The command line: thin glue between sources, the screen and the reports.
+//!
+//! Each command is a function that returns an exit code or an [`Ending`]. Nothing but the asked-for
+//! output goes to standard output; messages, progress and help go to standard error.
+
+pub mod args;
+mod check;
+mod doctor;
+mod drain;
+mod exit;
+mod report;
+mod run;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use exit::Ending;
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are output; everything else is a mistake on the command line.
+            let code = if error.use_stderr() {
+                exit::INPUT
+            } else {
+                exit::FINE
+            };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    if matches!(cli.command, Some(Command::RunPlan)) {
+        return crate::source::runner::process_main();
+    }
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(ending) => ending.report(),
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Ending> {
+    let screen = cli.screen;
+    match cli.command {
+        Some(Command::Run(args)) => run::headless(&args),
+        Some(Command::RunPlan) => unreachable!(),
+        Some(Command::Doctor(args)) => doctor::doctor(&args),
+        Some(Command::Report(args)) => report::report(&args),
+        Some(Command::Compare(args)) => report::compare(&args),
+        Some(Command::Check(args)) => check::check(&args),
+        Some(Command::List) => check::list(),
+        _ => Err(Ending::input("not wired yet")),
+    }
+}
+
+/// Writes to standard output. A reader that went away is no error: it has seen what it wanted.
+fn print(text: &str) -> Result<(), Ending> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ending::input(
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How reports are laid out: as wide as the terminal, coloured only there.
+fn text_options() -> crate::report::text::Options {
+    let width = crossterm::terminal::size().map_or(100, |(columns, _)| usize::from(columns));
+    crate::report::text::Options {
+        width: width.clamp(60, 140),
+        color: stdout_has_color(),
+        ..crate::report::text::Options::default()
+    }
+}
+
+fn stdout_has_color() -> bool {
+    std::io::stdout().is_terminal() && no_color_unset()
+}
+
+fn stderr_has_color() -> bool {
+    std::io::stderr().is_terminal() && no_color_unset()
+}
+
+/// <https://no-color.org>: set and not empty means no colour.
+fn no_color_unset() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

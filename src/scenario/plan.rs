@@ -73,6 +73,8 @@ pub struct Site {
 pub struct VariantPlan {
     /// The variant's name ("streamed"), without the sweep's value.
     pub name: String,
+    /// What it does differently, in a sentence; may be empty.
+    pub about: String,
     /// The sweep's value that this plan was made for.
     pub point: Option<i64>,
     /// Passes that are run and not measured.

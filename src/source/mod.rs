@@ -4,4 +4,6 @@ pub mod file;
 mod gather;
 mod kineto;
 mod nsys;
+pub mod recording;
+pub mod runner;
 pub mod sim;

@@ -1,1 +1,33 @@
-//! Collects CUPTI activity records and writes them to a recording.
+//! Collects CUPTI activity records on background threads and writes them to a recording.
+//!
+//! ```text
+//!  program's threads ─launch─► CUPTI ◄─ flush every 20 ms ─ cuptop-flush
+//!                                │ completed buffers
+//!                                ▼
+//!              bounded queue ─► cuptop-decode ─► recording (a file) ─► whoever follows it
+//! ```
+//!
+//! Nothing of this runs in the program's own threads but taking an empty buffer from a queue. Two users: a program
+//! that holds a [`Collector`] itself (cuptop's runner), and any CUDA program into which this crate, built as a shared
+//! library with the feature `inject`, is loaded by the CUDA driver.
+//!
+//! [`recording`] is plain: no CUDA, no threads.
+
+mod buffers;
+mod collector;
+mod decode;
+mod fork;
+mod host;
+#[cfg(feature = "inject")]
+pub mod inject;
+mod link;
+mod marks;
+pub mod options;
+mod process;
+pub mod recording;
+mod setup;
+mod threads;
+
+pub use collector::{Collector, Ending};
+pub use options::{ApiCalls, Caller, Options};
+pub use setup::StartError;

@@ -1,1 +1,32 @@
-//! Finding and loading libcupti at run time; raw calls; record layouts.
+//! Finding and loading libcupti at run time, raw calls, and activity record layouts by library version.
+//!
+//! ```text
+//! driver  libcuda: loaded and initialised before libcupti is touched
+//! search  where a libcupti may lie, in which order, and which one fits
+//! load    puts the two together: `Cupti::load`
+//! api     the table of functions, result codes
+//! kinds   record kinds and the numbers inside records
+//! sizes   how long a record of each kind is in the library at hand
+//! records fields at fixed offsets, only where the record is long enough
+//! names   names of API functions by callback id
+//! ```
+//!
+//! Result codes, kinds and every other number that the library hands out are plain integers with
+//! named constants, never Rust enums: a newer library may return values that this crate has not
+//! heard of, and an enum holding such a value is undefined behaviour.
+//!
+//! Sources: the `cupti_*.h` headers of CUDA 11.8 to 13.5 and measurements against the libraries of
+//! these releases.
+
+pub mod api;
+pub mod driver;
+pub mod kinds;
+pub mod load;
+pub mod names;
+pub mod records;
+pub mod search;
+pub mod sizes;
+
+pub use api::Api;
+pub use load::{Caller, Cupti, LoadError};
+pub use sizes::RecordSizes;

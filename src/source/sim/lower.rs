@@ -57,6 +57,8 @@ pub(super) struct Lowering {
     copy: Option<PendingCopy>,
     tables: Tables,
     contexts: Contexts,
+    /// The primary contexts, while a cold pass has its own.
+    primary: Contexts,
     current: Current,
 }
 
@@ -88,6 +90,7 @@ impl Lowering {
             copy: None,
             tables: Tables::default(),
             contexts: Contexts::default(),
+            primary: Contexts::default(),
             current: Current::default(),
         }
     }
@@ -183,6 +186,7 @@ impl Lowering {
         self.begin_range(RangeKind::Variant, &spec.name, variant as u32);
         self.prepare(spec);
         if !spec.cold {
+            self.make_contexts(spec);
             self.set_up(spec);
         }
     }
@@ -203,7 +207,12 @@ impl Lowering {
             self.begin_range(RangeKind::Repeat, &spec.name, pass - spec.warmup);
         }
         if spec.cold {
+            self.begin_range(RangeKind::Phase, "make the context", pass);
+            self.make_contexts(spec);
+            self.push(Step::End);
+            self.begin_range(RangeKind::Phase, "allocate and load", pass);
             self.set_up(spec);
+            self.push(Step::End);
         }
     }
 
@@ -212,6 +221,7 @@ impl Lowering {
             self.sync_device(device);
         }
         self.push(Step::End);
+        self.free_leftovers(spec);
         if spec.cold {
             self.tear_down(spec);
             self.destroy_contexts(spec);

@@ -42,9 +42,27 @@ enum Happening {
 #[derive(Clone, Default)]
 struct EventState {
     queued: u64,
+    /// Every recording up to this one was reached.
     reached: u64,
+    /// Later ones that were reached as well: an event recorded on two streams may be reached on the
+    /// second first, and who waits for the first recording is not served by that.
+    ahead: Vec<u64>,
     /// Streams whose head waits for it.
     waiting: Vec<StreamKey>,
+}
+
+impl EventState {
+    fn has_reached(&self, turn: u64) -> bool {
+        turn <= self.reached || self.ahead.contains(&turn)
+    }
+
+    fn reach(&mut self, turn: u64) {
+        self.ahead.push(turn);
+        while let Some(i) = self.ahead.iter().position(|&t| t == self.reached + 1) {
+            self.ahead.swap_remove(i);
+            self.reached += 1;
+        }
+    }
 }
 
 /// The model, somewhere in its run.

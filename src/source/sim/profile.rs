@@ -356,7 +356,6 @@ impl Profile {
     pub fn device_info(&self, id: u32) -> DeviceInfo {
         let d = &self.device;
         DeviceInfo {
-            uuid: None,
             id,
             name: d.name.clone(),
             capability: (d.capability[0], d.capability[1]),
@@ -371,6 +370,7 @@ impl Profile {
             registers_per_sm: d.registers_per_sm,
             warp_size: WARP,
             link: d.link.clone(),
+            uuid: None,
         }
     }
 

@@ -115,6 +115,16 @@ impl Lowering {
 
     /// Lowers one piece of a copy and keeps the rest for later.
     pub(super) fn lower_piece(&mut self, mut copy: PendingCopy) {
+        let bytes = copy.left.min(copy.chunk);
+        self.push_copy(copy.template, bytes, copy.stream);
+        copy.left -= bytes;
+        if copy.left > 0 {
+            self.copy = Some(copy);
+        }
+    }
+
+    /// One call that copies.
+    pub(super) fn push_copy(&mut self, template: Copy, bytes: u64, stream: StreamKey) {
         let Copy {
             direction,
             from,
@@ -122,33 +132,24 @@ impl Lowering {
             is_async,
             place,
             ..
-        } = copy.template;
-        let bytes = copy.left.min(copy.chunk);
+        } = template;
         let cost = cost::copy(&self.profile, direction, from, to, bytes);
-        let what = What::Copy(Copy {
-            bytes,
-            ..copy.template
-        });
+        let what = What::Copy(Copy { bytes, ..template });
         let op = Operation {
             what,
             engine: cost.engine,
             ns: cost.ns,
         };
-        let call = self.name(copy_call(&copy.template));
+        let call = self.name(copy_call(&template));
         let first_use = self.first_copy(place.device, direction);
-        let step = Step::Submit {
+        self.push(Step::Submit {
             call,
             cost: cost.call_ns,
-            stream: copy.stream,
+            stream,
             item: Item::Run(op),
-            blocks: blocks(&copy.template, cost, is_async),
+            blocks: blocks(&template, cost, is_async),
             first_use,
-        };
-        self.push(step);
-        copy.left -= bytes;
-        if copy.left > 0 {
-            self.copy = Some(copy);
-        }
+        });
     }
 
     pub(super) fn copy_template(
@@ -182,9 +183,13 @@ impl Lowering {
     }
 
     pub(super) fn memset(&self, bytes: u64, stream: StreamId) -> Operation {
+        self.memset_at(bytes, self.stream_place(stream))
+    }
+
+    pub(super) fn memset_at(&self, bytes: u64, place: Place) -> Operation {
         let (engine, ns) = cost::memset(&self.profile, bytes);
         let what = What::Memset(Memset {
-            place: self.stream_place(stream),
+            place,
             bytes,
             graph: 0,
         });

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use super::{Current, Lowering, THREAD};
 use crate::activity::{
-    Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place, What,
+    Copy, Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place,
+    What,
 };
-use crate::scenario::plan::{BufferSpec, HostMemory, LaunchSpec, VariantPlan};
+use crate::scenario::plan::{BufferSpec, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan};
 use crate::source::sim::cost::{self, KernelWork, transfer_ns};
-use crate::source::sim::lower::tables::context_of;
-use crate::source::sim::program::{Operation, Step};
+use crate::source::sim::lower::tables::{DEFAULT_NAME, context_of};
+use crate::source::sim::program::{Item, Operation, Step};
 
 /// What the contexts that exist have loaded and used.
 #[derive(Default)]
@@ -46,19 +47,40 @@ impl Lowering {
         };
     }
 
-    /// Creates what the variant needs before its first operation.
-    pub(super) fn set_up(&mut self, spec: &VariantPlan) {
-        let (api, cold) = (self.profile.api.clone(), self.profile.cold.clone());
+    /// Makes the contexts that are missing: new ones for a cold pass, else the devices' primary ones.
+    pub(super) fn make_contexts(&mut self, spec: &VariantPlan) {
+        let call = if spec.cold {
+            "cuCtxCreate"
+        } else {
+            "cuDevicePrimaryCtxRetain"
+        };
+        if spec.cold {
+            self.primary = std::mem::take(&mut self.contexts);
+        }
         for device in 0..spec.devices.max(1) {
             if self.contexts.open.insert(device) {
-                self.call("cuCtxCreate", cold.context_ns);
+                self.call(call, self.profile.cold.context_ns);
+            }
+        }
+    }
+
+    /// Creates what the variant needs in its contexts before its first operation, as the runner does:
+    /// buffers with what is in them, modules, streams, events. The host's time for filling its own
+    /// memory is left out, because no record tells of it.
+    pub(super) fn set_up(&mut self, spec: &VariantPlan) {
+        let api = self.profile.api.clone();
+        for (index, buffer) in spec.buffers.iter().enumerate() {
+            self.allocate_host(index, buffer);
+            if has_device_side(buffer) && buffer.preallocated {
+                self.allocate(index, buffer);
+                self.fill(buffer);
             }
         }
         for kernel in &spec.kernels {
             if self.contexts.modules.insert(kernel.file.clone()) {
                 let overhead = self.overhead("module loading");
                 let call = self.name("cuModuleLoadData");
-                let cost = cold.module_load_ns;
+                let cost = self.profile.cold.module_load_ns;
                 self.push(Step::Call {
                     call,
                     cost,
@@ -67,22 +89,66 @@ impl Lowering {
             }
         }
         for stream in &spec.streams {
-            if stream.name != "default" {
+            if stream.name != DEFAULT_NAME {
                 self.call("cuStreamCreateWithPriority", api.stream_create_ns);
             }
         }
         for _ in &spec.events {
             self.call("cuEventCreate", api.event_create_ns);
         }
+    }
+
+    /// Writes what a buffer's device side holds at first, and waits for it.
+    fn fill(&mut self, buffer: &BufferSpec) {
+        let device = buffer.device.unwrap_or(0);
+        let default = self.stream(&StreamSpec {
+            name: DEFAULT_NAME.to_owned(),
+            device,
+            priority: 0,
+        });
+        let place = self.place(default);
+        if buffer.fill == Fill::Zero {
+            let op = self.memset_at(buffer.bytes, place);
+            let (call, cost) = (self.name("cuMemsetD8Async"), self.profile.api.memset_ns);
+            let item = Item::Run(op);
+            self.push(Step::Submit {
+                call,
+                cost,
+                stream: default,
+                item,
+                blocks: false,
+                first_use: None,
+            });
+        } else {
+            let from = match buffer.host {
+                HostMemory::Pinned => MemoryKind::Pinned,
+                _ => MemoryKind::Pageable,
+            };
+            let template = Copy {
+                place,
+                direction: Direction::H2D,
+                from,
+                to: MemoryKind::Device,
+                is_async: false,
+                bytes: 0,
+                peer: device,
+                graph: 0,
+            };
+            self.push_copy(template, buffer.bytes, default);
+        }
+        self.sync_device(device);
+    }
+
+    /// Frees what a pass allocated and left behind.
+    pub(super) fn free_leftovers(&mut self, spec: &VariantPlan) {
         for (index, buffer) in spec.buffers.iter().enumerate() {
-            self.allocate_host(index, buffer);
-            if buffer.device.is_some() && buffer.preallocated {
-                self.allocate(index, buffer);
+            if !buffer.preallocated && self.current.device_address[index] != 0 {
+                self.free(index, buffer);
             }
         }
     }
 
-    /// Frees what [`Lowering::set_up`] allocated, and what the variant's own operations left.
+    /// Frees what [`Lowering::set_up`] allocated.
     pub(super) fn tear_down(&mut self, spec: &VariantPlan) {
         for (index, buffer) in spec.buffers.iter().enumerate() {
             if self.current.device_address[index] != 0 {
@@ -92,12 +158,12 @@ impl Lowering {
         }
     }
 
-    /// Ends the contexts, so that the next pass starts cold.
+    /// Ends the contexts of a cold pass.
     pub(super) fn destroy_contexts(&mut self, spec: &VariantPlan) {
         for _ in 0..spec.devices.max(1) {
             self.call("cuCtxDestroy", self.profile.cold.context_destroy_ns);
         }
-        self.contexts = Contexts::default();
+        self.contexts = std::mem::take(&mut self.primary);
     }
 
     /// The device side of a buffer, plainly allocated.
@@ -166,6 +232,9 @@ impl Lowering {
     }
 
     fn allocate_host(&mut self, index: usize, buffer: &BufferSpec) {
+        if buffer.host == HostMemory::Managed {
+            self.allocate(index, buffer);
+        }
         if buffer.host == HostMemory::Pinned {
             let m = &self.profile.memory;
             let cost = m.pinned_alloc_ns + transfer_ns(buffer.bytes, m.pinned_alloc_gbps);
@@ -268,10 +337,15 @@ impl Lowering {
         Some((overhead, self.profile.cold.first_copy_ns))
     }
 
-    fn overhead(&mut self, what: &str) -> Overhead {
+    pub(super) fn overhead(&mut self, what: &str) -> Overhead {
         Overhead {
             name: self.name(what),
             thread: THREAD,
         }
     }
+}
+
+/// Whether a buffer has a device allocation of its own. A managed one serves both sides.
+fn has_device_side(buffer: &BufferSpec) -> bool {
+    buffer.device.is_some() && buffer.host != HostMemory::Managed
 }

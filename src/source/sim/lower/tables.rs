@@ -12,7 +12,7 @@ const DEFAULT_STREAM: u32 = 7;
 /// The id of the first stream that a program creates.
 const FIRST_STREAM: u32 = 13;
 /// The scenario's name for the default stream.
-const DEFAULT_NAME: &str = "default";
+pub(super) const DEFAULT_NAME: &str = "default";
 /// Where simulated device and host memory begins.
 const FIRST_ADDRESS: u64 = 0x7f00_0000_0000;
 /// Allocations begin at multiples of it.

@@ -240,7 +240,7 @@ impl Machine {
             until.streams.pop();
         }
         match until.event {
-            Some((event, turn)) => self.event(event).reached >= turn,
+            Some((event, turn)) => self.event(event).has_reached(turn),
             None => true,
         }
     }

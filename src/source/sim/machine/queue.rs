@@ -60,7 +60,7 @@ impl Machine {
                 }
                 Item::Wait(event, _) => {
                     let state = self.event(*event);
-                    if state.reached < turn {
+                    if !state.has_reached(turn) {
                         if !state.waiting.contains(&key) {
                             state.waiting.push(key);
                         }
@@ -162,7 +162,7 @@ impl Machine {
     fn reach(&mut self, event: EventKey, turn: u64) {
         let now = self.now;
         let state = self.event(event);
-        state.reached = state.reached.max(turn);
+        state.reach(turn);
         for key in std::mem::take(&mut state.waiting) {
             // Only who really had to wait sees the delay; an event reached before costs nothing.
             let stream = &mut self.streams[key as usize];

@@ -1,0 +1,268 @@
+//! The collector of a process: start, speak to, finish.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use cupti_sys::api::SUCCESS;
+use cupti_sys::{Cupti, LoadError};
+
+use crate::buffers::Pool;
+use crate::decode::Decoder;
+use crate::fork;
+use crate::options::Options;
+use crate::process::ThisProcess;
+use crate::recording::{Clocks, Health, Identity, Place, State, Writer};
+use crate::setup::{StartError, enable, subscribe};
+use crate::threads::{Flusher, Scribe, Word, start};
+
+/// What becomes of CUPTI at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The process ends: flush and leave everything as it is. CUDA may be half gone already.
+    Exit,
+    /// The process goes on: also stop recording and let another tool in. (What CUPTI has instrumented stays so;
+    /// finalising CUPTI is known to crash programs.)
+    Release,
+}
+
+/// Words that may wait for the decode thread. A program sends a few for each pass of a scenario.
+const WORDS: usize = 1024;
+/// How long a program waits for its recording to be closed.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+static HAD_ONE: AtomicBool = AtomicBool::new(false);
+
+/// Collects this process's GPU activity. There is one in a process's life: CUPTI's callbacks know no owner.
+///
+/// Dropping it finishes it ([`Ending::Exit`]).
+#[derive(Debug)]
+pub struct Collector {
+    cupti: Cupti,
+    words: Option<Sender<Word>>,
+    flushes: Sender<Sender<()>>,
+    stop: Sender<Ending>,
+    closed: Receiver<()>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Collector {
+    /// Starts collecting into a recording in `options.dir`. Call it before CUDA is used for anything else.
+    ///
+    /// # Errors
+    /// When nothing can be collected. The reason is left in the recording too, where one could be made.
+    pub fn start(options: Options) -> Result<Collector, StartError> {
+        Collector::start_with(options, Cupti::load)
+    }
+
+    /// As [`Collector::start`], with a libcupti that `load` chooses.
+    ///
+    /// # Errors
+    /// As [`Collector::start`].
+    pub fn start_with(
+        options: Options,
+        load: impl FnOnce(cupti_sys::Caller) -> Result<Cupti, LoadError>,
+    ) -> Result<Collector, StartError> {
+        if HAD_ONE.swap(true, Ordering::AcqRel) {
+            return Err(StartError::Again);
+        }
+        let identity = Identity {
+            pid: std::process::id(),
+            start: Clocks::now(),
+            ..Identity::default()
+        };
+        let mut writer = Writer::create(&options.dir, identity, options.max_bytes)
+            .map_err(StartError::Recording)?;
+        let process = ThisProcess::look();
+        writer.process(&process.describe(""));
+        writer.publish(&Health::default());
+        fork::watch(writer.descriptor());
+
+        let prepared = load(options.caller)
+            .map_err(StartError::from)
+            .and_then(|cupti| {
+                let subscription = subscribe(&cupti)?;
+                let pool = Pool::install(
+                    options.buffers,
+                    options.max_buffers,
+                    cupti.may_decline_buffers(),
+                )
+                .ok_or(StartError::Again)?;
+                let decoder = Decoder::new(&cupti);
+                let lacks = enable(&cupti, options.api)?;
+                Ok((cupti, subscription, pool, decoder, lacks))
+            });
+        let (cupti, subscription, pool, decoder, lacks) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                writer.notice(true, &refusal(&error));
+                fork::forget();
+                writer.close(&Health::default(), State::Refused);
+                return Err(error);
+            }
+        };
+        writer.process(&process.describe(&cupti.describe()));
+        for lack in lacks.iter().chain(decoder.surprises()) {
+            writer.notice(true, lack);
+        }
+        writer.publish(&Health::default());
+
+        let dropped = Arc::new(AtomicU64::new(0));
+        let flusher = Flusher {
+            cupti: cupti.clone(),
+            pool,
+            period: options.flush_period,
+            dropped: Arc::clone(&dropped),
+            subscription,
+        };
+        let scribe = Scribe {
+            pool,
+            decoder,
+            writer,
+            dropped,
+            told: false,
+        };
+        let (words, hear) = bounded(WORDS);
+        let (flushes, asked) = bounded(16);
+        let (stop, stopped) = bounded(1);
+        let (flushed, flusher_gone) = bounded(1);
+        let (closing, closed) = bounded::<()>(1);
+        let decode = start("cuptop-decode", move || {
+            scribe.run(&hear, &flusher_gone);
+            drop(closing);
+        })
+        .map_err(StartError::Thread)?;
+        let flush = start("cuptop-flush", move || {
+            flusher.run(&stopped, &asked);
+            drop(flushed);
+        })
+        .map_err(StartError::Thread)?;
+        Ok(Collector {
+            cupti,
+            words: Some(words),
+            flushes,
+            stop,
+            closed,
+            threads: vec![flush, decode],
+        })
+    }
+
+    /// Records a phase of the calling thread. `kind` is one of the recording's: 0 variant, 1 warm-up, 2 repeat, 3 phase.
+    /// Times are nanoseconds of `CLOCK_REALTIME`.
+    pub fn range(&self, kind: u8, name: &str, index: u32, start_ns: i64, end_ns: i64) {
+        // SAFETY: has no preconditions.
+        let thread = unsafe { libc::gettid() };
+        self.say(Word::Range {
+            kind,
+            name: name.to_owned(),
+            index,
+            thread: thread.cast_unsigned(),
+            start: start_ns,
+            end: end_ns,
+        });
+    }
+
+    /// Names a stream. Takes CUDA's own handles (`CUcontext`, `CUstream`); does nothing where the library cannot tell
+    /// its ids for them.
+    ///
+    /// # Safety
+    /// Both must be live handles of this process.
+    pub unsafe fn name_stream(&self, context: *mut c_void, stream: *mut c_void, name: &str) {
+        let api = &self.cupti.api;
+        let (Some(context_id), Some(device_id), Some(stream_id)) =
+            (api.context_id, api.device_id, api.stream_id)
+        else {
+            return;
+        };
+        let mut place = Place::default();
+        // SAFETY: live handles, by the caller's promise; each call writes one number.
+        let codes = unsafe {
+            [
+                context_id(context, &raw mut place.context),
+                device_id(context, &raw mut place.device),
+                stream_id(context, stream, 0, &raw mut place.stream),
+            ]
+        };
+        if codes == [SUCCESS; 3] {
+            self.say(Word::Stream {
+                place,
+                name: name.to_owned(),
+            });
+        }
+    }
+
+    /// Leaves a word for the user in the recording.
+    pub fn notice(&self, is_warning: bool, text: &str) {
+        self.say(Word::Notice {
+            is_warning,
+            text: text.to_owned(),
+        });
+    }
+
+    fn say(&self, word: Word) {
+        if let Some(words) = &self.words {
+            // Waits when a thousand words are waiting already: words are not dropped, and no launch path calls this.
+            let _ = words.send(word);
+        }
+    }
+
+    /// Makes everything that is complete visible in the recording. Not for a measured stretch of a program.
+    pub fn flush(&self) {
+        for _ in 0..2 {
+            let (done, wait) = bounded(1);
+            if self.flushes.send(done).is_err() || wait.recv_timeout(PATIENCE).is_err() {
+                return;
+            }
+        }
+        let (done, wait) = bounded(1);
+        self.say(Word::Flush(done));
+        let _ = wait.recv_timeout(PATIENCE);
+    }
+
+    /// Which libcupti is used.
+    #[must_use]
+    pub fn cupti(&self) -> &Cupti {
+        &self.cupti
+    }
+
+    /// Flushes, writes the rest, closes the recording and joins the threads. Returns whether all of that was done in time.
+    pub fn finish(mut self, ending: Ending) -> bool {
+        self.end(ending)
+    }
+
+    fn end(&mut self, ending: Ending) -> bool {
+        let threads = std::mem::take(&mut self.threads);
+        if threads.is_empty() || fork::is_child() {
+            // In a forked child these threads do not exist.
+            threads.into_iter().for_each(std::mem::forget);
+            return false;
+        }
+        let _ = self.stop.send(ending);
+        drop(self.words.take());
+        // The decode thread drops its end when it is done. A CUPTI that hangs must not hang the program's exit.
+        let in_time = self.closed.recv_timeout(PATIENCE)
+            == Err(crossbeam_channel::RecvTimeoutError::Disconnected);
+        if in_time {
+            for thread in threads {
+                let _ = thread.join();
+            }
+        }
+        in_time
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.end(Ending::Exit);
+    }
+}
+
+fn refusal(error: &StartError) -> String {
+    match error.help() {
+        "" => format!("this process runs untraced: {error}"),
+        help => format!("this process runs untraced: {error}; {help}"),
+    }
+}

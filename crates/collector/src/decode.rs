@@ -1,0 +1,420 @@
+//! Buffers of CUPTI records to entries of the recording.
+//!
+//! Buffers are walked by the sizes that the library gave, without a call into it. Every record is either
+//! written, or counted as one of the things that can be wrong with it. Strings are read here, in the process
+//! that they belong to, and interned by content: after a module is unloaded the same pointer may name another kernel.
+
+use std::collections::HashMap;
+
+use cupti_sys::records::{self, Text};
+use cupti_sys::{Cupti, RecordSizes, kinds};
+
+use crate::host::Host;
+use crate::marks::Marks;
+use crate::recording::{Body, Clocks, Device, Health, Place, Record, Shape, Stream, Writer};
+
+/// A time this long before the start of the session, or this long after now, is a broken clock.
+const BEFORE: i64 = 600_000_000_000;
+const AFTER: i64 = 1_000_000_000;
+
+/// Turns records into entries.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    sizes: RecordSizes,
+    host: Host,
+    marks: Marks,
+    /// The device of each context.
+    contexts: HashMap<u32, u32>,
+    earliest: i64,
+    latest: i64,
+    pub(crate) health: Health,
+}
+
+/// What became of a record.
+pub(crate) enum Fate {
+    /// Written, or kept until what it belongs to comes.
+    Kept,
+    /// Of a kind that is not known.
+    Unknown,
+}
+
+impl Decoder {
+    pub(crate) fn new(cupti: &Cupti) -> Decoder {
+        let now = Clocks::now().realtime;
+        Decoder {
+            sizes: RecordSizes::of(&cupti.api, cupti.version),
+            host: Host::new(cupti.api),
+            marks: Marks::default(),
+            contexts: HashMap::new(),
+            earliest: now - BEFORE,
+            latest: now + AFTER,
+            health: Health::default(),
+        }
+    }
+
+    /// What the library's record sizes differ in from those known.
+    pub(crate) fn surprises(&self) -> &[String] {
+        &self.sizes.surprises
+    }
+
+    /// Decodes a buffer.
+    pub(crate) fn buffer(&mut self, mut bytes: &[u8], writer: &mut Writer) {
+        self.latest = Clocks::now().realtime + AFTER;
+        while let Some(kind) = records::kind(bytes) {
+            let Some(size) = self.sizes.get(kind) else {
+                // Without its length the rest of the buffer cannot be read: an estimate of what is lost,
+                // as most records are of about this length.
+                self.health.unknown += 1;
+                self.health.lost += (bytes.len() / 200) as u64;
+                return;
+            };
+            let Some((record, rest)) = bytes.split_at_checked(size) else {
+                self.health.received += 1;
+                self.health.lost += 1;
+                return;
+            };
+            bytes = rest;
+            self.health.received += 1;
+            match self.record(kind, record, writer) {
+                Some(Fate::Kept) => {}
+                Some(Fate::Unknown) => self.health.unknown += 1,
+                None => self.health.lost += 1,
+            }
+        }
+        if !bytes.is_empty() {
+            self.health.lost += 1;
+        }
+    }
+
+    /// `None` for a record that is shorter than its kind's oldest layout.
+    fn record(&mut self, kind: u32, bytes: &[u8], writer: &mut Writer) -> Option<Fate> {
+        match kind {
+            kinds::KERNEL | kinds::CONCURRENT_KERNEL => self.kernel(bytes, writer)?,
+            kinds::MEMCPY => self.copy(bytes, writer)?,
+            kinds::MEMCPY2 => self.peer_copy(bytes, writer)?,
+            kinds::MEMSET => {
+                let it = records::Memset::read(bytes)?;
+                let body = Body::Memset {
+                    place: place(it.device, it.context, it.stream),
+                    graph: it.graph,
+                    channel: it.channel,
+                    bytes: it.bytes,
+                };
+                self.put(it.start, it.end, it.correlation, body, writer);
+            }
+            kinds::RUNTIME | kinds::DRIVER => {
+                let it = records::ApiCall::read(bytes)?;
+                if let Some((start, end)) = self.times(it.start, it.end) {
+                    self.host.call(kind, &it, start, end, writer);
+                }
+            }
+            kinds::SYNCHRONIZATION => {
+                let it = records::Sync::read(bytes)?;
+                let Some(code) = sync_code(it.sync_kind) else {
+                    return Some(Fate::Unknown);
+                };
+                let body = Body::Sync {
+                    kind: code,
+                    context: it.context,
+                    stream: it.stream,
+                    event: it.event,
+                };
+                self.put(it.start, it.end, it.correlation, body, writer);
+            }
+            kinds::OVERHEAD => {
+                let it = records::Overhead::read(bytes)?;
+                let thread = match it.object_kind {
+                    kinds::object::THREAD => it.object[1],
+                    _ => 0,
+                };
+                let name = writer.name(kinds::overhead_name(it.overhead_kind).as_bytes());
+                let correlation = it.correlation.unwrap_or(0);
+                self.put(
+                    it.start,
+                    it.end,
+                    correlation,
+                    Body::Overhead { thread, name },
+                    writer,
+                );
+            }
+            kinds::MEMORY2 => return self.memory(bytes, writer),
+            kinds::CUDA_EVENT => {
+                let it = records::CudaEvent::read(bytes)?;
+                let device = it
+                    .device
+                    .or_else(|| self.contexts.get(&it.context).copied())
+                    .unwrap_or(0);
+                let place = place(device, it.context, it.stream);
+                self.health.lost += self.host.event(it.correlation, place, it.event, writer);
+            }
+            kinds::MARKER => {
+                let it = records::Marker::read(bytes)?;
+                if let Some((time, _)) = self.times(it.time, it.time) {
+                    // SAFETY: the record came from this process's library just now.
+                    let name = unsafe { records::text(it.name) };
+                    self.health.lost += self.marks.marker(&it, name, time, writer);
+                }
+            }
+            // Its range says all that is shown.
+            kinds::MARKER_DATA => {}
+            kinds::NAME => {
+                let it = records::Name::read(bytes)?;
+                self.name(&it, writer);
+            }
+            kinds::DEVICE => {
+                let it = records::Device::read(bytes)?;
+                device(&it, writer);
+            }
+            kinds::CONTEXT => {
+                let it = records::Context::read(bytes)?;
+                self.contexts.insert(it.id, it.device);
+                writer.stream(&Stream {
+                    place: place(it.device, it.id, u32::from(it.null_stream)),
+                    is_default: true,
+                    ..Stream::default()
+                });
+            }
+            kinds::STREAM => {
+                let it = records::Stream::read(bytes)?;
+                // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
+                const NULL_STREAM: u32 = 3;
+                writer.stream(&Stream {
+                    place: self.place_of(it.context, it.id),
+                    priority: it.priority,
+                    is_default: it.flag == NULL_STREAM,
+                    name: b"",
+                });
+            }
+            _ => return Some(Fate::Unknown),
+        }
+        Some(Fate::Kept)
+    }
+
+    fn kernel(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Kernel::read(bytes)?;
+        let (start, end) = match self.times(it.start, it.end) {
+            Some(times) => times,
+            None => return Some(()),
+        };
+        let name = name_of(it.name, writer);
+        let shape = writer.shape(&Shape {
+            name,
+            grid: it.grid,
+            block: it.block,
+            registers: u32::from(it.registers),
+            static_shared: it.static_shared,
+            dynamic_shared: it.dynamic_shared,
+            local: it.local,
+            cluster: it.cluster,
+        });
+        writer.record(&Record {
+            start,
+            end,
+            correlation: it.correlation,
+            body: Body::Kernel {
+                place: place(it.device, it.context, it.stream),
+                shape,
+                graph: it.graph,
+                channel: it.channel,
+                node: it.graph_node,
+            },
+        });
+        Some(())
+    }
+
+    fn copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Memcpy::read(bytes)?;
+        let body = Body::Copy {
+            place: place(it.device, it.context, it.stream),
+            peer: it.device,
+            graph: it.graph,
+            channel: it.channel,
+            bytes: it.bytes,
+            direction: direction(it.copy_kind),
+            from: memory_code(u32::from(it.source_kind)),
+            to: memory_code(u32::from(it.target_kind)),
+            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
+        };
+        self.put(it.start, it.end, it.correlation, body, writer);
+        Some(())
+    }
+
+    fn peer_copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::PeerCopy::read(bytes)?;
+        let peer = if it.device == it.source_device {
+            it.target_device
+        } else {
+            it.source_device
+        };
+        let body = Body::Copy {
+            place: place(it.device, it.context, it.stream),
+            peer,
+            graph: it.graph,
+            channel: it.channel,
+            bytes: it.bytes,
+            direction: direction(kinds::copy::PTOP),
+            from: memory_code(u32::from(it.source_kind)),
+            to: memory_code(u32::from(it.target_kind)),
+            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
+        };
+        self.put(it.start, it.end, it.correlation, body, writer);
+        Some(())
+    }
+
+    fn memory(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Fate> {
+        let it = records::Memory::read(bytes)?;
+        let action = match it.operation {
+            kinds::memory::OPERATION_ALLOCATION => 0,
+            kinds::memory::OPERATION_RELEASE => 1,
+            _ => return Some(Fate::Unknown),
+        };
+        let body = Body::Memory {
+            place: place(it.device, it.context, it.stream),
+            address: it.address,
+            bytes: it.bytes,
+            action,
+            kind: memory_code(it.memory_kind),
+            is_async: it.is_async != 0,
+        };
+        self.put(it.time, it.time, it.correlation, body, writer);
+        Some(Fate::Kept)
+    }
+
+    fn name(&mut self, it: &records::Name, writer: &mut Writer) {
+        // SAFETY: the record came from this process's library just now.
+        let text = unsafe { records::text(it.name) };
+        match it.object_kind {
+            kinds::object::THREAD => writer.thread(it.object[1], text),
+            kinds::object::STREAM => writer.stream(&Stream {
+                place: place(it.object[0], it.object[1], it.object[2]),
+                name: text,
+                ..Stream::default()
+            }),
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, start: u64, end: u64, correlation: u32, body: Body, writer: &mut Writer) {
+        if let Some((start, end)) = self.times(start, end) {
+            writer.record(&Record {
+                start,
+                end,
+                correlation,
+                body,
+            });
+        }
+    }
+
+    /// The times, or `None` with the reason counted.
+    fn times(&mut self, start: u64, end: u64) -> Option<(i64, i64)> {
+        if start == 0 || end == 0 {
+            self.health.no_timestamp += 1;
+            return None;
+        }
+        if end < start {
+            self.health.end_before_start += 1;
+            return None;
+        }
+        let inside = |time: u64| {
+            i64::try_from(time)
+                .ok()
+                .filter(|it| (self.earliest..=self.latest).contains(it))
+        };
+        let times = inside(start).zip(inside(end));
+        if times.is_none() {
+            self.health.bad_clock += 1;
+        }
+        times
+    }
+
+    pub(crate) fn place_of(&self, context: u32, stream: u32) -> Place {
+        place(
+            self.contexts.get(&context).copied().unwrap_or(0),
+            context,
+            stream,
+        )
+    }
+
+    /// Nothing more will come: writes the ranges that were never closed, and counts what waited in vain.
+    pub(crate) fn end(&mut self, writer: &mut Writer) {
+        self.marks.end(Clocks::now().realtime, writer);
+        self.health.no_timestamp += self.host.end();
+    }
+}
+
+fn place(device: u32, context: u32, stream: u32) -> Place {
+    Place {
+        device,
+        context,
+        stream,
+    }
+}
+
+fn name_of(text: Text, writer: &mut Writer) -> u32 {
+    // SAFETY: the record came from this process's library just now.
+    writer.name(unsafe { records::text(text) })
+}
+
+fn device(it: &records::Device, writer: &mut Writer) {
+    if it.visible == 0 {
+        // Its ordinal may be another, visible one's.
+        return;
+    }
+    let link = crate::link::describe(&it.uuid);
+    writer.device(&Device {
+        id: it.id,
+        // SAFETY: the record came from this process's library just now.
+        name: unsafe { records::text(it.name) },
+        link: link.as_bytes(),
+        capability: [it.major, it.minor],
+        multiprocessors: it.multiprocessors,
+        clock_khz: it.clock,
+        memory: it.memory,
+        memory_bandwidth: it.memory_bandwidth.saturating_mul(1000),
+        copy_engines: it.copy_engines,
+        max_warps_per_sm: it.max_warps,
+        max_blocks_per_sm: it.max_blocks,
+        shared_per_sm: it.shared,
+        registers_per_sm: it.registers,
+        warp_size: it.warp,
+        uuid: Some(it.uuid),
+    });
+}
+
+/// CUPTI's copy kinds in the recording's numbers. An array on the device is device memory here.
+fn direction(kind: u8) -> u8 {
+    use kinds::copy::{ATOA, ATOD, ATOH, DTOA, DTOD, DTOH, HTOA, HTOD, PTOP};
+    match kind {
+        HTOD | HTOA => 0,
+        DTOH | ATOH => 1,
+        DTOD | ATOA | ATOD | DTOA => 2,
+        PTOP => 3,
+        _ => 4,
+    }
+}
+
+/// CUPTI's memory kinds in the recording's numbers.
+fn memory_code(kind: u32) -> u8 {
+    use kinds::memory::{ARRAY, DEVICE, DEVICE_STATIC, MANAGED, MANAGED_STATIC, PAGEABLE, PINNED};
+    match kind {
+        PAGEABLE => 1,
+        PINNED => 2,
+        DEVICE | DEVICE_STATIC => 3,
+        ARRAY => 4,
+        MANAGED | MANAGED_STATIC => 5,
+        _ => 0,
+    }
+}
+
+fn sync_code(kind: u32) -> Option<u8> {
+    use kinds::sync::{
+        CONTEXT_SYNCHRONIZE, EVENT_SYNCHRONIZE, STREAM_SYNCHRONIZE, STREAM_WAIT_EVENT,
+    };
+    match kind {
+        EVENT_SYNCHRONIZE => Some(0),
+        STREAM_WAIT_EVENT => Some(1),
+        STREAM_SYNCHRONIZE => Some(2),
+        CONTEXT_SYNCHRONIZE => Some(3),
+        _ => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! Host calls, the names of their functions and threads, and the events that some of them record.
+
+use std::collections::{HashMap, HashSet};
+
+use cupti_sys::kinds::{self, domain};
+use cupti_sys::names::{self, callback_name};
+use cupti_sys::{Api, records};
+
+use crate::recording::{Body, Place, Record, Writer};
+
+/// Events or calls that may wait for each other. CUPTI delivers both within a flush or two.
+const MOST_WAITING: usize = 1 << 16;
+/// Threads that are named; more than any program has at a time.
+const MOST_THREADS: usize = 1 << 12;
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    api: Api,
+    /// By domain and callback id.
+    functions: [Vec<Option<Function>>; 2],
+    threads: HashSet<u32>,
+    /// Event records whose call has not come yet, by correlation.
+    events: HashMap<u32, (Place, u32)>,
+    /// Calls that record an event and whose event record has not come yet, by correlation.
+    calls: HashMap<u32, i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    name: u32,
+    records_event: bool,
+}
+
+impl Host {
+    pub(crate) fn new(api: Api) -> Host {
+        Host {
+            api,
+            functions: [const { Vec::new() }; 2],
+            threads: HashSet::new(),
+            events: HashMap::new(),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// A call, whose times are sound.
+    pub(crate) fn call(
+        &mut self,
+        kind: u32,
+        it: &records::ApiCall,
+        start: i64,
+        end: i64,
+        writer: &mut Writer,
+    ) {
+        let function = self.function(kind, it.callback_id, writer);
+        if self.threads.len() < MOST_THREADS && self.threads.insert(it.thread) {
+            name_thread(it.thread, writer);
+        }
+        writer.record(&Record {
+            start,
+            end,
+            correlation: it.correlation,
+            body: Body::Call {
+                thread: it.thread,
+                name: function.name,
+                code: it.code,
+            },
+        });
+        if function.records_event {
+            if let Some((place, event)) = self.events.remove(&it.correlation) {
+                write_event(it.correlation, place, event, end, writer);
+            } else {
+                if self.calls.len() >= MOST_WAITING {
+                    self.calls.clear();
+                }
+                self.calls.insert(it.correlation, end);
+            }
+        }
+    }
+
+    /// An event record: it has no time, so it gets that of its call. Returns how many others had to be given up.
+    pub(crate) fn event(
+        &mut self,
+        correlation: u32,
+        place: Place,
+        event: u32,
+        writer: &mut Writer,
+    ) -> u64 {
+        if let Some(time) = self.calls.remove(&correlation) {
+            write_event(correlation, place, event, time, writer);
+            return 0;
+        }
+        let given_up = if self.events.len() >= MOST_WAITING {
+            let all = self.events.len() as u64;
+            self.events.clear();
+            all
+        } else {
+            0
+        };
+        self.events.insert(correlation, (place, event));
+        given_up
+    }
+
+    /// How many events waited for their call in vain.
+    pub(crate) fn end(&mut self) -> u64 {
+        let waiting = self.events.len() as u64;
+        self.events.clear();
+        waiting
+    }
+
+    fn function(&mut self, kind: u32, id: u32, writer: &mut Writer) -> Function {
+        let (index, domain) = if kind == kinds::DRIVER {
+            (0, domain::DRIVER_API)
+        } else {
+            (1, domain::RUNTIME_API)
+        };
+        let at = id as usize;
+        if let Some(Some(known)) = self.functions[index].get(at) {
+            return *known;
+        }
+        let name = callback_name(&self.api, domain, id)
+            .unwrap_or_else(|| format!("{} function {id}", ["driver", "runtime"][index]));
+        let function = Function {
+            name: writer.name(name.as_bytes()),
+            records_event: name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord"),
+        };
+        if id < names::LIMIT {
+            let table = &mut self.functions[index];
+            if table.len() <= at {
+                table.resize(at + 1, None);
+            }
+            table[at] = Some(function);
+        }
+        function
+    }
+}
+
+fn write_event(correlation: u32, place: Place, event: u32, time: i64, writer: &mut Writer) {
+    writer.record(&Record {
+        start: time,
+        end: time,
+        correlation,
+        body: Body::Event { place, event },
+    });
+}
+
+fn name_thread(thread: u32, writer: &mut Writer) {
+    if let Ok(name) = std::fs::read(format!("/proc/self/task/{thread}/comm")) {
+        writer.thread(thread, name.trim_ascii_end());
+    }
+}

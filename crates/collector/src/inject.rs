@@ -1,0 +1,76 @@
+//! The entry points of the shared library that is loaded into traced programs.
+//!
+//! The CUDA driver loads it in `cuInit` (`CUDA_INJECTION64_PATH`) and calls `InitializeInjection`; NVTX loads it at its
+//! first call (`NVTX_INJECTION64_PATH`) and calls `InitializeInjectionNvtx2`, which is passed on to the libcupti that the
+//! collector uses: so both always use the same one. Both may run inside `cuInit`: no CUDA function is called. Whatever
+//! goes wrong, the program runs on, untraced.
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, Once, OnceLock};
+
+use cupti_sys::{Caller, Cupti, LoadError};
+
+use crate::collector::{Collector, Ending};
+use crate::fork;
+use crate::options::Options;
+
+static START: Once = Once::new();
+static COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);
+static CUPTI: OnceLock<Result<Cupti, LoadError>> = OnceLock::new();
+
+fn the_cupti() -> Result<Cupti, LoadError> {
+    CUPTI
+        .get_or_init(|| Cupti::load(Caller::InsideInjection))
+        .clone()
+}
+
+/// Called by the CUDA driver when the program initialises CUDA. Always says 1: the program is to go on.
+#[unsafe(no_mangle)]
+pub extern "C" fn InitializeInjection() -> c_int {
+    let _ = catch_unwind(|| START.call_once(begin));
+    1
+}
+
+fn begin() {
+    let Some(options) = Options::from_environment(|name| std::env::var_os(name)) else {
+        return;
+    };
+    // Why it could not start is in the recording; there is nobody here to tell.
+    if let Ok(collector) = Collector::start_with(options, |_| the_cupti()) {
+        if let Ok(mut place) = COLLECTOR.lock() {
+            *place = Some(collector);
+        }
+        // SAFETY: the handler lives as long as the library, which is never unloaded (linked with `nodelete`).
+        unsafe { libc::atexit(at_exit) };
+    }
+}
+
+extern "C" fn at_exit() {
+    if fork::is_child() {
+        return;
+    }
+    let _ = catch_unwind(|| {
+        let collector = COLLECTOR.lock().ok().and_then(|mut place| place.take());
+        if let Some(collector) = collector {
+            collector.finish(Ending::Exit);
+        }
+    });
+}
+
+/// Called by NVTX at the program's first NVTX call. Says 1 when its calls will be recorded.
+///
+/// # Safety
+/// `table` must be NVTX's export table getter.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeInjectionNvtx2(table: *mut c_void) -> c_int {
+    let pass_on = AssertUnwindSafe(|| {
+        let cupti = the_cupti().ok()?;
+        // SAFETY: libcupti's own function of the same meaning.
+        Some(unsafe { cupti.api.nvtx_injection?(table) })
+    });
+    match catch_unwind(pass_on) {
+        Ok(Some(1)) => 1,
+        _ => 0,
+    }
+}

@@ -1,0 +1,82 @@
+//! How a GPU is attached, from the kernel's files and without a CUDA call.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// "PCIe 5.0 x16" for the GPU with this UUID; empty where the system does not tell.
+pub(crate) fn describe(uuid: &[u8; 16]) -> String {
+    find(
+        Path::new("/proc/driver/nvidia/gpus"),
+        Path::new("/sys/bus/pci/devices"),
+        uuid,
+    )
+    .unwrap_or_default()
+}
+
+fn find(gpus: &Path, devices: &Path, uuid: &[u8; 16]) -> Option<String> {
+    let wanted = text_of(uuid);
+    for gpu in fs::read_dir(gpus).ok()?.flatten() {
+        let information = fs::read_to_string(gpu.path().join("information")).unwrap_or_default();
+        if information.contains(&wanted) {
+            let device = devices.join(gpu.file_name());
+            let read = |name: &str| fs::read_to_string(device.join(name)).ok();
+            let speed = read("current_link_speed")?;
+            let width = read("current_link_width")?;
+            let generation = match speed.split_whitespace().next()? {
+                "2.5" => "1.0",
+                "5.0" | "5" => "2.0",
+                "8.0" | "8" => "3.0",
+                "16.0" | "16" => "4.0",
+                "32.0" | "32" => "5.0",
+                "64.0" | "64" => "6.0",
+                _ => return None,
+            };
+            return Some(format!("PCIe {generation} x{}", width.trim()));
+        }
+    }
+    None
+}
+
+/// `GPU-8f6c…` as the driver writes it.
+fn text_of(uuid: &[u8; 16]) -> String {
+    let mut text = String::from("GPU-");
+    for (index, byte) in uuid.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_is_found_by_uuid() {
+        let root = tempfile::tempdir().expect("a directory");
+        let (gpus, devices) = (root.path().join("gpus"), root.path().join("devices"));
+        let name = "0000:3b:00.0";
+        fs::create_dir_all(gpus.join(name)).expect("made");
+        fs::create_dir_all(devices.join(name)).expect("made");
+        fs::write(
+            gpus.join(name).join("information"),
+            "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-00010203-0405-0607-0809-0a0b0c0d0e0f\n",
+        )
+        .expect("written");
+        fs::write(
+            devices.join(name).join("current_link_speed"),
+            "32.0 GT/s PCIe\n",
+        )
+        .expect("written");
+        fs::write(devices.join(name).join("current_link_width"), "16\n").expect("written");
+        let uuid = std::array::from_fn(|at| u8::try_from(at).expect("small"));
+        assert_eq!(
+            find(&gpus, &devices, &uuid).as_deref(),
+            Some("PCIe 5.0 x16")
+        );
+        assert_eq!(find(&gpus, &devices, &[9; 16]), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! NVTX ranges, put together from their two ends.
+
+use std::collections::HashMap;
+
+use cupti_sys::{kinds, records};
+
+use crate::recording::{Body, Record, Writer};
+
+/// The recording's number of an NVTX range.
+const NVTX: u8 = 4;
+/// Ranges that may be open at a time.
+const MOST_OPEN: usize = 1 << 16;
+
+#[derive(Debug)]
+struct Open {
+    start: i64,
+    name: u32,
+    thread: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    open: HashMap<u32, Open>,
+}
+
+impl Marks {
+    /// One end of a range, or a mark. Returns how many records are lost by it.
+    pub(crate) fn marker(
+        &mut self,
+        it: &records::Marker,
+        name: &[u8],
+        time: i64,
+        writer: &mut Writer,
+    ) -> u64 {
+        let thread = match it.object_kind {
+            kinds::object::THREAD => it.object[1],
+            _ => 0,
+        };
+        if it.flags & kinds::marker::START != 0 {
+            if self.open.len() >= MOST_OPEN {
+                return 1;
+            }
+            let name = writer.name(name);
+            let open = Open {
+                start: time,
+                name,
+                thread,
+            };
+            // An id that comes again while its range is open: the first one's end was lost.
+            u64::from(self.open.insert(it.id, open).is_some())
+        } else if it.flags & kinds::marker::END != 0 {
+            match self.open.remove(&it.id) {
+                Some(open) => {
+                    write(&open, time, writer);
+                    0
+                }
+                None => 1,
+            }
+        } else {
+            let name = writer.name(name);
+            let open = Open {
+                start: time,
+                name,
+                thread,
+            };
+            write(&open, time, writer);
+            0
+        }
+    }
+
+    /// Ranges that are open at the end of the program end with it.
+    pub(crate) fn end(&mut self, now: i64, writer: &mut Writer) {
+        for (_, open) in self.open.drain() {
+            write(&open, now, writer);
+        }
+    }
+}
+
+fn write(open: &Open, end: i64, writer: &mut Writer) {
+    writer.record(&Record {
+        start: open.start,
+        end: end.max(open.start),
+        correlation: 0,
+        body: Body::Range {
+            thread: open.thread,
+            name: open.name,
+            index: 0,
+            kind: NVTX,
+        },
+    });
+}

@@ -1,0 +1,136 @@
+//! What to collect and where to put it, also as environment variables for a collector that is injected.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use cupti_sys::Caller;
+
+/// The recording directory of an injected collector.
+pub const DIRECTORY: &str = "CUPTOP_DIR";
+/// Milliseconds between flushes.
+pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
+/// The most bytes that one process may record.
+pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
+/// Which host calls to record: `runtime`, `driver`, `both`, `none`.
+pub const API: &str = "CUPTOP_API";
+
+/// Which host calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApiCalls {
+    /// The runtime API, and of the driver API only what starts or awaits GPU work (Triton and others launch
+    /// through it). For programs that use the runtime.
+    #[default]
+    Runtime,
+    /// The driver API. For programs that use nothing else.
+    Driver,
+    /// Both, whole.
+    Both,
+    /// None: operations have no host call, and events no time, so that they are left out too.
+    None,
+}
+
+/// How to collect.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the recording goes; must exist.
+    pub dir: PathBuf,
+    /// Time between flushes.
+    pub flush_period: Duration,
+    /// The most bytes the recording may have; 0 for no limit.
+    pub max_bytes: u64,
+    /// Which host calls are recorded.
+    pub api: ApiCalls,
+    /// Who asks: decides whether CUDA may be called.
+    pub caller: Caller,
+    /// Activity buffers of [`BUFFER`] bytes made, and faulted in, at the start.
+    pub buffers: usize,
+    /// The most that are ever made. Beyond, CUPTI drops records and counts them.
+    pub max_buffers: usize,
+}
+
+/// The size of an activity buffer: the cheapest per launch of those measured between 64 KiB and 1 MiB on an
+/// H200, and small enough that a long kernel withholds little else with it.
+pub const BUFFER: usize = 256 * 1024;
+
+impl Options {
+    /// The defaults for a program that collects its own activity.
+    #[must_use]
+    pub fn new(dir: PathBuf) -> Options {
+        Options {
+            dir,
+            // Half of it is the mean delay until a record can be seen (measured: 10.4 ms, p99 20.2 ms).
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            api: ApiCalls::default(),
+            caller: Caller::Program,
+            // 8 MiB: some 30,000 launches, far more than happen between two flushes.
+            buffers: 32,
+            // 512 MiB: two million launches withheld by one long kernel.
+            max_buffers: 2048,
+        }
+    }
+
+    /// Reads the options of an injected collector; `None` when no directory is given. Values that are not
+    /// numbers are taken as not given.
+    #[must_use]
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Options> {
+        let number = |name: &str| -> Option<u64> { variable(name)?.to_str()?.parse().ok() };
+        let mut options = Options::new(PathBuf::from(
+            variable(DIRECTORY).filter(|value| !value.is_empty())?,
+        ));
+        options.caller = Caller::InsideInjection;
+        if let Some(period) = number(FLUSH) {
+            options.flush_period = Duration::from_millis(period.clamp(1, 60_000));
+        }
+        if let Some(bytes) = number(MAX_BYTES) {
+            options.max_bytes = bytes;
+        }
+        options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
+            Some("driver") => ApiCalls::Driver,
+            Some("both") => ApiCalls::Both,
+            Some("none") => ApiCalls::None,
+            _ => ApiCalls::Runtime,
+        };
+        Some(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_in_the_environment_falls_back_to_the_defaults() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            Options::from_environment(|name| {
+                pairs
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| OsString::from(value))
+            })
+        };
+        assert!(with(&[]).is_none());
+        assert!(with(&[(DIRECTORY, "")]).is_none());
+        let options = with(&[
+            (DIRECTORY, "/tmp"),
+            (FLUSH, "soon"),
+            (MAX_BYTES, "-1"),
+            (API, "all"),
+        ])
+        .expect("a directory is given");
+        assert_eq!(options.flush_period, Duration::from_millis(20));
+        assert_eq!(options.max_bytes, 0);
+        assert_eq!(options.api, ApiCalls::Runtime);
+        let options = with(&[
+            (DIRECTORY, "/tmp"),
+            (FLUSH, "5"),
+            (MAX_BYTES, "10"),
+            (API, "driver"),
+        ])
+        .expect("a directory is given");
+        assert_eq!(options.flush_period, Duration::from_millis(5));
+        assert_eq!(options.max_bytes, 10);
+        assert_eq!(options.api, ApiCalls::Driver);
+    }
+}

@@ -1,0 +1,88 @@
+//! The recording: the file that carries what one process did to whoever watches.
+//!
+//! One file for each process, in one directory for each run. A [`Writer`] appends to it and publishes
+//! the valid length; a [`Reader`] follows it live or opens it later. The writer never waits for a
+//! reader, and a killed process leaves a readable file. Nothing in here knows CUDA, so that a
+//! simulator's timeline is saved in the same form.
+//!
+//! # The file, version 1
+//!
+//! All numbers are little-endian. The file is named `PID-START.cuptop` (START in hexadecimal nanoseconds),
+//! mode 0600 in a directory of mode 0700. It is a header page of 4096 bytes and then entries, each at a
+//! multiple of 64 bytes. Times are nanoseconds of `CLOCK_REALTIME` (a simulator: nanoseconds from its start).
+//!
+//! ## Header page
+//!
+//! | at | what |
+//! |---|---|
+//! | 0 | `b"cuptop\x1a\n"` |
+//! | 8 | u32 version of the format: 1 |
+//! | 12 | u32 length of this page: 4096 |
+//! | 16 | u32 process id |
+//! | 20 | u32 flags: 1 simulated, 2 the writer holds `flock` on the file as long as it lives |
+//! | 24 | i64 `CLOCK_REALTIME` at the start, then `CLOCK_MONOTONIC`, then `CLOCK_MONOTONIC_RAW` |
+//! | 512 | status slot A |
+//! | 1024 | status slot B |
+//!
+//! The two slots are written in turn. The valid one with the higher sequence number counts, so a
+//! reader that meets a half-written slot, or a machine that dies in the middle, still has the other.
+//!
+//! ## Status slot, 160 bytes
+//!
+//! | at | what |
+//! |---|---|
+//! | 0 | u64 sequence number, from 1 |
+//! | 8 | u64 published length of the file: all before it is complete |
+//! | 16 | u32 state: 0 running, 1 closed in good order, 2 could not trace (a notice says why) |
+//! | 20 | u32 trouble: 0 none, 1 no space left, 2 size limit reached, 3 the file was deleted, 4 another error |
+//! | 24 | u64 records received, dropped by the collecting library, lost in writing, without time stamp, ended before they started, outside the clock, of unknown kind |
+//! | 80 | i64 start of the oldest operation known to be open; 0 none |
+//! | 88 | i64 the three clocks, as in the header, at the time of this slot |
+//! | 112 | zeros |
+//! | 152 | u64 FNV-1a of the 152 bytes before it |
+//!
+//! ## Entries
+//!
+//! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
+//! know by their length, and counts those below 64 as unknown records. [`entry`] lists the fields of each.
+//! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used).
+
+mod decode;
+mod encode;
+pub mod entry;
+pub mod header;
+mod intern;
+mod reader;
+mod writer;
+
+pub use entry::{Body, Device, Entry, Place, Process, Record, Shape, Stream};
+pub use header::{Clocks, Health, Identity, State, Status, Trouble};
+pub use reader::{OpenError, Reader};
+pub use writer::Writer;
+
+use std::io;
+use std::path::Path;
+
+/// The end of a recording's file name.
+pub const EXTENSION: &str = "cuptop";
+/// Length of the header page.
+pub const HEADER: usize = 4096;
+/// Entries lie at multiples of this.
+pub const UNIT: usize = 64;
+/// The longest entry.
+pub const LONGEST: usize = 1024 * UNIT;
+
+/// Creates a recording directory (with its parents) that only its owner may read.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,244 @@
+//! Appending to a recording.
+//!
+//! Written with `pwrite`, never through a mapping: a full disk has to be an error, not a SIGBUS in the
+//! program that is being watched. After the first error nothing more is written but the counters in the
+//! header page, whose space exists already; the program goes on, and what is lost is counted.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::entry::{Device, Entry, Process, Record, Shape, Stream};
+use super::header::{Clocks, Health, Identity, SLOTS, State, Status, Trouble};
+use super::intern::Interner;
+use super::{EXTENSION, HEADER};
+
+/// Bytes that may wait in memory before they are written: large enough that a write costs little for each
+/// record, small enough to stay in the cache.
+const PENDING: usize = 256 * 1024;
+/// Different names and shapes that are remembered at a time (a few MiB each).
+const MOST_NAMES: usize = 1 << 16;
+const MOST_SHAPES: usize = 1 << 18;
+
+/// Writes one recording.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+    max_bytes: u64,
+    /// Where the next bytes go.
+    end: u64,
+    pending: Vec<u8>,
+    pending_records: u64,
+    status: Status,
+    names: Interner<Box<[u8]>>,
+    shapes: Interner<Shape>,
+    /// Records that could not be written.
+    lost: u64,
+}
+
+impl Writer {
+    /// Creates a recording in `directory`, which must exist. `max_bytes` limits the file; 0 means no limit.
+    ///
+    /// # Errors
+    /// When the file cannot be created or its header cannot be written.
+    pub fn create(directory: &Path, mut identity: Identity, max_bytes: u64) -> io::Result<Writer> {
+        let (file, path) = create_file(directory, &identity)?;
+        // Readers tell from the lock whether the writer lives: it goes with the process however that ends.
+        identity.locked = file.try_lock().is_ok();
+        file.write_all_at(&identity.encode(), 0)?;
+        let mut writer = Writer {
+            file,
+            path,
+            max_bytes: if max_bytes == 0 { u64::MAX } else { max_bytes },
+            end: HEADER as u64,
+            pending: Vec::with_capacity(PENDING + PENDING / 4),
+            pending_records: 0,
+            status: Status {
+                published: HEADER as u64,
+                ..Status::default()
+            },
+            names: Interner::new(MOST_NAMES),
+            shapes: Interner::new(MOST_SHAPES),
+            lost: 0,
+        };
+        writer.write_status()?;
+        Ok(writer)
+    }
+
+    /// Where the recording lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's descriptor, to be closed in a forked child.
+    #[must_use]
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// What keeps the writer from writing.
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
+        self.status.trouble
+    }
+
+    /// Appends something that happened.
+    pub fn record(&mut self, record: &Record) {
+        if self.status.trouble != Trouble::None {
+            self.lost += 1;
+            return;
+        }
+        record.encode(&mut self.pending);
+        self.pending_records += 1;
+        self.write_when_full();
+    }
+
+    /// The id of a string; defines it when it is new.
+    pub fn name(&mut self, text: &[u8]) -> u32 {
+        if let Some(id) = self.names.get(text) {
+            return id;
+        }
+        let id = self.names.add(text.into());
+        self.define(&Entry::Name(id, text));
+        id
+    }
+
+    /// The id of a launch shape; defines it when it is new.
+    pub fn shape(&mut self, shape: &Shape) -> u32 {
+        if let Some(id) = self.shapes.get(shape) {
+            return id;
+        }
+        let id = self.shapes.add(*shape);
+        self.define(&Entry::Shape(id, *shape));
+        id
+    }
+
+    /// Defines a device.
+    pub fn device(&mut self, device: &Device<'_>) {
+        self.define(&Entry::Device(*device));
+    }
+
+    /// Defines a stream.
+    pub fn stream(&mut self, stream: &Stream<'_>) {
+        self.define(&Entry::Stream(*stream));
+    }
+
+    /// Names a thread.
+    pub fn thread(&mut self, thread: u32, name: &[u8]) {
+        self.define(&Entry::Thread(thread, name));
+    }
+
+    /// Says who the process is.
+    pub fn process(&mut self, process: &Process<'_>) {
+        self.define(&Entry::Process(*process));
+    }
+
+    /// Leaves a word for the user.
+    pub fn notice(&mut self, is_warning: bool, text: &str) {
+        self.define(&Entry::Notice(is_warning, text.as_bytes()));
+    }
+
+    fn define(&mut self, entry: &Entry<'_>) {
+        if self.status.trouble == Trouble::None {
+            entry.encode(&mut self.pending);
+            self.write_when_full();
+        }
+    }
+
+    fn write_when_full(&mut self) {
+        if self.pending.len() >= PENDING {
+            self.write_pending();
+        }
+    }
+
+    fn write_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let length = self.pending.len() as u64;
+        if self.end + length > self.max_bytes {
+            self.give_up(Trouble::SizeLimit);
+            return;
+        }
+        match self.file.write_all_at(&self.pending, self.end) {
+            Ok(()) => {
+                self.end += length;
+                self.pending.clear();
+                self.pending_records = 0;
+            }
+            Err(error) => self.give_up(trouble_of(&error)),
+        }
+    }
+
+    fn give_up(&mut self, trouble: Trouble) {
+        self.lost += self.pending_records;
+        self.pending_records = 0;
+        self.pending = Vec::new();
+        self.status.trouble = trouble;
+    }
+
+    /// Writes what is pending and publishes it together with the counters. `health.lost` is what the caller lost;
+    /// what the writer lost is added.
+    pub fn publish(&mut self, health: &Health) {
+        self.publish_as(health, State::Running);
+    }
+
+    /// Publishes the last of it in the given state.
+    pub fn close(mut self, health: &Health, state: State) {
+        self.publish_as(health, state);
+    }
+
+    fn publish_as(&mut self, health: &Health, state: State) {
+        if self.status.trouble == Trouble::None
+            && self.file.metadata().is_ok_and(|it| it.nlink() == 0)
+        {
+            // Nobody can open it any more, and its blocks would be taken from the disk unseen.
+            self.give_up(Trouble::Deleted);
+        }
+        self.write_pending();
+        self.status.state = state;
+        self.status.health = *health;
+        self.status.health.lost += self.lost;
+        self.status.published = self.end;
+        // The page exists since the start, so only a failing disk fails here, and there is nobody left to tell.
+        let _ = self.write_status();
+    }
+
+    fn write_status(&mut self) -> io::Result<()> {
+        self.status.sequence += 1;
+        self.status.clocks = Clocks::now();
+        let slot = SLOTS[(self.status.sequence % 2) as usize];
+        self.file.write_all_at(&self.status.encode(), slot as u64)
+    }
+}
+
+fn create_file(directory: &Path, identity: &Identity) -> io::Result<(File, PathBuf)> {
+    // A number is only added when two files of one process began within one tick of the clock.
+    for number in 0..1000_u64 {
+        let start = identity.start.realtime.cast_unsigned().wrapping_add(number);
+        let path = directory.join(format!("{}-{start:x}.{EXTENSION}", identity.pid));
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path);
+        match file {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other.map(|file| (file, path)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn trouble_of(error: &io::Error) -> Trouble {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Trouble::NoSpace,
+        _ => Trouble::Other,
+    }
+}

@@ -1,0 +1,364 @@
+//! Telling CUPTI what to collect: subscription, attributes, record kinds, host calls.
+
+use std::ffi::{CStr, c_void};
+
+use cupti_sys::api::{MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, SubscriberParams, describe};
+use cupti_sys::kinds::{self, attribute, domain};
+use cupti_sys::names::{self, callback_name};
+use cupti_sys::{Cupti, LoadError};
+
+use crate::buffers;
+use crate::options::ApiCalls;
+
+/// Why nothing is collected.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No driver or no libcupti.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Another tool has the process.
+    #[error(
+        "another profiler{} is attached to this process, and CUPTI serves one at a time",
+        name_of(tool)
+    )]
+    Taken {
+        /// Its name, where the library tells.
+        tool: Option<String>,
+    },
+    /// CUPTI refused.
+    #[error("CUPTI refused to {what}: code {code}, {}", describe(*code))]
+    Refused {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its answer.
+        code: u32,
+    },
+    /// The recording cannot be written.
+    #[error("the recording cannot be written: {0}")]
+    Recording(#[source] std::io::Error),
+    /// The operating system gives no thread.
+    #[error("no thread could be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// A process has one collector in its life.
+    #[error("this process has had its collector already")]
+    Again,
+}
+
+fn name_of(tool: &Option<String>) -> String {
+    tool.as_ref()
+        .map(|name| format!(" ({name})"))
+        .unwrap_or_default()
+}
+
+impl StartError {
+    /// What would help; empty when nothing is known to.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            StartError::Load(error) => error.help(),
+            StartError::Taken { .. } => {
+                "run it without Nsight Systems, torch.profiler, cuda-gdb or compute-sanitizer"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// CUPTI insists on a callback; none is ever enabled.
+unsafe extern "C" fn nothing(_data: *mut c_void, _domain: u32, _id: u32, _details: *const c_void) {}
+
+/// The handle of a subscription.
+#[derive(Debug)]
+pub(crate) struct Subscription(Subscriber);
+
+// SAFETY: the handle is an opaque number to us, and CUPTI takes it from any thread.
+unsafe impl Send for Subscription {}
+
+/// Subscribes. Must come before anything else: whoever registers buffers without a subscription loses all of
+/// them as soon as another tool starts in the process, and spoils that tool's too.
+pub(crate) fn subscribe(cupti: &Cupti) -> Result<Subscription, StartError> {
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: writes one pointer; the callback does nothing.
+    let code =
+        unsafe { (cupti.api.subscribe)(&raw mut handle, Some(nothing), std::ptr::null_mut()) };
+    match code {
+        SUCCESS => Ok(Subscription(handle)),
+        MULTIPLE_SUBSCRIBERS => Err(StartError::Taken {
+            tool: other_tool(cupti),
+        }),
+        code => Err(StartError::Refused {
+            what: "accept a subscriber",
+            code,
+        }),
+    }
+}
+
+/// The name of the tool that is subscribed already. CUDA 13.0 and later tell it when refusing a second one.
+fn other_tool(cupti: &Cupti) -> Option<String> {
+    let subscribe = cupti.api.subscribe_v2?;
+    let mut name = [0_u8; 256];
+    let mut params = SubscriberParams {
+        struct_size: size_of::<SubscriberParams>(),
+        subscriber_name: c"cuptop".as_ptr(),
+        old_subscriber_name: name.as_mut_ptr().cast(),
+        old_subscriber_size: name.len(),
+    };
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: the parameters are laid out as 13.0 has them and say so; all pointers outlive the call.
+    let code = unsafe {
+        subscribe(
+            &raw mut handle,
+            Some(nothing),
+            std::ptr::null_mut(),
+            &raw mut params,
+        )
+    };
+    if code == SUCCESS {
+        // The other tool left in between. The old call's answer stands.
+        // SAFETY: the handle was given a moment ago.
+        unsafe { (cupti.api.unsubscribe)(handle) };
+        return None;
+    }
+    let name = CStr::from_bytes_until_nul(&name).ok()?.to_string_lossy();
+    (!name.is_empty()).then(|| name.into_owned())
+}
+
+/// The kinds that are collected whatever the options; without the first two there is no timeline.
+const KINDS: &[(u32, &str)] = &[
+    (kinds::CONCURRENT_KERNEL, "kernels"),
+    (kinds::MEMCPY, "copies"),
+    (kinds::MEMCPY2, "copies between devices"),
+    (kinds::MEMSET, "memsets"),
+    (kinds::DEVICE, "devices"),
+    (kinds::CONTEXT, "contexts"),
+    (kinds::STREAM, "streams"),
+    (kinds::SYNCHRONIZATION, "synchronisations"),
+    (kinds::OVERHEAD, "overhead"),
+    (kinds::MEMORY2, "allocations"),
+    (kinds::NAME, "names"),
+    (kinds::MARKER, "NVTX ranges"),
+];
+const ESSENTIAL: usize = 2;
+
+/// Sets CUPTI up. Returns what could not be had, in words.
+pub(crate) fn enable(cupti: &Cupti, calls: ApiCalls) -> Result<Vec<String>, StartError> {
+    let api = &cupti.api;
+    let mut lacks = Vec::new();
+    if let Some(set) = api.set_thread_id_type {
+        // SAFETY: takes a number.
+        unsafe { set(kinds::THREAD_ID_SYSTEM) };
+    }
+    // Device buffers keep their defaults: smaller ones run out under graphs, and show as zero time stamps.
+    // Buffers are zeroed by the decode thread; else CUPTI does it in the program's.
+    set_u8(cupti, attribute::ZEROED_OUT_ACTIVITY_BUFFER, 1);
+    // Buffers for each thread (the default since 13.0) cost threads x 256 KiB and make every thread's records wait
+    // for a buffer of its own; the attribute exists since 12.3.
+    if cupti.version >= 21 {
+        set_u8(cupti, attribute::PER_THREAD_ACTIVITY_BUFFER, 0);
+    }
+    // SAFETY: both functions have the right types and live forever.
+    let code = unsafe { (api.register_callbacks)(buffers::requested, buffers::completed) };
+    if code != SUCCESS {
+        return Err(StartError::Refused {
+            what: "take buffers",
+            code,
+        });
+    }
+    for (index, &(kind, what)) in KINDS.iter().enumerate() {
+        // SAFETY: takes a number.
+        let code = unsafe { (api.enable)(kind) };
+        if code != SUCCESS {
+            if index < ESSENTIAL {
+                return Err(StartError::Refused {
+                    what: "record kernels and copies",
+                    code,
+                });
+            }
+            lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
+        }
+    }
+    if let Some(all) = api.enable_all_sync_records {
+        // Programs poll events by the million.
+        // SAFETY: takes a number.
+        unsafe { all(0) };
+    }
+    enable_calls(cupti, calls, &mut lacks);
+    Ok(lacks)
+}
+
+fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
+    let api = &cupti.api;
+    let mut enable = |kind, what: &str| {
+        // SAFETY: takes a number.
+        let code = unsafe { (api.enable)(kind) };
+        if code != SUCCESS {
+            lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
+        }
+    };
+    // Filters are set after the kind: enabling it sets them back.
+    if matches!(calls, ApiCalls::Runtime | ApiCalls::Both) {
+        enable(kinds::RUNTIME, "calls of the runtime API");
+        set_each(cupti, domain::RUNTIME_API, 0, is_noise);
+    }
+    if matches!(calls, ApiCalls::Driver | ApiCalls::Both) {
+        enable(kinds::DRIVER, "calls of the driver API");
+        set_each(cupti, domain::DRIVER_API, 0, is_noise);
+    }
+    if calls == ApiCalls::Runtime {
+        // Single functions can be recorded without their kind.
+        set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work);
+    }
+    if calls != ApiCalls::None {
+        // Event records carry no time: they get their call's.
+        enable(kinds::CUDA_EVENT, "events");
+    }
+}
+
+/// Switches the functions that `which` picks on or off. CUDA before 12.5 cannot: there all or none are recorded.
+fn set_each(cupti: &Cupti, domain: u32, on: u8, which: fn(&str) -> bool) {
+    let set = match domain {
+        domain::RUNTIME_API => cupti.api.enable_runtime_api,
+        _ => cupti.api.enable_driver_api,
+    };
+    let Some(set) = set else { return };
+    for id in 1..names::LIMIT {
+        if let Some(name) = callback_name(&cupti.api, domain, id)
+            && which(&name)
+        {
+            // SAFETY: takes two numbers.
+            unsafe { set(id, on) };
+        }
+    }
+}
+
+/// Functions that ask and do not act. They are called between any two launches, and cost a record each.
+fn is_noise(name: &str) -> bool {
+    const RUNTIME: &[&str] = &[
+        "cudaGetDevice",
+        "cudaSetDevice",
+        "cudaGetLastError",
+        "cudaPeekAtLastError",
+        "cudaGetErrorString",
+        "cudaGetErrorName",
+        "cudaEventQuery",
+        "cudaEventCreate",
+        "cudaEventDestroy",
+        "cudaStreamQuery",
+        "cudaStreamIsCapturing",
+        "cudaStreamGetCaptureInfo",
+        "cudaThreadExchangeStreamCaptureMode",
+        "cudaStreamGetPriority",
+        "cudaStreamGetFlags",
+        "cudaDeviceGet",
+        "cudaFuncGetAttributes",
+        "cudaFuncSetAttribute",
+        "cudaPointerGetAttributes",
+        "cudaOccupancy",
+        "cudaDriverGetVersion",
+        "cudaRuntimeGetVersion",
+        "cudaGetDriverEntryPoint",
+        "cudaGetFuncBySymbol",
+        "__cuda",
+    ];
+    const DRIVER: &[&str] = &[
+        "cuCtxGet",
+        "cuCtxSetCurrent",
+        "cuCtxPush",
+        "cuCtxPop",
+        "cuDeviceGet",
+        "cuDevicePrimaryCtxGetState",
+        "cuDriverGetVersion",
+        "cuEventQuery",
+        "cuEventCreate",
+        "cuEventDestroy",
+        "cuFuncGet",
+        "cuFuncSet",
+        "cuGetError",
+        "cuGetExportTable",
+        "cuGetProcAddress",
+        "cuInit",
+        "cuKernelGet",
+        "cuKernelSet",
+        "cuLibraryGet",
+        "cuModuleGet",
+        "cuOccupancy",
+        "cuPointerGet",
+        "cuStreamGet",
+        "cuStreamIsCapturing",
+        "cuStreamQuery",
+        "cuThreadExchangeStreamCaptureMode",
+    ];
+    let prefixes = if name.starts_with("cuda") || name.starts_with("__") {
+        RUNTIME
+    } else {
+        DRIVER
+    };
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Functions of the driver API that programs of the runtime API call directly to do GPU work.
+fn starts_or_awaits_work(name: &str) -> bool {
+    const PREFIXES: &[&str] = &[
+        "cuLaunch",
+        "cuGraphLaunch",
+        "cuMemcpy",
+        "cuMemset",
+        "cuEventRecord",
+        "cuEventSynchronize",
+        "cuStreamSynchronize",
+        "cuStreamWaitEvent",
+        "cuCtxSynchronize",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn set_u8(cupti: &Cupti, attribute: u32, mut value: u8) {
+    let mut size = 1;
+    // A library that does not know an attribute keeps its default, which works too.
+    // SAFETY: reads `size` bytes at `value`.
+    unsafe {
+        (cupti.api.set_attribute)(attribute, &raw mut size, (&raw mut value).cast());
+    }
+}
+
+/// Stops the collection and lets another tool in. The buffers that CUPTI still holds stay its own.
+pub(crate) fn release(cupti: &Cupti, subscription: Subscription) {
+    let calls = [kinds::RUNTIME, kinds::DRIVER, kinds::CUDA_EVENT];
+    for kind in KINDS.iter().map(|(kind, _)| *kind).chain(calls) {
+        // SAFETY: takes a number; a kind that was never enabled is refused without harm.
+        unsafe { (cupti.api.disable)(kind) };
+    }
+    // SAFETY: the handle is the one that CUPTI gave.
+    unsafe { (cupti.api.unsubscribe)(subscription.0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_that_act_are_no_noise() {
+        for name in [
+            "cudaLaunchKernel",
+            "cudaMemcpyAsync",
+            "cudaMalloc",
+            "cudaEventRecord",
+            "cudaStreamSynchronize",
+            "cuLaunchKernel",
+            "cuStreamWaitEvent",
+            "cuMemAlloc_v2",
+            "cuEventRecord",
+            "cuModuleLoadData",
+        ] {
+            assert!(!is_noise(name), "{name}");
+        }
+        for name in [
+            "cudaGetDevice",
+            "cudaGetLastError",
+            "cuCtxGetCurrent",
+            "cuPointerGetAttributes",
+        ] {
+            assert!(is_noise(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The two threads: one makes CUPTI hand out what is complete, one decodes and writes it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
+use cupti_sys::api::SUCCESS;
+use cupti_sys::{Cupti, kinds};
+
+use crate::buffers::Pool;
+use crate::collector::Ending;
+use crate::decode::Decoder;
+use crate::recording::{Body, Health, Place, Record, State, Stream, Writer};
+use crate::setup::{Subscription, release};
+
+/// A word from the program to the decode thread.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// A phase.
+    Range {
+        kind: u8,
+        name: String,
+        index: u32,
+        thread: u32,
+        start: i64,
+        end: i64,
+    },
+    /// A stream's name.
+    Stream { place: Place, name: String },
+    /// Something the user should know.
+    Notice { is_warning: bool, text: String },
+    /// Write what there is, then say so.
+    Flush(Sender<()>),
+}
+
+/// Starts a named thread in which all signals are blocked: the program's handlers must not run on it, and a
+/// file size limit must be an error of the write instead of a signal that ends the program.
+pub(crate) fn start(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    // SAFETY: plain old data, filled by the calls that follow.
+    let (mut all, mut before) = unsafe { std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>() };
+    // SAFETY: both sets are valid places. A new thread inherits the mask of the one that starts it.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body);
+    // SAFETY: the mask of before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    thread
+}
+
+/// What the flush thread works with.
+#[derive(Debug)]
+pub(crate) struct Flusher {
+    pub(crate) cupti: Cupti,
+    pub(crate) pool: &'static Pool,
+    pub(crate) period: Duration,
+    pub(crate) dropped: Arc<AtomicU64>,
+    pub(crate) subscription: Subscription,
+}
+
+impl Flusher {
+    /// Flushes until the end. A sender on `requests` asks for a flush out of turn and is answered when it is done.
+    /// `cuptiActivityFlushPeriod` is no substitute: it hands out full buffers only.
+    pub(crate) fn run(self, stop: &Receiver<Ending>, requests: &Receiver<Sender<()>>) {
+        let mut requests = requests.clone();
+        let ending = loop {
+            let ask = select! {
+                recv(stop) -> ending => break ending.unwrap_or(Ending::Exit),
+                recv(requests) -> ask => match ask {
+                    Ok(ask) => Some(ask),
+                    Err(_) => { requests = never(); None }
+                },
+                default(self.period) => None,
+            };
+            self.flush(0);
+            self.pool.top_up();
+            if let Some(ask) = ask {
+                let _ = ask.send(());
+            }
+        };
+        self.last_flush();
+        if ending == Ending::Release {
+            release(&self.cupti, self.subscription);
+        }
+    }
+
+    fn flush(&self, flags: u32) {
+        // Before the first buffer there is nothing to flush, and in a process that never came to use its GPU
+        // the call can hang.
+        if !self.pool.was_used() {
+            return;
+        }
+        // SAFETY: this thread is not one of CUPTI's callbacks, and only this thread flushes.
+        unsafe { (self.cupti.api.flush_all)(flags) };
+        let mut dropped = 0;
+        // SAFETY: writes one number; no lock of ours is held.
+        let code =
+            unsafe { (self.cupti.api.num_dropped)(std::ptr::null_mut(), 0, &raw mut dropped) };
+        if code == SUCCESS {
+            // Reading it resets it.
+            self.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late.
+    fn last_flush(&self) {
+        const QUIET: Duration = Duration::from_millis(20);
+        const LONGEST: Duration = Duration::from_millis(500);
+        self.flush(0);
+        self.flush(kinds::FLUSH_FORCED);
+        let begin = Instant::now();
+        let (mut last, mut since) = (self.pool.outstanding(), begin);
+        while last > 0 && since.elapsed() < QUIET && begin.elapsed() < LONGEST {
+            std::thread::sleep(Duration::from_millis(1));
+            let now = self.pool.outstanding();
+            if now != last {
+                (last, since) = (now, Instant::now());
+            }
+        }
+    }
+}
+
+/// What the decode thread works with.
+#[derive(Debug)]
+pub(crate) struct Scribe {
+    pub(crate) pool: &'static Pool,
+    pub(crate) decoder: Decoder,
+    pub(crate) writer: Writer,
+    pub(crate) dropped: Arc<AtomicU64>,
+    /// Whether the user knows that buffers ran out.
+    pub(crate) told: bool,
+}
+
+/// Times between two counters in the header while nothing happens: a reader sees that the process lives.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+impl Scribe {
+    /// Decodes until the program is done talking and the flush thread is gone.
+    pub(crate) fn run(mut self, words: &Receiver<Word>, flusher_gone: &Receiver<()>) {
+        let mut published = Health::default();
+        let mut last = Instant::now();
+        let mut ending = false;
+        loop {
+            let mut waiting = None;
+            let mut busy = true;
+            select! {
+                recv(self.pool.done()) -> completed => if let Ok(completed) = completed {
+                    self.buffer(&completed);
+                },
+                recv(words) -> word => match word {
+                    Ok(word) => waiting = self.word(word),
+                    Err(_) => ending = true,
+                },
+                recv(flusher_gone) -> _ => ending = true,
+                default(HEARTBEAT) => busy = false,
+            }
+            while let Ok(completed) = self.pool.done().try_recv() {
+                self.buffer(&completed);
+            }
+            while let Ok(word) = words.try_recv() {
+                waiting = self.word(word).or(waiting);
+            }
+            self.count();
+            if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
+                self.writer.publish(&self.decoder.health);
+                published = self.decoder.health;
+                last = Instant::now();
+            }
+            if let Some(waiting) = waiting {
+                let _ = waiting.send(());
+            }
+            if ending {
+                match flusher_gone.recv_timeout(Duration::from_secs(10)) {
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.writer
+                            .notice(true, "CUPTI did not come back from its last flush");
+                    }
+                    _ => {
+                        while let Ok(completed) = self.pool.done().try_recv() {
+                            self.buffer(&completed);
+                        }
+                    }
+                }
+                break;
+            }
+        }
+        self.decoder.end(&mut self.writer);
+        self.count();
+        crate::fork::forget();
+        self.writer.close(&self.decoder.health, State::Closed);
+    }
+
+    fn buffer(&mut self, completed: &crate::buffers::Completed) {
+        let (decoder, writer) = (&mut self.decoder, &mut self.writer);
+        self.pool
+            .consume(completed, |bytes| decoder.buffer(bytes, writer));
+    }
+
+    /// Takes over what the other threads counted.
+    fn count(&mut self) {
+        if self.pool.take_declined() > 0 && !self.told {
+            self.told = true;
+            self.writer.notice(
+                true,
+                "more records wait for unfinished work than there are buffers for: CUPTI drops some",
+            );
+        }
+        let health = &mut self.decoder.health;
+        // Of a discarded buffer only the bytes are known: records are of about this length.
+        health.lost += self.pool.take_discarded().div_ceil(128);
+        health.dropped = self.dropped.load(Ordering::Relaxed);
+    }
+
+    fn word(&mut self, word: Word) -> Option<Sender<()>> {
+        match word {
+            Word::Range {
+                kind,
+                name,
+                index,
+                thread,
+                start,
+                end,
+            } => {
+                let name = self.writer.name(name.as_bytes());
+                let body = Body::Range {
+                    thread,
+                    name,
+                    index,
+                    kind,
+                };
+                self.decoder.health.received += 1;
+                self.writer.record(&Record {
+                    start,
+                    end: end.max(start),
+                    correlation: 0,
+                    body,
+                });
+            }
+            Word::Stream { place, name } => self.writer.stream(&Stream {
+                place,
+                name: name.as_bytes(),
+                ..Stream::default()
+            }),
+            Word::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
+            Word::Flush(done) => return Some(done),
+        }
+        None
+    }
+}

@@ -1,0 +1,373 @@
+//! The recording: what is written is read, whatever else happens to the file.
+
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+use collector::recording::{
+    Body, Clocks, Device, Entry, HEADER, Health, Identity, Place, Process, Reader, Record, Shape,
+    State, Stream, Trouble, UNIT, Writer,
+};
+
+fn identity() -> Identity {
+    Identity {
+        pid: 4242,
+        start: Clocks::now(),
+        ..Identity::default()
+    }
+}
+
+fn record(start: i64, body: Body) -> Record {
+    Record {
+        start,
+        end: start + 10,
+        correlation: 7,
+        body,
+    }
+}
+
+fn memset(start: i64) -> Record {
+    record(
+        start,
+        Body::Memset {
+            place: Place::default(),
+            graph: 0,
+            channel: 0,
+            bytes: 64,
+        },
+    )
+}
+
+/// One of every kind of record, each field with a value of its own.
+fn all_bodies(name: u32, shape: u32) -> Vec<Body> {
+    let place = Place {
+        device: 1,
+        context: 2,
+        stream: 3,
+    };
+    vec![
+        Body::Kernel {
+            place,
+            shape,
+            graph: 5,
+            channel: 6,
+            node: 1 << 40,
+        },
+        Body::Copy {
+            place,
+            peer: 4,
+            graph: 5,
+            channel: 6,
+            bytes: 1 << 41,
+            direction: 3,
+            from: 1,
+            to: 2,
+            is_async: true,
+        },
+        Body::Memset {
+            place,
+            graph: 5,
+            channel: 6,
+            bytes: 9,
+        },
+        Body::Call {
+            thread: 11,
+            name,
+            code: -3,
+        },
+        Body::Sync {
+            kind: 2,
+            context: 12,
+            stream: 13,
+            event: u32::MAX,
+        },
+        Body::Overhead { thread: 14, name },
+        Body::Memory {
+            place,
+            address: 0x7fff_0000_1234,
+            bytes: 15,
+            action: 1,
+            kind: 3,
+            is_async: true,
+        },
+        Body::Event { place, event: 16 },
+        Body::Range {
+            thread: 17,
+            name,
+            index: 18,
+            kind: 4,
+        },
+    ]
+}
+
+/// Everything readable now, each entry as its debug text.
+fn read_all(reader: &mut Reader) -> Vec<String> {
+    let mut seen = Vec::new();
+    reader.refresh().expect("readable");
+    while reader
+        .read(&mut |entry| seen.push(format!("{entry:?}")))
+        .expect("readable")
+    {}
+    seen
+}
+
+fn the_only_file(directory: &Path) -> std::path::PathBuf {
+    let mut entries = std::fs::read_dir(directory).expect("a directory");
+    let path = entries.next().expect("a file").expect("a file").path();
+    assert!(entries.next().is_none());
+    path
+}
+
+#[test]
+fn what_is_written_is_read_in_order_and_only_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    let mut reader = Reader::open(writer.path()).expect("a recording");
+    assert_eq!(reader.identity().pid, 4242);
+    assert!(read_all(&mut reader).is_empty());
+
+    let mut expected = Vec::new();
+    let name = writer.name(b"kernel \xff\x1b[31m");
+    expected.push(format!("{:?}", Entry::Name(1, b"kernel \xff\x1b[31m")));
+    let shape = Shape {
+        name,
+        grid: [1, 2, 3],
+        block: [4, 5, 6],
+        registers: 7,
+        static_shared: 8,
+        dynamic_shared: 9,
+        local: 10,
+        cluster: [11, 12, 13],
+    };
+    assert_eq!(writer.shape(&shape), 1);
+    assert_eq!(writer.shape(&shape), 1, "the same shape is defined once");
+    expected.push(format!("{:?}", Entry::Shape(1, shape)));
+    for body in all_bodies(name, 1) {
+        writer.record(&record(1_000, body));
+        expected.push(format!("{:?}", Entry::Record(record(1_000, body))));
+    }
+    assert!(
+        read_all(&mut reader).is_empty(),
+        "nothing is seen before it is published"
+    );
+    writer.publish(&Health::default());
+    assert_eq!(read_all(&mut reader), expected);
+    assert_eq!(read_all(&mut reader), Vec::<String>::new());
+
+    let long = vec![b'x'; 3 * UNIT];
+    let device = Device {
+        id: 1,
+        name: &long,
+        link: b"PCIe 5.0 x16",
+        capability: [9, 0],
+        multiprocessors: 132,
+        clock_khz: 1_980_000,
+        memory: 1 << 37,
+        memory_bandwidth: 1 << 42,
+        copy_engines: 10,
+        max_warps_per_sm: 64,
+        max_blocks_per_sm: 32,
+        shared_per_sm: 233_472,
+        registers_per_sm: 65_536,
+        warp_size: 32,
+        uuid: Some([7; 16]),
+    };
+    let stream = Stream {
+        place: Place {
+            device: 1,
+            context: 2,
+            stream: 3,
+        },
+        priority: -5,
+        is_default: true,
+        name: b"upload",
+    };
+    let process = Process {
+        pid: 4242,
+        rank: Some(3),
+        local_rank: None,
+        command: b"python train.py",
+        versions: b"CUPTI 130001",
+    };
+    writer.device(&device);
+    writer.stream(&stream);
+    writer.thread(5, b"main");
+    writer.process(&process);
+    writer.notice(true, "beware");
+    let health = Health {
+        received: 9,
+        dropped: 1,
+        lost: 2,
+        no_timestamp: 3,
+        end_before_start: 4,
+        bad_clock: 5,
+        unknown: 6,
+        oldest_open: 7,
+    };
+    writer.close(&health, State::Closed);
+    assert_eq!(
+        read_all(&mut reader),
+        [
+            format!("{:?}", Entry::Device(device)),
+            format!("{:?}", Entry::Stream(stream)),
+            format!("{:?}", Entry::Thread(5, b"main")),
+            format!("{:?}", Entry::Process(process)),
+            format!("{:?}", Entry::Notice(true, b"beware")),
+        ]
+    );
+    assert_eq!(reader.status().state, State::Closed);
+    assert_eq!(reader.status().health, health);
+    assert_eq!(reader.writer_lives(), Some(false));
+    assert_eq!(
+        (reader.lost(), reader.unknown(), reader.damage()),
+        (0, 0, None)
+    );
+}
+
+#[test]
+fn only_the_owner_may_read_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let directory = root.path().join("deep/run");
+    collector::recording::create_directory(&directory).expect("created");
+    let writer = Writer::create(&directory, identity(), 0).expect("a recording");
+    let mode = |path: &Path| path.metadata().expect("exists").permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!(mode(writer.path()), 0o600);
+}
+
+#[test]
+fn a_writer_that_is_gone_is_noticed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    let reader = Reader::open(writer.path()).expect("a recording");
+    assert_eq!(reader.writer_lives(), Some(true));
+    drop(writer);
+    assert_eq!(reader.writer_lives(), Some(false));
+    assert_eq!(reader.status().state, State::Running);
+}
+
+#[test]
+fn over_the_size_limit_everything_is_counted_and_nothing_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let limit = (HEADER + 100 * UNIT) as u64;
+    let mut writer = Writer::create(directory.path(), identity(), limit).expect("a recording");
+    for batch in 0..3 {
+        for at in 0..60 {
+            writer.record(&memset(1 + batch * 60 + at));
+        }
+        writer.publish(&Health::default());
+    }
+    writer.record(&memset(1_000));
+    assert_eq!(writer.trouble(), Trouble::SizeLimit);
+    let path = writer.path().to_path_buf();
+    writer.close(&Health::default(), State::Closed);
+    assert!(path.metadata().expect("exists").len() <= limit);
+    let mut reader = Reader::open(&path).expect("a recording");
+    // 60 fit, 120 would not: 121 of 181 are lost.
+    assert_eq!(read_all(&mut reader).len(), 60);
+    assert_eq!(reader.status().health.lost, 121);
+    assert_eq!(reader.status().trouble, Trouble::SizeLimit);
+    assert_eq!(reader.status().state, State::Closed);
+}
+
+#[test]
+fn a_deleted_recording_is_not_written_on_and_its_follower_learns_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    let mut reader = Reader::open(writer.path()).expect("a recording");
+    writer.record(&memset(1));
+    writer.publish(&Health::default());
+    assert_eq!(read_all(&mut reader).len(), 1);
+    std::fs::remove_dir_all(directory.path()).expect("removed");
+    writer.record(&memset(2));
+    writer.record(&memset(3));
+    writer.publish(&Health::default());
+    assert!(read_all(&mut reader).is_empty());
+    assert_eq!(reader.status().trouble, Trouble::Deleted);
+    assert_eq!(reader.status().health.lost, 2);
+}
+
+#[test]
+fn a_torn_status_slot_leaves_the_older_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    writer.record(&memset(1));
+    writer.publish(&Health::default());
+    let newest = Reader::open(writer.path())
+        .expect("a recording")
+        .status()
+        .sequence;
+    let path = writer.path().to_path_buf();
+    drop(writer);
+    // Slots are written in turn, the one with an odd number at 1024.
+    let slot = if newest % 2 == 1 { 1024 } else { 512 };
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("writable");
+    file.write_all_at(&[0xaa; 16], slot).expect("written");
+    let reader = Reader::open(&path).expect("a recording");
+    assert_eq!(reader.status().sequence, newest - 1);
+    assert_eq!(reader.status().published, HEADER as u64);
+}
+
+#[test]
+fn a_file_cut_short_gives_what_is_there_and_counts_the_rest() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    for at in 0..10 {
+        writer.record(&memset(at));
+    }
+    writer.close(
+        &Health {
+            received: 10,
+            ..Health::default()
+        },
+        State::Closed,
+    );
+    let path = the_only_file(directory.path());
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("writable");
+    // The seventh record loses its tail.
+    file.set_len((HEADER + 6 * UNIT + 17) as u64).expect("cut");
+    let mut reader = Reader::open(&path).expect("a recording");
+    assert_eq!(read_all(&mut reader).len(), 6);
+    assert_eq!(reader.lost(), 4);
+    assert_eq!(reader.damage(), Some("it is cut short"));
+}
+
+#[test]
+fn unknown_tags_are_skipped_and_records_among_them_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    for at in 0..3 {
+        writer.record(&memset(at));
+    }
+    writer.close(&Health::default(), State::Closed);
+    let path = the_only_file(directory.path());
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("writable");
+    file.write_all_at(&[63], HEADER as u64).expect("written");
+    file.write_all_at(&[200], (HEADER + UNIT) as u64)
+        .expect("written");
+    let mut reader = Reader::open(&path).expect("a recording");
+    assert_eq!(read_all(&mut reader).len(), 1);
+    assert_eq!((reader.unknown(), reader.lost()), (1, 0));
+}
+
+#[test]
+fn references_to_what_was_never_defined_are_not_handed_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
+    for body in all_bodies(9, 9) {
+        writer.record(&record(5, body));
+    }
+    writer.close(&Health::default(), State::Closed);
+    let mut reader = Reader::open(&the_only_file(directory.path())).expect("a recording");
+    // Of the nine, the kernel, the call, the overhead and the range refer to a name or a shape.
+    assert_eq!(read_all(&mut reader).len(), 5);
+    assert_eq!(reader.lost(), 4);
+}

@@ -1,0 +1,119 @@
+//! libcuda: it has to be loaded, and outside of an injection initialised, before libcupti is touched.
+//!
+//! Without it libcupti 13.2 crashes at any call, and later ones answer 999 to everything.
+
+use std::path::{Path, PathBuf};
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+/// Why there is no usable driver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// libcuda.so.1 cannot be loaded.
+    #[error("libcuda.so.1 cannot be loaded ({0})")]
+    Missing(String),
+    /// It lacks a function.
+    #[error("libcuda.so.1 has no {0}")]
+    Incomplete(&'static str),
+    /// `cuInit` failed.
+    #[error("cuInit failed with code {0}{hint}", hint = init_hint(*.0))]
+    Init(u32),
+}
+
+fn init_hint(code: u32) -> &'static str {
+    match code {
+        100 => ": no CUDA device is visible",
+        3 => ": CUDA was used before this process forked",
+        34 => ": this is the stub library of the toolkit, not a driver",
+        803 => ": the driver's library and its kernel module have different versions",
+        804 => ": a compatibility package that this GPU is not supported by",
+        999 => ": unknown, often a kernel module that is not loaded",
+        _ => "",
+    }
+}
+
+/// Loads libcuda (never closed again), initialises it and asks which CUDA version it offers, as
+/// 1000 x major + 10 x minor.
+///
+/// # Errors
+/// When it is missing or does not initialise.
+pub fn initialise() -> Result<u32, DriverError> {
+    let library = open()?;
+    // SAFETY: the signatures are those of cuda.h.
+    let (init, version) = unsafe {
+        (
+            *library
+                .get::<unsafe extern "C" fn(u32) -> u32>(b"cuInit\0")
+                .map_err(|_| DriverError::Incomplete("cuInit"))?,
+            *library
+                .get::<unsafe extern "C" fn(*mut i32) -> u32>(b"cuDriverGetVersion\0")
+                .map_err(|_| DriverError::Incomplete("cuDriverGetVersion"))?,
+        )
+    };
+    std::mem::forget(library);
+    // SAFETY: cuInit may be called any number of times, from any thread.
+    match unsafe { init(0) } {
+        0 => {}
+        code => return Err(DriverError::Init(code)),
+    }
+    let mut value = 0;
+    // SAFETY: writes one int.
+    match unsafe { version(&raw mut value) } {
+        0 => Ok(u32::try_from(value).unwrap_or(0)),
+        code => Err(DriverError::Init(code)),
+    }
+}
+
+/// Loads libcuda without calling anything in it: for code that runs inside `cuInit`.
+///
+/// # Errors
+/// When it is missing.
+pub fn keep_loaded() -> Result<(), DriverError> {
+    std::mem::forget(open()?);
+    Ok(())
+}
+
+fn open() -> Result<Library, DriverError> {
+    // SAFETY: loading the driver runs its initialisers, which every CUDA program does.
+    unsafe { Library::open(Some("libcuda.so.1"), RTLD_NOW | RTLD_GLOBAL) }
+        .map_err(|error| DriverError::Missing(error.to_string()))
+}
+
+/// The major CUDA version of a mapped driver library, from its file name (`libcuda.so.580.159.04`):
+/// what can be known without calling it.
+#[must_use]
+pub fn mapped_major(mapped: &[PathBuf]) -> Option<u32> {
+    mapped.iter().find_map(|path| major_of_file(path))
+}
+
+/// Driver branches from 580 on offer CUDA 13, from 525 on CUDA 12, from 450 on CUDA 11
+/// (NVIDIA's compatibility table).
+fn major_of_file(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?;
+    let branch: u32 = name
+        .strip_prefix("libcuda.so.")?
+        .split('.')
+        .next()?
+        .parse()
+        .ok()?;
+    match branch {
+        580.. => Some(13),
+        525.. => Some(12),
+        450.. => Some(11),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_branch_of_a_driver_tells_its_cuda() {
+        let major = |name: &str| major_of_file(Path::new(name));
+        assert_eq!(major("/usr/lib/libcuda.so.580.159.04"), Some(13));
+        assert_eq!(major("/usr/lib/libcuda.so.535.183.01"), Some(12));
+        assert_eq!(major("/usr/lib/libcuda.so.1"), None);
+        assert_eq!(major("/usr/lib/libcudart.so.13"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! How long a record of each kind is in the libcupti at hand.
+//!
+//! A library always fills the newest layout that it knows, and its version number does not identify
+//! layouts (11.8, 12.0 and 12.1 all call themselves 18, with different kernel records). So the library
+//! is asked: by `cuptiActivityGetStructSize` where it has it (13.2 and later), else by letting
+//! `cuptiActivityGetNextRecord` step over a made-up record. A table of known sizes cross-checks the
+//! answers and stands in where a library refuses to answer.
+
+use crate::api::{Api, SUCCESS};
+use crate::kinds;
+
+/// Record sizes by kind; 0 where the kind is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordSizes {
+    sizes: [u16; kinds::LIMIT as usize],
+    /// Differences between what the library said and what the table says, in words. The library is believed.
+    pub surprises: Vec<String>,
+}
+
+/// The kinds whose sizes are asked.
+const ASKED: &[u32] = &[
+    kinds::MEMCPY,
+    kinds::MEMSET,
+    kinds::KERNEL,
+    kinds::DRIVER,
+    kinds::RUNTIME,
+    kinds::DEVICE,
+    kinds::CONTEXT,
+    kinds::CONCURRENT_KERNEL,
+    kinds::NAME,
+    kinds::MARKER,
+    kinds::MARKER_DATA,
+    kinds::OVERHEAD,
+    kinds::ENVIRONMENT,
+    kinds::MEMCPY2,
+    kinds::UNIFIED_MEMORY_COUNTER,
+    kinds::FUNCTION,
+    kinds::MODULE,
+    kinds::DEVICE_ATTRIBUTE,
+    kinds::CUDA_EVENT,
+    kinds::STREAM,
+    kinds::SYNCHRONIZATION,
+    kinds::EXTERNAL_CORRELATION,
+    kinds::MEMORY,
+    kinds::INTERNAL_LAUNCH_API,
+    kinds::MEMORY2,
+    kinds::MEMORY_POOL,
+    kinds::GRAPH_TRACE,
+    kinds::JIT,
+    kinds::DEVICE_GRAPH_TRACE,
+];
+
+/// Records lie at multiples of 8 and none is longer than this today (the longest is 304).
+const LONGEST: usize = 512;
+
+impl RecordSizes {
+    /// Asks the library. `version` is what `cuptiGetVersion` said.
+    #[must_use]
+    pub fn of(api: &Api, version: u32) -> RecordSizes {
+        let mut answer = RecordSizes {
+            sizes: [0; kinds::LIMIT as usize],
+            surprises: Vec::new(),
+        };
+        for &kind in ASKED {
+            let told = match api.struct_size {
+                Some(_) => by_struct_size(api, kind),
+                None => by_stepping(api, kind),
+            };
+            let expected = known_size(kind, version);
+            if let (Some(told), Some(expected)) = (told, expected)
+                && told != expected
+            {
+                answer.surprises.push(format!(
+                    "records of kind {kind} are {told} bytes long in libcupti {version}, expected {expected}"
+                ));
+            }
+            answer.sizes[kind as usize] = told.or(expected).unwrap_or(0);
+        }
+        answer
+    }
+
+    /// The table alone, for a version: what [`RecordSizes::of`] falls back to.
+    #[must_use]
+    pub fn known(version: u32) -> RecordSizes {
+        let mut sizes = [0; kinds::LIMIT as usize];
+        for &kind in ASKED {
+            sizes[kind as usize] = known_size(kind, version).unwrap_or(0);
+        }
+        RecordSizes {
+            sizes,
+            surprises: Vec::new(),
+        }
+    }
+
+    /// The length of a record of `kind` in bytes; `None` when it is not known.
+    #[must_use]
+    pub fn get(&self, kind: u32) -> Option<usize> {
+        match self.sizes.get(kind as usize) {
+            Some(&size) if size > 0 => Some(usize::from(size)),
+            _ => None,
+        }
+    }
+}
+
+fn by_struct_size(api: &Api, kind: u32) -> Option<u16> {
+    let ask = api.struct_size?;
+    let mut size = 0;
+    // SAFETY: writes one size_t. Version 0 asks for the layout that the library writes.
+    let code = unsafe { ask(kind, 0, &raw mut size) };
+    (code == SUCCESS && size > 0 && size <= LONGEST)
+        .then(|| u16::try_from(size).ok())
+        .flatten()
+}
+
+/// Puts a record of `kind` at the start of an empty buffer and a record of another kind (a context) at
+/// each possible distance: the distance at which the library finds it is the size.
+fn by_stepping(api: &Api, kind: u32) -> Option<u16> {
+    const LENGTH: usize = 64 * 1024;
+    let mut buffer = vec![0_u64; LENGTH / 8];
+    let start = buffer.as_mut_ptr().cast::<u8>();
+    let step = |record: *mut u8| {
+        let mut next = record;
+        // SAFETY: the buffer is LENGTH bytes of initialised memory; the library only reads it.
+        let code = unsafe { (api.get_next_record)(start, LENGTH, &raw mut next) };
+        (code == SUCCESS).then_some(next)
+    };
+    let put = |at: usize, value: u32| {
+        // SAFETY: `at` is a multiple of 8 far inside the buffer.
+        unsafe { start.add(at).cast::<u32>().write(value) }
+    };
+    put(0, kind);
+    if step(std::ptr::null_mut()) != Some(start) {
+        return None;
+    }
+    for at in (8..=LONGEST).step_by(8) {
+        put(at, kinds::CONTEXT);
+        let found = step(start);
+        put(at, 0);
+        if found == Some(start.wrapping_add(at)) {
+            return u16::try_from(at).ok();
+        }
+    }
+    None
+}
+
+/// Sizes measured with the libraries of 12.2 to 13.1 and taken from the headers of 13.2 to 13.5.
+/// For versions up to 18 (11.8 to 12.1) only where all three agree.
+fn known_size(kind: u32, version: u32) -> Option<u16> {
+    // The first version that has a layout, with its size; the last entry not above `version` counts.
+    let layouts: &[(u32, u16)] = match kind {
+        kinds::KERNEL | kinds::CONCURRENT_KERNEL => &[
+            (20, 208),
+            (130_000, 216),
+            (130_100, 224),
+            (130_300, 232),
+            (130_400, 248),
+        ],
+        kinds::MEMCPY => &[(0, 88), (26, 96), (130_400, 112)],
+        kinds::MEMCPY2 => &[(0, 96)],
+        kinds::MEMSET => &[(0, 88), (130_400, 104)],
+        kinds::DRIVER | kinds::RUNTIME | kinds::INTERNAL_LAUNCH_API => &[(0, 40)],
+        kinds::SYNCHRONIZATION => &[(0, 40), (26, 56)],
+        kinds::OVERHEAD => &[(0, 40), (21, 48), (22, 56)],
+        kinds::EXTERNAL_CORRELATION | kinds::DEVICE_ATTRIBUTE | kinds::STREAM => &[(0, 24)],
+        kinds::NAME => &[(0, 32)],
+        kinds::MARKER => &[(0, 56)],
+        kinds::MARKER_DATA => &[(0, 32), (130_000, 40)],
+        kinds::DEVICE => &[(0, 176), (20, 184), (130_200, 192)],
+        kinds::CONTEXT => &[(0, 16), (22, 24), (23, 32), (130_100, 40)],
+        kinds::CUDA_EVENT => &[(0, 24), (26, 56), (130_500, 80)],
+        kinds::GRAPH_TRACE => &[(0, 48), (21, 56)],
+        kinds::MEMORY => &[(0, 80)],
+        kinds::MEMORY2 => &[(0, 120), (26, 128)],
+        kinds::ENVIRONMENT => &[(0, 40)],
+        kinds::MODULE => &[(0, 24)],
+        kinds::FUNCTION => &[(0, 32)],
+        kinds::JIT => &[(0, 64), (22, 72)],
+        _ => return None,
+    };
+    layouts
+        .iter()
+        .rev()
+        .find(|(from, _)| *from <= version)
+        .map(|(_, size)| *size)
+}

@@ -1,0 +1,81 @@
+//! Against real libcupti builds, without a driver. `CUPTOP_TEST_CUPTI` names them: absolute paths
+//! with colons between; each must be of a release up to 13.1 (later ones do nothing without a driver).
+
+use std::path::PathBuf;
+
+use cupti_sys::names::callback_name;
+use cupti_sys::{Cupti, RecordSizes, kinds};
+
+fn libraries() -> Vec<Cupti> {
+    let Some(list) = std::env::var_os("CUPTOP_TEST_CUPTI") else {
+        eprintln!("skipped: CUPTOP_TEST_CUPTI names no libcupti");
+        return Vec::new();
+    };
+    std::env::split_paths(&list)
+        .filter(|path| !path.as_os_str().is_empty())
+        .map(|path: PathBuf| Cupti::load_unchecked(&path).expect("a libcupti"))
+        .collect()
+}
+
+#[test]
+fn sizes_asked_of_the_library_are_those_of_the_table() {
+    for cupti in libraries() {
+        let sizes = RecordSizes::of(&cupti.api, cupti.version);
+        assert_eq!(
+            sizes.surprises,
+            Vec::<String>::new(),
+            "{}",
+            cupti.path.display()
+        );
+        for kind in [
+            kinds::CONCURRENT_KERNEL,
+            kinds::MEMCPY,
+            kinds::MEMCPY2,
+            kinds::MEMSET,
+            kinds::RUNTIME,
+            kinds::SYNCHRONIZATION,
+            kinds::OVERHEAD,
+            kinds::MEMORY2,
+            kinds::CUDA_EVENT,
+            kinds::STREAM,
+            kinds::DEVICE,
+            kinds::CONTEXT,
+            kinds::MARKER,
+            kinds::NAME,
+        ] {
+            assert!(
+                sizes.get(kind).is_some(),
+                "kind {kind} of {}",
+                cupti.path.display()
+            );
+            if let Some(table) = RecordSizes::known(cupti.version).get(kind) {
+                assert_eq!(
+                    sizes.get(kind),
+                    Some(table),
+                    "kind {kind} of {}",
+                    cupti.path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn functions_have_the_names_of_the_header() {
+    for cupti in libraries() {
+        // cupti_runtime_cbid.h and cupti_driver_cbid.h
+        for (domain, id, name) in [
+            (kinds::domain::RUNTIME_API, 211, "cudaLaunchKernel"),
+            (kinds::domain::RUNTIME_API, 41, "cudaMemcpyAsync"),
+            (kinds::domain::RUNTIME_API, 165, "cudaDeviceSynchronize"),
+            (kinds::domain::DRIVER_API, 307, "cuLaunchKernel"),
+            (kinds::domain::DRIVER_API, 277, "cuMemcpyHtoDAsync_v2"),
+        ] {
+            assert_eq!(callback_name(&cupti.api, domain, id).as_deref(), Some(name));
+        }
+        assert_eq!(
+            callback_name(&cupti.api, kinds::domain::RUNTIME_API, 100_000),
+            None
+        );
+    }
+}

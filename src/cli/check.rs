@@ -1,0 +1,67 @@
+//! `cuptop check` and `list`: for people who edit scenarios.
+
+use super::args::Check;
+use super::exit::{self, Ending};
+use super::print;
+use crate::scenario::bundled::{KERNELS, SCENARIOS};
+use crate::scenario::{Overrides, Severity, Source, compile};
+
+/// Checks scenario files.
+pub(super) fn check(args: &Check) -> Result<u8, Ending> {
+    let overrides = Overrides {
+        set: args.set.clone(),
+        variant: None,
+    };
+    let color = super::stdout_has_color();
+    let mut code = exit::FINE;
+    for name in &args.scenarios {
+        let source = match Source::find(name) {
+            Ok(source) => source,
+            Err(error) => {
+                print(&format!("error: {error}\n"))?;
+                code = exit::INPUT;
+                continue;
+            }
+        };
+        match compile(&source, &overrides) {
+            Ok(compiled) if compiled.warnings.is_empty() => {
+                print(&format!("{}: fine\n", source.name))?;
+            }
+            Ok(compiled) => {
+                print(&compiled.warnings.render(color))?;
+                let warnings = compiled.warnings.count(Severity::Warning);
+                print(&format!("{}: fine, {warnings} warning(s)\n", source.name))?;
+            }
+            Err(diagnostics) => {
+                print(&diagnostics.render(color))?;
+                let errors = diagnostics.count(Severity::Error);
+                print(&format!("{}: {errors} error(s)\n", source.name))?;
+                code = exit::INPUT;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Lists what is bundled.
+pub(super) fn list() -> Result<u8, Ending> {
+    let mut text = String::from("Scenarios (cuptop run NAME):\n");
+    let width = SCENARIOS.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    for scenario in SCENARIOS {
+        let about = compile(&Source::from(scenario), &Overrides::default())
+            .map(|compiled| compiled.plan.about)
+            .unwrap_or_default();
+        text.push_str(&format!("  {:width$}  {about}\n", scenario.name));
+    }
+    text.push_str("\nKernels (file = \"NAME\" in a scenario):\n");
+    for (name, source) in KERNELS {
+        let about = source
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("// Shows: "))
+            .unwrap_or_default();
+        text.push_str(&format!("  {name:width$}  {about}\n"));
+    }
+    print(&text)?;
+    Ok(exit::FINE)
+}

@@ -1,0 +1,81 @@
+//! A feed to its end, without a screen: progress on standard error, everything into a trace.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+use crate::trace::Trace;
+
+/// Progress is printed no more often than this.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Takes in everything that `feed` sends.
+///
+/// Progress and notices go to standard error, progress only when that is a terminal. A source that
+/// ends without a last word has panicked, which is a failure.
+pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
+    let mut line = ProgressLine::default();
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => trace.apply(batch),
+            Message::Progress(progress) => line.show(&progress),
+            Message::Notice { is_warning, text } => {
+                line.clear();
+                if is_warning {
+                    eprint_line(&format!("warning: {text}"));
+                } else {
+                    eprint_line(&text);
+                }
+            }
+            Message::Output { line: text, .. } => {
+                line.clear();
+                eprint_line(&crate::trace::printable(&text));
+            }
+            Message::Finished(outcome) => {
+                line.clear();
+                return outcome;
+            }
+        }
+    }
+    line.clear();
+    Outcome::Failed(Failure {
+        kind: FailureKind::Machine,
+        message: "the source of the timeline ended without a word; this is a bug in cuptop"
+            .to_owned(),
+        help: String::new(),
+    })
+}
+
+fn eprint_line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "cuptop: {text}");
+}
+
+/// One line that is written over again.
+#[derive(Debug, Default)]
+struct ProgressLine {
+    shown: Option<Instant>,
+}
+
+impl ProgressLine {
+    fn show(&mut self, progress: &Progress) {
+        let mut err = std::io::stderr().lock();
+        if !err.is_terminal() || self.shown.is_some_and(|t| t.elapsed() < PROGRESS_EVERY) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let share = match progress.total {
+            Some(total) if total > 0 => {
+                format!(" {} %", progress.done.saturating_mul(100) / total)
+            }
+            _ => String::new(),
+        };
+        let _ = write!(err, "\r\u{1b}[K{}{share}", progress.what);
+        let _ = err.flush();
+    }
+
+    fn clear(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(std::io::stderr().lock(), "\r\u{1b}[K");
+        }
+    }
+}

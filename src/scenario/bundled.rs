@@ -1,0 +1,81 @@
+//! The scenarios and kernels that travel inside the binary, so that `cuptop run pipeline` works from
+//! anywhere. The tables are the folders `scenarios/` and `kernels/`; a test holds them together.
+
+/// A bundled scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// What `cuptop run` calls it ("pipeline").
+    pub name: &'static str,
+    /// Its TOML text.
+    pub text: &'static str,
+}
+
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        &[$(Bundled {
+            name: $name,
+            text: include_str!(concat!("../../scenarios/", $name, ".toml")),
+        }),*]
+    };
+}
+
+macro_rules! kernels {
+    ($($file:literal),* $(,)?) => {
+        &[$(($file, include_str!(concat!("../../kernels/", $file)))),*]
+    };
+}
+
+/// All bundled scenarios, in the order to show them.
+pub const SCENARIOS: &[Bundled] = scenarios!["pipeline", "pinned_vs_pageable", "tiny_copies"];
+
+/// All bundled kernels: file name and CUDA C++ text.
+pub const KERNELS: &[(&str, &str)] = kernels![
+    "add.cu",
+    "copy.cu",
+    "empty.cu",
+    "fma.cu",
+    "matmul.cu",
+    "oob.cu",
+    "reduce.cu",
+    "sin.cu",
+    "spin.cu",
+    "transpose.cu",
+];
+
+/// The text of a bundled kernel file.
+#[must_use]
+pub fn kernel(file: &str) -> Option<&'static str> {
+    KERNELS
+        .iter()
+        .find_map(|(name, text)| (*name == file).then_some(*text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// File names in a folder of the repository with one extension, without it.
+    fn stems(folder: &str, extension: &str) -> Vec<String> {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let mut names: Vec<String> = std::fs::read_dir(path)
+            .expect("the folder exists")
+            .map(|entry| entry.expect("readable").path())
+            .filter(|path| path.extension().is_some_and(|e| e == extension))
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn every_file_of_the_folders_is_bundled() {
+        let mut bundled: Vec<&str> = SCENARIOS.iter().map(|s| s.name).collect();
+        bundled.sort_unstable();
+        assert_eq!(bundled, stems("scenarios", "toml"));
+        let kernels: Vec<&str> = KERNELS
+            .iter()
+            .map(|(file, _)| file.trim_end_matches(".cu"))
+            .collect();
+        assert_eq!(kernels, stems("kernels", "cu"));
+    }
+}

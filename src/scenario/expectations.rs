@@ -1,0 +1,515 @@
+//! `[expect]`: `"VARIANT.FIGURE" = ">= 2.0"`, with `"VARIANT[param=value].FIGURE"` at one value of a
+//! sweep.
+
+use super::Overrides;
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::expect::{Compare, Expectation, Figure};
+use super::expr::Loc;
+use super::expr_parse::{self, Piece};
+use super::file::{ExpectDecl, File, Named, VariantDecl};
+use super::lower::Sites;
+use super::plan::{OpKind, Sweep, VariantPlan};
+use super::value::{Unit, Value};
+use crate::activity::Direction;
+
+/// What follows a figure's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Nothing.
+    None,
+    /// Another variant.
+    Variant,
+    /// A kernel of the scenario.
+    Kernel,
+    /// The name of a range.
+    Range,
+}
+
+/// Every figure: its name, what follows it, the unit of its bound, and what it is.
+pub const FIGURES: &[(&str, Operand, Unit, &str)] = &[
+    (
+        "speedup_over",
+        Operand::Variant,
+        Unit::None,
+        "the other variant's makespan over this one's",
+    ),
+    (
+        "wall_speedup_over",
+        Operand::Variant,
+        Unit::None,
+        "the same of the host's time",
+    ),
+    (
+        "overlap",
+        Operand::None,
+        Unit::Share,
+        "share of the copies' time during which a kernel ran",
+    ),
+    (
+        "idle",
+        Operand::None,
+        Unit::Share,
+        "share of the makespan during which nothing ran on any device",
+    ),
+    (
+        "makespan",
+        Operand::None,
+        Unit::Time,
+        "first operation's start to the last one's end",
+    ),
+    (
+        "wall",
+        Operand::None,
+        Unit::Time,
+        "the host's time around a pass",
+    ),
+    (
+        "h2d_gbps",
+        Operand::None,
+        Unit::Rate,
+        "bytes over the sum of the copies' times, host to device",
+    ),
+    (
+        "d2h_gbps",
+        Operand::None,
+        Unit::Rate,
+        "the same, device to host",
+    ),
+    (
+        "d2d_gbps",
+        Operand::None,
+        Unit::Rate,
+        "the same, within a device",
+    ),
+    (
+        "p2p_gbps",
+        Operand::None,
+        Unit::Rate,
+        "the same, between devices",
+    ),
+    (
+        "kernel_gbps",
+        Operand::Kernel,
+        Unit::Rate,
+        "a kernel's `bytes` over its time",
+    ),
+    (
+        "kernel_flops",
+        Operand::Kernel,
+        Unit::Flops,
+        "a kernel's `flops` over its time",
+    ),
+    (
+        "peak_memory",
+        Operand::None,
+        Unit::Bytes,
+        "the most device memory at one time",
+    ),
+    (
+        "phase",
+        Operand::Range,
+        Unit::Time,
+        "the host's time inside ranges of that name",
+    ),
+    ("ops", Operand::None, Unit::None, "GPU operations of a pass"),
+    ("kernels", Operand::None, Unit::None, "kernels of a pass"),
+];
+
+/// Reads the expectations. Those about variants and values that the command line left out are left
+/// out, too, with a note.
+pub(super) fn read(
+    file: &File,
+    chosen: &[&VariantDecl],
+    sweep: Option<&Sweep>,
+    plans: &[VariantPlan],
+    overrides: &Overrides,
+    sites: &mut Sites,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Expectation> {
+    let mut reading = Reading { file, diagnostics };
+    let mut expectations = Vec::new();
+    for line in &file.expect {
+        let Some(left) = reading.left(line) else {
+            continue;
+        };
+        let is_there = |name: &str| chosen.iter().any(|variant| variant.name.text == name);
+        let other = match &left.figure {
+            Figure::SpeedupOver(other) | Figure::WallSpeedupOver(other) => Some(other.as_str()),
+            _ => None,
+        };
+        let mut left_out = !is_there(&left.variant) || other.is_some_and(|other| !is_there(other));
+        if let (Some((value, loc)), Some(sweep)) = (left.point, sweep)
+            && !sweep.values.contains(&value)
+        {
+            let is_set = overrides.set.iter().any(|(name, _)| *name == sweep.param);
+            left_out |= is_set;
+            if !is_set {
+                let message = format!("the sweep has no value {value}");
+                let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
+                let help = format!("its values are {}", list(values.iter().map(String::as_str)));
+                reading
+                    .diagnostics
+                    .push(Diagnostic::error(loc.range(), message).help(help));
+                continue;
+            }
+        }
+        let plan = plans.iter().find(|plan| plan.name == left.variant);
+        if let Some(lack) = plan.and_then(|plan| lacking(plan, &left.figure)) {
+            let message = format!("{} {lack}", quoted(&left.variant));
+            reading
+                .diagnostics
+                .push(Diagnostic::error(line.key_loc.range(), message));
+        }
+        for bound in &line.bounds {
+            let Some((compare, value)) = reading.bound(bound, left.unit) else {
+                continue;
+            };
+            if left_out {
+                continue;
+            }
+            expectations.push(Expectation {
+                what: line.key.clone(),
+                variant: left.variant.clone(),
+                point: left.point.map(|(value, _)| value),
+                figure: left.figure.clone(),
+                compare,
+                value,
+                expected: bound.text.clone(),
+                site: sites.id(line.key_loc),
+            });
+        }
+        if left_out {
+            let message =
+                "this expectation is not checked: the command line leaves out what it is about";
+            reading.diagnostics.push(Diagnostic::new(
+                super::Severity::Note,
+                line.key_loc.range(),
+                message,
+            ));
+        }
+    }
+    expectations
+}
+
+/// What a variant lacks to have a figure at all.
+fn lacking(plan: &VariantPlan, figure: &Figure) -> Option<String> {
+    let launches = |kernel: &str| {
+        let kernel = plan.kernels.iter().position(|spec| spec.name == kernel)?;
+        plan.launches.iter().find(|launch| launch.kernel == kernel)
+    };
+    match figure {
+        Figure::Gbps(wanted) => {
+            let graphs = plan.graphs.iter().flat_map(|graph| &graph.ops);
+            let has_copy = plan.ops.iter().chain(graphs).any(
+                |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == *wanted),
+            );
+            (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
+        }
+        Figure::KernelGbps(kernel) | Figure::KernelFlops(kernel) => {
+            let Some(launch) = launches(kernel) else {
+                return Some(format!("never launches the kernel {}", quoted(kernel)));
+            };
+            let is_bytes = matches!(figure, Figure::KernelGbps(_));
+            let declared = if is_bytes { launch.bytes } else { launch.flops };
+            let key = if is_bytes { "bytes" } else { "flops" };
+            declared.is_none().then(|| {
+                format!(
+                    "cannot tell: the kernel {} does not say its `{key}`",
+                    quoted(kernel)
+                )
+            })
+        }
+        Figure::Phase(name) => {
+            (!plan.phases.contains(name)).then(|| format!("has no range {}", quoted(name)))
+        }
+        _ => None,
+    }
+}
+
+/// The left side of an expectation.
+struct Left {
+    variant: String,
+    point: Option<(i64, Loc)>,
+    figure: Figure,
+    unit: Unit,
+}
+
+struct Reading<'a> {
+    file: &'a File,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Reading<'_> {
+    fn error(&mut self, loc: Loc, message: String, help: Option<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(loc.range(), message).maybe_help(help));
+    }
+
+    fn left(&mut self, line: &ExpectDecl) -> Option<Left> {
+        const SHAPE: &str =
+            "an expectation is about \"VARIANT.FIGURE\" or \"VARIANT[param=value].FIGURE\"";
+        // Behind the quote, if the key stands in quotes as it must.
+        let key = line.key.as_str();
+        let is_literal = line.key_loc.end - line.key_loc.start == key.len() + 2;
+        let piece = Piece {
+            text: key,
+            start: is_literal.then_some(line.key_loc.start + 1),
+            whole: line.key_loc,
+        };
+        let variant_end = key.find(['.', '[']).unwrap_or(key.len());
+        let variant = &key[..variant_end];
+        self.variant(variant, piece.loc(0, variant_end))?;
+        let mut rest = variant_end;
+        let mut point = None;
+        if key[rest..].starts_with('[') {
+            let Some(close) = key[rest..].find(']').map(|found| rest + found) else {
+                self.error(
+                    piece.loc(rest, rest + 1),
+                    "this bracket is not closed".to_owned(),
+                    Some(SHAPE.to_owned()),
+                );
+                return None;
+            };
+            point = Some(self.point(piece.slice(rest + 1, close))?);
+            rest = close + 1;
+        }
+        let Some(figure) = key[rest..].strip_prefix('.') else {
+            self.error(
+                line.key_loc,
+                format!("{} does not name a figure", quoted(key)),
+                Some(SHAPE.to_owned()),
+            );
+            return None;
+        };
+        let start = rest + 1;
+        let (name, operand) = match figure.split_once('.') {
+            Some((name, operand)) => (name, Some(operand)),
+            None => (figure, None),
+        };
+        let name_loc = piece.loc(start, start + name.len());
+        let Some((_, takes, unit, _)) = FIGURES.iter().find(|(known, ..)| *known == name) else {
+            let names = || FIGURES.iter().map(|(known, ..)| *known);
+            let all: Vec<&str> = names().collect();
+            let help = did_you_mean(name, names())
+                .unwrap_or_else(|| format!("the figures are {}", all.join(", ")));
+            self.error(
+                name_loc,
+                format!("there is no figure {}", quoted(name)),
+                Some(help),
+            );
+            return None;
+        };
+        let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
+        let operand = match (takes, operand) {
+            (Operand::None, None) => "",
+            (Operand::None, Some(_)) => {
+                self.error(
+                    operand_loc,
+                    format!("nothing follows {}", quoted(name)),
+                    None,
+                );
+                return None;
+            }
+            (_, Some(operand)) if !operand.is_empty() => operand,
+            (takes, _) => {
+                let what = match takes {
+                    Operand::Variant => "another variant",
+                    Operand::Kernel => "a kernel",
+                    _ => "a range",
+                };
+                self.error(
+                    name_loc,
+                    format!("{} is about {what}: \"{key}.NAME\"", quoted(name)),
+                    None,
+                );
+                return None;
+            }
+        };
+        match takes {
+            Operand::Variant => self.variant(operand, operand_loc)?,
+            Operand::Kernel => self.kernel(operand, operand_loc)?,
+            Operand::Range | Operand::None => {}
+        }
+        Some(Left {
+            variant: variant.to_owned(),
+            point,
+            figure: figure_of(name, operand)?,
+            unit: *unit,
+        })
+    }
+
+    fn variant(&mut self, name: &str, loc: Loc) -> Option<()> {
+        let names = || {
+            self.file
+                .variants
+                .iter()
+                .map(|variant| variant.name.text.as_str())
+        };
+        if names().any(|known| known == name) {
+            return Some(());
+        }
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("the variants are {}", list(names())));
+        self.error(
+            loc,
+            format!("there is no variant {}", quoted(name)),
+            Some(help),
+        );
+        None
+    }
+
+    fn kernel(&mut self, name: &str, loc: Loc) -> Option<()> {
+        let names = || {
+            self.file
+                .kernels
+                .iter()
+                .map(|kernel| kernel.name.text.as_str())
+        };
+        if names().any(|known| known == name) {
+            return Some(());
+        }
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("the kernels are {}", list(names())));
+        self.error(
+            loc,
+            format!("there is no kernel {}", quoted(name)),
+            Some(help),
+        );
+        None
+    }
+
+    /// `param=value` in brackets.
+    fn point(&mut self, piece: Piece<'_>) -> Option<(i64, Loc)> {
+        let loc = piece.loc(0, piece.text.len());
+        let Some(sweep) = &self.file.sweep else {
+            self.error(loc, "the scenario has no [sweep]".to_owned(), None);
+            return None;
+        };
+        let Some(equals) = piece.text.find('=') else {
+            let help = format!("write [{}=value]", sweep.param.text);
+            self.error(
+                loc,
+                format!(
+                    "{} does not say which value of the sweep",
+                    quoted(piece.text)
+                ),
+                Some(help),
+            );
+            return None;
+        };
+        let name = piece.text[..equals].trim();
+        if name != sweep.param.text {
+            let help = format!("the sweep is over {}", quoted(&sweep.param.text));
+            self.error(loc, format!("{} is not swept", quoted(name)), Some(help));
+            return None;
+        }
+        let value = expr_parse::expression(piece.slice(equals + 1, piece.text.len()));
+        match value.and_then(|expr| expr.eval(&|_| None)) {
+            Ok(Value::Int(value, _)) => Some((value, loc)),
+            Ok(value) => {
+                self.error(
+                    loc,
+                    format!("a value of the sweep is a whole number, not {value}"),
+                    None,
+                );
+                None
+            }
+            Err(error) => {
+                self.error(error.loc, error.message, error.help);
+                None
+            }
+        }
+    }
+
+    /// `>= 2.0`, with the unit that the figure has.
+    fn bound(&mut self, bound: &Named, unit: Unit) -> Option<(Compare, f64)> {
+        const SHAPE: &str = "compare with one of >=, <=, > and <, as \">= 2.0\"";
+        let text = bound.text.as_str();
+        let operators = [
+            (">=", Compare::AtLeast),
+            ("<=", Compare::AtMost),
+            (">", Compare::Above),
+            ("<", Compare::Below),
+        ];
+        let found = operators
+            .into_iter()
+            .find(|(sign, _)| text.starts_with(sign));
+        let Some((sign, compare)) = found else {
+            self.error(
+                bound.loc,
+                format!("{} is not a comparison", quoted(text)),
+                Some(SHAPE.to_owned()),
+            );
+            return None;
+        };
+        let number = text[sign.len()..].trim();
+        let (number, is_percent) = match number.strip_suffix('%') {
+            Some(number) => (number.trim_end(), true),
+            None => (number, false),
+        };
+        let piece = Piece {
+            text: number,
+            start: None,
+            whole: bound.loc,
+        };
+        let value = match expr_parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) {
+            Ok(value) => value,
+            Err(error) => {
+                self.error(
+                    bound.loc,
+                    error.message,
+                    error.help.or(Some(SHAPE.to_owned())),
+                );
+                return None;
+            }
+        };
+        let given = if is_percent {
+            Unit::Share
+        } else {
+            value.unit()
+        };
+        // A plain number is in the figure's own unit, except for times, where that would be nanoseconds.
+        let fits = given == unit || (given == Unit::None && unit != Unit::Time);
+        if !fits {
+            let message = format!(
+                "the figure is {}, and this is {}",
+                unit.describe(),
+                given.describe()
+            );
+            let help = match unit {
+                Unit::Time => "write it with its unit: \"<= 3 ms\"",
+                Unit::Bytes => "write it with its unit: \"<= 64 MiB\"",
+                Unit::Rate => "write it in GB/s",
+                Unit::Flops => "write it in GFLOP/s or TFLOP/s",
+                Unit::Share => "write it as 0.85 or as 85 %",
+                Unit::None => "write a plain number",
+            };
+            self.error(bound.loc, message, Some(help.to_owned()));
+            return None;
+        }
+        let value = value.as_f64() * if is_percent { 0.01 } else { 1.0 };
+        Some((compare, value))
+    }
+}
+
+fn figure_of(name: &str, operand: &str) -> Option<Figure> {
+    Some(match name {
+        "speedup_over" => Figure::SpeedupOver(operand.to_owned()),
+        "wall_speedup_over" => Figure::WallSpeedupOver(operand.to_owned()),
+        "overlap" => Figure::Overlap,
+        "idle" => Figure::Idle,
+        "makespan" => Figure::Makespan,
+        "wall" => Figure::Wall,
+        "h2d_gbps" => Figure::Gbps(Direction::H2D),
+        "d2h_gbps" => Figure::Gbps(Direction::D2H),
+        "d2d_gbps" => Figure::Gbps(Direction::D2D),
+        "p2p_gbps" => Figure::Gbps(Direction::P2P),
+        "kernel_gbps" => Figure::KernelGbps(operand.to_owned()),
+        "kernel_flops" => Figure::KernelFlops(operand.to_owned()),
+        "peak_memory" => Figure::PeakMemory,
+        "phase" => Figure::Phase(operand.to_owned()),
+        "ops" => Figure::Ops,
+        "kernels" => Figure::Kernels,
+        _ => return None,
+    })
+}

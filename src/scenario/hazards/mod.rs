@@ -1,0 +1,435 @@
+//! Races: memory that one stream writes and another stream, or the host, uses with nothing ordering
+//! the two.
+//!
+//! One pass of a variant is walked in program order with a vector clock for the host and for each
+//! stream ([`clock`]); each piece of memory remembers who wrote it last and who has read it since
+//! ([`ranges`]). An access that is not after those races with them.
+//!
+//! What orders (CUDA's rules, as the runner uses CUDA):
+//! - operations of one stream, in their order;
+//! - an operation after whatever the host had waited for when it issued it, and after the host's own
+//!   work before that;
+//! - a stream's wait for an event after what came before the event's last record;
+//! - the host after a sync; after a synchronous copy, except within the device and, on the device's
+//!   side, from pageable memory (which returns when the data has left the host's buffer);
+//! - launches of one graph, which never overlap;
+//! - a plain free after everything on its device.
+//!
+//! Streams are created non-blocking, so the default stream orders nothing but itself. Kernels read
+//! what they get as pointer to const and read and write all of every other buffer they get.
+
+mod clock;
+mod ranges;
+mod report;
+
+use std::collections::{HashMap, HashSet};
+
+use super::plan::{
+    Arg, BufferId, EventId, GraphId, HostMemory, HostWork, MemRef, Op, OpKind, SiteId, StreamId,
+    SyncTarget, VariantPlan,
+};
+use super::signature::{self, ParamKind};
+use crate::activity::Direction;
+use clock::{Agent, Clock, Clocks};
+use ranges::Ranges;
+
+pub(super) use report::report;
+
+/// Races reported of one variant.
+const MAX_HAZARDS: usize = 20;
+
+/// Who touches memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// The host thread.
+    Host,
+    /// A stream (in a graph, the one that was captured).
+    Stream(StreamId),
+}
+
+/// Which side of a buffer. Managed memory has the device's side alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Device memory.
+    Device,
+    /// Host memory.
+    Host,
+}
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Index into [`VariantPlan::ops`]; for an operation of a graph, the graph's launch.
+    pub op: usize,
+    /// The step that does it.
+    pub site: SiteId,
+    /// Who does it.
+    pub who: Who,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hazard {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Which side of it.
+    pub side: Side,
+    /// The one that comes first in the program.
+    pub first: Access,
+    /// The other.
+    pub second: Access,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The races, one for each pair of steps, in program order of the second.
+    pub hazards: Vec<Hazard>,
+    /// False when the variant is so large that the search was given up.
+    pub is_complete: bool,
+}
+
+/// Looks for races in one pass of a variant. `budget` is how much work may be done, in about
+/// tens of nanoseconds; it is taken from.
+#[must_use]
+pub fn find(variant: &VariantPlan, budget: &mut u64) -> Findings {
+    let mut walk = Walk::new(variant, budget);
+    for (at, op) in variant.ops.iter().enumerate() {
+        walk.op(at, op);
+        if walk.clocks.work > *walk.budget || walk.hazards.len() >= MAX_HAZARDS {
+            break;
+        }
+    }
+    let is_complete = walk.clocks.work <= *walk.budget;
+    let (hazards, work) = (walk.hazards, walk.clocks.work);
+    *budget = budget.saturating_sub(work);
+    Findings {
+        hazards,
+        is_complete,
+    }
+}
+
+/// A graph as far as it was walked.
+#[derive(Default)]
+struct GraphState {
+    /// The stream it was captured on, which stands for the one it is launched on.
+    origin: Option<StreamId>,
+    /// The end of its last launch.
+    last: Option<Clock>,
+}
+
+struct Walk<'a> {
+    variant: &'a VariantPlan,
+    budget: &'a mut u64,
+    clocks: Clocks,
+    events: Vec<Option<Clock>>,
+    graphs: Vec<GraphState>,
+    /// The agents of streams inside graphs other than the origin's.
+    inner: HashMap<(GraphId, StreamId), Agent>,
+    memory: HashMap<(BufferId, Side), Ranges>,
+    /// Which pointer arguments of each kernel are only read through.
+    const_args: Vec<Vec<bool>>,
+    hazards: Vec<Hazard>,
+    known: HashSet<(SiteId, SiteId)>,
+}
+
+/// Where an operation stands: its place in the program and who does it.
+#[derive(Clone, Copy)]
+struct At {
+    op: usize,
+    site: SiteId,
+    agent: Agent,
+    who: Who,
+}
+
+impl<'a> Walk<'a> {
+    fn new(variant: &'a VariantPlan, budget: &'a mut u64) -> Self {
+        let const_args = variant.kernels.iter().map(|kernel| {
+            let params = signature::params(&kernel.source, &kernel.entry).unwrap_or_default();
+            params
+                .iter()
+                .map(|param| param.kind == ParamKind::Pointer { is_const: true })
+                .collect()
+        });
+        Self {
+            budget,
+            clocks: Clocks::new(variant.streams.len()),
+            events: vec![None; variant.events.len()],
+            graphs: variant
+                .graphs
+                .iter()
+                .map(|_| GraphState::default())
+                .collect(),
+            inner: HashMap::new(),
+            memory: HashMap::new(),
+            const_args: const_args.collect(),
+            hazards: Vec::new(),
+            known: HashSet::new(),
+            variant,
+        }
+    }
+
+    fn op(&mut self, at: usize, op: &Op) {
+        let host = At {
+            op: at,
+            site: op.site,
+            agent: Agent::HOST,
+            who: Who::Host,
+        };
+        match op.kind {
+            OpKind::Sync(SyncTarget::Stream(stream)) => {
+                self.clocks.host_joins(Agent::stream(stream))
+            }
+            OpKind::Sync(SyncTarget::Event(event)) => {
+                if let Some(clock) = &self.events[event] {
+                    self.clocks.host_joins_clock(clock);
+                }
+            }
+            OpKind::Sync(SyncTarget::Device(device)) => self.device_sync(device),
+            OpKind::Host(work) => self.host_work(work, host),
+            OpKind::Alloc {
+                buffer,
+                stream: None,
+            } => self.host_touches(buffer, Side::Device, true, host),
+            OpKind::Free {
+                buffer,
+                stream: None,
+            } => {
+                self.device_sync(self.variant.buffers[buffer].device.unwrap_or(0));
+                self.host_touches(buffer, Side::Device, true, host);
+            }
+            OpKind::Capture { graph, stream } => self.graphs[graph].origin = Some(stream),
+            OpKind::GraphLaunch { graph, stream } => self.graph_launch(graph, stream, at),
+            OpKind::RangeBegin(_) | OpKind::RangeEnd => {}
+            OpKind::Record { event, stream } => {
+                self.clocks.issue(stream);
+                self.events[event] = Some(self.clocks.snapshot(Agent::stream(stream)));
+            }
+            OpKind::Wait { event, stream } => {
+                self.clocks.issue(stream);
+                if let Some(clock) = &self.events[event] {
+                    self.clocks.joins_clock(Agent::stream(stream), clock);
+                }
+            }
+            OpKind::Copy { stream, .. }
+            | OpKind::Memset { stream, .. }
+            | OpKind::Launch { stream, .. }
+            | OpKind::Alloc {
+                stream: Some(stream),
+                ..
+            }
+            | OpKind::Free {
+                stream: Some(stream),
+                ..
+            } => {
+                self.clocks.issue(stream);
+                let agent = Agent::stream(stream);
+                self.stream_op(
+                    op,
+                    At {
+                        agent,
+                        who: Who::Stream(stream),
+                        ..host
+                    },
+                );
+            }
+        }
+    }
+
+    fn device_sync(&mut self, device: u32) {
+        for (stream, spec) in self.variant.streams.iter().enumerate() {
+            if spec.device == device {
+                self.clocks.host_joins(Agent::stream(stream));
+            }
+        }
+    }
+
+    /// What an operation on a stream touches.
+    fn stream_op(&mut self, op: &Op, at: At) {
+        match op.kind {
+            OpKind::Copy {
+                direction,
+                from,
+                to,
+                bytes,
+                is_async,
+                ..
+            } => {
+                self.copy(direction, from, to, bytes, is_async, at);
+            }
+            OpKind::Memset { to, bytes, .. } => self.touches(to, bytes, Side::Device, true, at),
+            OpKind::Launch { launch, .. } => {
+                let spec = &self.variant.launches[launch];
+                for (number, arg) in spec.args.iter().enumerate() {
+                    if let Arg::Device(from) = *arg {
+                        let is_const = self.const_args[spec.kernel]
+                            .get(number)
+                            .copied()
+                            .unwrap_or(false);
+                        let bytes = self.variant.buffers[from.buffer]
+                            .bytes
+                            .saturating_sub(from.offset);
+                        self.touches(from, bytes, Side::Device, !is_const, at);
+                    }
+                }
+            }
+            OpKind::Alloc { buffer, .. } | OpKind::Free { buffer, .. } => {
+                let bytes = self.variant.buffers[buffer].bytes;
+                self.touches(MemRef { buffer, offset: 0 }, bytes, Side::Device, true, at);
+            }
+            _ => {}
+        }
+    }
+
+    fn copy(
+        &mut self,
+        direction: Direction,
+        from: MemRef,
+        to: MemRef,
+        bytes: u64,
+        is_async: bool,
+        at: At,
+    ) {
+        let (read, written) = match direction {
+            Direction::H2D => (Side::Host, Side::Device),
+            Direction::D2H => (Side::Device, Side::Host),
+            _ => (Side::Device, Side::Device),
+        };
+        let is_pageable = self.variant.buffers[from.buffer].host == HostMemory::Pageable;
+        let leaves_host_first = direction == Direction::H2D && is_pageable && !is_async;
+        if leaves_host_first {
+            // The call returns when the driver has taken the data, so the host's side is the host's own.
+            let host = At {
+                agent: Agent::HOST,
+                who: Who::Host,
+                ..at
+            };
+            self.touches(from, bytes, read, false, host);
+        } else {
+            self.touches(from, bytes, read, false, at);
+        }
+        self.touches(to, bytes, written, true, at);
+        if !is_async && !leaves_host_first && matches!(direction, Direction::H2D | Direction::D2H) {
+            self.clocks.host_joins(at.agent);
+        }
+    }
+
+    fn graph_launch(&mut self, graph: GraphId, stream: StreamId, op: usize) {
+        self.clocks.issue(stream);
+        let launch = Agent::stream(stream);
+        if let Some(last) = self.graphs[graph].last.take() {
+            self.clocks.joins_clock(launch, &last);
+        }
+        let origin = self.graphs[graph].origin;
+        let mut events: HashMap<EventId, Clock> = HashMap::new();
+        let variant = self.variant;
+        for inner in &variant.graphs[graph].ops {
+            let Some(on) = stream_of(inner) else { continue };
+            let agent = if Some(on) == origin {
+                launch
+            } else {
+                let clocks = &mut self.clocks;
+                *self
+                    .inner
+                    .entry((graph, on))
+                    .or_insert_with(|| clocks.add())
+            };
+            match inner.kind {
+                OpKind::Record { event, .. } => {
+                    events.insert(event, self.clocks.snapshot(agent));
+                }
+                OpKind::Wait { event, .. } => {
+                    if let Some(clock) = events.get(&event) {
+                        self.clocks.joins_clock(agent, clock);
+                    }
+                }
+                _ => {
+                    let at = At {
+                        op,
+                        site: inner.site,
+                        agent,
+                        who: Who::Stream(on),
+                    };
+                    self.stream_op(inner, at);
+                }
+            }
+            if self.clocks.work > *self.budget {
+                return;
+            }
+        }
+        self.graphs[graph].last = Some(self.clocks.snapshot(launch));
+    }
+
+    fn host_work(&mut self, work: HostWork, at: At) {
+        match work {
+            HostWork::Busy(_) => {}
+            HostWork::Sum(from, bytes) => self.touches(from, bytes, Side::Host, false, at),
+            HostWork::Sin(from, bytes) => self.touches(from, bytes, Side::Host, true, at),
+            HostWork::Matmul(a, b, c, n) => {
+                let bytes = u64::from(n) * u64::from(n) * 4;
+                for (buffer, writes) in [(a, false), (b, false), (c, true)] {
+                    self.touches(MemRef { buffer, offset: 0 }, bytes, Side::Host, writes, at);
+                }
+            }
+        }
+    }
+
+    fn host_touches(&mut self, buffer: BufferId, side: Side, writes: bool, at: At) {
+        let bytes = self.variant.buffers[buffer].bytes;
+        self.touches(MemRef { buffer, offset: 0 }, bytes, side, writes, at);
+    }
+
+    fn touches(&mut self, from: MemRef, bytes: u64, side: Side, writes: bool, at: At) {
+        let is_managed = self.variant.buffers[from.buffer].host == HostMemory::Managed;
+        let side = if is_managed { Side::Device } else { side };
+        let epoch = self.clocks.tick(at.agent);
+        let access = Access {
+            op: at.op,
+            site: at.site,
+            who: at.who,
+            writes,
+        };
+        let ranges = self.memory.entry((from.buffer, side)).or_default();
+        let clocks = &mut self.clocks;
+        let (hazards, known) = (&mut self.hazards, &mut self.known);
+        let span = from.offset..from.offset.saturating_add(bytes);
+        clocks.work += ranges.touch(
+            span,
+            ranges::Touch {
+                agent: at.agent,
+                epoch,
+                access,
+            },
+            |earlier| {
+                if clocks.is_before(earlier.agent, earlier.epoch, at.agent) {
+                    return true;
+                }
+                if (earlier.access.writes || writes)
+                    && known.insert((earlier.access.site, access.site))
+                {
+                    hazards.push(Hazard {
+                        buffer: from.buffer,
+                        side,
+                        first: earlier.access,
+                        second: access,
+                    });
+                }
+                false
+            },
+        );
+    }
+}
+
+/// The stream of an operation that a graph can hold.
+fn stream_of(op: &Op) -> Option<StreamId> {
+    match op.kind {
+        OpKind::Copy { stream, .. }
+        | OpKind::Memset { stream, .. }
+        | OpKind::Launch { stream, .. }
+        | OpKind::Record { stream, .. }
+        | OpKind::Wait { stream, .. } => Some(stream),
+        _ => None,
+    }
+}

@@ -1,0 +1,480 @@
+//! Every key of the scenario language, in one table: the parser knows keys from here, tells unknown
+//! ones from here, and the JSON schema for editors is made from here.
+
+/// What a key's value looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A name, with expressions in braces where it is in a step: "s{i}".
+    Name,
+    /// A whole number or an expression.
+    Number,
+    /// A size: bytes as a number, or an expression such as "64 MiB".
+    Size,
+    /// A time with its unit: "200 us".
+    Time,
+    /// true or false.
+    Bool,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A buffer, or one of an array: "batch\[i\]".
+    Buffer,
+    /// One buffer or a list of them.
+    Buffers,
+    /// One to three numbers: x, y, z.
+    Dim3,
+    /// Kernel arguments: buffers, numbers, expressions.
+    Args,
+    /// A device's number, or false for host memory alone.
+    Device,
+    /// A list of steps.
+    Steps,
+    /// A list of numbers.
+    Numbers,
+    /// A condition.
+    Condition,
+    /// "i in 0..n".
+    Loop,
+    /// A table of names and numbers.
+    Params,
+    /// A table of names, each with a table of these keys.
+    Tables(&'static [Key]),
+    /// A list of tables of these keys.
+    List(&'static [Key]),
+    /// One table of these keys.
+    Table(&'static [Key]),
+    /// The table of expectations.
+    Expect,
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// As written in the file.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub kind: Kind,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it is for, shown by editors.
+    pub doc: &'static str,
+}
+
+const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        required: false,
+        doc,
+    }
+}
+
+const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        required: true,
+        doc,
+    }
+}
+
+/// The keys of the file itself.
+pub const TOP: &[Key] = &[
+    required("name", Kind::Text, "The scenario's name, as shown."),
+    key("about", Kind::Text, "What it does, in a sentence or two."),
+    key("look_for", Kind::Text, "What to look for on the timeline."),
+    key(
+        "params",
+        Kind::Params,
+        "Numbers that expressions use and `--set name=value` changes.",
+    ),
+    key(
+        "sweep",
+        Kind::Table(SWEEP),
+        "A parameter that takes several values in turn.",
+    ),
+    key(
+        "buffers",
+        Kind::Tables(BUFFER),
+        "Memory: on the device, on the host, or both.",
+    ),
+    key(
+        "kernels",
+        Kind::Tables(KERNEL),
+        "Kernels, with how to launch them.",
+    ),
+    key(
+        "streams",
+        Kind::Tables(STREAM),
+        "Streams that need a device or a priority; others exist by being used.",
+    ),
+    required(
+        "variant",
+        Kind::List(VARIANT),
+        "A way to do the work; each is run and compared.",
+    ),
+    key(
+        "expect",
+        Kind::Expect,
+        "What must hold: \"VARIANT.FIGURE\" = \">= 2.0\".",
+    ),
+];
+
+/// The keys of `[buffers.NAME]`.
+pub const BUFFER: &[Key] = &[
+    required(
+        "bytes",
+        Kind::Size,
+        "Size of each side. May use `index`, the element's number.",
+    ),
+    key(
+        "count",
+        Kind::Number,
+        "Makes an array of this many buffers, used as NAME[0], NAME[1] … Default: no array.",
+    ),
+    key(
+        "host",
+        Kind::OneOf(HOSTS),
+        "Which host memory it has. Default: \"none\".",
+    ),
+    key(
+        "device",
+        Kind::Device,
+        "The device it lives on, or false for host memory alone. May use `index`. Default: 0.",
+    ),
+    key(
+        "fill",
+        Kind::OneOf(FILLS),
+        "What it holds at first. Default: \"zero\".",
+    ),
+    key(
+        "alloc",
+        Kind::OneOf(ALLOCS),
+        "\"before\" the first pass, or by alloc steps (\"step\"). Default: \"before\".",
+    ),
+];
+
+/// Values of `host`.
+pub const HOSTS: &[&str] = &["none", "pinned", "pageable", "managed"];
+/// Values of `fill`.
+pub const FILLS: &[&str] = &["zero", "one", "iota", "random"];
+/// Values of `alloc`.
+pub const ALLOCS: &[&str] = &["before", "step"];
+
+/// The keys of `[kernels.NAME]`.
+pub const KERNEL: &[Key] = &[
+    required(
+        "file",
+        Kind::Text,
+        "CUDA C++ source: a file next to the scenario, in its kernels/ folder, or a bundled one.",
+    ),
+    required(
+        "entry",
+        Kind::Text,
+        "The extern \"C\" __global__ function in it.",
+    ),
+    key("grid", Kind::Dim3, "Blocks in x, y, z. Default: 1."),
+    key(
+        "block",
+        Kind::Dim3,
+        "Threads of a block in x, y, z. Default: 256.",
+    ),
+    key(
+        "shared",
+        Kind::Size,
+        "Dynamic shared memory of a block. Default: 0.",
+    ),
+    key(
+        "args",
+        Kind::Args,
+        "Arguments in order. Expressions may use the loop variables of the launch.",
+    ),
+    key(
+        "flops",
+        Kind::Number,
+        "Floating point operations of a launch; gives FLOP/s.",
+    ),
+    key(
+        "bytes",
+        Kind::Size,
+        "Bytes of device memory that a launch must move; gives GB/s.",
+    ),
+    key(
+        "time",
+        Kind::Time,
+        "How long a launch takes by its own nature (a spin kernel); for the simulator.",
+    ),
+];
+
+/// The keys of `[streams.NAME]`.
+pub const STREAM: &[Key] = &[
+    key(
+        "device",
+        Kind::Number,
+        "The device it belongs to. Default: that of the first buffer used on it.",
+    ),
+    key(
+        "priority",
+        Kind::Number,
+        "CUDA's priority; lower numbers go first. Default: 0.",
+    ),
+];
+
+/// The keys of `[[variant]]`.
+pub const VARIANT: &[Key] = &[
+    required("name", Kind::Name, "Its name: letters, digits, _ and -."),
+    key("about", Kind::Text, "What it does differently."),
+    key(
+        "warmup",
+        Kind::Number,
+        "Passes that are not measured. Default: 1, or 0 when cold.",
+    ),
+    key(
+        "repeat",
+        Kind::Number,
+        "Measured passes. Default: 3, or 1 when cold.",
+    ),
+    key(
+        "cold",
+        Kind::Bool,
+        "Starts with a fresh CUDA context inside the measured pass. Default: false.",
+    ),
+    key(
+        "race",
+        Kind::Bool,
+        "The variant shows a race on purpose: `check` names it as a note, and complains if there is none. Default: false.",
+    ),
+    key(
+        "params",
+        Kind::Params,
+        "Other values of parameters, for this variant.",
+    ),
+    required("steps", Kind::Steps, "What one pass does."),
+];
+
+/// The keys of `[sweep]`.
+pub const SWEEP: &[Key] = &[
+    required(
+        "param",
+        Kind::Text,
+        "The parameter that takes several values.",
+    ),
+    key("values", Kind::Numbers, "Its values."),
+    key("from", Kind::Number, "Or: the first value,"),
+    key("to", Kind::Number, "the last,"),
+    key(
+        "factor",
+        Kind::Number,
+        "and what each is multiplied by for the next",
+    ),
+    key("step", Kind::Number, "or what is added to it."),
+];
+
+/// A kind of step: the key that makes it, what it does, and its other keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The key that tells it from other steps.
+    pub head: Key,
+    /// Its other keys.
+    pub keys: &'static [Key],
+}
+
+const STREAM_KEY: Key = key(
+    "stream",
+    Kind::Name,
+    "The stream. Default: \"default\", the device's legacy default stream.",
+);
+const OFFSET: Key = key(
+    "offset",
+    Kind::Size,
+    "Bytes from the start of the buffer. Default: 0.",
+);
+const BYTES: Key = key(
+    "bytes",
+    Kind::Size,
+    "How many bytes. Default: to the end of the buffer.",
+);
+const TO_OFFSET: Key = key(
+    "to_offset",
+    Kind::Size,
+    "Bytes from the start of `to`. Default: 0, without `to` the same as `offset`.",
+);
+const CHUNK: Key = key(
+    "chunk",
+    Kind::Size,
+    "Copies in pieces of this size, each a call of its own. Default: one piece.",
+);
+const SYNC: Key = key(
+    "sync",
+    Kind::Bool,
+    "The synchronous call, on the default stream. Default: false.",
+);
+const DO: Key = required("do", Kind::Steps, "The steps inside.");
+
+const COPY_KEYS: &[Key] = &[
+    key(
+        "to",
+        Kind::Buffer,
+        "Another buffer to write to. Default: the other side of the same buffer.",
+    ),
+    STREAM_KEY,
+    SYNC,
+    OFFSET,
+    TO_OFFSET,
+    BYTES,
+    CHUNK,
+];
+const COPY_TO_KEYS: &[Key] = &[
+    required("to", Kind::Buffer, "The buffer to write to."),
+    STREAM_KEY,
+    SYNC,
+    OFFSET,
+    TO_OFFSET,
+    BYTES,
+    CHUNK,
+];
+
+/// Values of `sync` as a step.
+pub const SYNCS: &[&str] = &["stream", "event", "device"];
+/// Values of `host` as a step.
+pub const HOST_WORK: &[&str] = &["busy", "sum", "sin", "matmul"];
+
+/// Every kind of step. A step is told by its head; `sync` is last because copies have a key of that name.
+pub const STEPS: &[Form] = &[
+    Form {
+        head: required(
+            "h2d",
+            Kind::Buffer,
+            "Copies a buffer from its host side to its device side.",
+        ),
+        keys: COPY_KEYS,
+    },
+    Form {
+        head: required(
+            "d2h",
+            Kind::Buffer,
+            "Copies a buffer from its device side to its host side.",
+        ),
+        keys: COPY_KEYS,
+    },
+    Form {
+        head: required(
+            "d2d",
+            Kind::Buffer,
+            "Copies between two buffers of one device.",
+        ),
+        keys: COPY_TO_KEYS,
+    },
+    Form {
+        head: required(
+            "p2p",
+            Kind::Buffer,
+            "Copies between buffers of two devices.",
+        ),
+        keys: COPY_TO_KEYS,
+    },
+    Form {
+        head: required("memset", Kind::Buffer, "Fills the device side with a byte."),
+        keys: &[
+            key("value", Kind::Number, "The byte. Default: 0."),
+            STREAM_KEY,
+            OFFSET,
+            BYTES,
+        ],
+    },
+    Form {
+        head: required("launch", Kind::Text, "Launches a kernel."),
+        keys: &[
+            key(
+                "on",
+                Kind::Buffers,
+                "Which elements of the arrays that the kernel's args name.",
+            ),
+            key("args", Kind::Args, "Other arguments than the kernel's."),
+            STREAM_KEY,
+        ],
+    },
+    Form {
+        head: required("record", Kind::Name, "Records an event on a stream."),
+        keys: &[STREAM_KEY],
+    },
+    Form {
+        head: required("wait", Kind::Name, "Makes a stream wait for an event."),
+        keys: &[STREAM_KEY],
+    },
+    Form {
+        head: required(
+            "alloc",
+            Kind::Buffer,
+            "Allocates the device side of a buffer with alloc = \"step\".",
+        ),
+        keys: POOL_KEYS,
+    },
+    Form {
+        head: required("free", Kind::Buffer, "Frees it."),
+        keys: POOL_KEYS,
+    },
+    Form {
+        head: required(
+            "capture",
+            Kind::Name,
+            "Captures the steps inside as a graph of this name.",
+        ),
+        keys: &[STREAM_KEY, DO],
+    },
+    Form {
+        head: required("launch_graph", Kind::Name, "Launches a captured graph."),
+        keys: &[STREAM_KEY],
+    },
+    Form {
+        head: required("host", Kind::OneOf(HOST_WORK), "The host thread works."),
+        keys: &[
+            key("time", Kind::Time, "For \"busy\": how long."),
+            key(
+                "of",
+                Kind::Buffers,
+                "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product.",
+            ),
+            key("n", Kind::Number, "For \"matmul\": rows and columns."),
+        ],
+    },
+    Form {
+        head: required("range", Kind::Name, "Names a phase of the host's time."),
+        keys: &[DO],
+    },
+    Form {
+        head: required(
+            "for",
+            Kind::Loop,
+            "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\".",
+        ),
+        keys: &[DO],
+    },
+    Form {
+        head: required(
+            "if",
+            Kind::Condition,
+            "Does steps only where a condition holds.",
+        ),
+        keys: &[DO, key("else", Kind::Steps, "The steps where it does not.")],
+    },
+    Form {
+        head: required("sync", Kind::OneOf(SYNCS), "The host waits."),
+        keys: &[
+            key(
+                "stream",
+                Kind::Name,
+                "For \"stream\": which. Default: \"default\".",
+            ),
+            key("event", Kind::Name, "For \"event\": which."),
+            key("device", Kind::Number, "For \"device\": which. Default: 0."),
+        ],
+    },
+];
+
+const POOL_KEYS: &[Key] = &[key(
+    "stream",
+    Kind::Name,
+    "Makes it stream-ordered, from the device's pool. Default: the plain call, which is not.",
+)];

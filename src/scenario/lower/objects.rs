@@ -1,0 +1,424 @@
+//! Streams, events, phases and buffers of a variant: made when first used, known by id from then on.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::super::expr::{Expr, Loc};
+use super::super::expr_parse::Template;
+use super::super::file::{BufferDecl, BufferRef};
+use super::super::plan::{
+    BufferId, BufferSpec, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId, StreamSpec,
+};
+use super::super::value::{Unit, Value};
+use super::Unroll;
+use super::launch::LaunchKey;
+
+/// The name of the legacy default stream.
+pub(super) const DEFAULT_STREAM: &str = "default";
+/// Devices of one machine.
+pub(super) const MAX_DEVICES: i64 = 16;
+const MAX_STREAMS: usize = 512;
+const MAX_EVENTS: usize = 16_384;
+const MAX_BUFFERS: usize = 65_536;
+const MAX_PHASES: usize = 4096;
+/// Bytes of one buffer.
+const MAX_BYTES: u64 = 1 << 40;
+
+/// What exists so far.
+#[derive(Default)]
+pub(super) struct Objects<'f> {
+    streams: HashMap<String, Stream>,
+    default_streams: HashMap<u32, StreamId>,
+    pub(super) stream_use: Vec<StreamUse>,
+    events: HashMap<String, EventId>,
+    /// Events that have been recorded, outside of captures.
+    pub(super) recorded: HashSet<EventId>,
+    buffers: HashMap<(usize, u64), BufferId>,
+    counts: HashMap<usize, Option<u64>>,
+    /// Buffers that steps have allocated, with the place; and those they have freed.
+    pub(super) alive: HashMap<BufferId, Loc>,
+    pub(super) freed: HashSet<BufferId>,
+    pub(super) kernels: HashMap<&'f str, usize>,
+    pub(super) launches: HashMap<LaunchKey, LaunchId>,
+    pub(super) graphs: HashMap<String, GraphId>,
+    phases: HashMap<String, usize>,
+}
+
+struct Stream {
+    id: StreamId,
+    /// Whether its device is known yet.
+    has_device: bool,
+}
+
+/// What a stream was used for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamUse {
+    /// Whether it was given work.
+    pub(super) is_fed: bool,
+    /// Where it was waited for, or told to wait.
+    pub(super) mention: Option<(Loc, &'static str)>,
+}
+
+impl<'f> Unroll<'_, 'f> {
+    /// The stream of a step. `device` is where the step's memory is, when it has any.
+    pub(super) fn stream(
+        &mut self,
+        name: Option<&Template>,
+        device: Option<u32>,
+    ) -> Option<StreamId> {
+        let Some(template) = name else {
+            return self.default_stream(device.unwrap_or(0));
+        };
+        let name = self.name(template)?;
+        if name == DEFAULT_STREAM {
+            return self.default_stream(device.unwrap_or(0));
+        }
+        if !self.objects.streams.contains_key(&name) {
+            let id = self.new_stream(&name, template.loc)?;
+            self.objects.streams.insert(name.clone(), id);
+        }
+        let stream = self.objects.streams.get_mut(&name)?;
+        let (id, has_device) = (stream.id, stream.has_device);
+        let Some(device) = device else {
+            return Some(id);
+        };
+        if !has_device {
+            stream.has_device = true;
+            self.plan.streams[id].device = device;
+            self.device_used(device);
+        }
+        let own = self.plan.streams[id].device;
+        if own != device {
+            let message = format!(
+                "the stream {} belongs to device {own}, and this memory to device {device}",
+                quoted(&name)
+            );
+            let help = "use a stream of that device, or copy between the devices with p2p";
+            self.report(Diagnostic::error(template.loc.range(), message).help(help));
+            return None;
+        }
+        Some(id)
+    }
+
+    /// The legacy default stream of a device.
+    pub(super) fn default_stream(&mut self, device: u32) -> Option<StreamId> {
+        if let Some(id) = self.objects.default_streams.get(&device) {
+            return Some(*id);
+        }
+        let id = self.plan.streams.len();
+        self.plan.streams.push(StreamSpec {
+            name: DEFAULT_STREAM.to_owned(),
+            device,
+            priority: 0,
+        });
+        self.objects.stream_use.push(StreamUse::default());
+        self.objects.default_streams.insert(device, id);
+        self.device_used(device);
+        Some(id)
+    }
+
+    fn new_stream(&mut self, name: &str, loc: Loc) -> Option<Stream> {
+        if self.plan.streams.len() >= MAX_STREAMS {
+            self.error(loc, format!("a variant may have {MAX_STREAMS} streams"));
+            self.has_stopped = true;
+            return None;
+        }
+        let file = self.lowering.file;
+        let declared = file.streams.iter().find(|stream| stream.name.text == name);
+        let mut spec = StreamSpec {
+            name: name.to_owned(),
+            device: 0,
+            priority: 0,
+        };
+        let mut has_device = false;
+        if let Some(declared) = declared {
+            if let Some(device) = &declared.device {
+                spec.device =
+                    self.integer(device, 0..=MAX_DEVICES - 1, "a device's number")? as u32;
+                has_device = true;
+                self.device_used(spec.device);
+            }
+            if let Some(priority) = &declared.priority {
+                spec.priority = self.integer(priority, -10..=10, "a stream's priority")? as i32;
+            }
+        }
+        self.plan.streams.push(spec);
+        self.objects.stream_use.push(StreamUse::default());
+        Some(Stream {
+            id: self.plan.streams.len() - 1,
+            has_device,
+        })
+    }
+
+    pub(super) fn device_used(&mut self, device: u32) {
+        self.plan.devices = self.plan.devices.max(device + 1);
+    }
+
+    /// Notes that a stream was given work.
+    pub(super) fn feed(&mut self, stream: StreamId) {
+        self.objects.stream_use[stream].is_fed = true;
+    }
+
+    /// Notes that a stream was mentioned without giving it work.
+    pub(super) fn mention(&mut self, stream: StreamId, loc: Loc, how: &'static str) {
+        let known = &mut self.objects.stream_use[stream].mention;
+        *known = known.or(Some((loc, how)));
+    }
+
+    /// An event by name.
+    pub(super) fn event(&mut self, name: &Template) -> Option<EventId> {
+        let text = self.name(name)?;
+        if let Some(id) = self.objects.events.get(&text) {
+            return Some(*id);
+        }
+        let id = self.plan.events.len();
+        if id >= MAX_EVENTS {
+            self.error(name.loc, format!("a variant may have {MAX_EVENTS} events"));
+            self.has_stopped = true;
+            return None;
+        }
+        self.plan.events.push(text.clone());
+        self.objects.events.insert(text, id);
+        Some(id)
+    }
+
+    /// An event that must have been recorded.
+    pub(super) fn recorded_event(&mut self, name: &Template) -> Option<EventId> {
+        let event = self.event(name)?;
+        if self.objects.recorded.contains(&event) {
+            return Some(event);
+        }
+        let text = self.plan.events[event].clone();
+        let recorded = self
+            .objects
+            .recorded
+            .iter()
+            .map(|id| self.plan.events[*id].as_str());
+        let mut recorded: Vec<&str> = recorded.collect();
+        recorded.sort_unstable();
+        let help = did_you_mean(&text, recorded).unwrap_or_else(|| {
+            format!("a step {{ record = \"{text}\", stream = … }} must come before")
+        });
+        let message = format!(
+            "the event {} has not been recorded before this",
+            quoted(&text)
+        );
+        self.report(Diagnostic::error(name.loc.range(), message).help(help));
+        None
+    }
+
+    /// A phase by name.
+    pub(super) fn phase(&mut self, name: &Template) -> Option<usize> {
+        let text = self.name(name)?;
+        if let Some(id) = self.objects.phases.get(&text) {
+            return Some(*id);
+        }
+        let id = self.plan.phases.len();
+        if id >= MAX_PHASES {
+            self.error(
+                name.loc,
+                format!("a variant may have {MAX_PHASES} names of ranges"),
+            );
+            self.has_stopped = true;
+            return None;
+        }
+        self.plan.phases.push(text.clone());
+        self.objects.phases.insert(text, id);
+        Some(id)
+    }
+
+    /// The buffer that a reference means.
+    pub(super) fn buffer(&mut self, reference: &'f BufferRef) -> Option<BufferId> {
+        let file = self.lowering.file;
+        let at = file
+            .buffers
+            .iter()
+            .position(|buffer| buffer.name.text == reference.name)?;
+        let decl = &file.buffers[at];
+        let count = self.count_of(at, decl)?;
+        let element = match (&decl.count, &reference.index) {
+            (Some(_), Some(index)) => self.element(decl, index, count)?,
+            (None, None) => 0,
+            (None, Some(index)) => {
+                let message = format!("{} is one buffer, not an array", quoted(&reference.name));
+                self.report(
+                    Diagnostic::error(index.loc.range(), message)
+                        .help("give it a `count`, or leave out the index"),
+                );
+                return None;
+            }
+            (Some(_), None) => {
+                let message = format!(
+                    "{} is an array of {count}: which of them?",
+                    quoted(&reference.name)
+                );
+                let help = format!("write \"{}[0]\"", reference.name);
+                self.report(Diagnostic::error(reference.loc.range(), message).help(help));
+                return None;
+            }
+        };
+        if let Some(id) = self.objects.buffers.get(&(at, element)) {
+            return Some(*id);
+        }
+        let id = self.new_buffer(decl, element)?;
+        self.objects.buffers.insert((at, element), id);
+        Some(id)
+    }
+
+    /// A buffer that is not an array, by name.
+    pub(super) fn whole_buffer(&mut self, name: &str) -> Option<BufferId> {
+        let file = self.lowering.file;
+        let at = file
+            .buffers
+            .iter()
+            .position(|buffer| buffer.name.text == name)?;
+        if let Some(id) = self.objects.buffers.get(&(at, 0)) {
+            return Some(*id);
+        }
+        let id = self.new_buffer(&file.buffers[at], 0)?;
+        self.objects.buffers.insert((at, 0), id);
+        Some(id)
+    }
+
+    /// The index of an element of an array.
+    fn element(&mut self, decl: &BufferDecl, index: &Expr, count: u64) -> Option<u64> {
+        let value = self.whole(index, "an index")?;
+        if let Some(element) = u64::try_from(value).ok().filter(|element| *element < count) {
+            return Some(element);
+        }
+        let message = format!(
+            "index {value} is out of range: {} has {count} element{}, 0 to {}",
+            quoted(&decl.name.text),
+            if count == 1 { "" } else { "s" },
+            count - 1
+        );
+        let diagnostic = Diagnostic::error(index.loc.range(), message);
+        self.report(match &decl.count {
+            Some(count) => diagnostic.related(count.loc.range(), "its count"),
+            None => diagnostic,
+        });
+        None
+    }
+
+    fn count_of(&mut self, at: usize, decl: &'f BufferDecl) -> Option<u64> {
+        if let Some(known) = self.objects.counts.get(&at) {
+            return *known;
+        }
+        let count = match &decl.count {
+            Some(count) => self
+                .integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")
+                .map(i64::unsigned_abs),
+            None => Some(1),
+        };
+        self.objects.counts.insert(at, count);
+        count
+    }
+
+    fn new_buffer(&mut self, decl: &'f BufferDecl, element: u64) -> Option<BufferId> {
+        if self.plan.buffers.len() >= MAX_BUFFERS {
+            self.error(
+                decl.name.loc,
+                format!("a variant may have {MAX_BUFFERS} buffers"),
+            );
+            self.has_stopped = true;
+            return None;
+        }
+        // The declaration knows the parameters and `index`, not the loops around the step.
+        let loops = self.scope.split_off(self.params_end());
+        self.scope
+            .push(("index", Value::Int(element as i64, Unit::None)));
+        let bytes = self.bytes(&decl.bytes, 1);
+        let device = match &decl.device {
+            Some(device) => self
+                .integer(device, 0..=MAX_DEVICES - 1, "a device's number")
+                .map(|d| Some(d as u32)),
+            None => Some(None),
+        };
+        self.scope.pop();
+        self.scope.extend(loops);
+        let (bytes, device) = (bytes?, device?);
+        if bytes > MAX_BYTES {
+            self.error(decl.bytes.loc, "a buffer may have 1 TiB");
+            return None;
+        }
+        if let Some(device) = device {
+            self.device_used(device);
+        }
+        self.plan.buffers.push(BufferSpec {
+            name: match decl.count {
+                Some(_) => format!("{}[{element}]", decl.name.text),
+                None => decl.name.text.clone(),
+            },
+            bytes,
+            host: decl.host,
+            device,
+            fill: decl.fill,
+            preallocated: device.is_some() && !decl.is_allocated_by_steps,
+        });
+        Some(self.plan.buffers.len() - 1)
+    }
+
+    /// The device of a buffer's device side, which must exist and be allocated at this point.
+    pub(super) fn device_side(&mut self, buffer: BufferId, loc: Loc) -> Option<u32> {
+        let spec = &self.plan.buffers[buffer];
+        let name = quoted(&spec.name);
+        let Some(device) = spec.device else {
+            let diagnostic = Diagnostic::error(loc.range(), format!("{name} has no device side"));
+            self.report(diagnostic.help("it says device = false; give it a device"));
+            return None;
+        };
+        if spec.preallocated || self.objects.alive.contains_key(&buffer) {
+            return Some(device);
+        }
+        let diagnostic = if self.objects.freed.contains(&buffer) {
+            Diagnostic::error(loc.range(), format!("{name} is used after it was freed"))
+        } else {
+            let help = format!(
+                "a step {{ alloc = {name} }} must come before",
+                name = name.replace('`', "\"")
+            );
+            Diagnostic::error(
+                loc.range(),
+                format!("{name} is used before it is allocated"),
+            )
+            .help(help)
+        };
+        self.report(diagnostic);
+        None
+    }
+
+    /// Checks that a buffer has a host side.
+    pub(super) fn host_side(&mut self, buffer: BufferId, loc: Loc) -> Option<()> {
+        let spec = &self.plan.buffers[buffer];
+        if spec.host != HostMemory::None {
+            return Some(());
+        }
+        let message = format!("{} has no host side", quoted(&spec.name));
+        self.report(
+            Diagnostic::error(loc.range(), message)
+                .help("set host = \"pinned\" (or \"pageable\") in its [buffers] table"),
+        );
+        None
+    }
+
+    /// Marks each event's device, and reports one that is recorded on two.
+    pub(super) fn events_have_one_device(&mut self) {
+        let mut devices: HashMap<EventId, u32> = HashMap::new();
+        for op in &self.plan.ops {
+            if let OpKind::Record { event, stream } = op.kind {
+                let device = self.plan.streams[stream].device;
+                let first = *devices.entry(event).or_insert(device);
+                if first != device {
+                    let site = &self.lowering.sites.list[op.site as usize];
+                    let name = quoted(&self.plan.events[event]);
+                    let message = format!(
+                        "the event {name} is recorded on device {first} and on device {device}"
+                    );
+                    let diagnostic = Diagnostic::error(site.span.clone(), message);
+                    self.report(diagnostic.help("an event belongs to one device; use two events"));
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Values of expressions, in the scope that a step stands in.
+
+use std::ops::RangeInclusive;
+
+use super::super::diagnostics::Diagnostic;
+use super::super::expr::Expr;
+use super::super::expr_parse::{Part, Template};
+use super::super::value::{Unit, Value};
+use super::Unroll;
+
+/// Characters of a name after its expressions are filled in.
+const MAX_NAME: usize = 100;
+
+impl Unroll<'_, '_> {
+    /// The value of an expression. Reports what is wrong and returns `None`.
+    pub(super) fn eval(&mut self, expr: &Expr) -> Option<Value> {
+        let lookup = |name: &str| {
+            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
+            found.map(|(_, value)| *value)
+        };
+        match expr.eval(&lookup) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.report(
+                    Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help),
+                );
+                None
+            }
+        }
+    }
+
+    /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.
+    pub(super) fn whole(&mut self, expr: &Expr, what: &str) -> Option<i64> {
+        let value = self.eval(expr)?;
+        match (value, value.unit()) {
+            (Value::Int(value, _), Unit::None | Unit::Bytes) => return Some(value),
+            (Value::Float(value, _), Unit::None | Unit::Bytes)
+                if value.fract() == 0.0 && value.abs() < 9e15 =>
+            {
+                return Some(value as i64);
+            }
+            (_, Unit::None | Unit::Bytes) => {
+                self.error(expr.loc, format!("{what} is a whole number, not {value}"))
+            }
+            (_, unit) => self.error(
+                expr.loc,
+                format!("{what} is needed here, and this is {}", unit.describe()),
+            ),
+        }
+        None
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn integer(
+        &mut self,
+        expr: &Expr,
+        bounds: RangeInclusive<i64>,
+        what: &str,
+    ) -> Option<i64> {
+        let value = self.whole(expr, what)?;
+        if bounds.contains(&value) {
+            return Some(value);
+        }
+        let message = if value < 0 && *bounds.start() >= 0 {
+            format!("{what} cannot be negative, and this is {value}")
+        } else {
+            format!(
+                "{what} is {} to {}, and this is {value}",
+                bounds.start(),
+                bounds.end()
+            )
+        };
+        self.error(expr.loc, message);
+        None
+    }
+
+    /// A number of bytes, at least `least`.
+    pub(super) fn bytes(&mut self, expr: &Expr, least: i64) -> Option<u64> {
+        let value = self.whole(expr, "a size")?;
+        if value >= least {
+            return Some(value.unsigned_abs());
+        }
+        let message = if value < 0 {
+            format!("a size cannot be negative, and this is {value} B")
+        } else {
+            format!("a size is at least {least} B, and this is {value} B")
+        };
+        self.error(expr.loc, message);
+        None
+    }
+
+    /// As [`Self::bytes`], of an expression that may be absent.
+    pub(super) fn optional_bytes(
+        &mut self,
+        expr: Option<&Expr>,
+        least: i64,
+    ) -> Option<Option<u64>> {
+        match expr {
+            Some(expr) => self.bytes(expr, least).map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// A time in nanoseconds.
+    pub(super) fn time(&mut self, expr: &Expr) -> Option<i64> {
+        match self.eval(expr)? {
+            Value::Int(ns, Unit::Time) if ns >= 0 => return Some(ns),
+            Value::Float(ns, Unit::Time) if (0.0..9e15).contains(&ns) => {
+                return Some(ns.round() as i64);
+            }
+            Value::Int(_, Unit::Time) | Value::Float(_, Unit::Time) => {
+                self.error(expr.loc, "a time cannot be negative")
+            }
+            value => {
+                let message = format!(
+                    "a time is needed here, and this is {}",
+                    value.unit().describe()
+                );
+                self.report(
+                    Diagnostic::error(expr.loc.range(), message)
+                        .help("write it with its unit: \"200 us\""),
+                );
+            }
+        }
+        None
+    }
+
+    /// A name with its expressions filled in.
+    pub(super) fn name(&mut self, template: &Template) -> Option<String> {
+        let mut name = String::new();
+        for part in &template.parts {
+            match part {
+                Part::Text(text) => name.push_str(text),
+                Part::Expr(expr) => match self.eval(expr)? {
+                    Value::Int(value, _) => name.push_str(&value.to_string()),
+                    Value::Float(value, _) => name.push_str(&value.to_string()),
+                },
+            }
+        }
+        if name.chars().count() > MAX_NAME {
+            self.error(
+                template.loc,
+                format!("a name has {MAX_NAME} characters at most"),
+            );
+            return None;
+        }
+        Some(name)
+    }
+}

@@ -1,0 +1,186 @@
+//! Writing batches of any source as a recording.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use collector::recording::{
+    Clocks, Identity, Process, Record, Shape, State, Writer, create_directory,
+};
+
+use super::map;
+use crate::activity::{Batch, Def, Health, ProcessInfo};
+
+/// Writes the batches that pass by into a recording directory, one file for each process.
+#[derive(Debug)]
+pub struct Saver {
+    directory: PathBuf,
+    simulated: bool,
+    processes: HashMap<u32, Saved>,
+}
+
+#[derive(Debug)]
+struct Saved {
+    writer: Writer,
+    names: HashMap<u32, u32>,
+    shapes: HashMap<u32, u32>,
+    /// For what was never defined.
+    no_name: u32,
+    no_shape: u32,
+    received: u64,
+    health: Option<Health>,
+    ended_well: Option<bool>,
+}
+
+impl Saver {
+    /// Starts a recording in `directory`, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be made, or holds recordings already.
+    pub fn create(directory: &Path, simulated: bool) -> io::Result<Saver> {
+        create_directory(directory)?;
+        if !super::follower::files_of(directory)?.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{} holds a recording already", directory.display()),
+            ));
+        }
+        Ok(Saver {
+            directory: directory.to_path_buf(),
+            simulated,
+            processes: HashMap::new(),
+        })
+    }
+
+    /// Saves a batch and publishes it.
+    ///
+    /// # Errors
+    /// When a file cannot be made. What cannot be written to a file that exists is counted in it.
+    pub fn save(&mut self, batch: &Batch) -> io::Result<()> {
+        let saved = match self.processes.entry(batch.process) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Saved::create(&self.directory, self.simulated, batch)?)
+            }
+        };
+        saved.save(batch);
+        Ok(())
+    }
+
+    /// Closes all files. A process that is known not to have ended well keeps an open end.
+    pub fn finish(self) {
+        for saved in self.processes.into_values() {
+            let health = saved.totals();
+            let mut saved = saved;
+            if saved.ended_well == Some(false) {
+                saved.writer.publish(&health);
+            } else {
+                saved.writer.close(&health, State::Closed);
+            }
+        }
+    }
+}
+
+impl Saved {
+    fn create(directory: &Path, simulated: bool, batch: &Batch) -> io::Result<Saved> {
+        let pid = batch.defs.iter().find_map(|def| match def {
+            Def::Process(info) => Some(info.pid),
+            _ => None,
+        });
+        let identity = Identity {
+            pid: pid.unwrap_or(0),
+            simulated,
+            start: Clocks::now(),
+            ..Identity::default()
+        };
+        let mut writer = Writer::create(directory, identity, 0)?;
+        let no_name = writer.name(b"");
+        let no_shape = writer.shape(&Shape {
+            name: no_name,
+            ..Shape::default()
+        });
+        Ok(Saved {
+            writer,
+            names: HashMap::new(),
+            shapes: HashMap::new(),
+            no_name,
+            no_shape,
+            received: 0,
+            health: None,
+            ended_well: None,
+        })
+    }
+
+    fn save(&mut self, batch: &Batch) {
+        for def in &batch.defs {
+            self.define(def);
+        }
+        for item in &batch.items {
+            let body = map::body(
+                &item.what,
+                |id| self.names.get(&id).copied().unwrap_or(self.no_name),
+                |id| self.shapes.get(&id).copied().unwrap_or(self.no_shape),
+            );
+            self.writer.record(&Record {
+                start: item.span.start,
+                end: item.span.end,
+                correlation: item.correlation,
+                body,
+            });
+        }
+        self.received += batch.items.len() as u64;
+        self.health = batch.health.or(self.health);
+        let health = self.totals();
+        self.writer.publish(&health);
+    }
+
+    fn totals(&self) -> collector::recording::Health {
+        self.health.as_ref().map_or_else(
+            || collector::recording::Health {
+                received: self.received,
+                ..Default::default()
+            },
+            map::health_to_disk,
+        )
+    }
+
+    fn define(&mut self, def: &Def) {
+        match def {
+            Def::Name { id, text } => {
+                let own = self.writer.name(text.as_bytes());
+                self.names.insert(*id, own);
+            }
+            Def::Shape { id, shape } => {
+                let name = self.names.get(&shape.name).copied().unwrap_or(self.no_name);
+                let own = self.writer.shape(&Shape {
+                    name,
+                    grid: shape.grid,
+                    block: shape.block,
+                    registers: shape.registers,
+                    static_shared: shape.static_shared,
+                    dynamic_shared: shape.dynamic_shared,
+                    local: shape.local,
+                    cluster: shape.cluster,
+                });
+                self.shapes.insert(*id, own);
+            }
+            Def::Device(info) => self.writer.device(&map::device(info)),
+            Def::Stream(info) => self.writer.stream(&map::stream(info)),
+            Def::Thread { thread, name } => self.writer.thread(*thread, name.as_bytes()),
+            Def::Process(info) => {
+                self.ended_well = info.ended_well;
+                self.writer.process(&process(info));
+            }
+        }
+    }
+}
+
+fn process(info: &ProcessInfo) -> Process<'_> {
+    Process {
+        pid: info.pid,
+        rank: info.rank,
+        local_rank: None,
+        command: info.command.as_bytes(),
+        versions: info.versions.as_bytes(),
+    }
+}

@@ -1,0 +1,345 @@
+//! What is saved comes back; what ended badly is marked.
+
+use std::path::Path;
+
+use collector::recording::{
+    Body, Clocks, Health as DiskHealth, Identity, Place as DiskPlace, Record, State, Writer,
+};
+
+use super::{Follower, Saver, is_simulated, open};
+use crate::activity::feed::{Message, Outcome};
+use crate::activity::{
+    Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel,
+    LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range,
+    RangeKind, Span, StreamInfo, Sync, SyncKind, What,
+};
+
+const PLACE: Place = Place {
+    device: 1,
+    context: 2,
+    stream: 3,
+};
+
+fn activity(start: i64, what: What) -> Activity {
+    Activity {
+        span: Span::new(start, start + 5),
+        correlation: 9,
+        what,
+    }
+}
+
+/// One of everything, with ids that a recording would not give.
+fn everything() -> Batch {
+    let whats = [
+        What::Kernel(Kernel {
+            place: PLACE,
+            shape: 70,
+            graph: 4,
+            node: 1 << 33,
+        }),
+        What::Copy(Copy {
+            place: PLACE,
+            direction: Direction::P2P,
+            from: MemoryKind::Pageable,
+            to: MemoryKind::Managed,
+            is_async: true,
+            bytes: 1 << 35,
+            peer: 6,
+            graph: 7,
+        }),
+        What::Memset(Memset {
+            place: PLACE,
+            bytes: 12,
+            graph: 8,
+        }),
+        What::Call(HostCall {
+            thread: 77,
+            name: 50,
+            code: -1,
+        }),
+        What::Sync(Sync {
+            kind: SyncKind::StreamWaitEvent,
+            context: 2,
+            stream: Some(3),
+            event: None,
+        }),
+        What::Overhead(Overhead {
+            name: 60,
+            thread: 0,
+        }),
+        What::Memory(MemoryOp {
+            action: MemoryAction::Free,
+            kind: MemoryKind::Pinned,
+            place: PLACE,
+            bytes: 13,
+            address: 14,
+            is_async: true,
+        }),
+        What::Event(EventRecord {
+            place: PLACE,
+            event: 15,
+        }),
+        What::Range(Range {
+            kind: RangeKind::Repeat,
+            name: 60,
+            thread: 77,
+            index: 16,
+        }),
+    ];
+    Batch {
+        process: 0,
+        defs: vec![
+            Def::Process(ProcessInfo {
+                pid: 31,
+                command: "a b".to_owned(),
+                rank: Some(2),
+                versions: "v".to_owned(),
+                ended_well: None,
+            }),
+            Def::Name {
+                id: 50,
+                text: "cuLaunchKernel".to_owned(),
+            },
+            Def::Name {
+                id: 60,
+                text: "matmul".to_owned(),
+            },
+            Def::Shape {
+                id: 70,
+                shape: LaunchShape {
+                    name: 60,
+                    grid: [1, 2, 3],
+                    block: [4, 5, 6],
+                    registers: 7,
+                    static_shared: 8,
+                    dynamic_shared: 9,
+                    local: 10,
+                    cluster: [11, 12, 13],
+                },
+            },
+            Def::Device(DeviceInfo {
+                id: 1,
+                uuid: Some([3; 16]),
+                name: "GPU".to_owned(),
+                capability: (9, 0),
+                multiprocessors: 132,
+                memory: 5,
+                memory_bandwidth: 6,
+                clock_khz: 7,
+                copy_engines: 8,
+                max_warps_per_sm: 9,
+                max_blocks_per_sm: 10,
+                shared_per_sm: 11,
+                registers_per_sm: 12,
+                warp_size: 32,
+                link: "PCIe 5.0 x16".to_owned(),
+            }),
+            Def::Stream(StreamInfo {
+                device: 1,
+                context: 2,
+                stream: 3,
+                name: "upload".to_owned(),
+                priority: -1,
+                is_default: true,
+            }),
+            Def::Thread {
+                thread: 77,
+                name: "main".to_owned(),
+            },
+        ],
+        items: whats
+            .into_iter()
+            .zip(1..)
+            .map(|(what, at)| activity(at * 100, what))
+            .collect(),
+        health: Some(Health {
+            received: 20,
+            dropped: 1,
+            lost: 2,
+            no_timestamp: 3,
+            end_before_start: 4,
+            bad_clock: 5,
+            unknown: 6,
+            oldest_open: Some(7),
+        }),
+    }
+}
+
+/// A batch with names and shapes spelled out instead of numbered, so that two numberings can be compared.
+fn spelled(batches: &[Batch]) -> (Vec<String>, Vec<String>) {
+    let defs: Vec<&Def> = batches.iter().flat_map(|batch| &batch.defs).collect();
+    let name = |wanted: u32| -> String {
+        defs.iter()
+            .find_map(|def| match def {
+                Def::Name { id, text } if *id == wanted => Some(text.clone()),
+                _ => None,
+            })
+            .expect("defined")
+    };
+    let shape = |wanted: u32| -> String {
+        defs.iter()
+            .find_map(|def| match def {
+                Def::Shape { id, shape } if *id == wanted => {
+                    let named = name(shape.name);
+                    Some(format!("{named} {:?}", LaunchShape { name: 0, ..*shape }))
+                }
+                _ => None,
+            })
+            .expect("defined")
+    };
+    let items = batches
+        .iter()
+        .flat_map(|batch| &batch.items)
+        .map(|item| {
+            let mut item = *item;
+            let mut words = String::new();
+            match &mut item.what {
+                What::Kernel(kernel) => words = shape(std::mem::take(&mut kernel.shape)),
+                What::Call(call) => words = name(std::mem::take(&mut call.name)),
+                What::Overhead(overhead) => words = name(std::mem::take(&mut overhead.name)),
+                What::Range(range) => words = name(std::mem::take(&mut range.name)),
+                _ => {}
+            }
+            format!("{item:?} {words}")
+        })
+        .collect();
+    let others = defs
+        .iter()
+        .filter(|def| !matches!(def, Def::Name { .. } | Def::Shape { .. }))
+        .map(|def| format!("{def:?}"))
+        .collect();
+    (items, others)
+}
+
+#[test]
+fn what_is_saved_comes_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("run");
+    let batch = everything();
+    let mut saver = Saver::create(&path, true).expect("a recording");
+    saver.save(&batch).expect("saved");
+    saver.finish();
+    assert!(
+        Saver::create(&path, true).is_err(),
+        "two recordings in one directory"
+    );
+
+    let mut follower = Follower::open(&path).expect("a directory");
+    let batches = follower.poll();
+    let (items, mut others) = spelled(&batches);
+    let (expected_items, mut expected_others) = spelled(std::slice::from_ref(&batch));
+    assert_eq!(items, expected_items);
+    // The process is told again when it turns out to have ended well.
+    expected_others.push(expected_others[0].replace("ended_well: None", "ended_well: Some(true)"));
+    others.sort();
+    expected_others.sort();
+    assert_eq!(others, expected_others);
+    let health = batches.iter().rev().find_map(|batch| batch.health);
+    assert_eq!(health, batch.health);
+    assert!(follower.is_simulated());
+    assert!(is_simulated(&[path]));
+}
+
+fn memset(start: i64) -> Record {
+    Record {
+        start,
+        end: start + 1,
+        correlation: 0,
+        body: Body::Memset {
+            place: DiskPlace::default(),
+            graph: 0,
+            channel: 0,
+            bytes: 1,
+        },
+    }
+}
+
+fn writer(directory: &Path, pid: u32) -> Writer {
+    let identity = Identity {
+        pid,
+        start: Clocks::now(),
+        ..Identity::default()
+    };
+    Writer::create(directory, identity, 0).expect("a recording")
+}
+
+fn items(batches: &[Batch], process: u32) -> usize {
+    batches
+        .iter()
+        .filter(|batch| batch.process == process)
+        .map(|batch| batch.items.len())
+        .sum()
+}
+
+#[test]
+fn processes_are_followed_as_they_come_and_those_that_died_are_marked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut follower = Follower::open(directory.path()).expect("a directory");
+    assert!(follower.poll().is_empty());
+
+    let mut first = writer(directory.path(), 1);
+    first.record(&memset(1));
+    first.publish(&DiskHealth::default());
+    assert_eq!(items(&follower.poll(), 0), 1);
+
+    let mut second = writer(directory.path(), 2);
+    for at in 0..40_000 {
+        second.record(&memset(at));
+    }
+    second.publish(&DiskHealth::default());
+    first.record(&memset(2));
+    first.publish(&DiskHealth::default());
+    let batches = follower.poll();
+    assert_eq!((items(&batches, 0), items(&batches, 1)), (1, 40_000));
+    assert!(follower.any_alive());
+
+    first.close(&DiskHealth::default(), State::Closed);
+    second.record(&memset(3));
+    drop(second); // killed: what was not published is gone
+    assert_eq!(items(&follower.poll(), 1), 0);
+    assert!(!follower.any_alive());
+    let standing: Vec<_> = follower
+        .standing()
+        .into_iter()
+        .map(|it| (it.pid, it.ended_well))
+        .collect();
+    assert_eq!(standing, [(1, Some(true)), (2, Some(false))]);
+    assert!(follower.finish().is_empty(), "said once");
+}
+
+#[test]
+fn a_recording_is_opened_while_it_is_written_and_ends_with_its_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut process = writer(directory.path(), 1);
+    process.record(&memset(1));
+    process.publish(&DiskHealth::default());
+    let feed = open(&[directory.path().to_path_buf()]).expect("a feed");
+    let mut seen = 0;
+    let mut process = Some(process);
+    loop {
+        match feed.receiver().recv().expect("not over yet") {
+            Message::Batch(batch) => {
+                seen += batch.items.len();
+                if let Some(mut process) = (seen == 1).then(|| process.take()).flatten() {
+                    process.record(&memset(2));
+                    process.close(&DiskHealth::default(), State::Closed);
+                }
+            }
+            Message::Finished(outcome) => {
+                assert_eq!(outcome, Outcome::Complete);
+                break;
+            }
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    assert_eq!(seen, 2);
+}
+
+#[test]
+fn an_empty_directory_is_an_input_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let feed = open(&[directory.path().to_path_buf()]).expect("a feed");
+    let last = feed.receiver().iter().last().expect("a last word");
+    assert!(matches!(last, Message::Finished(Outcome::Failed(_))));
+    assert!(open(&["/nonexistent/x".into()]).is_err());
+}

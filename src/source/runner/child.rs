@@ -1,0 +1,222 @@
+//! The parent's end of a runner process: starting it, hearing it, ending it.
+
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use super::PROCESS_COMMAND;
+use super::protocol::{Event, Job, write_line};
+
+/// How long a process may take to end by itself after it was asked to.
+const GRACE: Duration = Duration::from_millis(700);
+/// The longest line that is kept of what a process prints; the rest of it is dropped.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// What came from the process.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// It said something.
+    Event(Box<Event>),
+    /// It, or a library in it, printed something.
+    Output { is_error: bool, line: String },
+    /// Nothing in the given time.
+    Nothing,
+    /// It will say no more.
+    End,
+}
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End(Option<ExitStatus>);
+
+impl End {
+    /// Its exit code, or 128 and the signal that ended it.
+    pub(crate) fn code(self) -> i32 {
+        use std::os::unix::process::ExitStatusExt as _;
+        match self.0 {
+            Some(status) => status
+                .code()
+                .or_else(|| status.signal().map(|signal| 128 + signal))
+                .unwrap_or(4),
+            None => 4,
+        }
+    }
+
+    /// In words.
+    pub(crate) fn describe(self) -> String {
+        use std::os::unix::process::ExitStatusExt as _;
+        match self.0 {
+            Some(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => format!("it ended with exit code {code}"),
+                (None, Some(signal)) => format!("it was ended by signal {signal}{}", name(signal)),
+                (None, None) => "it ended".to_owned(),
+            },
+            None => "its end could not be awaited".to_owned(),
+        }
+    }
+}
+
+fn name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (segmentation fault)",
+        libc::SIGABRT => " (abort)",
+        libc::SIGKILL => " (killed; out of memory?)",
+        libc::SIGBUS => " (bus error)",
+        libc::SIGILL => " (illegal instruction)",
+        libc::SIGTERM => " (terminated)",
+        _ => "",
+    }
+}
+
+/// A running process. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: std::process::Child,
+    stdin: Option<ChildStdin>,
+    heard: Receiver<Heard>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Child {
+    /// Starts this program again, as the process for a job.
+    pub(crate) fn start(job: &Job) -> io::Result<Child> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg(PROCESS_COMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stdin = process.stdin.take();
+        // Bounded: a process that prints without end waits for its reader.
+        let (sender, heard) = bounded(1024);
+        let mut child = Child {
+            stdin,
+            heard,
+            readers: Vec::new(),
+            process,
+        };
+        if let Some(stdout) = child.process.stdout.take() {
+            child.read("runner-stdout", stdout, false, sender.clone())?;
+        }
+        if let Some(stderr) = child.process.stderr.take() {
+            child.read("runner-stderr", stderr, true, sender)?;
+        }
+        if let Some(stdin) = &mut child.stdin {
+            write_line(stdin, job)?;
+        }
+        Ok(child)
+    }
+
+    fn read<R: Read + Send + 'static>(
+        &mut self,
+        name: &str,
+        from: R,
+        is_error: bool,
+        to: Sender<Heard>,
+    ) -> io::Result<()> {
+        let reader = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || forward(from, is_error, &to))?;
+        self.readers.push(reader);
+        Ok(())
+    }
+
+    /// The next thing that it says, waiting at most `patience`.
+    pub(crate) fn hear(&self, patience: Duration) -> Heard {
+        match self.heard.recv_timeout(patience) {
+            Ok(heard) => heard,
+            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Heard::End,
+        }
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Asks it to end, gives it a moment, kills it if need be, and waits for it.
+    pub(crate) fn end(&mut self) -> End {
+        drop(self.stdin.take());
+        let deadline = Instant::now() + GRACE;
+        let status = loop {
+            match self.process.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if Instant::now() < deadline => {
+                    // Whoever waits to write must not wait for ever.
+                    while self.heard.try_recv().is_ok() {}
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                _ => {
+                    let _ = self.process.kill();
+                    break self.process.wait().ok();
+                }
+            }
+        };
+        End(status)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.end();
+        // The readers end with the pipes, unless a grandchild holds them open: then their next send
+        // fails.
+        let (_, nothing) = bounded(0);
+        self.heard = nothing;
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+    }
+}
+
+/// Passes lines on until the pipe ends or nobody listens.
+fn forward(from: impl Read, is_error: bool, to: &Sender<Heard>) {
+    let mut from = BufReader::new(from);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        match (&mut from).take(LONGEST_LINE).read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let line = String::from_utf8_lossy(&bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let heard = match serde_json::from_str::<Event>(line) {
+            Ok(event) if !is_error => Heard::Event(Box::new(event)),
+            _ => Heard::Output {
+                is_error,
+                line: line.to_owned(),
+            },
+        };
+        if to.send(heard).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_no_events_are_output() {
+        let (sender, heard) = bounded(16);
+        let text = "{\"event\":\"notice\",\"is_warning\":false,\"text\":\"hello\"}\nlibrary speaks\n{}\nend";
+        forward(text.as_bytes(), false, &sender);
+        drop(sender);
+        let all: Vec<Heard> = heard.iter().collect();
+        assert!(matches!(&all[0], Heard::Event(e) if matches!(**e, Event::Notice { .. })));
+        let lines: Vec<&str> = all[1..]
+            .iter()
+            .map(|h| match h {
+                Heard::Output { line, .. } => line.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(lines, ["library speaks", "{}", "end"]);
+    }
+}

@@ -1,0 +1,278 @@
+//! The CUDA driver's functions, looked up once.
+//!
+//! The types are cudarc's; the table is our own, for three reasons. cudarc's functions look for
+//! `libcuda.so` before `libcuda.so.1`, and the former is often the toolkit's stub, which answers every
+//! call with an error. They panic where a driver lacks a function. And they return a Rust enum, which
+//! is undefined behaviour when a newer driver returns a code that the enum does not know; here results
+//! are plain numbers. A launch loop calls straight through these pointers.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::fmt;
+use std::path::Path;
+
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemoryPool,
+    CUmodule, CUstream,
+};
+
+use super::library::Library;
+
+/// What a driver function returned; 0 is success.
+pub(crate) type Code = u32;
+
+/// `CUDA_SUCCESS`.
+pub(crate) const SUCCESS: Code = 0;
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(crate) const INVALID_VALUE: Code = 1;
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(crate) const OUT_OF_MEMORY: Code = 2;
+/// `CUDA_ERROR_NOT_FOUND`: no such symbol in the module.
+pub(crate) const NOT_FOUND: Code = 500;
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code = 704;
+
+/// Errors that work on the device causes, whichever call reports them (cuda.h: illegal address, launch
+/// timeout, assert, hardware stack error, illegal instruction, misaligned address, invalid address
+/// space, invalid PC, launch failed). All of them end the process's use of CUDA.
+const ASYNCHRONOUS: [Code; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
+
+macro_rules! driver_table {
+    (
+        required { $($name:ident = $symbol:literal ($($arg:ty),*);)* }
+        optional { $($oname:ident = $osymbol:literal ($($oarg:ty),*);)* }
+    ) => {
+        /// The functions of libcuda that cuptop calls.
+        #[derive(Clone, Copy)]
+        pub(crate) struct Driver {
+            $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> Code,)*
+            $(pub(crate) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Code>,)*
+        }
+
+        impl Driver {
+            fn resolve(library: Library) -> Result<Driver, &'static CStr> {
+                #[expect(unsafe_code, reason = "looks symbols up under their types")]
+                // SAFETY: the types are those of cuda.h for these symbols, with CUresult as u32.
+                unsafe {
+                    Ok(Driver {
+                        $($name: library.function($symbol).ok_or($symbol)?,)*
+                        $($oname: library.function($osymbol),)*
+                    })
+                }
+            }
+        }
+    };
+}
+
+driver_table! {
+    required {
+        init = c"cuInit" (c_uint);
+        driver_get_version = c"cuDriverGetVersion" (*mut c_int);
+        get_error_name = c"cuGetErrorName" (Code, *mut *const c_char);
+        get_error_string = c"cuGetErrorString" (Code, *mut *const c_char);
+        device_get_count = c"cuDeviceGetCount" (*mut c_int);
+        device_get = c"cuDeviceGet" (*mut CUdevice, c_int);
+        device_get_name = c"cuDeviceGetName" (*mut c_char, c_int, CUdevice);
+        device_get_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_uint, CUdevice);
+        device_total_mem = c"cuDeviceTotalMem_v2" (*mut usize, CUdevice);
+        device_get_pci_bus_id = c"cuDeviceGetPCIBusId" (*mut c_char, c_int, CUdevice);
+        device_can_access_peer = c"cuDeviceCanAccessPeer" (*mut c_int, CUdevice, CUdevice);
+        primary_ctx_retain = c"cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
+        primary_ctx_release = c"cuDevicePrimaryCtxRelease_v2" (CUdevice);
+        ctx_create = c"cuCtxCreate_v2" (*mut CUcontext, c_uint, CUdevice);
+        ctx_destroy = c"cuCtxDestroy_v2" (CUcontext);
+        ctx_set_current = c"cuCtxSetCurrent" (CUcontext);
+        ctx_synchronize = c"cuCtxSynchronize" ();
+        ctx_enable_peer_access = c"cuCtxEnablePeerAccess" (CUcontext, c_uint);
+        stream_create = c"cuStreamCreateWithPriority" (*mut CUstream, c_uint, c_int);
+        stream_destroy = c"cuStreamDestroy_v2" (CUstream);
+        stream_synchronize = c"cuStreamSynchronize" (CUstream);
+        stream_wait_event = c"cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+        stream_begin_capture = c"cuStreamBeginCapture_v2" (CUstream, c_uint);
+        stream_end_capture = c"cuStreamEndCapture" (CUstream, *mut CUgraph);
+        event_create = c"cuEventCreate" (*mut CUevent, c_uint);
+        event_destroy = c"cuEventDestroy_v2" (CUevent);
+        event_record = c"cuEventRecord" (CUevent, CUstream);
+        event_synchronize = c"cuEventSynchronize" (CUevent);
+        event_elapsed_time = c"cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+        mem_get_info = c"cuMemGetInfo_v2" (*mut usize, *mut usize);
+        mem_alloc = c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
+        mem_free = c"cuMemFree_v2" (CUdeviceptr);
+        mem_alloc_managed = c"cuMemAllocManaged" (*mut CUdeviceptr, usize, c_uint);
+        mem_host_alloc = c"cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+        mem_free_host = c"cuMemFreeHost" (*mut c_void);
+        memcpy_htod = c"cuMemcpyHtoD_v2" (CUdeviceptr, *const c_void, usize);
+        memcpy_htod_async = c"cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
+        memcpy_dtoh = c"cuMemcpyDtoH_v2" (*mut c_void, CUdeviceptr, usize);
+        memcpy_dtoh_async = c"cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
+        memcpy_dtod = c"cuMemcpyDtoD_v2" (CUdeviceptr, CUdeviceptr, usize);
+        memcpy_dtod_async = c"cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
+        memcpy_peer = c"cuMemcpyPeer" (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, usize);
+        memcpy_peer_async = c"cuMemcpyPeerAsync" (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, usize, CUstream);
+        memset_d8_async = c"cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
+        module_load_data = c"cuModuleLoadData" (*mut CUmodule, *const c_void);
+        module_unload = c"cuModuleUnload" (CUmodule);
+        module_get_function = c"cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
+        func_get_attribute = c"cuFuncGetAttribute" (*mut c_int, c_uint, CUfunction);
+        func_set_attribute = c"cuFuncSetAttribute" (CUfunction, c_uint, c_int);
+        launch_kernel = c"cuLaunchKernel" (CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+        graph_instantiate = c"cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, c_ulonglong);
+        graph_launch = c"cuGraphLaunch" (CUgraphExec, CUstream);
+        graph_exec_destroy = c"cuGraphExecDestroy" (CUgraphExec);
+        graph_destroy = c"cuGraphDestroy" (CUgraph);
+    }
+    optional {
+        // CUDA 11.2.
+        mem_alloc_async = c"cuMemAllocAsync" (*mut CUdeviceptr, usize, CUstream);
+        mem_free_async = c"cuMemFreeAsync" (CUdeviceptr, CUstream);
+        device_get_default_mem_pool = c"cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
+        mem_pool_set_attribute = c"cuMemPoolSetAttribute" (CUmemoryPool, c_uint, *mut c_void);
+        // CUDA 8 to 12; the same name took another signature in the headers of 13, under `_v2` here.
+        mem_prefetch_async = c"cuMemPrefetchAsync" (CUdeviceptr, usize, CUdevice, CUstream);
+        // CUDA 12.4.
+        func_get_param_info = c"cuFuncGetParamInfo" (CUfunction, usize, *mut usize, *mut usize);
+        func_load = c"cuFuncLoad" (CUfunction);
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Driver")
+    }
+}
+
+/// Why there is no driver to call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LoadError {
+    /// The library is not there.
+    #[error("the NVIDIA driver's library libcuda.so.1 cannot be loaded: {0}")]
+    Missing(String),
+    /// It is too old, or no libcuda at all.
+    #[error("the NVIDIA driver is too old: its libcuda.so.1 has no function {0}")]
+    TooOld(String),
+    /// It is there and cannot start.
+    #[error("the NVIDIA driver cannot start: {0}")]
+    Init(CudaError),
+}
+
+impl LoadError {
+    /// What would help.
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            LoadError::Missing(_) => {
+                "install the NVIDIA driver, or in a container start it with the NVIDIA runtime \
+                 (--gpus all); without a GPU use --backend sim"
+            }
+            LoadError::TooOld(_) => "cuptop needs a driver for CUDA 11.4 or newer (470 or newer)",
+            LoadError::Init(error) if error.code == 100 => {
+                "no GPU is visible to this process: look at nvidia-smi and CUDA_VISIBLE_DEVICES; \
+                 without a GPU use --backend sim"
+            }
+            LoadError::Init(error) if error.code == 34 => {
+                "the libcuda.so.1 that was found is the toolkit's stub: take the `stubs` folder out of \
+                 LD_LIBRARY_PATH"
+            }
+            LoadError::Init(error) if error.code == 803 => {
+                "the driver's library and its kernel module are of different versions: reboot, or \
+                 reload the kernel module"
+            }
+            LoadError::Init(_) => "look at nvidia-smi and at dmesg for what the driver says",
+        }
+    }
+}
+
+/// A driver function's failure, with CUDA's own name and words for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CudaError {
+    /// The number.
+    pub(crate) code: Code,
+    /// "CUDA_ERROR_OUT_OF_MEMORY".
+    pub(crate) name: String,
+    /// "out of memory".
+    pub(crate) text: String,
+}
+
+impl CudaError {
+    /// Whether something that ran on the device caused it, maybe long before the call that reports it.
+    pub(crate) fn is_asynchronous(&self) -> bool {
+        ASYNCHRONOUS.contains(&self.code)
+    }
+}
+
+impl fmt::Display for CudaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.text, self.name)
+    }
+}
+
+impl Driver {
+    /// Loads libcuda and initialises it. `library` is a path for tests; `None` asks the system's loader.
+    ///
+    /// # Errors
+    /// When there is no driver, or it is too old, or it does not start.
+    #[expect(unsafe_code, reason = "calls the driver")]
+    pub(crate) fn start(library: Option<&Path>) -> Result<Driver, LoadError> {
+        let path = library.unwrap_or(Path::new("libcuda.so.1"));
+        // Global, as a program that links libcuda has it: libcupti looks its symbols up.
+        let library = Library::open(path, true).map_err(LoadError::Missing)?;
+        let driver = Driver::resolve(library)
+            .map_err(|symbol| LoadError::TooOld(symbol.to_string_lossy().into_owned()))?;
+        // SAFETY: cuInit takes flags, which must be 0.
+        match unsafe { (driver.init)(0) } {
+            SUCCESS => Ok(driver),
+            code => Err(LoadError::Init(driver.error(code))),
+        }
+    }
+
+    /// Turns a result into an error with CUDA's words.
+    ///
+    /// # Errors
+    /// When `code` is not success.
+    pub(crate) fn check(&self, code: Code) -> Result<(), CudaError> {
+        if code == SUCCESS {
+            Ok(())
+        } else {
+            Err(self.error(code))
+        }
+    }
+
+    /// CUDA's words for a code.
+    pub(crate) fn error(&self, code: Code) -> CudaError {
+        let name = self.describe(code, self.get_error_name);
+        let text = self.describe(code, self.get_error_string);
+        CudaError {
+            code,
+            name: name.unwrap_or_else(|| format!("CUDA error {code}")),
+            text: text.unwrap_or_else(|| "an error this driver has no words for".to_owned()),
+        }
+    }
+
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn describe(
+        &self,
+        code: Code,
+        function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
+    ) -> Option<String> {
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: both functions take any code and write a pointer to a static string, or null.
+        let result = unsafe { function(code, &mut text) };
+        if result != SUCCESS || text.is_null() {
+            return None;
+        }
+        // SAFETY: the driver returned a NUL-terminated static string.
+        Some(
+            unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned(),
+        )
+    }
+
+    /// The newest CUDA that the driver supports, major and minor.
+    #[expect(unsafe_code, reason = "calls the driver")]
+    pub(crate) fn version(&self) -> Result<(u32, u32), CudaError> {
+        let mut version = 0;
+        // SAFETY: writes one int.
+        self.check(unsafe { (self.driver_get_version)(&mut version) })?;
+        let version = version.unsigned_abs();
+        Ok((version / 1000, version % 1000 / 10))
+    }
+}

@@ -1,0 +1,40 @@
+//! Scenarios on a real GPU.
+//!
+//! ```text
+//!  cuptop (this process)                         cuptop run-plan (the runner process)
+//!  ─────────────────────                         ────────────────────────────────────
+//!  run() ── job, one line of JSON ─────stdin───► plan ─► NVRTC ─► collector ─► passes
+//!    ◄───── events, JSON lines ───────stdout──── progress, counts, errors
+//!    ◄═════ batches ═════════ recording ════════ CUPTI records, pass marks
+//! ```
+//!
+//! This process never loads a CUDA library. Room by room: [`parent`] follows a run, [`child`] is a running
+//! process and [`protocol`] what is said; [`process`] is the other side; [`driver`], [`device`], [`nvrtc`]
+//! and [`compile`] are CUDA's libraries; [`probe`] says what a machine has, [`check`] compares kernels with
+//! the CPU, `calibrate` measures a GPU.
+//!
+//! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
+
+pub mod check;
+mod child;
+mod compile;
+pub mod device;
+mod driver;
+mod fault;
+mod library;
+mod nvrtc;
+mod parent;
+mod places;
+pub mod probe;
+mod process;
+mod protocol;
+mod tally;
+
+pub use check::Checked;
+pub use parent::{IssuedLog, RunRequest, run};
+pub use probe::{Part, Probe, probe};
+pub use process::process_main;
+pub use protocol::{Issued, PassIssued};
+
+/// The hidden subcommand that is the runner process: its whole work is [`process_main`].
+pub const PROCESS_COMMAND: &str = "run-plan";

@@ -1,0 +1,243 @@
+//! The parent's side of a run: the process is started, its recording followed, its words passed on, and
+//! its end made into an outcome.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
+use crate::activity::{Batch, What};
+use crate::scenario::{Overrides, Source};
+use crate::source::recording::Follower;
+
+use super::child::{Child, End, Heard};
+use super::fault::FaultKind;
+use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
+use super::tally::Tally;
+
+/// How often the recording is looked at. With a flush every 20 ms this adds 5 ms on average to the time
+/// until an operation is on the screen.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A scenario to run on the GPU.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// The scenario.
+    pub source: Source,
+    /// What the command line changes.
+    pub overrides: Overrides,
+    /// Where the recording is kept. `None`: a temporary directory, removed when the feed ends.
+    pub save: Option<PathBuf>,
+    /// How often records are flushed to the recording.
+    pub flush: Duration,
+    /// Receives what each pass issued.
+    pub issued: IssuedLog,
+}
+
+/// What the passes of a run issued, filled in while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct IssuedLog(Arc<Mutex<Vec<PassIssued>>>);
+
+impl IssuedLog {
+    /// What was issued so far, pass by pass.
+    #[must_use]
+    pub fn passes(&self) -> Vec<PassIssued> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn push(&self, pass: PassIssued) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(pass);
+    }
+}
+
+/// Runs a scenario in a process of its own and sends what it does.
+///
+/// # Errors
+/// When no directory for the recording, no process or no thread can be had.
+pub fn run(request: RunRequest) -> io::Result<Feed> {
+    let (dir, temporary) = match &request.save {
+        Some(dir) => {
+            collector::recording::create_directory(dir)?;
+            (dir.clone(), None)
+        }
+        None => {
+            let temporary = temporary_directory()?;
+            (temporary.path().to_owned(), Some(temporary))
+        }
+    };
+    let job = Job::Run(RunJob {
+        name: request.source.name.clone(),
+        path: request.source.path.clone(),
+        text: request.source.text.to_string(),
+        kernel_dir: request.source.kernel_dir.clone(),
+        set: request.overrides.set.clone(),
+        variant: request.overrides.variant.clone(),
+        dir: dir.clone(),
+        flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
+    });
+    let child = Child::start(&job)?;
+    let follower = Follower::open(&dir)?;
+    Feed::spawn("runner", move |outlet| {
+        let mut run = Run {
+            child,
+            follower,
+            outlet,
+            issued: request.issued,
+            tally: Tally::default(),
+            end: None,
+        };
+        let outcome = match run.follow() {
+            Ok(outcome) => outcome,
+            Err(Gone) => Outcome::Stopped,
+        };
+        drop(run);
+        drop(temporary);
+        outcome
+    })
+}
+
+/// A directory in memory where there is one: a recording that is only followed need not touch a disk.
+fn temporary_directory() -> io::Result<tempfile::TempDir> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = [runtime, Some("/dev/shm".into())];
+    for place in places.into_iter().flatten() {
+        if let Ok(made) = private_directory(&place) {
+            return Ok(made);
+        }
+    }
+    private_directory(&std::env::temp_dir())
+}
+
+fn private_directory(place: &Path) -> io::Result<tempfile::TempDir> {
+    // tempfile makes directories with mode 0700.
+    tempfile::Builder::new()
+        .prefix("cuptop-run-")
+        .tempdir_in(place)
+}
+
+/// A run that is under way.
+struct Run<'a> {
+    child: Child,
+    follower: Follower,
+    outlet: &'a Outlet,
+    issued: IssuedLog,
+    tally: Tally,
+    /// The last event.
+    end: Option<Result<Issued, Failure>>,
+}
+
+impl Run<'_> {
+    fn follow(&mut self) -> Result<Outcome, Gone> {
+        let mut next_look = Instant::now() + LOOK;
+        loop {
+            if self.outlet.stop.is_stopped() {
+                self.child.end();
+                self.send_rest()?;
+                return Ok(Outcome::Stopped);
+            }
+            match self
+                .child
+                .hear(next_look.saturating_duration_since(Instant::now()))
+            {
+                Heard::Event(event) => self.pass_on(*event)?,
+                Heard::Output { is_error, line } => {
+                    self.outlet.send(Message::Output { is_error, line })?;
+                }
+                Heard::Nothing => {}
+                Heard::End => break,
+            }
+            if Instant::now() >= next_look {
+                let batches = self.follower.poll();
+                self.send(batches)?;
+                next_look = Instant::now() + LOOK;
+            }
+        }
+        let end = self.child.end();
+        self.send_rest()?;
+        self.conclude(end)
+    }
+
+    fn pass_on(&mut self, event: Event) -> Result<(), Gone> {
+        match event {
+            Event::Progress { what, done, total } => {
+                self.outlet.send(Message::Progress(Progress {
+                    what,
+                    done,
+                    total: Some(total),
+                }))?;
+            }
+            Event::Notice { is_warning, text } => {
+                self.outlet.send(Message::Notice { is_warning, text })?;
+            }
+            Event::Pass(pass) => self.issued.push(pass),
+            Event::Error {
+                kind,
+                message,
+                help,
+            } => {
+                let kind = match kind {
+                    FaultKind::Input => FailureKind::Input,
+                    FaultKind::Machine => FailureKind::Machine,
+                    FaultKind::Program => FailureKind::Program { code: 4 },
+                };
+                self.end = Some(Err(Failure {
+                    kind,
+                    message,
+                    help,
+                }));
+            }
+            Event::Done { issued } => self.end = Some(Ok(issued)),
+            Event::Probe(_) | Event::Checked(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The rest of the recording, after the process has ended.
+    fn send_rest(&mut self) -> Result<(), Gone> {
+        let batches = self.follower.finish();
+        self.send(batches)
+    }
+
+    fn send(&mut self, batches: Vec<Batch>) -> Result<(), Gone> {
+        for batch in batches {
+            self.tally.count(&batch);
+            self.outlet.send(Message::Batch(batch))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the process's end into an outcome.
+    fn conclude(&mut self, end: End) -> Result<Outcome, Gone> {
+        match self.end.take() {
+            Some(Ok(issued)) => {
+                let (is_warning, text) = self.tally.compare(&issued);
+                self.outlet.send(Message::Notice { is_warning, text })?;
+                Ok(Outcome::Complete)
+            }
+            Some(Err(failure)) => Ok(Outcome::Failed(failure)),
+            None => Ok(Outcome::Failed(Failure {
+                kind: FailureKind::Program { code: end.code() },
+                message: format!(
+                    "the runner process ended without a word: {}",
+                    end.describe()
+                ),
+                help: "what it printed is in the log; a driver that crashes says more in dmesg"
+                    .to_owned(),
+            })),
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // Before the recording's directory goes.
+        self.child.end();
+    }
+}

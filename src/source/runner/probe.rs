@@ -1,0 +1,214 @@
+//! What this machine has, asked in a process of its own: a driver can crash or hang, and `doctor` must
+//! not.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::child::{Child, Heard};
+use super::device::Gpu;
+use super::driver::Driver;
+use super::nvrtc::Nvrtc;
+use super::protocol::{Event, Job};
+
+/// How long a driver may take to answer. The first use after boot, or with many GPUs and no persistence
+/// daemon, takes several seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One thing that running needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Whether it is there and usable.
+    pub is_usable: bool,
+    /// What was found, or why it is not usable.
+    pub text: String,
+    /// What would help; empty when it is usable.
+    pub help: String,
+}
+
+/// What this machine has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The driver.
+    pub driver: Part,
+    /// The newest CUDA that the driver supports, major and minor.
+    pub cuda: Option<(u32, u32)>,
+    /// The GPUs that a process here sees.
+    pub gpus: Vec<Gpu>,
+    /// The library that records GPU activity. Without it nothing can be recorded.
+    pub cupti: Part,
+    /// The compiler library. Without it scenarios with kernels cannot run.
+    pub nvrtc: Part,
+}
+
+impl Probe {
+    /// Whether scenarios can run on a GPU here.
+    #[must_use]
+    pub fn can_run(&self) -> bool {
+        self.driver.is_usable && !self.gpus.is_empty() && self.cupti.is_usable
+    }
+
+    /// The first thing that is missing for running on a GPU, and what would help.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<&Part> {
+        [&self.driver, &self.cupti]
+            .into_iter()
+            .find(|part| !part.is_usable)
+    }
+}
+
+impl Part {
+    fn usable(text: impl Into<String>) -> Part {
+        Part {
+            is_usable: true,
+            text: text.into(),
+            help: String::new(),
+        }
+    }
+
+    fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
+        Part {
+            is_usable: false,
+            text: text.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// Asks a process of its own what this machine has. Whatever happens to that process, there is an answer.
+#[must_use]
+pub fn probe() -> Probe {
+    let failed = |text: String| Probe {
+        driver: Part::missing(
+            text,
+            "look at nvidia-smi and at dmesg for what the driver says",
+        ),
+        ..Probe::default()
+    };
+    let mut child = match Child::start(&Job::Probe) {
+        Ok(child) => child,
+        Err(error) => return failed(format!("the probe cannot be started: {error}")),
+    };
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let mut found = None;
+    loop {
+        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        match child.hear(left) {
+            Heard::Event(event) => match *event {
+                Event::Probe(probe) => found = Some(*probe),
+                Event::Error { message, .. } => return failed(message),
+                _ => {}
+            },
+            Heard::Output { .. } => {}
+            Heard::Nothing => {
+                return failed(format!(
+                    "the driver did not answer within {} s",
+                    PATIENCE.as_secs()
+                ));
+            }
+            Heard::End => break,
+        }
+    }
+    match (found, child.end()) {
+        (Some(probe), _) => probe,
+        (None, end) => failed(format!(
+            "the driver made the probe fail: {}",
+            end.describe()
+        )),
+    }
+}
+
+/// The child's part: looks at this machine.
+pub(crate) fn look() -> Probe {
+    let mut probe = Probe::default();
+    match Driver::start(None) {
+        Ok(driver) => look_at_driver(&driver, &mut probe),
+        Err(error) => probe.driver = Part::missing(error.to_string(), error.help()),
+    }
+    // Only with a driver, because libcupti 13.2 crashes without one.
+    probe.cupti = if probe.driver.is_usable {
+        match cupti_sys::Cupti::load(cupti_sys::Caller::Program) {
+            Ok(cupti) => Part::usable(cupti.describe()),
+            Err(error) => Part::missing(error.to_string(), error.help()),
+        }
+    } else {
+        Part::missing("not looked for: it needs the driver", "")
+    };
+    let newest = 13;
+    let major = probe.cuda.map_or(newest, |(major, _)| major);
+    probe.nvrtc = match Nvrtc::find(major) {
+        Ok(nvrtc) => Part::usable(format!(
+            "NVRTC {}.{} ({})",
+            nvrtc.version.0,
+            nvrtc.version.1,
+            nvrtc.path.display()
+        )),
+        Err(error) => Part::missing(error.to_string(), error.help()),
+    };
+    probe
+}
+
+fn look_at_driver(driver: &Driver, probe: &mut Probe) {
+    let version = driver.version().unwrap_or((0, 0));
+    probe.cuda = Some(version);
+    let count = match driver.device_count() {
+        Ok(count) => count,
+        Err(error) => {
+            probe.driver = Part::missing(
+                format!("the driver cannot list its GPUs: {error}"),
+                "look at nvidia-smi",
+            );
+            return;
+        }
+    };
+    for ordinal in 0..count {
+        match driver.gpu(ordinal) {
+            Ok(gpu) => probe.gpus.push(gpu),
+            Err(error) => {
+                probe.driver = Part::missing(
+                    format!("the driver cannot describe GPU {ordinal}: {error}"),
+                    "look at nvidia-smi",
+                );
+                return;
+            }
+        }
+    }
+    let kernel = kernel_driver().map_or_else(String::new, |v| format!("{v}, "));
+    let text = format!("{kernel}CUDA {}.{}", version.0, version.1);
+    probe.driver = if probe.gpus.is_empty() {
+        Part::missing(
+            format!("{text}, but no GPU is visible"),
+            "look at CUDA_VISIBLE_DEVICES",
+        )
+    } else {
+        Part::usable(text)
+    };
+}
+
+/// The kernel module's version ("580.159.04"), from the file that it keeps.
+fn kernel_driver() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    module_version(&text).map(str::to_owned)
+}
+
+/// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build …"
+fn module_version(text: &str) -> Option<&str> {
+    text.lines()
+        .find(|line| line.starts_with("NVRM version:"))?
+        .split_whitespace()
+        .find(|word| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_version_is_read_from_both_kinds_of_module() {
+        let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@host)\nGCC version: 12.2.0\n";
+        let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n";
+        assert_eq!(module_version(open), Some("580.159.04"));
+        assert_eq!(module_version(closed), Some("535.104.05"));
+        assert_eq!(module_version("GCC version: 12.2.0\n"), None);
+    }
+}

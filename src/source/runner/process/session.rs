@@ -1,0 +1,287 @@
+//! All variants of a plan, pass by pass, with the marks that say on the timeline which pass is which.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::activity::{Ns, RangeKind};
+use crate::scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
+
+use super::super::driver::Driver;
+use super::super::fault::{Fault, FaultKind};
+use super::super::protocol::{Event, Issued, PassIssued};
+use super::context::Contexts;
+use super::engine::{Engine, PassFailed, Phase};
+use super::kernels::Images;
+use super::now;
+use super::ops::{describe, issued};
+
+/// What one pass took and issued.
+type PassDone = (Ns, Ns, Vec<Phase>);
+
+/// Where the names go that CUDA does not know: of stretches of host time, and of streams.
+pub(crate) trait Marks {
+    /// A stretch of this thread's time.
+    fn range(&self, kind: RangeKind, name: &str, index: u32, start: Ns, end: Ns);
+
+    /// The scenario's name for a stream.
+    ///
+    /// # Safety
+    /// Both must be live handles of this process.
+    #[expect(unsafe_code, reason = "CUDA's handles are pointers")]
+    unsafe fn name_stream(&self, context: *mut c_void, stream: *mut c_void, name: &str);
+}
+
+/// A plan about to run.
+pub(crate) struct Session<'a> {
+    pub(crate) driver: &'a Driver,
+    pub(crate) plan: &'a Plan,
+    pub(crate) images: &'a Images,
+    pub(crate) marks: &'a dyn Marks,
+    /// Tells the parent.
+    pub(crate) say: &'a dyn Fn(&Event),
+    /// Set when the parent wants an end: no further pass starts.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    /// Runs every variant. Returns what was issued in all.
+    pub(crate) fn run(&self) -> Result<Issued, Fault> {
+        let devices = self
+            .plan
+            .variants
+            .iter()
+            .map(|v| v.devices.max(1))
+            .max()
+            .unwrap_or(1);
+        self.check_devices(devices)?;
+        let mut total = Issued::default();
+        let mut primary: Option<Contexts> = None;
+        for (index, variant) in self.plan.variants.iter().enumerate() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let start = now();
+            if variant.cold {
+                self.cold(index, variant, &mut total)?;
+            } else {
+                let contexts = match &primary {
+                    Some(contexts) => contexts,
+                    None => primary.insert(self.set_up(Contexts::primary(self.driver, devices)?)?),
+                };
+                self.warm(index, variant, contexts, &mut total)?;
+            }
+            self.mark(RangeKind::Variant, variant, index, start, now());
+        }
+        Ok(total)
+    }
+
+    fn check_devices(&self, needed: u32) -> Result<(), Fault> {
+        let there = self
+            .driver
+            .device_count()
+            .map_err(|e| Fault::cuda("cuDeviceGetCount", &e))?;
+        if there < needed {
+            let plural = if there == 1 { "" } else { "s" };
+            return Err(Fault::machine(
+                format!(
+                    "the scenario needs {needed} GPUs and this process sees {there} GPU{plural}"
+                ),
+                "look at CUDA_VISIBLE_DEVICES, or run it on the model with --backend sim",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What contexts need before work starts in them.
+    fn set_up(&self, contexts: Contexts) -> Result<Contexts, Fault> {
+        if contexts.len() > 1 {
+            for (a, b) in contexts.enable_peers()? {
+                (self.say)(&Event::Notice {
+                    is_warning: true,
+                    text: format!(
+                        "device {a} cannot reach the memory of device {b}: such copies go through the host"
+                    ),
+                });
+            }
+        }
+        if self.plan.variants.iter().any(super::ops::uses_pool) {
+            contexts.keep_pools()?;
+        }
+        Ok(contexts)
+    }
+
+    /// A variant whose passes find everything prepared.
+    fn warm(
+        &self,
+        index: usize,
+        variant: &VariantPlan,
+        contexts: &Contexts,
+        total: &mut Issued,
+    ) -> Result<(), Fault> {
+        let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
+        engine.name_streams(self.marks);
+        total.add(&engine.buffers.issued);
+        for pass in 0..variant.warmup + variant.repeat {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let start = now();
+            let result = engine.pass();
+            let end = now();
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            let done = (start, end, engine.phases.clone());
+            engine.buffers.free_leftovers();
+            self.passed(index, variant, pass, done, total);
+        }
+        Ok(())
+    }
+
+    /// A variant whose passes each make a context, allocate and load their code.
+    fn cold(&self, index: usize, variant: &VariantPlan, total: &mut Issued) -> Result<(), Fault> {
+        for pass in 0..variant.repeat {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let start = now();
+            let contexts = self.set_up(Contexts::own(self.driver, variant.devices.max(1))?)?;
+            let made = now();
+            let mut engine = Engine::new(self.driver, &contexts, variant, self.images)?;
+            let prepared = now();
+            let result = engine.pass();
+            let end = now();
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            engine.name_streams(self.marks);
+            total.add(&engine.buffers.issued);
+            let done = (start, end, engine.phases.clone());
+            drop(engine);
+            let phase = |name, start, end| {
+                self.marks.range(RangeKind::Phase, name, pass, start, end);
+            };
+            phase("make the context", start, made);
+            phase("allocate and load", made, prepared);
+            self.passed(index, variant, pass, done, total);
+        }
+        Ok(())
+    }
+
+    /// Marks a pass that ended well and tells what it issued.
+    fn passed(
+        &self,
+        index: usize,
+        variant: &VariantPlan,
+        pass: u32,
+        (start, end, phases): PassDone,
+        total: &mut Issued,
+    ) {
+        let is_warmup = pass < variant.warmup;
+        let number = if is_warmup {
+            pass
+        } else {
+            pass - variant.warmup
+        };
+        let done = PassIssued {
+            variant: index as u32,
+            is_warmup,
+            index: number,
+            issued: issued(variant),
+        };
+        self.marks
+            .range(done.kind(), &variant.name, number, start, end);
+        let mut counts = vec![0; variant.phases.len()];
+        for Phase { phase, start, end } in phases {
+            let name = &variant.phases[phase];
+            self.marks
+                .range(RangeKind::Phase, name, counts[phase], start, end);
+            counts[phase] += 1;
+        }
+        total.add(&done.issued);
+        (self.say)(&Event::Pass(done));
+        (self.say)(&Event::Progress {
+            what: format!("running {}", variant.name),
+            done: u64::from(pass + 1),
+            total: u64::from(variant.warmup + variant.repeat),
+        });
+    }
+
+    fn mark(&self, kind: RangeKind, variant: &VariantPlan, index: usize, start: Ns, end: Ns) {
+        self.marks
+            .range(kind, &variant.name, index as u32, start, end);
+    }
+
+    /// Says which operation failed; for an error that a kernel caused earlier, which kernels it can be.
+    fn explain(&self, engine: &Engine<'_>, variant: &VariantPlan, failed: PassFailed) -> Fault {
+        let (op, code) = match failed {
+            PassFailed::Op(failed) => (Some(failed.op), failed.code),
+            PassFailed::End(code) => (None, code),
+        };
+        if let Some(Op {
+            kind: OpKind::Alloc { buffer, .. },
+            site,
+        }) = op
+        {
+            return engine.buffers.no_memory(buffer, "device", code).at(site);
+        }
+        let error = self.driver.error(code);
+        let doing = match &op {
+            Some(op) => describe(variant, op),
+            None => "waiting for the GPU at the end of a pass".to_owned(),
+        };
+        let mut fault = Fault::cuda(&format!("variant `{}`: {doing}", variant.name), &error);
+        if let Some(op) = op {
+            fault = fault.at(op.site);
+        }
+        if error.is_asynchronous() {
+            let launched = launched_before(variant, op.as_ref());
+            if let Some((first, _)) = launched.first() {
+                let names: Vec<String> = launched
+                    .iter()
+                    .map(|&(launch, op)| {
+                        let kernel = &variant.kernels[variant.launches[launch].kernel];
+                        let line = self.plan.sites.get(op.site as usize).map_or(0, |s| s.line);
+                        format!("`{}` (line {line})", kernel.name)
+                    })
+                    .collect();
+                let one = names.len() == 1;
+                let cause = if one {
+                    "caused by kernel"
+                } else {
+                    "caused by one of the kernels"
+                };
+                fault.message += &format!(", {cause} {}", names.join(", "));
+                if one {
+                    let site = launched
+                        .iter()
+                        .find(|(l, _)| l == first)
+                        .map(|&(_, op)| op.site);
+                    fault.site = site.or(fault.site);
+                }
+            }
+        }
+        fault.kind = FaultKind::Program;
+        fault
+    }
+}
+
+/// The distinct launches up to an operation (or all), each with its first use.
+fn launched_before<'a>(variant: &'a VariantPlan, until: Option<&Op>) -> Vec<(LaunchId, &'a Op)> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let end = until
+        .and_then(|op| variant.ops.iter().rposition(|o| o == op))
+        .map_or(variant.ops.len(), |at| at + 1);
+    for op in &variant.ops[..end] {
+        let inner: &[Op] = match op.kind {
+            OpKind::GraphLaunch { graph, .. } => &variant.graphs[graph].ops,
+            _ => std::slice::from_ref(op),
+        };
+        for op in inner {
+            if let OpKind::Launch { launch, .. } = op.kind
+                && seen.insert(variant.launches[launch].kernel)
+            {
+                found.push((launch, op));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,234 @@
+//! What the runner process and its parent say to each other: one JSON object a line.
+//!
+//! The parent writes one [`Job`] to the child's stdin and leaves the pipe open; when it closes, because
+//! the parent wants an end or is gone itself, the child ends. The child writes [`Event`]s to its stdout
+//! and nothing else; a line that is no event (a library that prints) is passed on as output. What was
+//! measured does not come this way but through the recording.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::{Direction, RangeKind};
+
+use super::check::Checked;
+use super::fault::{Fault, FaultKind};
+use super::probe::Probe;
+
+/// What the child is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "kebab-case")]
+pub(crate) enum Job {
+    /// Run a scenario under the collector.
+    Run(RunJob),
+    /// Say what the machine has.
+    Probe,
+    /// Run every bundled kernel and compare its results with the CPU's.
+    CheckKernels,
+}
+
+/// A scenario to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RunJob {
+    /// The scenario's name, for messages.
+    pub(crate) name: String,
+    /// Its file, when it has one.
+    pub(crate) path: Option<PathBuf>,
+    /// Its text.
+    pub(crate) text: String,
+    /// Where its kernels are looked for before the bundled ones.
+    pub(crate) kernel_dir: Option<PathBuf>,
+    /// `--set name=value`.
+    pub(crate) set: Vec<(String, String)>,
+    /// `--variant`.
+    pub(crate) variant: Option<String>,
+    /// The recording directory.
+    pub(crate) dir: PathBuf,
+    /// How often records are flushed to the recording, in milliseconds.
+    pub(crate) flush_ms: u64,
+}
+
+/// What the child says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum Event {
+    /// Work before the first pass.
+    Progress {
+        /// What is being done ("compiling kernels").
+        what: String,
+        /// Units done.
+        done: u64,
+        /// Units in all.
+        total: u64,
+    },
+    /// Something the user should know.
+    Notice {
+        /// Whether it limits what the timeline shows.
+        is_warning: bool,
+        /// One sentence.
+        text: String,
+    },
+    /// A pass ended well: this is what it issued.
+    Pass(PassIssued),
+    /// The answer to [`Job::Probe`].
+    Probe(Box<Probe>),
+    /// One kernel's result, for [`Job::CheckKernels`].
+    Checked(Checked),
+    /// The job failed. The last event.
+    Error {
+        /// What kind of failure.
+        kind: FaultKind,
+        /// What failed and why.
+        message: String,
+        /// What would help; may be empty.
+        help: String,
+    },
+    /// The job is done. The last event.
+    Done {
+        /// Everything that was issued, the preparation of buffers included.
+        issued: Issued,
+    },
+}
+
+/// How many operations of each kind were issued. Each must come back as exactly one record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    /// Kernels, those of graphs included.
+    pub kernels: u64,
+    /// Copies from host to device.
+    pub h2d: u64,
+    /// Copies from device to host.
+    pub d2h: u64,
+    /// Copies within a device.
+    pub d2d: u64,
+    /// Copies between devices.
+    pub p2p: u64,
+    /// Memsets.
+    pub memsets: u64,
+}
+
+impl Issued {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets
+    }
+
+    /// Counts `count` copies in one direction.
+    pub(crate) fn copies(&mut self, direction: Direction, count: u64) {
+        match direction {
+            Direction::H2D => self.h2d += count,
+            Direction::D2H => self.d2h += count,
+            Direction::D2D => self.d2d += count,
+            Direction::P2P => self.p2p += count,
+            Direction::Other => {}
+        }
+    }
+
+    /// Adds another count.
+    pub(crate) fn add(&mut self, other: &Issued) {
+        self.kernels += other.kernels;
+        self.h2d += other.h2d;
+        self.d2h += other.d2h;
+        self.d2d += other.d2d;
+        self.p2p += other.p2p;
+        self.memsets += other.memsets;
+    }
+}
+
+/// What one pass of a variant issued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassIssued {
+    /// The variant's position in the plan.
+    pub variant: u32,
+    /// Whether the pass is a warm-up.
+    pub is_warmup: bool,
+    /// Which warm-up or repeat, from 0.
+    pub index: u32,
+    /// The counts.
+    pub issued: Issued,
+}
+
+impl PassIssued {
+    /// The kind of the range that this pass has on the timeline.
+    #[must_use]
+    pub fn kind(&self) -> RangeKind {
+        if self.is_warmup {
+            RangeKind::Warmup
+        } else {
+            RangeKind::Repeat
+        }
+    }
+}
+
+/// Where the child writes its events.
+pub(crate) struct Speaker<W: Write>(Mutex<W>);
+
+impl<W: Write> Speaker<W> {
+    pub(crate) fn new(out: W) -> Speaker<W> {
+        Speaker(Mutex::new(out))
+    }
+
+    /// Says one thing. A parent that no longer listens is noticed on stdin, so a failure here is none.
+    pub(crate) fn say(&self, event: &Event) {
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_line(&mut *out, event);
+    }
+
+    /// Says why the job failed.
+    pub(crate) fn fail(&self, fault: &Fault) {
+        self.say(&Event::Error {
+            kind: fault.kind,
+            message: fault.message.clone(),
+            help: fault.help.clone(),
+        });
+    }
+}
+
+/// Writes one value as one line.
+pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_lines_with_a_tag() {
+        let speaker = Speaker::new(Vec::new());
+        speaker.say(&Event::Progress {
+            what: "compiling\nkernels".to_owned(),
+            done: 1,
+            total: 3,
+        });
+        speaker.fail(&Fault::machine("no GPU", "buy one"));
+        let bytes = speaker.0.into_inner().expect("not poisoned");
+        let text = String::from_utf8(bytes).expect("text");
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                r#"{"event":"progress","what":"compiling\nkernels","done":1,"total":3}"#,
+                r#"{"event":"error","kind":"machine","message":"no GPU","help":"buy one"}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn counts_add_up_by_direction() {
+        let mut a = Issued {
+            kernels: 1,
+            ..Issued::default()
+        };
+        a.copies(Direction::H2D, 2);
+        a.copies(Direction::P2P, 3);
+        let mut b = a;
+        b.add(&a);
+        assert_eq!((b.kernels, b.h2d, b.p2p, b.total()), (2, 4, 6, 12));
+    }
+}
