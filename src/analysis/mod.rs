@@ -9,6 +9,7 @@
 pub mod calls;
 pub mod figures;
 pub mod findings;
+pub mod gaps;
 pub mod launches;
 pub mod memory;
 pub mod occupancy;

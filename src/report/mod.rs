@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::activity::{Health, Ns, Span};
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
+use crate::analysis::gaps::{Explanation, by_cause};
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::memory::MemoryUse;
 use crate::analysis::tables::{self, NameRow};
@@ -36,6 +37,8 @@ pub struct Report {
     pub devices: Vec<DeviceFigures>,
     /// How operations followed their host calls, for the same devices in the same order.
     pub launches: Vec<Launches>,
+    /// Why the devices were idle, for gaps of a microsecond and more.
+    pub idle: Vec<Idle>,
     /// Kernels by name, most time first.
     pub kernels: Vec<NameRow>,
     /// Host calls by name, most time first.
@@ -82,6 +85,19 @@ pub struct Launches {
     pub delay: LaunchDelay,
     /// Operations that were called for and had not begun.
     pub queue: QueueDepth,
+}
+
+/// Part of a device's idle time that has one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Idle {
+    /// The device's id.
+    pub device: u32,
+    /// The cause in a few words.
+    pub cause: &'static str,
+    /// Gaps.
+    pub count: u64,
+    /// Their lengths together.
+    pub total_ns: Ns,
 }
 
 /// What was received and what was not.
@@ -138,6 +154,8 @@ pub struct VariantReport {
     /// The most device memory in use at one time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// Why the devices were idle, for gaps of a microsecond and more.
+    pub idle: Vec<Idle>,
     /// What could be better.
     pub findings: Vec<Finding>,
     /// All figures, for tables and charts.
@@ -169,13 +187,9 @@ impl Report {
                 }
             })
             .collect();
-        let findings = findings::of(&Scope {
-            trace,
-            calls: &calls,
-            window: None,
-            devices: &devices,
-            peaks,
-        });
+        let scope = Scope::new(trace, &calls, None, &devices, peaks);
+        let findings = findings::of(&scope);
+        let idle = idle(&scope);
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
             source: Source {
@@ -185,6 +199,7 @@ impl Report {
                 simulated: trace.source.simulated,
             },
             launches,
+            idle,
             kernels: tables::kernels(trace, None),
             calls: tables::calls(trace, None),
             sync_ns: tables::sync_time(trace, None),
@@ -213,6 +228,20 @@ impl Report {
     }
 }
 
+/// Idle time by device and cause, most time first.
+fn idle(scope: &Scope) -> Vec<Idle> {
+    let of = |(f, gaps): (&DeviceFigures, &Vec<Explanation>)| {
+        let device = f.device;
+        by_cause(gaps).into_iter().map(move |c| Idle {
+            device,
+            cause: c.cause.label(),
+            count: c.count,
+            total_ns: c.total_ns,
+        })
+    };
+    scope.devices.iter().zip(&scope.gaps).flat_map(of).collect()
+}
+
 /// A span that holds its last moment too.
 fn with_end(span: Span) -> Span {
     Span::new(span.start, span.end + 1)
@@ -232,13 +261,9 @@ fn variants(
             .get(figures.passes.index)
             .filter(|v| v.name == figures.passes.name)
             .and_then(|v| v.point);
-        let findings = findings::of(&Scope {
-            trace,
-            calls,
-            window: Some(figures.passes.median().span),
-            devices: &figures.devices,
-            peaks,
-        });
+        let window = Some(figures.passes.median().span);
+        let scope = Scope::new(trace, calls, window, &figures.devices, peaks);
+        let (findings, idle) = (findings::of(&scope), idle(&scope));
         VariantReport {
             name: figures.passes.name.clone(),
             point: figures.point,
@@ -255,6 +280,7 @@ fn variants(
             kernels: figures.kernels.clone(),
             phases: figures.phases.clone(),
             peak_memory: figures.peak_memory,
+            idle,
             findings,
             figures,
         }

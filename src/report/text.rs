@@ -219,11 +219,27 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             duration(gaps.longest_ns),
         ));
     }
+    let causes: Vec<String> = report
+        .idle
+        .iter()
+        .filter(|i| i.device == f.device && share(i.total_ns, f.idle_ns) >= 0.01)
+        .map(|i| {
+            format!(
+                "{} {} ({})",
+                i.cause,
+                duration(i.total_ns),
+                percent(share(i.total_ns, f.idle_ns))
+            )
+        })
+        .collect();
+    if !causes.is_empty() {
+        lines.push(format!("idle because: {}", causes.join(", ")));
+    }
     if let Some(l) = report.launches.iter().find(|l| l.device == f.device)
         && l.delay.count > 0
     {
         lines.push(format!(
-            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {} deep",
+            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {}",
             duration(l.delay.p50_ns),
             duration(l.delay.p90_ns),
             duration(l.delay.p99_ns),
@@ -376,16 +392,19 @@ fn findings(page: &mut Page, report: &Report) {
                 Severity::Warning => Tone::Warn,
                 Severity::Info => Tone::Dim,
             };
-            let mark = page.paint(tone, "  !");
+            let mark = page.paint(tone, "  ! ");
             let saving = if finding.saving_ns > 0 {
-                format!(" (up to {})", duration(finding.saving_ns))
+                format!("; saves up to {}", duration(finding.saving_ns))
             } else {
                 String::new()
             };
-            page.line(&format!(
-                "{mark} {}{saving} [{}]",
-                finding.title, finding.rule
-            ));
+            let title = format!("{}{saving} [{}]", finding.title, finding.rule);
+            for (i, line) in wrap(&title, page.width, "    ").iter().enumerate() {
+                match line.strip_prefix("    ") {
+                    Some(first) if i == 0 => page.line(&format!("{mark}{first}")),
+                    _ => page.line(line),
+                }
+            }
             for line in wrap(&finding.advice, page.width, "    ") {
                 page.line(&line);
             }

@@ -254,6 +254,13 @@ impl Usage {
         self.gaps_from(0)
     }
 
+    /// The gaps that start within `window`, in order.
+    pub fn gaps_within(&self, window: Span) -> impl Iterator<Item = Span> + '_ {
+        let from = self.times.partition_point(|&t| t < window.start);
+        self.gaps_from(from)
+            .take_while(move |gap| gap.start < window.end)
+    }
+
     /// The first gap of at least `min` ns that starts at or after `time`.
     #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {

@@ -5,13 +5,28 @@
 //! Thresholds stand in [`thresholds`], each beside the measurement or the reasoning behind it;
 //! `docs/FINDINGS.md` has the same table for readers.
 
+mod alloc_loop;
+mod cold_start;
+mod launch_bound;
+mod low_bandwidth;
+mod no_overlap;
+mod pageable;
+mod sync_copies;
+mod sync_loop;
+#[cfg(test)]
+mod tests;
 pub mod thresholds;
+mod tiny_copies;
+mod under_filled;
+
+use std::cmp::Reverse;
 
 use serde::{Serialize, Serializer};
 
 use super::CallIndex;
-use super::figures::{DeviceFigures, Peaks};
-use crate::activity::{Ns, Span};
+use super::figures::{self, DeviceFigures, Peaks};
+use super::gaps::{self, Explanation};
+use crate::activity::{Activity, Ns, Span};
 use crate::trace::{LaneId, LaneKind, Trace};
 
 /// How much a finding matters.
@@ -137,7 +152,7 @@ impl Serialize for Evidence {
 }
 
 /// What a rule looks at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scope<'a> {
     /// The timeline.
     pub trace: &'a Trace,
@@ -149,9 +164,43 @@ pub struct Scope<'a> {
     pub devices: &'a [DeviceFigures],
     /// What the devices can do, where a profile says.
     pub peaks: Peaks,
+    /// The gaps of each of `devices`, explained: those worth it (see [`thresholds::GAPS_MAX`]).
+    pub gaps: Vec<Vec<Explanation>>,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
+    #[must_use]
+    pub fn new(
+        trace: &'a Trace,
+        calls: &'a CallIndex,
+        window: Option<Span>,
+        devices: &'a [DeviceFigures],
+        peaks: Peaks,
+    ) -> Self {
+        let explained = |f: &DeviceFigures| {
+            let usage = &trace.devices()[f.index].usage;
+            let is_worth = |gap: &Span| gap.len() >= Trace::GAP_MIN;
+            let mut gaps: Vec<Span> = usage.gaps_within(f.span).filter(is_worth).collect();
+            if gaps.len() > thresholds::GAPS_MAX {
+                gaps.sort_by_key(|gap| Reverse(gap.len()));
+                gaps.truncate(thresholds::GAPS_MAX);
+                gaps.sort();
+            }
+            gaps.into_iter()
+                .map(|gap| gaps::of_device(trace, Some(calls), f.index, gap))
+                .collect()
+        };
+        Scope {
+            trace,
+            calls,
+            window,
+            devices,
+            peaks,
+            gaps: devices.iter().map(explained).collect(),
+        }
+    }
+
     /// The rows of a lane that are looked at.
     #[must_use]
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
@@ -159,22 +208,105 @@ impl Scope<'_> {
         self.window.map_or(0..lane.len(), |w| lane.starting(w))
     }
 
-    /// The lanes of the streams of a device.
-    pub fn streams(&self, device: usize) -> impl Iterator<Item = LaneId> + '_ {
-        self.trace.streams_of(device).map(|(id, _)| id)
+    /// The operations of one device that are looked at, by stream and start.
+    pub fn operations(&self, device: &DeviceFigures) -> impl Iterator<Item = (At, Activity)> + '_ {
+        self.trace
+            .streams_of(device.index)
+            .flat_map(move |(lane, _)| {
+                self.rows(lane)
+                    .map(move |row| ((lane, row), self.trace.activity(lane, row)))
+            })
+    }
+
+    /// What a finding about `device` is made of.
+    fn found(&self, rule: &'static str, whole: Ns, saving_ns: Ns, at: &[Place]) -> Finding {
+        let share = figures::share(saving_ns, whole);
+        Finding {
+            rule,
+            severity: if share >= thresholds::WARNING_SHARE {
+                Severity::Warning
+            } else {
+                Severity::Info
+            },
+            title: String::new(),
+            evidence: at
+                .iter()
+                .take(EVIDENCE_MAX)
+                .map(|place| match *place {
+                    Place::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+                    Place::Gap(device, span) => Evidence::device(self.trace, device, span),
+                })
+                .collect(),
+            count: at.len() as u64,
+            saving_ns,
+            advice: String::new(),
+        }
     }
 }
 
-/// A rule: its name, and what looks.
-pub type Rule = (&'static str, fn(&Scope) -> Option<Finding>);
+/// A row of a lane.
+pub type At = (LaneId, usize);
 
-/// All rules, in the order in which findings of equal weight are shown.
-pub const RULES: &[Rule] = &[];
+/// Where something was seen.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A row.
+    Row(At),
+    /// A stretch of a device (index into [`Trace::devices`]).
+    Gap(usize, Span),
+}
 
-/// Everything that the rules find, the greatest possible saving first.
+/// A rule: what looks, at one device or at the whole timeline.
+#[derive(Clone, Copy, Debug)]
+pub enum Look {
+    /// At each device that has an operation, with its place in [`Scope::devices`].
+    Device(fn(&Scope, usize) -> Option<Finding>),
+    /// Once.
+    Timeline(fn(&Scope) -> Option<Finding>),
+}
+
+/// All rules by name, in the order in which findings of equal weight are shown.
+pub const RULES: &[(&str, Look)] = &[
+    (pageable::RULE, Look::Device(pageable::look)),
+    (tiny_copies::RULE, Look::Device(tiny_copies::look)),
+    (sync_copies::RULE, Look::Device(sync_copies::look)),
+    (sync_loop::RULE, Look::Device(sync_loop::look)),
+    (alloc_loop::RULE, Look::Timeline(alloc_loop::look)),
+    (launch_bound::RULE, Look::Device(launch_bound::look)),
+    (no_overlap::RULE, Look::Device(no_overlap::look)),
+    (cold_start::RULE, Look::Timeline(cold_start::look)),
+    (under_filled::RULE, Look::Device(under_filled::look)),
+    (low_bandwidth::RULE, Look::Device(low_bandwidth::look)),
+];
+
+/// Everything that the rules find, warnings first, then the greatest possible saving.
 #[must_use]
 pub fn of(scope: &Scope) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = RULES.iter().filter_map(|(_, rule)| rule(scope)).collect();
-    findings.sort_by_key(|f| std::cmp::Reverse((f.severity, f.saving_ns)));
+    let mut findings: Vec<Finding> = Vec::new();
+    for (_, look) in RULES {
+        match look {
+            Look::Device(look) => {
+                findings.extend((0..scope.devices.len()).filter_map(|i| {
+                    let mut finding = look(scope, i)?;
+                    if scope.devices.len() > 1 {
+                        finding.title =
+                            format!("GPU {}: {}", scope.devices[i].device, finding.title);
+                    }
+                    Some(finding)
+                }));
+            }
+            Look::Timeline(look) => findings.extend(look(scope)),
+        }
+    }
+    findings.sort_by_key(|f| Reverse((f.severity, f.saving_ns)));
     findings
+}
+
+/// "1 copy", "4,096 copies".
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        crate::activity::units::count(n),
+        if n == 1 { one } else { many }
+    )
 }

@@ -1,1 +1,81 @@
-//! The thresholds of all rules, each beside what justifies it.
+//! The thresholds of all rules, each beside what justifies it. `docs/FINDINGS.md` has the same table.
+//!
+//! "Measured" means: on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, unless it says
+//! otherwise.
+
+use crate::activity::Ns;
+
+/// A finding that could save this part of the time looked at is a warning, a lesser one a remark:
+/// differences between two runs of one program should not raise warnings.
+pub const WARNING_SHARE: f64 = 0.10;
+
+/// A finding that could save less than this part is not worth a line.
+pub const WORTH_SHARE: f64 = 0.02;
+
+/// Gaps of a device that are explained, the longest first. 20,000 take about as long as the report's
+/// other figures; what is left out is shorter than all of them.
+pub const GAPS_MAX: usize = 20_000;
+
+/// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
+pub const LOOP_MIN: u64 = 8;
+
+/// Smallest pageable copy that pinning would speed up. Measured: up to 64 KiB the driver takes the bytes
+/// into its own pinned buffer at once and the call does not wait; at 1 MiB pinned is 2.8 times as fast
+/// (40 against 14 GB/s), at 1 GiB 5.5 times (55 against 10).
+pub const PAGEABLE_MIN_BYTES: u64 = 64 << 10;
+
+/// A copy is tiny when its fixed cost outweighs its bytes. Measured: a 4-byte copy takes 1.4 us on the
+/// device, in which 55 GB/s would move 79 kB.
+pub const TINY_BYTES: u64 = 64 << 10;
+
+/// Tiny copies of one direction that are worth joining: each saves a few microseconds, so it takes many.
+pub const TINY_MIN: u64 = 64;
+
+/// The GPU waits for launches when it is idle for this part of the time. A GPU-bound training step on a
+/// V100 whose kernels are 44 % short idles for 1.6 % (its launches queue up to 1022 deep), a launch-bound
+/// one on an A100 for 76 %.
+pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
+
+/// … and when this part of the idle time lies in gaps that the launches are to blame for.
+pub const LAUNCH_CAUSE_SHARE: f64 = 0.5;
+
+/// A longer gap is other work of the host, not the cost of launching. Measured: a launch from C++ takes
+/// 3 to 4 us; in the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
+pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
+
+/// Fewer operations than this say nothing about launching.
+pub const LAUNCH_OPS_MIN: u64 = 32;
+
+/// Copies and kernels were not overlapped when less than this part of what could be hidden was. The
+/// same pipeline on an H200: 0 on one stream, 0.88 on eight.
+pub const HIDDEN_SHARE: f64 = 0.25;
+
+/// An engine takes part in an overlap when it works for at least this part of the time.
+pub const ENGINE_SHARE: f64 = 0.05;
+
+/// Loading of code shorter than this is not worth a line: measured, what the profiler itself loads on
+/// its first use takes 0.2 to 0.3 ms.
+pub const COLD_MIN: Ns = 100_000;
+
+/// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
+/// 1.5 to 2 us.
+pub const UNDER_FILLED_MIN: Ns = 5_000;
+
+/// A kernel under-fills the GPU when it has fewer blocks than this part of the SMs: 128 blocks on 132
+/// SMs are as good as a grid gets.
+pub const UNDER_FILLED_BLOCKS: f64 = 0.75;
+
+/// Kernels that fill too few SMs are worth a line when they take this part of all kernel time.
+pub const UNDER_FILLED_SHARE: f64 = 0.10;
+
+/// Kernels run beside each other, and so fill the GPU together, when the sum of their durations is this
+/// many times the time in which any ran.
+pub const CONCURRENT: f64 = 1.5;
+
+/// Smallest copy that reaches the peak rate. Measured: 1 MiB reaches 73 % of what 1 GiB does, which is a
+/// fixed cost of 7 us; at 4 MiB that leaves 91 %.
+pub const LARGE_BYTES: u64 = 4 << 20;
+
+/// Large copies are slow below this part of the calibrated peak. Measured: both directions at once
+/// reach 91 % each.
+pub const PEAK_SHARE: f64 = 0.80;

@@ -1,0 +1,65 @@
+//! Device memory taken or given back between launches, over and over.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::activity::units::duration;
+use crate::activity::{Ns, Span, What};
+use crate::analysis::figures::{self, DeviceFigures};
+use crate::trace::LaneKind;
+
+pub(super) const RULE: &str = "alloc-in-loop";
+
+/// What an allocating or freeing call of device memory is named; stream-ordered ones (`…Async`) come
+/// from a pool and cost next to nothing.
+fn is_allocation(name: &str) -> bool {
+    let names = ["cudaMalloc", "cudaFree", "cuMemAlloc", "cuMemFree"];
+    names.iter().any(|n| name.starts_with(n)) && !name.contains("Async") && !name.contains("Host")
+}
+
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    // Allocations before the first operation and after the last one are set-up and clean-up.
+    let span = scope
+        .devices
+        .iter()
+        .map(|f: &DeviceFigures| f.span)
+        .reduce(Span::hull)?;
+    let mut at = Vec::new();
+    let (mut time, mut rounds) = (0 as Ns, 0u64);
+    for (id, lane) in scope.trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
+            continue;
+        }
+        let mut has_launched = false;
+        for row in scope.rows(id) {
+            let call = scope.trace.activity(id, row);
+            let What::Call(what) = call.what else {
+                continue;
+            };
+            let name = scope.trace.names().full(what.name);
+            if is_allocation(name) {
+                if call.span.overlaps(span) {
+                    time += call.span.intersect(span).len();
+                    at.push((call.span.len(), Place::Row((id, row))));
+                    rounds += u64::from(has_launched);
+                    has_launched = false;
+                }
+            } else if name.contains("Launch") || name.contains("emcpy") || name.contains("emset") {
+                has_launched = true;
+            }
+        }
+    }
+    let is_worth = figures::share(time, span.len()) >= thresholds::WORTH_SHARE;
+    if rounds < thresholds::LOOP_MIN || !is_worth {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    Some(Finding {
+        title: format!(
+            "{} between launches take {}",
+            super::plural(at.len() as u64, "allocation or free", "allocations and frees"),
+            duration(time),
+        ),
+        advice: "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync): a free waits for the whole device.".to_owned(),
+        ..scope.found(RULE, span.len(), time, &at)
+    })
+}

@@ -1,0 +1,82 @@
+//! Copies and kernels, or copies of both directions, one after the other though their engines are
+//! independent.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::activity::units::{duration, percent};
+use crate::activity::{Direction, Ns, Span, What};
+use crate::analysis::figures::{self, DeviceFigures};
+use crate::analysis::tables;
+
+pub(super) const RULE: &str = "no-overlap";
+
+/// How long the SMs and the two copy engines to and from the host worked.
+pub(super) struct Engines {
+    /// Compute, H2D, D2H.
+    busy: [Ns; 3],
+    /// Any of them.
+    any: Ns,
+}
+
+impl Engines {
+    pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
+        let mut spans: [Vec<Span>; 3] = Default::default();
+        for (_, activity) in scope.operations(f) {
+            let engine = match activity.what {
+                What::Kernel(_) => 0,
+                What::Copy(c) if c.direction == Direction::H2D => 1,
+                What::Copy(c) if c.direction == Direction::D2H => 2,
+                _ => continue,
+            };
+            spans[engine].push(activity.span);
+        }
+        Engines {
+            any: tables::union(spans.concat()),
+            busy: spans.map(tables::union),
+        }
+    }
+
+    fn longest(&self) -> Ns {
+        self.busy.into_iter().max().unwrap_or(0)
+    }
+
+    /// What would be won if the busiest engine hid all the others.
+    pub(super) fn hideable(&self) -> Ns {
+        self.any - self.longest()
+    }
+
+    /// How much of the other engines' work was hidden, of what could be, 0 to 1.
+    fn hidden(&self) -> f64 {
+        let sum: Ns = self.busy.iter().sum();
+        figures::share(sum - self.any, sum - self.longest())
+    }
+}
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let engines = Engines::new(scope, f);
+    let takes_part = |&busy: &Ns| figures::share(busy, f.span_ns) >= thresholds::ENGINE_SHARE;
+    if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
+        return None;
+    }
+    let saving = engines.hideable();
+    let is_worth = figures::share(saving, f.span_ns) >= thresholds::WARNING_SHARE;
+    if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
+        return None;
+    }
+    let mut at: Vec<(Ns, Place)> = scope
+        .operations(f)
+        .filter(|(_, a)| matches!(a.what, What::Copy(c) if matches!(c.direction, Direction::H2D | Direction::D2H)))
+        .map(|(place, a)| (a.span.len(), Place::Row(place)))
+        .collect();
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let [compute, h2d, d2h] = engines.busy.map(duration);
+    Some(Finding {
+        title: format!(
+            "kernels ({compute}), H2D ({h2d}) and D2H ({d2h}) take turns: {} of what could be hidden is",
+            percent(engines.hidden()),
+        ),
+        advice: "Cut the work into batches and give each a stream of its own, with pinned memory: one batch is copied while another is computed.".to_owned(),
+        ..scope.found(RULE, f.span_ns, saving, &at)
+    })
+}

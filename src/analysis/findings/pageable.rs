@@ -1,0 +1,60 @@
+//! Copies of pageable host memory: the driver stages them through its own pinned buffer.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::activity::units::{bytes, count, duration, rate};
+use crate::activity::{Direction, MemoryKind, Ns, What};
+
+pub(super) const RULE: &str = "pageable-copy";
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let figures = &scope.devices[device];
+    let mut at = Vec::new();
+    let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
+    for (place, activity) in scope.operations(figures) {
+        let What::Copy(copy) = activity.what else {
+            continue;
+        };
+        let is_pageable = match copy.direction {
+            Direction::H2D => copy.from == MemoryKind::Pageable,
+            Direction::D2H => copy.to == MemoryKind::Pageable,
+            _ => false,
+        };
+        if !is_pageable || copy.bytes < thresholds::PAGEABLE_MIN_BYTES {
+            continue;
+        }
+        let length = activity.span.len();
+        moved += copy.bytes;
+        time += length;
+        let at_peak = scope
+            .peaks
+            .of(copy.direction)
+            .map_or(0.0, |peak| copy.bytes as f64 / peak);
+        saving += (length as f64 - at_peak).max(0.0);
+        at.push((length, Place::Row(place)));
+    }
+    let saving = saving as Ns;
+    if super::figures::share(saving, figures.span_ns) < thresholds::WORTH_SHARE {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let gbps = moved as f64 / time.max(1) as f64;
+    Some(Finding {
+        title: format!(
+            "{} of pageable memory: {} in {}, {} GB/s",
+            super::plural(at.len() as u64, "copy", "copies"),
+            bytes(moved),
+            duration(time),
+            rate(gbps),
+        ),
+        advice: format!(
+            "Allocate the host side of {} pinned (cudaMallocHost, pin_memory=True): the copies run at the link's speed and can overlap.",
+            if at.len() == 1 {
+                "this copy".to_owned()
+            } else {
+                format!("these {} copies", count(at.len() as u64))
+            },
+        ),
+        ..scope.found(RULE, figures.span_ns, saving, &at)
+    })
+}

@@ -1,0 +1,40 @@
+//! Copies whose call waits for them, so that nothing else can be launched meanwhile.
+
+use super::no_overlap::Engines;
+use super::{Finding, Place, Scope, thresholds};
+use crate::activity::units::duration;
+use crate::activity::{Direction, Span, What};
+use crate::analysis::{figures, tables};
+
+pub(super) const RULE: &str = "synchronous-copy";
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let mut at = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    for (place, activity) in scope.operations(f) {
+        if let What::Copy(copy) = activity.what
+            && !copy.is_async
+            && matches!(copy.direction, Direction::H2D | Direction::D2H)
+        {
+            spans.push(activity.span);
+            at.push(Place::Row(place));
+        }
+    }
+    let time = tables::union(spans);
+    // What the engines could hide of each other is all that an asynchronous copy can win.
+    let saving = time.min(Engines::new(scope, f).hideable());
+    let is_worth = figures::share(saving, f.span_ns) >= thresholds::WORTH_SHARE;
+    if at.len() < 2 || !is_worth {
+        return None;
+    }
+    Some(Finding {
+        title: format!(
+            "{} that the host waits for: {}",
+            super::plural(at.len() as u64, "synchronous copy", "synchronous copies"),
+            duration(time),
+        ),
+        advice: "Use pinned memory and the asynchronous call (cudaMemcpyAsync, non_blocking=True) on a stream of its own, so that copies run beside kernels.".to_owned(),
+        ..scope.found(RULE, f.span_ns, saving, &at)
+    })
+}

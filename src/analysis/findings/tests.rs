@@ -1,0 +1,324 @@
+//! For each rule a small timeline that triggers it, and its cured twin that does not.
+
+use super::*;
+use crate::activity::{Copy, Direction, LaunchShape, MemoryKind};
+use crate::analysis::testing::{Scene, h200, pinned};
+
+const PEAKS: Peaks = Peaks {
+    h2d: Some(55.0),
+    d2h: Some(55.0),
+    d2d: None,
+    p2p: None,
+};
+
+fn findings(scene: &mut Scene) -> Vec<Finding> {
+    let trace = scene.trace();
+    let calls = CallIndex::new(&trace);
+    let devices = figures::of(&trace, &calls, None);
+    let all = of(&Scope::new(&trace, &calls, None, &devices, PEAKS));
+    for finding in &all {
+        assert!(finding.saving_ns > 0, "{finding:?}");
+        assert!(!finding.evidence.is_empty() && finding.evidence.len() <= EVIDENCE_MAX);
+        assert!(finding.count >= finding.evidence.len() as u64);
+        assert!(
+            !finding.title.is_empty() && finding.advice.ends_with('.'),
+            "{finding:?}"
+        );
+    }
+    all
+}
+
+/// What the sick scene triggers and the cured one does not. Other rules may find something in both.
+fn sick(rule: &str, scene: &mut Scene) -> Finding {
+    let all = findings(scene);
+    let names: Vec<_> = all.iter().map(|f| f.rule).collect();
+    all.into_iter()
+        .find(|f| f.rule == rule)
+        .unwrap_or_else(|| panic!("{rule} is not among {names:?}"))
+}
+
+fn cured(rule: &str, scene: &mut Scene) {
+    if let Some(found) = findings(scene).into_iter().find(|f| f.rule == rule) {
+        panic!("{found:?}");
+    }
+}
+
+/// A copy of 16 MiB at `gbps`, and its end.
+fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
+    let end = start + (copy.bytes as f64 / gbps) as Ns;
+    scene.copy_of(copy, start, end);
+    end
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own() {
+    let mut names: Vec<_> = RULES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names.len(), 10);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 10);
+}
+
+#[test]
+fn pageable_copies() {
+    let copy = |from| Copy {
+        from,
+        ..pinned(Direction::H2D, 1, 16 << 20)
+    };
+    let scene = |kind, gbps| {
+        let mut scene = Scene::new();
+        let end = large(&mut scene, copy(kind), 0, gbps);
+        scene.kernel("k", 1, end, end + 1_000_000);
+        scene
+    };
+    let found = sick("pageable-copy", &mut scene(MemoryKind::Pageable, 10.0));
+    // 16 MiB at 10 GB/s take 1.678 ms, at the peak of 55 they take 0.305.
+    assert_eq!(found.saving_ns, 1_677_721 - 305_041);
+    assert_eq!((found.count, found.severity), (1, Severity::Warning));
+    cured("pageable-copy", &mut scene(MemoryKind::Pinned, 55.0));
+    // A little one is taken along at once.
+    let mut small = Scene::new();
+    let small_copy = Copy {
+        bytes: 4096,
+        ..copy(MemoryKind::Pageable)
+    };
+    small
+        .copy_of(small_copy, 0, 2_000)
+        .kernel("k", 1, 3_000, 9_000);
+    cured("pageable-copy", &mut small);
+}
+
+#[test]
+fn tiny_copies_and_the_waits_between_them() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        let at = i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 3_000).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 4_000,
+            at + 5_500,
+        );
+        scene.call("cudaStreamSynchronize", at + 3_500, at + 12_000);
+    }
+    let trace_of = |scene: &mut Scene| scene.take();
+    let batch = trace_of(&mut scene);
+    let found = sick("tiny-copies", Scene::new().put(batch.clone()));
+    // From the first copy's start to the last one's end.
+    assert_eq!((found.count, found.saving_ns), (100, 99 * 20_000 + 1_500));
+    let found = sick("sync-in-loop", Scene::new().put(batch));
+    assert_eq!((found.count, found.saving_ns), (99, 99 * 18_500));
+    let mut cure = Scene::new();
+    cure.call("cudaMemcpyAsync", 0, 3_000)
+        .copy(Direction::D2H, 1, 400, 4_000, 6_000);
+    cure.call("cudaStreamSynchronize", 3_500, 12_000);
+    let batch = cure.take();
+    cured("tiny-copies", Scene::new().put(batch.clone()));
+    cured("sync-in-loop", Scene::new().put(batch));
+}
+
+/// Eight batches of upload and kernel, one after the other or overlapped.
+fn batches(is_async: bool, is_overlapped: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..8u32 {
+        let step = if is_overlapped { 300_000 } else { 600_000 };
+        let at = Ns::from(i) * step;
+        let copy = Copy {
+            is_async,
+            ..pinned(Direction::H2D, i, 15_000_000)
+        };
+        scene.copy_of(copy, at, at + 290_000);
+        scene.kernel("k", i, at + 300_000, at + 590_000);
+    }
+    scene
+}
+
+#[test]
+fn copies_that_the_host_waits_for_though_kernels_could_run_beside_them() {
+    let found = sick("synchronous-copy", &mut batches(false, false));
+    assert_eq!((found.count, found.saving_ns), (8, 8 * 290_000));
+    cured("synchronous-copy", &mut batches(true, true));
+    // Without anything to hide behind there is nothing to win.
+    let mut alone = Scene::new();
+    for i in 0..8 {
+        let copy = Copy {
+            is_async: false,
+            ..pinned(Direction::H2D, 1, 15_000_000)
+        };
+        alone.copy_of(copy, i * 300_000, i * 300_000 + 290_000);
+    }
+    cured("synchronous-copy", &mut alone);
+}
+
+#[test]
+fn engines_that_take_turns() {
+    let found = sick("no-overlap", &mut batches(true, false));
+    assert_eq!(found.saving_ns, 8 * 290_000);
+    cured("no-overlap", &mut batches(true, true));
+    // A program that hardly copies has nothing to overlap.
+    let mut kernels = Scene::new();
+    kernels
+        .copy(Direction::H2D, 1, 1 << 20, 0, 20_000)
+        .kernel("k", 1, 20_000, 9_000_000);
+    cured("no-overlap", &mut kernels);
+}
+
+#[test]
+fn allocating_between_launches() {
+    let scene = |alloc: &str, free: &str| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * 100_000;
+            scene.call(alloc, at, at + 30_000);
+            scene
+                .call("cudaLaunchKernel", at + 31_000, at + 34_000)
+                .kernel("k", 1, at + 40_000, at + 60_000);
+            scene.call(free, at + 62_000, at + 92_000);
+        }
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene("cudaMalloc", "cudaFree"));
+    // All but the first allocation, which came before the first operation, and the last free.
+    assert_eq!((found.count, found.saving_ns), (38, 38 * 30_000));
+    cured(
+        "alloc-in-loop",
+        &mut scene("cudaMallocAsync", "cudaFreeAsync"),
+    );
+    // Twenty buffers allocated before the work are no loop.
+    let mut ahead = Scene::new();
+    ahead.kernel("warm", 1, 0, 10);
+    for i in 0..20 {
+        ahead.call("cudaMalloc", i * 30_000, (i + 1) * 30_000);
+    }
+    ahead
+        .call("cudaLaunchKernel", 600_000, 603_000)
+        .kernel("k", 1, 610_000, 900_000);
+    cured("alloc-in-loop", &mut ahead);
+}
+
+/// Kernels of 2 us. Launched 12 us apart onto an idle GPU, or ahead of a busy one.
+fn short_kernels(is_ahead: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        let call = i * if is_ahead { 1_000 } else { 12_000 };
+        scene.call("cudaLaunchKernel", call, call + 900);
+        let start = if is_ahead {
+            200_000 + i * 2_100
+        } else {
+            call + 6_000
+        };
+        scene.kernel("k", 1, start, start + 2_000);
+    }
+    scene
+}
+
+#[test]
+fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
+    let found = sick("launch-bound", &mut short_kernels(false));
+    assert_eq!((found.count, found.saving_ns), (99, 99 * 10_000));
+    assert_eq!(found.severity, Severity::Warning);
+    cured("launch-bound", &mut short_kernels(true));
+}
+
+#[test]
+fn code_that_is_loaded_on_first_use() {
+    let scene = |first: Ns| {
+        let mut scene = Scene::new();
+        scene.overhead("lazy function loading", 1_000, 1_000 + first);
+        scene.call("cudaLaunchKernel", 500, 2_000 + first);
+        scene.kernel("k", 1, first + 8_000, first + 3_000_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(300_000));
+    assert_eq!((found.count, found.saving_ns), (1, 300_000));
+    cured("cold-start", &mut scene(2_000));
+    // What the profiler itself needs is not the program's cold start.
+    let mut own = Scene::new();
+    own.overhead("activity buffer request", 1_000, 300_000);
+    own.kernel("k", 1, 310_000, 3_000_000);
+    cured("cold-start", &mut own);
+}
+
+#[test]
+fn kernels_that_leave_most_of_the_gpu_empty() {
+    let scene = |blocks: u32, streams: u32| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let shape = LaunchShape {
+            grid: [blocks, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        for i in 0..8u32 {
+            let at = Ns::from(i / streams) * 100_000;
+            scene.shaped(shape, "reduce", i % streams, at, at + 100_000);
+        }
+        scene
+    };
+    let found = sick("under-filled-gpu", &mut scene(33, 1));
+    // 33 of 132 SMs: three quarters of 800 us are wasted.
+    assert_eq!((found.count, found.saving_ns), (8, 600_000));
+    cured("under-filled-gpu", &mut scene(132, 1));
+    cured("under-filled-gpu", &mut scene(128, 1));
+    // Four beside each other fill it.
+    cured("under-filled-gpu", &mut scene(33, 4));
+}
+
+#[test]
+fn large_copies_below_the_calibrated_peak() {
+    let scene = |gbps: f64| {
+        let mut scene = Scene::new();
+        let end = large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), 0, gbps);
+        large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), end, gbps);
+        scene
+    };
+    let found = sick("low-bandwidth", &mut scene(27.5));
+    assert_eq!(found.count, 2);
+    // Half the peak takes twice the time: half of it could be saved, give or take a rounding.
+    assert!(
+        (found.saving_ns - 610_080).abs() <= 2,
+        "{}",
+        found.saving_ns
+    );
+    cured("low-bandwidth", &mut scene(52.0));
+    // Two at once share the link: each sees half of it, together they fill it.
+    let mut shared = Scene::new();
+    for stream in 1..=2 {
+        large(
+            &mut shared,
+            pinned(Direction::D2H, stream, 16 << 20),
+            0,
+            27.5,
+        );
+    }
+    cured("low-bandwidth", &mut shared);
+}
+
+#[test]
+fn a_pass_is_judged_by_what_starts_in_it() {
+    let mut scene = short_kernels(false);
+    // Far behind the short kernels, a pass with one long one.
+    scene
+        .call("cudaLaunchKernel", 5_000_000, 5_001_000)
+        .kernel("k", 1, 5_010_000, 9_000_000);
+    let trace = scene.trace();
+    let calls = CallIndex::new(&trace);
+    let window = Some(Span::new(5_000_000, 10_000_000));
+    let devices = figures::of(&trace, &calls, window);
+    assert_eq!(of(&Scope::new(&trace, &calls, window, &devices, PEAKS)), []);
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let found = sick("launch-bound", &mut short_kernels(false));
+    let json = serde_json::to_value(&found).expect("json");
+    assert_eq!(json["rule"], "launch-bound");
+    assert_eq!(json["severity"], "warning");
+    let evidence = json["evidence"][0].as_object().expect("evidence");
+    for key in ["device", "stream", "start_ns", "end_ns"] {
+        assert!(evidence.contains_key(key), "{key}");
+    }
+    assert!(json["title"].is_string() && json["advice"].is_string());
+    assert_eq!(json["saving_ns"], 990_000);
+}

@@ -1,0 +1,489 @@
+//! Why nothing ran: the cause of a gap, told from the records around it.
+//!
+//! The operation that ends the gap is asked why it did not start earlier, in this order of evidence:
+//!
+//! 1. its stream waited for an event of another stream;
+//! 2. the host was blocked in a wait when the gap began, so it could not launch;
+//! 3. the host had not launched yet: it allocated, loaded code, was in another call, or did other work;
+//! 4. it was launched in time, and another stream had the engine it needs;
+//! 5. it was launched, and started as late as launches do;
+//! 6. the profiler spent the time on itself;
+//! 7. nothing on the timeline shows why.
+//!
+//! (Latency is asked after the engines: a busy engine is a record, latency is only its absence.)
+//! [`host`] holds what the host thread did meanwhile.
+
+mod host;
+#[cfg(test)]
+mod tests;
+
+use super::CallIndex;
+use super::figures::share;
+use super::findings::Evidence;
+use crate::activity::units::{duration, percent};
+use crate::activity::{Direction, Ns, Span, SyncKind, What};
+use crate::trace::{LaneId, LaneKind, Trace};
+pub use host::HostWork;
+pub(crate) use host::{driver_overhead, work_of};
+
+/// How long after its host call an operation may start on an idle device and be called on time. In the
+/// traces of H100, H200, A100 and V100 that the figures were tested with, half of the launches onto an
+/// idle device start 4 to 12 us after their call began, 99 of 100 within 39 us.
+pub const LATENCY_MAX: Ns = 40_000;
+
+/// Why a gap is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The stream waited for an event of another stream.
+    Event,
+    /// The host was blocked in a wait for the GPU.
+    Blocked,
+    /// The host had not launched yet.
+    Host(HostWork),
+    /// Another stream had the engine.
+    Engine,
+    /// Launched, and started as late as launches do.
+    Latency,
+    /// The profiler spent the time on itself.
+    Profiler,
+    /// Nothing shows why.
+    Unknown,
+}
+
+impl Cause {
+    /// In a few words.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Cause::Event => "waited for an event",
+            Cause::Blocked => "host blocked in a wait",
+            Cause::Host(HostWork::Allocating) => "host allocating",
+            Cause::Host(HostWork::Loading) => "host loading code",
+            Cause::Host(HostWork::Calling) => "host in another call",
+            Cause::Host(HostWork::Elsewhere) => "host busy elsewhere",
+            Cause::Engine => "engine taken",
+            Cause::Latency => "launch latency",
+            Cause::Profiler => "profiler overhead",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// A gap with its cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The gap.
+    pub gap: Span,
+    /// Why it is there.
+    pub cause: Cause,
+    /// The same in a sentence.
+    pub sentence: String,
+    /// The records that show it, the most telling first.
+    pub evidence: Vec<Evidence>,
+    /// A wait of the host for the GPU that kept it from launching for at least a part of the gap,
+    /// whatever the rest of it went to: without such a wait it could have run ahead.
+    pub wait: Option<Evidence>,
+}
+
+/// How much of a device's idle time has one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleCause {
+    /// The cause.
+    pub cause: Cause,
+    /// Gaps.
+    pub count: u64,
+    /// Their lengths together.
+    pub total_ns: Ns,
+}
+
+/// Sums gaps by cause, most time first.
+#[must_use]
+pub fn by_cause<'a>(gaps: impl IntoIterator<Item = &'a Explanation>) -> Vec<IdleCause> {
+    let mut sums: Vec<IdleCause> = Vec::new();
+    for gap in gaps {
+        let length = gap.gap.len();
+        match sums.iter_mut().find(|s| s.cause == gap.cause) {
+            Some(sum) => {
+                sum.count += 1;
+                sum.total_ns += length;
+            }
+            None => sums.push(IdleCause {
+                cause: gap.cause,
+                count: 1,
+                total_ns: length,
+            }),
+        }
+    }
+    sums.sort_by_key(|s| std::cmp::Reverse(s.total_ns));
+    sums
+}
+
+/// Why a stretch without an operation on one stream is there.
+#[must_use]
+pub fn of_stream(trace: &Trace, calls: Option<&CallIndex>, lane: LaneId, gap: Span) -> Explanation {
+    Question::new(trace, calls, gap, &[lane]).answer()
+}
+
+/// Why a stretch without an operation on a whole device (index into [`Trace::devices`]) is there.
+#[must_use]
+pub fn of_device(
+    trace: &Trace,
+    calls: Option<&CallIndex>,
+    device: usize,
+    gap: Span,
+) -> Explanation {
+    let lanes: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    Question::new(trace, calls, gap, &lanes).answer()
+}
+
+/// A row of a lane.
+type At = (LaneId, usize);
+
+/// What is asked, and the records next to the gap.
+struct Question<'a> {
+    trace: &'a Trace,
+    calls: Option<&'a CallIndex>,
+    gap: Span,
+    /// The operation that ends the gap.
+    next: Option<At>,
+    /// The operation whose end began it.
+    previous: Option<At>,
+}
+
+impl<'a> Question<'a> {
+    fn new(trace: &'a Trace, calls: Option<&'a CallIndex>, gap: Span, lanes: &[LaneId]) -> Self {
+        let span = |&(lane, row): &At| trace.lanes()[lane].span(row);
+        let next = lanes
+            .iter()
+            .filter_map(|&lane| Some((lane, trace.lanes()[lane].next(gap.end)?)))
+            .min_by_key(|at| span(at).start);
+        let previous = lanes
+            .iter()
+            .filter_map(|&lane| Some((lane, trace.lanes()[lane].previous(gap.end)?)))
+            .filter(|at| span(at).start < gap.end)
+            .max_by_key(|at| span(at).end);
+        Question {
+            trace,
+            calls,
+            gap,
+            next,
+            previous,
+        }
+    }
+
+    fn span(&self, at: At) -> Span {
+        self.trace.lanes()[at.0].span(at.1)
+    }
+
+    fn process(&self, at: At) -> usize {
+        self.trace.lanes()[at.0].key().process
+    }
+
+    fn correlation(&self, at: At) -> u32 {
+        self.trace.lanes()[at.0].correlation(at.1)
+    }
+
+    /// The host call behind a row.
+    fn call_of(&self, at: At) -> Option<At> {
+        let (process, correlation) = (self.process(at), self.correlation(at));
+        match self.calls {
+            Some(calls) => calls.find(process, correlation),
+            None => self.trace.call(process, correlation),
+        }
+    }
+
+    /// When the host issued what stands in a row: its call's start, else its own.
+    fn issued(&self, at: At) -> Ns {
+        self.span(self.call_of(at).unwrap_or(at)).start
+    }
+
+    fn evidence(&self, at: At) -> Evidence {
+        Evidence::row(self.trace, at.0, at.1)
+    }
+
+    fn answer(&self) -> Explanation {
+        let Some(next) = self.next else {
+            return self.explain(Cause::Unknown, "Nothing followed.".to_owned(), Vec::new());
+        };
+        let call = self.call_of(next);
+        self.event(next, call)
+            .or_else(|| self.host(next, call))
+            .or_else(|| self.engine(next))
+            .or_else(|| self.latency(next, call))
+            .or_else(|| self.profiler())
+            .unwrap_or_else(|| self.unknown(next, call))
+    }
+
+    fn explain(&self, cause: Cause, sentence: String, evidence: Vec<At>) -> Explanation {
+        Explanation {
+            gap: self.gap,
+            cause,
+            sentence,
+            evidence: evidence.into_iter().map(|at| self.evidence(at)).collect(),
+            wait: None,
+        }
+    }
+
+    /// The stream waited for an event: a wait was issued for it between its last operation and the
+    /// next one, and what the event stands for ended within the gap, after the next was launched.
+    fn event(&self, next: At, call: Option<At>) -> Option<Explanation> {
+        let LaneKind::Stream {
+            stream, context, ..
+        } = self.trace.lanes()[next.0].key().kind
+        else {
+            return None;
+        };
+        let launched = self.span(call?).start;
+        let after = self.trace.lanes()[next.0]
+            .previous(self.span(next).start)
+            .map_or(Ns::MIN, |row| self.issued((next.0, row)));
+        let (wait, event) = self.wait_before(next, (context, stream), after, launched)?;
+        let record = event.and_then(|event| self.record_of(next, event, self.issued(wait)));
+        let cause = self.awaited(next, wait, record)?;
+        let ended = self.span(cause).end;
+        if launched > ended {
+            return None;
+        }
+        let sentence = format!(
+            "{} waited for an event of {}, until {} ended {} into the gap.",
+            self.stream_name(next.0),
+            self.stream_name(cause.0),
+            self.name(cause),
+            duration(ended - self.gap.start),
+        );
+        let mut evidence = vec![wait, cause];
+        evidence.extend(record);
+        Some(self.explain(Cause::Event, sentence, evidence))
+    }
+
+    /// The last stream-wait that was issued on this stream between two host times, and its event.
+    fn wait_before(
+        &self,
+        next: At,
+        of: (u32, u32),
+        after: Ns,
+        before: Ns,
+    ) -> Option<(At, Option<u32>)> {
+        let process = self.process(next);
+        let lane = self.lane(process, |kind| kind == LaneKind::Sync)?;
+        let rows = self.trace.lanes()[lane].len();
+        let to = self.trace.lanes()[lane]
+            .starting(Span::new(Ns::MIN, before))
+            .end;
+        let columns = &self.trace.lanes()[lane];
+        // A wait is recorded when it is issued or later, so one that starts before was issued before.
+        let is_near = |row: &usize| columns.span(*row).start >= after;
+        let near = (0..to.min(rows)).rev().take_while(is_near);
+        near.take(HOST_ROWS_MAX).find_map(|row| {
+            let at = (lane, row);
+            let What::Sync(sync) = self.trace.activity(lane, row).what else {
+                return None;
+            };
+            let is_wait = sync.kind == SyncKind::StreamWaitEvent
+                && sync.stream == Some(of.1)
+                && (sync.context == of.0 || sync.context == 0 || of.0 == 0);
+            if !is_wait {
+                return None;
+            }
+            let issued = self.issued(at);
+            (issued >= after && issued <= before).then_some((at, sync.event))
+        })
+    }
+
+    /// The last record of `event` that the host issued before `before`.
+    fn record_of(&self, next: At, event: u32, before: Ns) -> Option<At> {
+        let lane = self.lane(self.process(next), |kind| kind == LaneKind::Event)?;
+        let is_it = |row: usize| {
+            matches!(self.trace.activity(lane, row).what, What::Event(e) if e.event == event)
+                && self.issued((lane, row)) <= before
+        };
+        let rows = self.trace.lanes()[lane].len();
+        let row = (0..rows)
+            .rev()
+            .take(HOST_ROWS_MAX)
+            .find(|&row| is_it(row))?;
+        Some((lane, row))
+    }
+
+    /// What the stream waited for: the last operation on the stream of the event's record (on any
+    /// other stream where there is no record), issued before it, that ended within the gap.
+    fn awaited(&self, next: At, wait: At, record: Option<At>) -> Option<At> {
+        let place = record.and_then(|(lane, row)| match self.trace.activity(lane, row).what {
+            What::Event(e) => Some(e.place),
+            _ => None,
+        });
+        let issued_by = self.issued(record.unwrap_or(wait));
+        let process = self.process(next);
+        let is_candidate = |lane: LaneId| {
+            let key = self.trace.lanes()[lane].key();
+            let LaneKind::Stream {
+                context, stream, ..
+            } = key.kind
+            else {
+                return false;
+            };
+            let is_on_it = place.is_none_or(|p| (p.context, p.stream) == (context, stream));
+            lane != next.0 && key.process == process && is_on_it
+        };
+        (0..self.trace.lanes().len())
+            .filter(|&lane| is_candidate(lane))
+            .filter_map(|lane| {
+                let columns = &self.trace.lanes()[lane];
+                let to = columns.starting(Span::new(Ns::MIN, self.gap.end)).end;
+                // An event covers what its stream was given before: the last such operation counts.
+                let row = (0..to)
+                    .rev()
+                    .take(HOST_ROWS_MAX)
+                    .find(|&row| self.issued((lane, row)) <= issued_by)?;
+                let end = columns.span(row).end;
+                (end > self.gap.start && end <= self.gap.end).then_some((lane, row))
+            })
+            .max_by_key(|&at| self.span(at).end)
+    }
+
+    /// The engine that the next operation needs worked for another stream for half of the gap.
+    fn engine(&self, next: At) -> Option<Explanation> {
+        let what = self.trace.activity(next.0, next.1).what;
+        let device = what_device(&what)?;
+        let mut taken: Vec<(Ns, At)> = Vec::new();
+        for (lane, columns) in self.trace.streams_of(device) {
+            if lane == next.0 {
+                continue;
+            }
+            for row in columns.rows(self.gap) {
+                let other = self.trace.activity(lane, row);
+                if needs_same(&what, &other.what) {
+                    let part = other.span.intersect(self.gap).len();
+                    taken.push((part, (lane, row)));
+                }
+            }
+        }
+        taken.sort_by_key(|&(part, _)| std::cmp::Reverse(part));
+        let spans = taken
+            .iter()
+            .map(|&(_, at)| self.span(at).intersect(self.gap));
+        let part = share(super::tables::union(spans.collect()), self.gap.len());
+        if part < 0.5 {
+            return None;
+        }
+        let (_, longest) = *taken.first()?;
+        let engine = match what {
+            What::Copy(copy) => format!("The {} copy engine", copy.direction.label()),
+            _ => "The SMs".to_owned(),
+        };
+        let sentence = format!(
+            "{engine} worked for {} in {} of the gap ({}).",
+            self.stream_name(longest.0),
+            percent(part),
+            self.name(longest),
+        );
+        let evidence = taken.into_iter().take(8).map(|(_, at)| at).collect();
+        Some(self.explain(Cause::Engine, sentence, evidence))
+    }
+
+    /// Launched when the gap had begun or shortly before, and started soon after.
+    fn latency(&self, next: At, call: Option<At>) -> Option<Explanation> {
+        let call = call?;
+        let delay = self.gap.end - self.span(call).start;
+        let waited = self.gap.end - self.gap.start.max(self.span(call).start);
+        if waited > LATENCY_MAX {
+            return None;
+        }
+        let sentence = format!(
+            "{} was launched {} before it started: launch latency.",
+            self.name(next),
+            duration(delay)
+        );
+        Some(self.explain(Cause::Latency, sentence, vec![call]))
+    }
+
+    fn unknown(&self, next: At, call: Option<At>) -> Explanation {
+        let (sentence, evidence) = match call {
+            Some(call) => (
+                format!(
+                    "Unknown: {} had been launched {} before, and nothing on the timeline shows what it waited for.",
+                    self.name(next),
+                    duration(self.gap.end - self.span(call).start)
+                ),
+                vec![call],
+            ),
+            None => (
+                format!(
+                    "Unknown: the host call of {} is not on the timeline.",
+                    self.name(next)
+                ),
+                Vec::new(),
+            ),
+        };
+        self.explain(Cause::Unknown, sentence, evidence)
+    }
+
+    fn lane(&self, process: usize, is_wanted: impl Fn(LaneKind) -> bool) -> Option<LaneId> {
+        self.trace
+            .lanes()
+            .iter()
+            .position(|lane| lane.key().process == process && is_wanted(lane.key().kind))
+    }
+
+    fn name(&self, (lane, row): At) -> String {
+        match self.trace.activity(lane, row).what {
+            What::Kernel(k) => {
+                let name = self.trace.shape(k.shape).name;
+                self.trace.names().short(name).to_owned()
+            }
+            What::Copy(c) if c.direction == Direction::Other => "a copy".to_owned(),
+            What::Copy(c) => format!("the {} copy", c.direction.label()),
+            What::Memset(_) => "the memset".to_owned(),
+            What::Call(c) => self.trace.names().full(c.name).to_owned(),
+            What::Overhead(o) => self.trace.names().full(o.name).to_owned(),
+            What::Sync(s) => match s.kind {
+                SyncKind::Event => "a wait for an event".to_owned(),
+                SyncKind::StreamWaitEvent => "a stream's wait".to_owned(),
+                SyncKind::Stream => "a wait for a stream".to_owned(),
+                SyncKind::Context => "a wait for the device".to_owned(),
+            },
+            What::Memory(_) | What::Event(_) | What::Range(_) => "?".to_owned(),
+        }
+    }
+
+    fn stream_name(&self, lane: LaneId) -> String {
+        let key = self.trace.lanes()[lane].key();
+        let LaneKind::Stream {
+            context, stream, ..
+        } = key.kind
+        else {
+            return "another lane".to_owned();
+        };
+        let named = self.trace.processes().get(key.process).and_then(|p| {
+            let is_it =
+                |s: &&crate::activity::StreamInfo| (s.context, s.stream) == (context, stream);
+            p.streams.iter().find(is_it)
+        });
+        match named {
+            Some(info) if !info.name.is_empty() => crate::trace::printable(&info.name),
+            _ => format!("stream {stream}"),
+        }
+    }
+}
+
+/// How many rows of a lane a search goes back before it gives up: a cursor must not hang on a lane of
+/// millions of waits, and what matters lies near the gap.
+const HOST_ROWS_MAX: usize = 4096;
+
+fn what_device(what: &What) -> Option<usize> {
+    match what {
+        What::Kernel(k) => Some(k.place.device as usize),
+        What::Copy(c) => Some(c.place.device as usize),
+        What::Memset(m) => Some(m.place.device as usize),
+        _ => None,
+    }
+}
+
+/// Whether two operations need the same engine.
+fn needs_same(a: &What, b: &What) -> bool {
+    match (a, b) {
+        (What::Copy(a), What::Copy(b)) => a.direction == b.direction,
+        (What::Kernel(_) | What::Memset(_), What::Kernel(_) | What::Memset(_)) => true,
+        _ => false,
+    }
+}

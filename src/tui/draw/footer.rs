@@ -1,0 +1,141 @@
+//! The last line: totals at the left, hints at the right, and the word on the last action.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::Widget;
+
+use super::pen;
+use crate::activity::units;
+use crate::tui::action::View;
+use crate::tui::app::passes::Figures;
+use crate::tui::app::{App, LineKind};
+use crate::tui::keys;
+use crate::tui::theme::{Role, Theme};
+
+/// The footer, ready to be drawn.
+#[derive(Clone, Debug)]
+pub struct Footer<'a> {
+    theme: &'a Theme,
+    /// Parts at the left, each with its colour, the most important first.
+    totals: Vec<(String, Role)>,
+    hints: Vec<(String, &'static str)>,
+}
+
+impl<'a> Footer<'a> {
+    /// Prepares it.
+    #[must_use]
+    pub fn new(app: &App, theme: &'a Theme) -> Self {
+        let totals = match &app.flash {
+            Some(text) => vec![(text.clone(), Role::Warning)],
+            None => totals(app),
+        };
+        let mut hints: Vec<(String, &'static str)> = keys::hints(app.context())
+            .map(|(key, word)| (keys::label(key, theme.is_ascii), word))
+            .collect();
+        if app.is_help_open {
+            hints.clear();
+        }
+        Footer {
+            theme,
+            totals,
+            hints,
+        }
+    }
+}
+
+fn totals(app: &App) -> Vec<(String, Role)> {
+    let mut totals = Vec::new();
+    let window = app.figures_span();
+    if window.is_empty() || app.is_picking() {
+        return totals;
+    }
+    let figures = Figures::of(&app.trace, window);
+    let prefix = if app.is_zoomed() { "in view " } else { "" };
+    totals.push((
+        format!(
+            "{prefix}{} · idle {} · compute {} · copy {}",
+            units::duration(window.len()),
+            units::percent(figures.share(figures.idle)),
+            units::percent(figures.share(figures.compute)),
+            units::percent(figures.share(figures.copy)),
+        ),
+        Role::Text,
+    ));
+    if let Some((text, role)) = speedup(app) {
+        totals.push((text, role));
+    }
+    let warnings = app.log.count(LineKind::Warning);
+    if warnings > 0 && app.view != View::Log {
+        let word = if warnings == 1 { "warning" } else { "warnings" };
+        totals.push((format!("⚠ {warnings} {word}"), Role::Warning));
+    }
+    totals
+}
+
+/// "streamed is 2.43× sequential": against the first variant at the same value of the sweep.
+fn speedup(app: &App) -> Option<(String, Role)> {
+    let current = app.variant()?;
+    let variants = &app.passes.variants;
+    let point = variants.get(current)?.point;
+    let base = variants.iter().position(|v| v.point == point)?;
+    if base == current {
+        return None;
+    }
+    let (base_time, time) = (app.passes.makespan(base)?, app.passes.makespan(current)?);
+    let factor = base_time as f64 / time.max(1) as f64;
+    let role = if factor >= 1.0 {
+        Role::Good
+    } else {
+        Role::Warning
+    };
+    let (name, base) = (&variants[current].name, &variants[base].name);
+    Some((format!("{name} is {factor:.2}× {base}"), role))
+}
+
+impl Widget for &Footer<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let theme = self.theme;
+        let width = usize::from(area.width);
+        let mut x = 1;
+        let separator = format!(" {} ", theme.glyph('│'));
+        for (i, (text, role)) in self.totals.iter().enumerate() {
+            let text = pen::plain(theme, text);
+            if i > 0 {
+                if usize::from(x) + 3 + pen::width(&text) > width {
+                    continue;
+                }
+                x = pen::text(buf, area, x, &separator, theme.fg(Role::Rule));
+            }
+            let style = if i == 0 {
+                theme.fg(*role)
+            } else {
+                theme.bold(*role)
+            };
+            let text = pen::cut(&text, width.saturating_sub(usize::from(x)));
+            x = pen::text(buf, area, x, &pen::plain(theme, &text), style);
+        }
+        // As many hints as fit; the last ones (help, quit) are the last to go.
+        let room = width.saturating_sub(usize::from(x) + 2);
+        let mut shown: Vec<&(String, &str)> = Vec::new();
+        let mut used = 0;
+        for hint in self.hints.iter().rev() {
+            let needed = pen::width(&hint.0) + pen::width(hint.1) + 3;
+            if used + needed > room {
+                break;
+            }
+            used += needed;
+            shown.push(hint);
+        }
+        let mut x = width.saturating_sub(used) as u16;
+        let (key_style, word_style): (Style, Style) =
+            (theme.bold(Role::Accent), theme.fg(Role::Dim));
+        for (key, word) in shown.into_iter().rev() {
+            x = pen::text(buf, area, x, key, key_style);
+            x = pen::text(buf, area, x + 1, word, word_style) + 2;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Where everything stands: the only file that knows sizes.
+
+use ratatui::layout::{Rect, Size};
+
+use crate::activity::{Ns, Span};
+use crate::tui::app::App;
+use crate::tui::time_scale::TimeScale;
+
+/// Below this the screen says that it is too small.
+pub const SMALLEST: Size = Size {
+    width: 24,
+    height: 5,
+};
+
+/// The parts of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The first line.
+    pub header: Rect,
+    /// The rule under it; empty on low screens.
+    pub rule: Rect,
+    /// The time axis, over the plot.
+    pub axis: Rect,
+    /// The rows, with gutter and side column; on other views all of the middle, the axis with it.
+    pub rows: Rect,
+    /// The rule above the details; empty on low screens.
+    pub details_rule: Rect,
+    /// Details of the selection.
+    pub details: Rect,
+    /// Totals and hints.
+    pub footer: Rect,
+    /// Columns left of the plot.
+    pub gutter: u16,
+    /// Columns right of the plot.
+    pub side: u16,
+    first_row: usize,
+}
+
+/// What is at a line of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A row: index into the app's rows, which may be past their end.
+    Row(usize),
+    /// Anything else.
+    Other,
+}
+
+impl Layout {
+    /// The layout of the app's screen.
+    #[must_use]
+    pub fn new(app: &App) -> Self {
+        let Size { width, height } = app.size;
+        let gutter = match width {
+            0..40 => 6,
+            40..100 => 11,
+            _ => 13,
+        };
+        let side = match width {
+            0..60 => 0,
+            60..110 => 7,
+            _ => 24,
+        };
+        let details = match height {
+            0..9 => 0,
+            9..20 => 1,
+            20..36 => 2,
+            _ => 4,
+        };
+        let rule = u16::from(height >= 12);
+        let mut y = 0;
+        let mut take = |lines: u16| {
+            let lines = lines.min(height.saturating_sub(y));
+            let rect = Rect::new(0, y, width, lines);
+            y += lines;
+            rect
+        };
+        let header = take(1);
+        let top_rule = take(rule);
+        let axis_line = take(1);
+        let below = rule + details + 1;
+        let middle = height.saturating_sub(2 + rule + below);
+        let rows = take(middle);
+        let details_rule = take(rule);
+        let details = take(details);
+        let footer = take(1);
+        let plot = width.saturating_sub(gutter + side);
+        Layout {
+            header,
+            rule: top_rule,
+            axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),
+            rows,
+            details_rule,
+            details,
+            footer,
+            gutter: gutter.min(width),
+            side,
+            first_row: app.first_row,
+        }
+    }
+
+    /// Columns of the plot.
+    #[must_use]
+    pub fn plot_columns(&self) -> u16 {
+        self.axis.width
+    }
+
+    /// How many rows are on screen.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        usize::from(self.rows.height)
+    }
+
+    /// The middle of the screen for views other than the timeline.
+    #[must_use]
+    pub fn middle(&self) -> Rect {
+        Rect::new(
+            0,
+            self.axis.y,
+            self.rows.width,
+            self.axis.height + self.rows.height,
+        )
+    }
+
+    /// What is at line `y`.
+    #[must_use]
+    pub fn place(&self, y: u16) -> Place {
+        if y >= self.rows.y && y < self.rows.bottom() {
+            Place::Row(self.first_row + usize::from(y - self.rows.y))
+        } else {
+            Place::Other
+        }
+    }
+
+    /// The moment under column `x` of the screen, when it is on the plot.
+    #[must_use]
+    pub fn time_at(&self, x: u16, window: Span) -> Option<Ns> {
+        let column = x.checked_sub(self.axis.x)?;
+        (column < self.axis.width).then(|| {
+            let cell = TimeScale::new(window, self.axis.width).cell(column);
+            cell.start + cell.len() / 2
+        })
+    }
+}

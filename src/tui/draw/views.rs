@@ -1,0 +1,227 @@
+//! The list views, prepared from the app.
+
+use ratatui::style::Style;
+
+use super::list::{List, Part};
+use crate::activity::units;
+use crate::trace::printable;
+use crate::tui::app::passes::Figures;
+use crate::tui::app::{App, Journal, LineKind};
+use crate::tui::table;
+use crate::tui::theme::{Role, Theme};
+
+fn left(text: impl Into<String>, columns: u16, style: Style) -> Part {
+    Part {
+        text: text.into(),
+        style,
+        columns,
+        is_right: false,
+    }
+}
+
+fn right(text: impl Into<String>, columns: u16, style: Style) -> Part {
+    Part {
+        is_right: true,
+        ..left(text, columns, style)
+    }
+}
+
+/// The bundled scenarios, a line each.
+#[must_use]
+pub fn picker<'a>(app: &App, theme: &'a Theme) -> List<'a> {
+    let longest = app.choices.iter().map(|c| c.name.len()).max().unwrap_or(0);
+    List {
+        theme,
+        heading: vec![left(
+            "scenarios: enter runs one, then look at its variants with v",
+            u16::MAX,
+            theme.fg(Role::Dim),
+        )],
+        lines: app
+            .choices
+            .iter()
+            .map(|c| {
+                vec![
+                    left(&c.name, longest as u16, theme.fg(Role::Accent)),
+                    left(printable(&c.about), u16::MAX, theme.fg(Role::Text)),
+                ]
+            })
+            .collect(),
+        cursor: Some(app.cursor),
+        empty: "no scenario is bundled",
+    }
+}
+
+/// Operations grouped by name.
+#[must_use]
+pub fn operations<'a>(app: &App, theme: &'a Theme, width: u16) -> List<'a> {
+    let groups = table::table(app);
+    let all: i64 = groups.iter().map(|g| g.total).sum();
+    let (text, dim) = (theme.fg(Role::Text), theme.fg(Role::Dim));
+    let order = app.sort % table::ORDERS.len();
+    let is_wide = width >= 100;
+    let name = width.saturating_sub(if is_wide { 86 } else { 58 }).max(10);
+    let mark = |column: &str| {
+        let is_order = table::ORDERS[order] == column;
+        let style = if is_order {
+            theme.bold(Role::Accent)
+        } else {
+            dim
+        };
+        (column.to_owned(), style)
+    };
+    let head = |column: &str, columns: u16| {
+        let (text, style) = mark(column);
+        right(text, columns, style)
+    };
+    let mut heading = vec![
+        left("operation", name, dim),
+        head("count", 9),
+        head("total", 9),
+        right("share", 6, dim),
+        head("average", 9),
+    ];
+    if is_wide {
+        heading.push(right("shortest", 9, dim));
+    }
+    heading.push(head("longest", 9));
+    if is_wide {
+        heading.push(right("moved", 10, dim));
+        heading.push(right("GB/s", 7, dim));
+    }
+    let lines = groups
+        .iter()
+        .map(|g| {
+            let average = g.total / g.count.max(1) as i64;
+            let mut parts = vec![
+                left(&g.name, name, theme.fg(g.role)),
+                right(units::count(g.count), 9, text),
+                right(units::duration(g.total), 9, text),
+                right(units::percent(g.total as f64 / all.max(1) as f64), 6, dim),
+                right(units::duration(average), 9, text),
+            ];
+            if is_wide {
+                parts.push(right(units::duration(g.least), 9, dim));
+            }
+            parts.push(right(units::duration(g.most), 9, text));
+            if is_wide {
+                let moved = match g.bytes {
+                    0 => String::new(),
+                    bytes => units::bytes(bytes),
+                };
+                let rate = units::gb_per_s(g.bytes, g.total)
+                    .filter(|_| g.bytes > 0)
+                    .map_or_else(String::new, units::rate);
+                parts.push(right(moved, 10, dim));
+                parts.push(right(rate, 7, text));
+            }
+            parts
+        })
+        .collect();
+    List {
+        theme,
+        heading,
+        lines,
+        cursor: Some(app.cursor),
+        empty: "no operation in scope",
+    }
+}
+
+/// Notices, or what a program printed.
+#[must_use]
+pub fn journal<'a>(journal: &Journal, cursor: usize, theme: &'a Theme) -> List<'a> {
+    let heading = match journal.dropped() {
+        0 => Vec::new(),
+        n => {
+            let text = format!("{} older lines are not kept", units::count(n));
+            vec![left(text, u16::MAX, theme.fg(Role::Dim))]
+        }
+    };
+    List {
+        theme,
+        heading,
+        lines: journal
+            .lines()
+            .iter()
+            .map(|line| {
+                let role = match line.kind {
+                    LineKind::Plain => Role::Text,
+                    LineKind::Warning => Role::Warning,
+                    LineKind::Error => Role::Bad,
+                };
+                let at = line.at.as_secs_f64();
+                vec![
+                    right(format!("{at:.2} s"), 9, theme.fg(Role::Dim)),
+                    left(&line.text, u16::MAX, theme.fg(role)),
+                ]
+            })
+            .collect(),
+        cursor: Some(cursor),
+        empty: "nothing so far",
+    }
+}
+
+/// Variants against the first one, and this run against the one before.
+#[must_use]
+pub fn compare<'a>(app: &App, theme: &'a Theme) -> List<'a> {
+    let (text, dim) = (theme.fg(Role::Text), theme.fg(Role::Dim));
+    let now = app.variant_figures();
+    let base = now.first().map(|(_, makespan, _)| *makespan);
+    let mut heading = vec![
+        left("variant", 22, dim),
+        right("makespan", 9, dim),
+        right("speed-up", 8, dim),
+        right("idle", 6, dim),
+        right("overlap", 7, dim),
+    ];
+    if app.previous.is_some() {
+        heading.push(right("run before", 10, dim));
+        heading.push(right("change", 9, dim));
+    }
+    let share = |figures: &Figures| {
+        figures
+            .hidden()
+            .map_or_else(|| "-".to_owned(), units::percent)
+    };
+    let lines = now
+        .iter()
+        .map(|(label, makespan, figures)| {
+            let speedup = base.map_or_else(String::new, |base| {
+                format!("{:.2}×", base as f64 / (*makespan).max(1) as f64)
+            });
+            let mut parts = vec![
+                left(printable(label), 22, text),
+                right(units::duration(*makespan), 9, text),
+                right(speedup, 8, text),
+                right(units::percent(figures.share(figures.idle)), 6, text),
+                right(share(figures), 7, text),
+            ];
+            let before = app
+                .previous
+                .as_ref()
+                .and_then(|p| p.variants.iter().find(|(other, ..)| other == label));
+            if let Some((_, before, _)) = before {
+                let change = *makespan as f64 / (*before).max(1) as f64 - 1.0;
+                let role = match change {
+                    c if c < -0.02 => Role::Good,
+                    c if c > 0.02 => Role::Bad,
+                    _ => Role::Dim,
+                };
+                parts.push(right(units::duration(*before), 10, dim));
+                parts.push(right(
+                    format!("{:+.1} %", change * 100.0),
+                    9,
+                    theme.fg(role),
+                ));
+            }
+            parts
+        })
+        .collect();
+    List {
+        theme,
+        heading,
+        lines,
+        cursor: Some(app.cursor),
+        empty: "no variant has ended yet",
+    }
+}
