@@ -39,9 +39,10 @@ impl App {
             Action::Choose => return self.choose(),
             Action::Back => self.back(),
             Action::Help => self.is_help_open = true,
+            Action::Show(_) | Action::NextView | Action::PreviousView if self.is_picking() => {}
             Action::Show(view) => self.show_view(view),
-            Action::NextView => self.step_view(1),
-            Action::PreviousView => self.step_view(View::ALL.len() - 1),
+            Action::NextView => self.step_view(true),
+            Action::PreviousView => self.step_view(false),
             Action::Follow => self.toggle_follow(),
             Action::Pause => self.toggle_pause(),
             Action::Up => self.step(-1),
@@ -136,13 +137,11 @@ impl App {
         };
     }
 
-    fn step_view(&mut self, by: usize) {
+    fn step_view(&mut self, is_forwards: bool) {
         let views: Vec<View> = View::ALL.into_iter().filter(|v| self.has(*v)).collect();
         let current = views.iter().position(|v| *v == self.view).unwrap_or(0);
-        let by = if by == 1 { 1 } else { views.len() - 1 };
-        if let Some(view) = views.get((current + by) % views.len().max(1)) {
-            self.show_view(*view);
-        }
+        let by = if is_forwards { 1 } else { views.len() - 1 };
+        self.show_view(views[(current + by) % views.len()]);
     }
 
     /// Whether a view has something to show; the others are passed over by Tab.
@@ -198,7 +197,8 @@ impl App {
             View::Output => self.output.lines().len(),
             View::Compare => self.passes.variants.len(),
             View::Table => crate::tui::table::table(self).len(),
-            View::Timeline | View::Findings | View::Sweep => 0,
+            View::Findings => self.findings.lines().len(),
+            View::Timeline | View::Sweep => 0,
         }
     }
 
@@ -276,7 +276,7 @@ impl App {
     }
 
     /// Scrolls so that the selected row is on screen.
-    fn scroll(&mut self) {
+    pub(super) fn scroll(&mut self) {
         let Some(at) = self.selection.position(&self.rows) else {
             return;
         };
@@ -302,6 +302,7 @@ impl App {
                 }
             }
             View::Table => self.go_to_operation(),
+            View::Findings => self.go_to_evidence(),
             _ => {}
         }
         None

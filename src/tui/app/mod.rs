@@ -5,6 +5,7 @@
 //! widgets then draw from `&App`. What the app wants done outside itself comes back as an [`Effect`].
 
 mod act;
+mod findings;
 mod follow;
 mod journal;
 mod messages;
@@ -24,6 +25,7 @@ use crate::activity::{DeviceInfo, Ns, Span};
 use crate::analysis::figures;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
+pub use findings::{FindingLine, Findings};
 pub use journal::{Journal, Line, LineKind};
 use passes::{Figures, Passes};
 use rows::Row;
@@ -73,6 +75,15 @@ pub struct Peaks {
     pub memory: Option<f64>,
     /// Single precision, FLOP/s.
     pub flops: Option<f64>,
+}
+
+/// Something that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// In a few words.
+    pub title: &'static str,
+    /// The whole of it, line by line.
+    pub text: String,
 }
 
 /// How the run stands.
@@ -147,10 +158,12 @@ pub struct App {
     pub log: Journal,
     /// What the watched program printed.
     pub output: Journal,
-    /// Why the last start failed; lies above the last good run.
-    pub error: Option<String>,
+    /// What went wrong last; lies above the last good run.
+    pub error: Option<Trouble>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
+    /// What could be better in what is on screen.
+    pub findings: Findings,
     /// The figures of the run before.
     pub previous: Option<Previous>,
     /// The scenarios to pick from.
@@ -210,12 +223,18 @@ impl App {
         self.error = None;
         self.flash = None;
         self.output = Journal::default();
+        self.findings = Findings::default();
         self.prepared = None;
     }
 
     /// A run could not be started; what is on screen stays. `text` is shown as it is.
     pub fn fail(&mut self, text: String) {
-        self.error = Some(text);
+        let title = if self.trace.revision() > 0 {
+            "it did not run · below is the last run that did"
+        } else {
+            "it did not run"
+        };
+        self.error = Some(Trouble { title, text });
     }
 
     /// Time goes on.

@@ -193,7 +193,10 @@ fn a_paused_picture_stands_still_until_it_goes_on() {
     app.prepare();
     assert_eq!((app.is_paused, app.viewport.window), (true, window));
     // Nothing that came meanwhile is lost.
-    assert_eq!(app.trace.health().received, fixture::trace().health().received);
+    assert_eq!(
+        app.trace.health().received,
+        fixture::trace().health().received
+    );
     press(&mut app, " ");
     assert_eq!((app.is_paused, app.zero()), (false, STREAMED));
 }

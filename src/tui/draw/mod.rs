@@ -78,7 +78,8 @@ fn middle(app: &App, theme: &Theme, layout: &Layout, buf: &mut Buffer) {
         View::Compare => (&views::compare(app, theme)).render(area, buf),
         View::Output => (&views::journal(&app.output, app.cursor, theme)).render(area, buf),
         View::Log => (&views::journal(&app.log, app.cursor, theme)).render(area, buf),
-        View::Findings | View::Sweep => {}
+        View::Findings => (&views::findings(app, theme)).render(area, buf),
+        View::Sweep => {}
     }
 }
 

@@ -37,6 +37,7 @@ impl Widget for &Timeline<'_> {
             theme: self.theme,
             scale,
             zero: self.app.zero(),
+            mark: self.app.selection.item.span(),
         };
         if self.app.rows.is_empty() {
             self.draw_empty(buf);

@@ -4,9 +4,10 @@ use ratatui::style::Style;
 
 use super::list::{List, Part};
 use crate::activity::units;
+use crate::analysis::findings::Severity;
 use crate::trace::printable;
 use crate::tui::app::passes::Figures;
-use crate::tui::app::{App, Journal, LineKind};
+use crate::tui::app::{App, FindingLine, Journal, LineKind};
 use crate::tui::table;
 use crate::tui::theme::{Role, Theme};
 
@@ -224,4 +225,69 @@ pub fn compare<'a>(app: &App, theme: &'a Theme) -> List<'a> {
         cursor: Some(app.cursor),
         empty: "no variant has ended yet",
     }
+}
+
+/// What could be better, with the places that show it.
+#[must_use]
+pub fn findings<'a>(app: &App, theme: &'a Theme) -> List<'a> {
+    let dim = theme.fg(Role::Dim);
+    let line = |line: &FindingLine| match *line {
+        FindingLine::Title(i) => {
+            let finding = &app.findings.list[i];
+            let role = match finding.severity {
+                Severity::Warning => Role::Warning,
+                Severity::Info => Role::Accent,
+            };
+            let saving = units::duration(finding.saving_ns);
+            vec![
+                left("⚠", 1, theme.bold(role)),
+                left(
+                    format!("{} · at most {saving} to save", printable(&finding.title)),
+                    u16::MAX,
+                    theme.bold(Role::Text),
+                ),
+            ]
+        }
+        FindingLine::Advice(i) => vec![
+            left("", 1, dim),
+            left(&app.findings.list[i].advice, u16::MAX, theme.fg(Role::Text)),
+        ],
+        FindingLine::Place(_, evidence) => {
+            let start = units::duration(evidence.span.start - app.zero());
+            let length = units::duration(evidence.span.len());
+            vec![
+                left("", 3, dim),
+                left(format!("at {start} for {length}"), 32, dim),
+                left(place(app, &evidence), u16::MAX, dim),
+            ]
+        }
+    };
+    List {
+        theme,
+        heading: Vec::new(),
+        lines: app.findings.lines().iter().map(line).collect(),
+        cursor: Some(app.cursor),
+        empty: match (app.is_running(), app.findings.is_known()) {
+            (true, _) => "findings are looked for when the run has ended",
+            (false, true) => "nothing was found that could be better",
+            (false, false) => "nothing was looked at",
+        },
+    }
+}
+
+fn place(app: &App, evidence: &crate::analysis::findings::Evidence) -> String {
+    let Some(lane) = evidence.lane else {
+        return "the device is idle".to_owned();
+    };
+    let lane_name = app
+        .rows
+        .iter()
+        .find(|row| row.kind.lane() == Some(lane))
+        .map_or_else(String::new, |row| format!("{} · ", row.label));
+    let name = evidence.row.map_or_else(String::new, |row| {
+        super::label::name(&app.trace, &app.trace.activity(lane, row).what)
+    });
+    format!("{lane_name}{name}")
+        .trim_end_matches(" · ")
+        .to_owned()
 }
