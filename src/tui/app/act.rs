@@ -262,7 +262,7 @@ impl App {
             return;
         }
         let layout = Layout::new(self);
-        if let Place::Row(i) = layout.place(y)
+        if let Place::Row(i) = layout.place(self, y)
             && let Some(row) = self.rows.get(i)
             && row.kind != super::rows::RowKind::Title
         {

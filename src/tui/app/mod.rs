@@ -20,6 +20,7 @@ use std::time::Duration;
 use ratatui::layout::Size;
 
 use super::action::View;
+use super::sweep::{self, Work};
 use crate::activity::feed::{Outcome, Progress};
 use crate::activity::{DeviceInfo, Ns, Span};
 use crate::analysis::figures;
@@ -122,6 +123,8 @@ pub struct App {
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
+    /// What the kernels of each of the plan's variants declare to do.
+    pub work: Vec<Work>,
     /// For "% of peak".
     pub peaks: Peaks,
     /// How the run stands.
@@ -192,6 +195,7 @@ impl App {
     pub fn of_trace(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks) -> Self {
         let mut app = App {
             trace,
+            work: plan.as_deref().map_or_else(Vec::new, sweep::work),
             plan,
             peaks,
             is_following: true,
@@ -207,6 +211,7 @@ impl App {
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
         self.remember();
         self.trace = Trace::new(source);
+        self.work = plan.as_deref().map_or_else(Vec::new, sweep::work);
         self.plan = plan;
         self.peaks = peaks;
         self.status = Status::Running;

@@ -6,6 +6,7 @@
 use crate::activity::{Ns, RangeKind, Span, What};
 use crate::scenario::plan::Plan;
 use crate::trace::{LaneKind, Measure, Trace};
+use crate::tui::sweep::number;
 
 /// One pass of a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl Variant {
     #[must_use]
     pub fn label(&self) -> String {
         match self.point {
-            Some(point) => format!("{} @ {point}", self.name),
+            Some(point) => format!("{} @ {}", self.name, number(point as f64)),
             None => self.name.clone(),
         }
     }

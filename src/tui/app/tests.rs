@@ -157,7 +157,9 @@ fn a_click_selects_what_is_under_it() {
                 .is_some_and(|t| t > STREAMED + 800 * US)
         })
         .expect("a column");
-    let y = layout.rows.y + row as u16;
+    let y = (layout.rows.y..layout.rows.bottom())
+        .find(|&y| layout.place(&app, y) == crate::tui::draw::layout::Place::Row(row))
+        .expect("a line");
     app.act(crate::tui::action::Action::Click { x, y });
     assert_eq!(selected(&app), Some((STREAMED + 700 * US, 400 * US)));
 }

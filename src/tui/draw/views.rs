@@ -291,3 +291,20 @@ fn place(app: &App, evidence: &crate::analysis::findings::Evidence) -> String {
         .trim_end_matches(" · ")
         .to_owned()
 }
+
+/// In place of a chart.
+#[must_use]
+pub fn no_sweep<'a>(app: &App, theme: &'a Theme) -> List<'a> {
+    let is_swept = app.plan.as_ref().is_some_and(|p| p.sweep.is_some());
+    List {
+        theme,
+        heading: Vec::new(),
+        lines: Vec::new(),
+        cursor: None,
+        empty: if is_swept {
+            "no point has been measured yet"
+        } else {
+            "this scenario has no [sweep]"
+        },
+    }
+}
