@@ -39,7 +39,7 @@ fn load(path: &Path) -> Trace {
 #[test]
 fn figures_of_real_traces_are_those_of_the_reference() {
     let Some(folder) = traces() else {
-        println!("skipped: no ../shared/traces beside this checkout");
+        eprintln!("skipped: no ../shared/traces beside this checkout");
         return;
     };
     let expected = std::fs::read_to_string(folder.join("expected.jsonl")).expect("figures");
@@ -60,4 +60,69 @@ fn figures_of_real_traces_are_those_of_the_reference() {
         }
     }
     assert!(compared > 0, "no figure was compared");
+}
+
+/// The rules that find something in a trace.
+fn rules(folder: &Path, name: &str) -> Vec<&'static str> {
+    let report = Report::new(&load(&folder.join(name)), None, Peaks::default());
+    report.findings.iter().map(|f| f.rule).collect()
+}
+
+#[test]
+fn rules_find_in_real_traces_what_is_known_of_them() {
+    let Some(folder) = traces() else {
+        eprintln!("skipped: no ../shared/traces beside this checkout");
+        return;
+    };
+    // What each trace is known to show, and what it is known not to.
+    let cases: [(&str, &[&str], &[&str]); 7] = [
+        (
+            "a100_launch_bound.json.gz",
+            &["launch-bound"],
+            &["tiny-copies"],
+        ),
+        // 44 % of its kernels are short, and its queue is up to 1022 deep.
+        (
+            "v100_gpu_bound.json.gz",
+            &[],
+            &["launch-bound", "sync-in-loop"],
+        ),
+        (
+            "h200_first_sum.json.gz",
+            &["tiny-copies", "sync-in-loop"],
+            &["pageable-copy"],
+        ),
+        (
+            "h200_nested_sin.json.gz",
+            &["pageable-copy"],
+            &["launch-bound", "tiny-copies"],
+        ),
+        (
+            "h200_sequential.json.gz",
+            &["no-overlap", "sync-in-loop"],
+            &["pageable-copy"],
+        ),
+        (
+            "h200_streamed.json.gz",
+            &[],
+            &["no-overlap", "sync-in-loop", "launch-bound"],
+        ),
+        (
+            "h100_bert_small.json.gz",
+            &["launch-bound"],
+            &["no-overlap"],
+        ),
+    ];
+    for (name, there, absent) in cases {
+        let found = rules(&folder, name);
+        for rule in there {
+            assert!(
+                found.contains(rule),
+                "{rule} is not among {found:?} in {name}"
+            );
+        }
+        for rule in absent {
+            assert!(!found.contains(rule), "{rule} is among {found:?} in {name}");
+        }
+    }
 }

@@ -1,16 +1,212 @@
-//! The bundled scenarios compile, without a warning.
+//! The bundled scenarios, the template and the documentation's example compile; the schema file and
+//! the documentation keep up with the language.
 
-use cuptop::scenario::{Overrides, Source, bundled, compile};
+use std::path::Path;
+
+use cuptop::scenario::keys::{self, Key, Kind};
+use cuptop::scenario::{
+    Compiled, FIGURES, Overrides, Severity, Source, bundled, compile, schema, template,
+};
+
+fn source(name: &str, text: &str) -> Source {
+    Source {
+        name: name.to_owned(),
+        path: None,
+        text: text.into(),
+        kernel_dir: None,
+    }
+}
+
+/// Compiles without an error or a warning; notes are fine.
+fn clean(source: &Source) -> Compiled {
+    let compiled = compile(source, &Overrides::default());
+    let compiled = compiled.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    let rendered = compiled.warnings.render(false);
+    assert_eq!(compiled.warnings.count(Severity::Warning), 0, "{rendered}");
+    compiled
+}
+
+fn file(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 #[test]
-fn bundled_scenarios_are_clean() {
+fn bundled_scenarios_are_clean_and_complete() {
     for bundled in bundled::SCENARIOS {
-        let compiled = compile(&Source::from(bundled), &Overrides::default());
-        let compiled = compiled.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+        let plan = clean(&Source::from(bundled)).plan;
+        for text in [&plan.name, &plan.about, &plan.look_for] {
+            assert!(!text.is_empty(), "{} lacks a text", bundled.name);
+        }
         assert!(
-            compiled.warnings.is_empty(),
-            "{}",
-            compiled.warnings.render(false)
+            !plan.expectations.is_empty(),
+            "{} proves nothing",
+            bundled.name
+        );
+        assert!(
+            bundled
+                .text
+                .starts_with("#:schema ../docs/scenario.schema.json\n")
         );
     }
+}
+
+#[test]
+fn template_is_clean_whatever_the_name() {
+    for name in ["mine", "with \"quotes\" and \\ and \u{1b}[31m", "", "TITLE"] {
+        clean(&source("new.toml", &template(name)));
+    }
+    assert_eq!(
+        clean(&source("new.toml", &template("mine"))).plan.name,
+        "mine"
+    );
+}
+
+#[test]
+fn the_documented_example_is_clean() {
+    let text = file("docs/SCENARIOS.md");
+    let example = text
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    clean(&source(
+        "example.toml",
+        example.expect("the first block of TOML"),
+    ));
+}
+
+#[test]
+fn the_documentation_names_every_key_step_and_figure() {
+    let text = file("docs/SCENARIOS.md");
+    let is_named = |name: &str| {
+        let quoted = [
+            format!("`{name}`"),
+            format!("`{name} = "),
+            format!("[{name}"),
+            format!("`{name}."),
+        ];
+        quoted.iter().any(|form| text.contains(form))
+    };
+    let sections = [
+        keys::TOP,
+        keys::BUFFER,
+        keys::KERNEL,
+        keys::STREAM,
+        keys::VARIANT,
+        keys::SWEEP,
+    ];
+    let steps = keys::STEPS
+        .iter()
+        .flat_map(|form| std::iter::once(&form.head).chain(form.keys));
+    for key in sections.into_iter().flatten().chain(steps) {
+        assert!(is_named(key.name), "{} is not documented", key.name);
+        if let Kind::OneOf(words) = key.kind {
+            for word in words {
+                assert!(
+                    text.contains(&format!("\"{word}\"")),
+                    "{word} is not documented"
+                );
+            }
+        }
+    }
+    for (figure, ..) in FIGURES {
+        assert!(is_named(figure), "{figure} is not documented");
+    }
+}
+
+#[test]
+fn the_schema_file_is_what_the_program_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenario.schema.json");
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, schema()).expect("docs/ can be written");
+    }
+    let is_current = file("docs/scenario.schema.json") == schema();
+    assert!(
+        is_current,
+        "run `cuptop schema > docs/scenario.schema.json`"
+    );
+}
+
+/// A key that the tables name but the parser forgets would be accepted and do nothing: a value that no
+/// key can have must be an error, at every key.
+#[test]
+fn every_key_of_the_tables_is_read() {
+    const NEVER: &str = "1979-05-27";
+    let refused = |key: &Key, text: &str| {
+        let errors = compile(&source("key.toml", text), &Overrides::default()).expect_err(text);
+        let rendered = errors.render(false);
+        assert!(
+            rendered.contains("this is a datetime"),
+            "{} is not read:\n{rendered}",
+            key.name
+        );
+    };
+    for key in keys::TOP {
+        refused(key, &format!("{} = {NEVER}", key.name));
+    }
+    let tables = [
+        ("buffers.x", keys::BUFFER),
+        ("kernels.x", keys::KERNEL),
+        ("streams.x", keys::STREAM),
+    ];
+    for (table, keys) in tables.into_iter().chain([("[variant]", keys::VARIANT)]) {
+        for key in keys {
+            refused(key, &format!("[{table}]\n{} = {NEVER}", key.name));
+        }
+    }
+    for key in keys::SWEEP {
+        let others = match key.name {
+            "param" => "",
+            "step" => "param = \"x\"\nfrom = 1\nto = 1\n",
+            _ => "param = \"x\"\n",
+        };
+        refused(key, &format!("[sweep]\n{others}{} = {NEVER}", key.name));
+    }
+    for form in keys::STEPS {
+        let head = form.head.name;
+        refused(
+            &form.head,
+            &format!("[[variant]]\nsteps = [{{ {head} = {NEVER} }}]"),
+        );
+        for key in form.keys {
+            let before = match (head, key.name) {
+                ("host", "time") => "host = \"busy\"".to_owned(),
+                ("host", "n") => "host = \"matmul\", of = [\"a\", \"b\", \"c\"]".to_owned(),
+                ("host", _) => "host = \"sum\"".to_owned(),
+                ("sync", word) => format!("sync = \"{word}\""),
+                ("for", _) => "for = \"i in 0..1\"".to_owned(),
+                _ => format!("{head} = \"x\""),
+            };
+            refused(
+                key,
+                &format!(
+                    "[[variant]]\nsteps = [{{ {before}, {} = {NEVER} }}]",
+                    key.name
+                ),
+            );
+        }
+    }
+}
+
+/// The one scenario that shows a race is told so, in a note; no other has one.
+#[test]
+fn the_bundled_race_is_found_and_no_other() {
+    let races: Vec<(&str, String)> = bundled::SCENARIOS
+        .iter()
+        .flat_map(|bundled| {
+            let notes = clean(&Source::from(bundled)).warnings;
+            let races: Vec<_> = notes
+                .items()
+                .iter()
+                .filter(|note| note.message.contains("race"))
+                .map(|note| (bundled.name, note.message.clone()))
+                .collect();
+            races
+        })
+        .collect();
+    let [(name, message)] = &races[..] else {
+        panic!("one race, not {races:#?}");
+    };
+    assert_eq!(*name, "cross_stream_reuse");
+    assert!(message.contains("race on `data[0]`"), "{message}");
 }

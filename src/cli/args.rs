@@ -74,8 +74,6 @@ pub enum Command {
     List,
     /// Print the JSON schema of scenario files, for editors.
     Schema,
-    /// Measure this GPU and write the profile that the simulator and "% of peak" use.
-    Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
     Doctor(Doctor),
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
@@ -141,6 +139,26 @@ pub struct Run {
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
+}
+
+impl Run {
+    /// What the picker starts with: nothing chosen, everything as by default.
+    #[must_use]
+    pub fn bundled() -> Run {
+        Run {
+            scenario: String::new(),
+            backend: Backend::Auto,
+            variant: None,
+            set: Vec::new(),
+            headless: false,
+            json: false,
+            save: None,
+            no_watch: false,
+            flush: 20,
+            profile: None,
+            picture: Picture::default(),
+        }
+    }
 }
 
 /// `cuptop trace`.
@@ -210,7 +228,7 @@ pub struct Export {
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = ["perfetto", "chrome", "csv", "svg", "png", "txt"])]
+    #[arg(long, value_name = "FORMAT", value_parser = ["svg", "png", "txt"])]
     pub to: String,
     /// The file to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]
@@ -236,14 +254,6 @@ pub struct Check {
 pub struct New {
     /// The scenario's name; the file is NAME.toml in this directory.
     pub name: String,
-}
-
-/// `cuptop calibrate`.
-#[derive(Debug, Args)]
-pub struct Calibrate {
-    /// The profile to write; standard output without it.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }
 
 /// `cuptop doctor`.

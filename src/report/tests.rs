@@ -436,13 +436,21 @@ fn no_line_is_wider_than_asked() {
     use unicode_width::UnicodeWidthStr;
     let mut scene = scene();
     scene.kernel(&"very_long_kernel_name_".repeat(20), 1, 9000, 9900);
+    // Something to find, with a title longer than a line.
+    for i in 0..100 {
+        let at = 10_000 + i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 9_000);
+        scene.copy(Direction::D2H, 1, 4, at + 4_000, at + 6_000);
+    }
     let report = Report::new(&scene.trace(), None, Peaks::default());
     for width in [60, 80, 120] {
         let options = text::Options {
             width,
             ..text::Options::default()
         };
-        for line in text::render(&report, &options).lines() {
+        let text = text::render(&report, &options);
+        assert!(text.contains("[tiny-copies]"));
+        for line in text.lines() {
             assert!(line.width() <= width, "{width}: {line}");
         }
     }

@@ -239,7 +239,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         && l.delay.count > 0
     {
         lines.push(format!(
-            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {} deep",
+            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {}",
             duration(l.delay.p50_ns),
             duration(l.delay.p90_ns),
             duration(l.delay.p99_ns),
@@ -392,16 +392,19 @@ fn findings(page: &mut Page, report: &Report) {
                 Severity::Warning => Tone::Warn,
                 Severity::Info => Tone::Dim,
             };
-            let mark = page.paint(tone, "  !");
+            let mark = page.paint(tone, "  ! ");
             let saving = if finding.saving_ns > 0 {
-                format!(" (up to {})", duration(finding.saving_ns))
+                format!("; saves up to {}", duration(finding.saving_ns))
             } else {
                 String::new()
             };
-            page.line(&format!(
-                "{mark} {}{saving} [{}]",
-                finding.title, finding.rule
-            ));
+            let title = format!("{}{saving} [{}]", finding.title, finding.rule);
+            for (i, line) in wrap(&title, page.width, "    ").iter().enumerate() {
+                match line.strip_prefix("    ") {
+                    Some(first) if i == 0 => page.line(&format!("{mark}{first}")),
+                    _ => page.line(line),
+                }
+            }
             for line in wrap(&finding.advice, page.width, "    ") {
                 page.line(&line);
             }

@@ -8,7 +8,7 @@ use super::expr::Loc;
 use super::expr_parse::{self, Piece};
 use super::file::{ExpectDecl, File, Named, VariantDecl};
 use super::lower::Sites;
-use super::plan::Sweep;
+use super::plan::{OpKind, Sweep, VariantPlan};
 use super::value::{Unit, Value};
 use crate::activity::Direction;
 
@@ -121,6 +121,7 @@ pub(super) fn read(
     file: &File,
     chosen: &[&VariantDecl],
     sweep: Option<&Sweep>,
+    plans: &[VariantPlan],
     overrides: &Overrides,
     sites: &mut Sites,
     diagnostics: &mut Diagnostics,
@@ -152,6 +153,13 @@ pub(super) fn read(
                 continue;
             }
         }
+        let plan = plans.iter().find(|plan| plan.name == left.variant);
+        if let Some(lack) = plan.and_then(|plan| lacking(plan, &left.figure)) {
+            let message = format!("{} {lack}", quoted(&left.variant));
+            reading
+                .diagnostics
+                .push(Diagnostic::error(line.key_loc.range(), message));
+        }
         for bound in &line.bounds {
             let Some((compare, value)) = reading.bound(bound, left.unit) else {
                 continue;
@@ -181,6 +189,41 @@ pub(super) fn read(
         }
     }
     expectations
+}
+
+/// What a variant lacks to have a figure at all.
+fn lacking(plan: &VariantPlan, figure: &Figure) -> Option<String> {
+    let launches = |kernel: &str| {
+        let kernel = plan.kernels.iter().position(|spec| spec.name == kernel)?;
+        plan.launches.iter().find(|launch| launch.kernel == kernel)
+    };
+    match figure {
+        Figure::Gbps(wanted) => {
+            let graphs = plan.graphs.iter().flat_map(|graph| &graph.ops);
+            let has_copy = plan.ops.iter().chain(graphs).any(
+                |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == *wanted),
+            );
+            (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
+        }
+        Figure::KernelGbps(kernel) | Figure::KernelFlops(kernel) => {
+            let Some(launch) = launches(kernel) else {
+                return Some(format!("never launches the kernel {}", quoted(kernel)));
+            };
+            let is_bytes = matches!(figure, Figure::KernelGbps(_));
+            let declared = if is_bytes { launch.bytes } else { launch.flops };
+            let key = if is_bytes { "bytes" } else { "flops" };
+            declared.is_none().then(|| {
+                format!(
+                    "cannot tell: the kernel {} does not say its `{key}`",
+                    quoted(kernel)
+                )
+            })
+        }
+        Figure::Phase(name) => {
+            (!plan.phases.contains(name)).then(|| format!("has no range {}", quoted(name)))
+        }
+        _ => None,
+    }
 }
 
 /// The left side of an expectation.

@@ -24,13 +24,17 @@ mod parse_steps;
 pub mod plan;
 mod reader;
 mod resolve;
+mod schema;
 pub mod signature;
 mod source;
+mod template;
 pub mod value;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use expectations::{FIGURES, Operand};
+pub use schema::schema;
 pub use source::{FindError, Source};
+pub use template::template;
 
 /// What the command line changes of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -42,10 +42,7 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> File {
     }
     let loc = Loc::from(table.span());
     let root = DeValue::Table(table.into_inner());
-    let start = Loc {
-        start: 0,
-        end: reader.text.find('\n').unwrap_or(reader.text.len()),
-    };
+    let start = first_line(reader.text);
     let field = Field {
         value: &root,
         loc,
@@ -95,11 +92,11 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> File {
                     file.variants.extend(variant(reader, element(value)));
                 }
             }
-            _ => reader.error_help(
-                variants.key_loc,
-                "variants are a list",
-                "write [[variant]], with two brackets",
-            ),
+            DeValue::Table(_) => {
+                let help = "write [[variant]], with two brackets";
+                reader.error_help(variants.key_loc, "variants are a list", help);
+            }
+            _ => reader.wrong_type(variants, "variants are a list of tables, as [[variant]]"),
         }
     }
     file.expect = top
@@ -108,6 +105,25 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> File {
         .unwrap_or_default();
     twice(reader, &file);
     file
+}
+
+/// The first line that says something, for what the file as a whole lacks.
+fn first_line(text: &str) -> Loc {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim();
+        if !shown.is_empty() && !shown.starts_with('#') {
+            return Loc {
+                start,
+                end: start + line.trim_end().len(),
+            };
+        }
+        start += line.len();
+    }
+    Loc {
+        start: 0,
+        end: text.find('\n').unwrap_or(text.len()),
+    }
 }
 
 fn table_of<'a>(reader: &mut Reader<'_>, field: Field<'a>, what: &str) -> Option<&'a DeTable<'a>> {

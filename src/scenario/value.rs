@@ -55,6 +55,26 @@ pub const UNITS: &[(&str, Unit, f64)] = &[
     ("TFLOP/s", Unit::Flops, 1e12),
 ];
 
+/// Reads a size as people write it: "500 MiB", "2 GB", "4096".
+///
+/// Whole bytes result; what is negative, no size, or too large is `None`.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let scale = match text[digits..].trim() {
+        "" => 1.0,
+        name => unit(name)
+            .filter(|(counts, _)| *counts == Unit::Bytes)
+            .map(|(_, scale)| scale)?,
+    };
+    let bytes = number * scale;
+    (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
+}
+
 /// The unit of a name.
 #[must_use]
 pub fn unit(name: &str) -> Option<(Unit, f64)> {
@@ -287,5 +307,20 @@ fn floats(operator: Operator, a: f64, b: f64) -> Result<f64, String> {
         Ok(result)
     } else {
         Err("this is not a finite number".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!(parse_bytes("500 MiB"), Some(500 << 20));
+        assert_eq!(parse_bytes(" 1.5GB "), Some(1_500_000_000));
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        for wrong in ["", "MiB", "-1 MiB", "5 ms", "1e9", "1 MiB more", "9e99 TB"] {
+            assert_eq!(parse_bytes(wrong), None, "{wrong}");
+        }
     }
 }

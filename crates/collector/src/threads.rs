@@ -113,8 +113,8 @@ impl Flusher {
 
     /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late.
     fn last_flush(&self) {
-        const QUIET: Duration = Duration::from_millis(20);
-        const LONGEST: Duration = Duration::from_millis(500);
+        const QUIET: Duration = Duration::from_millis(100);
+        const LONGEST: Duration = Duration::from_secs(2);
         self.flush(0);
         self.flush(kinds::FLUSH_FORCED);
         let begin = Instant::now();

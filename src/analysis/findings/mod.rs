@@ -286,7 +286,14 @@ pub fn of(scope: &Scope) -> Vec<Finding> {
     for (_, look) in RULES {
         match look {
             Look::Device(look) => {
-                findings.extend((0..scope.devices.len()).filter_map(|i| look(scope, i)));
+                findings.extend((0..scope.devices.len()).filter_map(|i| {
+                    let mut finding = look(scope, i)?;
+                    if scope.devices.len() > 1 {
+                        finding.title =
+                            format!("GPU {}: {}", scope.devices[i].device, finding.title);
+                    }
+                    Some(finding)
+                }));
             }
             Look::Timeline(look) => findings.extend(look(scope)),
         }

@@ -3,7 +3,6 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
-use crate::analysis::gaps::Cause;
 use crate::analysis::{figures, tables};
 
 pub(super) const RULE: &str = "sync-in-loop";
@@ -13,13 +12,10 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut at = Vec::new();
     let mut idle: Ns = 0;
     for gap in &scope.gaps[device] {
-        if gap.cause != Cause::Blocked {
-            continue;
-        }
-        // The first record of a blocked host is the wait; a copy that blocks is another rule's.
-        let Some((lane, row)) = gap.evidence.first().and_then(|e| Some((e.lane?, e.row?))) else {
+        let Some((lane, row)) = gap.wait.and_then(|e| Some((e.lane?, e.row?))) else {
             continue;
         };
+        // A copy that blocks its caller is another rule's.
         if tables::is_host_wait(scope.trace, &scope.trace.activity(lane, row).what) {
             idle += gap.gap.len();
             at.push(Place::Row((lane, row)));
@@ -31,7 +27,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} leave the GPU idle for {} ({})",
+            "{} between launches: the GPU is idle for {} ({}) around them",
             super::plural(at.len() as u64, "wait of the host", "waits of the host"),
             duration(idle),
             percent(figures::share(idle, f.span_ns)),

@@ -260,6 +260,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     // 33 of 132 SMs: three quarters of 800 us are wasted.
     assert_eq!((found.count, found.saving_ns), (8, 600_000));
     cured("under-filled-gpu", &mut scene(132, 1));
+    cured("under-filled-gpu", &mut scene(128, 1));
     // Four beside each other fill it.
     cured("under-filled-gpu", &mut scene(33, 4));
 }

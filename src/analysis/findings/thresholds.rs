@@ -5,8 +5,8 @@
 
 use crate::activity::Ns;
 
-/// A finding that could save this part of the time looked at is a warning, a lesser one a remark: a
-/// tenth is more than runs of one program differ by.
+/// A finding that could save this part of the time looked at is a warning, a lesser one a remark:
+/// differences between two runs of one program should not raise warnings.
 pub const WARNING_SHARE: f64 = 0.10;
 
 /// A finding that could save less than this part is not worth a line.
@@ -40,7 +40,7 @@ pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
 pub const LAUNCH_CAUSE_SHARE: f64 = 0.5;
 
 /// A longer gap is other work of the host, not the cost of launching. Measured: a launch from C++ takes
-/// 3 to 4 us; in the PyTorch traces 99 of 100 launch gaps are shorter than 500 us.
+/// 3 to 4 us; in the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
 /// Fewer operations than this say nothing about launching.
@@ -53,13 +53,17 @@ pub const HIDDEN_SHARE: f64 = 0.25;
 /// An engine takes part in an overlap when it works for at least this part of the time.
 pub const ENGINE_SHARE: f64 = 0.05;
 
-/// Loading of code shorter than this is not worth a line. Measured: the first launch of a kernel costs
-/// 0.1 to 0.3 ms.
+/// Loading of code shorter than this is not worth a line: measured, what the profiler itself loads on
+/// its first use takes 0.2 to 0.3 ms.
 pub const COLD_MIN: Ns = 100_000;
 
 /// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
 /// 1.5 to 2 us.
 pub const UNDER_FILLED_MIN: Ns = 5_000;
+
+/// A kernel under-fills the GPU when it has fewer blocks than this part of the SMs: 128 blocks on 132
+/// SMs are as good as a grid gets.
+pub const UNDER_FILLED_BLOCKS: f64 = 0.75;
 
 /// Kernels that fill too few SMs are worth a line when they take this part of all kernel time.
 pub const UNDER_FILLED_SHARE: f64 = 0.10;

@@ -26,10 +26,13 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         all += length;
         let shape = scope.trace.shape(kernel.shape);
         let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
-        let is_under_filled = blocks > 0 && blocks < multiprocessors;
-        if is_under_filled && length >= thresholds::UNDER_FILLED_MIN {
+        let fill = blocks as f64 / multiprocessors as f64;
+        // Collective communication takes few SMs on purpose, to leave the others to computing.
+        let is_meant = scope.trace.names().short(shape.name).starts_with("nccl");
+        let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
+        if is_under_filled && !is_meant && length >= thresholds::UNDER_FILLED_MIN {
             time += length;
-            wasted += length as f64 * (1.0 - blocks as f64 / multiprocessors as f64);
+            wasted += length as f64 * (1.0 - fill);
             *kernels.entry(shape.name).or_default() += length;
             at.push((length, Place::Row(place)));
         }
@@ -51,7 +54,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .0;
     Some(Finding {
         title: format!(
-            "{} with fewer blocks than the GPU's {multiprocessors} SMs take {} ({} of kernel time), {} most",
+            "{} with too few blocks for the GPU's {multiprocessors} SMs take {} ({} of kernel time), {} most",
             super::plural(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),

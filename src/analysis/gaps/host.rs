@@ -110,6 +110,15 @@ impl Question<'_> {
             of.max_by_key(|p| p.span.intersect(late).len())
                 .map(|p| p.at)
         };
+        // A wait that the program asked for rather than a copy that blocks, where both are there.
+        let waited = parts
+            .iter()
+            .filter(|p| p.time == HostTime::Waiting)
+            .max_by_key(|p| {
+                let what = self.trace.activity(p.at.0, p.at.1).what;
+                (tables::is_host_wait(self.trace, &what), p.span.len())
+            })
+            .map(|p| self.evidence(p.at));
         let waiting = sum(HostTime::Waiting);
         let profiling = sum(HostTime::Profiling);
         let all = tables::union(parts.iter().map(|p| p.span.intersect(late)).collect());
@@ -142,7 +151,10 @@ impl Question<'_> {
             );
             let mut evidence = vec![wait];
             evidence.extend(call);
-            return Some(self.explain(Cause::Blocked, sentence, evidence));
+            return Some(Explanation {
+                wait: waited,
+                ..self.explain(Cause::Blocked, sentence, evidence)
+            });
         }
         if is_mostly(profiling) {
             let at = longest(HostTime::Profiling)?;
@@ -163,7 +175,10 @@ impl Question<'_> {
         if let Some(at) = shows {
             evidence.insert(0, at);
         }
-        Some(self.explain(Cause::Host(work), sentence, evidence))
+        Some(Explanation {
+            wait: waited,
+            ..self.explain(Cause::Host(work), sentence, evidence)
+        })
     }
 
     /// The profiler's own overheads cover half of the gap.

@@ -80,6 +80,9 @@ pub struct Explanation {
     pub sentence: String,
     /// The records that show it, the most telling first.
     pub evidence: Vec<Evidence>,
+    /// A wait of the host for the GPU that kept it from launching for at least a part of the gap,
+    /// whatever the rest of it went to: without such a wait it could have run ahead.
+    pub wait: Option<Evidence>,
 }
 
 /// How much of a device's idle time has one cause.
@@ -217,6 +220,7 @@ impl<'a> Question<'a> {
             cause,
             sentence,
             evidence: evidence.into_iter().map(|at| self.evidence(at)).collect(),
+            wait: None,
         }
     }
 

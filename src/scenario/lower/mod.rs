@@ -29,6 +29,8 @@ const MAX_PLAN_OPS: usize = 2 * MAX_OPS;
 const MAX_VARIANT_PLANS: usize = 1000;
 /// Errors after which unrolling stops.
 const MAX_ERRORS: usize = 20;
+/// Steps that failed, each time a loop came to them, after which unrolling stops.
+const MAX_FAILURES: usize = 100;
 
 /// Evaluates a file that has no errors so far. What is wrong is in `diagnostics`.
 pub(super) fn plan(
@@ -82,6 +84,7 @@ pub(super) fn plan(
         file,
         &chosen,
         sweep.as_ref(),
+        &variants,
         overrides,
         &mut lowering.sites,
         lowering.diagnostics,
@@ -160,6 +163,8 @@ struct Unroll<'l, 'f> {
     capturing: Option<Capturing>,
     /// Operations that this variant may still have.
     ops_left: usize,
+    /// Steps that could not be carried out.
+    failures: usize,
     has_stopped: bool,
 }
 
@@ -195,6 +200,7 @@ impl<'f> Lowering<'f> {
             unnamed,
             capturing: None,
             ops_left,
+            failures: 0,
             has_stopped: false,
             lowering: self,
         };

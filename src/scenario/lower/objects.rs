@@ -17,8 +17,8 @@ use super::launch::LaunchKey;
 pub(super) const DEFAULT_STREAM: &str = "default";
 /// Devices of one machine.
 pub(super) const MAX_DEVICES: i64 = 16;
-const MAX_STREAMS: usize = 1024;
-const MAX_EVENTS: usize = 65_536;
+const MAX_STREAMS: usize = 512;
+const MAX_EVENTS: usize = 16_384;
 const MAX_BUFFERS: usize = 65_536;
 const MAX_PHASES: usize = 4096;
 /// Bytes of one buffer.

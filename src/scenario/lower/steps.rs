@@ -8,9 +8,9 @@ use super::super::plan::{
     BufferId, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget,
 };
 use super::super::value::{Unit, Value};
-use super::Unroll;
 use super::count::iterations;
 use super::objects::MAX_DEVICES;
+use super::{MAX_FAILURES, Unroll};
 
 /// Device memory above which a scenario is likely a mistake, in bytes: most GPUs have less.
 const MUCH_MEMORY: u64 = 80 << 30;
@@ -28,7 +28,11 @@ impl<'f> Unroll<'_, 'f> {
             }
             // What went wrong in a step is reported; the steps behind it are looked at, too.
             if self.step(step).is_none() {
-                self.spend(1, step.loc);
+                if !self.lowering.diagnostics.has_errors() {
+                    self.error(step.loc, "this step cannot be carried out");
+                }
+                self.failures += 1;
+                self.has_stopped |= self.failures >= MAX_FAILURES;
             }
         }
     }

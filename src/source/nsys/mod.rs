@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice};
+use crate::source::gather::{Meter, believable, notice, plain};
 use rows::Reader;
 use tables::{Tables, int};
 
@@ -155,10 +155,10 @@ fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
     };
     Outcome::Failed(Failure {
         kind: FailureKind::Input,
-        message: format!(
+        message: plain(&format!(
             "{} can not be read as an SQLite database: {error}.{kept}",
             path.display()
-        ),
+        )),
         help: "Export the report again: nsys export --type sqlite REPORT.nsys-rep".to_owned(),
     })
 }

@@ -11,6 +11,7 @@
 mod follower;
 mod map;
 mod saver;
+pub mod scratch;
 mod tee;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 
-pub mod check;
+mod check;
 mod child;
 mod compile;
 pub mod device;
@@ -25,12 +25,13 @@ mod library;
 mod nvrtc;
 mod parent;
 mod places;
-pub mod probe;
+mod probe;
 mod process;
 mod protocol;
 mod tally;
 
-pub use check::Checked;
+pub use check::{Checked, check_kernels};
+
 pub use parent::{IssuedLog, RunRequest, run};
 pub use probe::{Part, Probe, probe};
 pub use process::process_main;

@@ -141,11 +141,6 @@ impl<'a> Buffers<'a> {
         self.addresses[at.buffer].wrapping_add(at.offset)
     }
 
-    /// Whether a buffer's device side is there at the moment.
-    pub(super) fn is_allocated(&self, id: BufferId) -> bool {
-        self.addresses[id] != 0
-    }
-
     /// The host address of a place in a buffer; null when it has no host side.
     #[inline]
     pub(super) fn host(&self, at: MemRef) -> *mut u8 {

@@ -1,0 +1,72 @@
+//! What several tests of files need.
+
+use std::path::{Path, PathBuf};
+
+use cuptop::activity::feed::{Message, Outcome, Progress};
+use cuptop::source::file::{self, Opened};
+use cuptop::trace::{SourceInfo, Trace};
+
+/// Everything that came through a feed.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) trace: Trace,
+    pub(crate) outcome: Outcome,
+    pub(crate) notices: Vec<String>,
+    pub(crate) progress: Vec<Progress>,
+}
+
+/// Opens files and waits for the end.
+pub(crate) fn load(paths: &[PathBuf]) -> Loaded {
+    drain(file::open(paths).expect("the files can be opened"))
+}
+
+/// Takes everything that a timeline has to give.
+pub(crate) fn drain(opened: Opened) -> Loaded {
+    let mut loaded = Loaded {
+        trace: Trace::new(SourceInfo {
+            simulated: opened.simulated,
+            ..SourceInfo::default()
+        }),
+        outcome: Outcome::Stopped,
+        notices: Vec::new(),
+        progress: Vec::new(),
+    };
+    for message in opened.feed.receiver() {
+        match message {
+            Message::Batch(batch) => loaded.trace.apply(batch),
+            Message::Progress(progress) => loaded.progress.push(progress),
+            Message::Notice { text, .. } => loaded.notices.push(text),
+            Message::Output { .. } => {}
+            Message::Finished(outcome) => {
+                loaded.outcome = outcome;
+                break;
+            }
+        }
+    }
+    loaded
+}
+
+/// Real traces, which lie beside the checkout where they are at hand.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+pub(crate) fn shared_traces() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = [
+        root.join("../shared/traces"),
+        root.join("../../shared/traces"),
+    ]
+    .into_iter()
+    .find(|path| path.join("expected.jsonl").is_file());
+    if found.is_none() {
+        println!("skipped: ../shared/traces is not here");
+    }
+    found
+}
+
+/// The figures as JSON, without what the oracle's lines do not have.
+pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
+    let mut list = serde_json::to_value(cuptop::analysis::figures::whole(trace)).expect("JSON");
+    for device in list.as_array_mut().expect("a list") {
+        device.as_object_mut().expect("an object").remove("name");
+    }
+    list
+}
