@@ -150,7 +150,7 @@ impl App {
         match view {
             View::Sweep => self.plan.as_ref().is_some_and(|p| p.sweep.is_some()),
             View::Output => !self.output.lines().is_empty(),
-            View::Compare => self.passes.variants.len() > 1 || self.previous.is_some(),
+            View::Compare => self.passes.variants.len() > 1 || !self.previous.is_empty(),
             _ => true,
         }
     }
@@ -195,7 +195,7 @@ impl App {
         match self.view {
             View::Log => self.log.lines().len(),
             View::Output => self.output.lines().len(),
-            View::Compare => self.passes.variants.len(),
+            View::Compare => self.variant_figures().len(),
             View::Table => crate::tui::table::table(self).len(),
             View::Findings => self.findings.lines().len(),
             View::Timeline | View::Sweep => 0,
@@ -296,7 +296,9 @@ impl App {
         }
         match self.view {
             View::Compare => {
-                if let Some(pass) = self.passes.representative(self.cursor) {
+                let variants = self.variant_figures();
+                let variant = variants.get(self.cursor).map(|row| row.variant);
+                if let Some(pass) = variant.and_then(|v| self.passes.representative(v)) {
                     self.show_pass(pass);
                     self.view = View::Timeline;
                 }

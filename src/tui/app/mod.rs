@@ -109,11 +109,19 @@ pub enum Scope {
     Pass(usize),
 }
 
-/// The run before this one, as far as it is compared.
+/// A variant's figures, of the pass that represents it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Previous {
-    /// Each variant's label, makespan and figures.
-    pub variants: Vec<(String, Ns, Figures)>,
+pub struct VariantRow {
+    /// Index into [`Passes::variants`].
+    pub variant: usize,
+    /// Its name with the sweep's value.
+    pub label: String,
+    /// First operation's start to the last one's end.
+    pub makespan: Ns,
+    /// The host's time around the pass.
+    pub wall: Ns,
+    /// The rest.
+    pub figures: Figures,
 }
 
 /// The state. Its fields are read by the widgets and changed by [`App::take`] and [`App::act`].
@@ -167,8 +175,8 @@ pub struct App {
     pub flash: Option<String>,
     /// What could be better in what is on screen.
     pub findings: Findings,
-    /// The figures of the run before.
-    pub previous: Option<Previous>,
+    /// The figures of the run before; empty when there is none.
+    pub previous: Vec<VariantRow>,
     /// The scenarios to pick from.
     pub choices: Vec<Choice>,
     /// The terminal's size.
@@ -325,19 +333,20 @@ impl App {
         self.trace.devices().first().map(|d| &d.info)
     }
 
-    /// Each variant's label, makespan and figures, of its representative pass.
+    /// The figures of each variant that has a measured pass.
     #[must_use]
-    pub fn variant_figures(&self) -> Vec<(String, Ns, Figures)> {
+    pub fn variant_figures(&self) -> Vec<VariantRow> {
         (0..self.passes.variants.len())
             .filter_map(|v| {
                 let pass = &self.passes.list[self.passes.representative(v)?];
-                let operations = pass.operations?;
-                (!pass.is_open && pass.is_measured).then(|| {
-                    (
-                        self.passes.variants[v].label(),
-                        operations.len(),
-                        Figures::of(&self.trace, operations),
-                    )
+                (!pass.is_open && pass.is_measured).then(|| VariantRow {
+                    variant: v,
+                    label: self.passes.variants[v].label(),
+                    makespan: pass.makespan(),
+                    wall: pass.span.len(),
+                    figures: pass
+                        .operations
+                        .map_or_else(Figures::default, |window| Figures::of(&self.trace, window)),
                 })
             })
             .collect()
@@ -346,7 +355,7 @@ impl App {
     fn remember(&mut self) {
         let variants = self.variant_figures();
         if !variants.is_empty() {
-            self.previous = Some(Previous { variants });
+            self.previous = variants;
         }
     }
 }

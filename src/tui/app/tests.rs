@@ -220,8 +220,7 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
     assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
     app.start(fixture::source(), None, PEAKS);
-    let previous = app.previous.clone().expect("the run before");
-    let makespans: Vec<Ns> = previous.variants.iter().map(|v| v.1).collect();
+    let makespans: Vec<Ns> = app.previous.iter().map(|v| v.makespan).collect();
     assert_eq!(makespans, [4_300 * US, 2_200 * US]);
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));

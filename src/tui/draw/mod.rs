@@ -78,7 +78,7 @@ fn middle(app: &App, theme: &Theme, layout: &Layout, buf: &mut Buffer) {
             (&timeline).render(area, buf);
         }
         View::Table => (&views::operations(app, theme, area.width)).render(area, buf),
-        View::Compare => (&views::compare(app, theme)).render(area, buf),
+        View::Compare => (&views::compare(app, theme, area.width)).render(area, buf),
         View::Output => (&views::journal(&app.output, app.cursor, theme)).render(area, buf),
         View::Log => (&views::journal(&app.log, app.cursor, theme)).render(area, buf),
         View::Findings => (&views::findings(app, theme)).render(area, buf),
