@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::cursor::Cursor;
 use super::index::Index;
 use super::key::LaneKey;
 use super::maxima::Maxima;
@@ -15,7 +16,7 @@ use crate::activity::{Ns, Span};
 
 /// Rows between stored sums: 16 bytes over 16 rows are a byte a row, and a query walks at most 16 rows
 /// at either end, which lie in two cache lines of each column.
-const STRIDE: usize = 16;
+pub(super) const STRIDE: usize = 16;
 
 /// One row as it is stored. `detail` indexes the trace's table of distinct things that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +200,7 @@ impl Lane {
     }
 
     /// The rows that start before `time`.
-    fn before(&self, time: Ns) -> usize {
+    pub(super) fn before(&self, time: Ns) -> usize {
         self.index.before(&self.starts, time)
     }
 
@@ -219,21 +220,24 @@ impl Lane {
             .fold(stored, |end, &e| end.max(e))
     }
 
+    /// A reader for many questions about neighbouring windows.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+
     /// Time within `window` during which at least one row ran.
     #[must_use]
     pub fn busy(&self, window: Span) -> Ns {
-        if window.is_empty() {
-            return 0;
-        }
-        self.busy_until(window.end) - self.busy_until(window.start)
+        self.cursor().busy(window)
     }
 
-    fn busy_until(&self, time: Ns) -> Ns {
-        let rows = self.before(time);
-        if rows == 0 {
+    /// Time before `time` during which a row ran, when `rows` rows start before it.
+    pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
+        let Some(last) = rows.checked_sub(1) else {
             return 0;
-        }
-        let block = (rows - 1) / STRIDE;
+        };
+        let block = last / STRIDE;
         let mut sums = self.sums[block];
         for row in block * STRIDE..rows {
             sums.take(self.span(row));
@@ -245,40 +249,37 @@ impl Lane {
     /// the first and the last of them may end before it begins.
     #[must_use]
     pub fn rows(&self, window: Span) -> Range<usize> {
-        let to = self.before(window.end.max(window.start + 1));
-        // The greatest end so far never falls, so the first row that ends after the window's start
-        // lies in the last block before which everything has ended: mostly that of the start itself.
-        let near = self.before(window.start).saturating_sub(1) / STRIDE;
-        let is_over = |block: usize| self.sums.get(block).is_none_or(|s| s.end <= window.start);
-        let block = if is_over(near) {
+        self.cursor().rows(window)
+    }
+
+    /// The first of the rows before `to` that ends after `time` or starts at or after it, when `first`
+    /// rows start before it; `to` when there is none.
+    pub(super) fn first_touching(&self, first: usize, to: usize, time: Ns) -> usize {
+        // The greatest end so far never falls, so the first row that ends after the time lies in the
+        // last block before which everything has ended: mostly that of the time itself.
+        let near = first.saturating_sub(1) / STRIDE;
+        let block = if self.sums.get(near).is_none_or(|s| s.end <= time) {
             near
         } else {
-            let ended = self.sums.partition_point(|s| s.end <= window.start);
+            let ended = self.sums.partition_point(|s| s.end <= time);
             ended.saturating_sub(1)
         };
-        let from = (block * STRIDE..to)
-            .find(|&i| self.ends[i] > window.start || self.starts[i] >= window.start)
-            .unwrap_or(to);
-        from..to
+        (block * STRIDE..to)
+            .find(|&i| self.ends[i] > time || self.starts[i] >= time)
+            .unwrap_or(to)
     }
 
     /// The row that names a cell: the longest of those that start in `window`, or the one that runs
     /// into it.
     #[must_use]
     pub fn longest(&self, window: Span) -> Option<usize> {
-        let rows = self.rows(window);
-        let inside = self.before(window.start).max(rows.start);
-        let key = |i: usize| self.ends[i] - self.starts[i];
-        let starting = self.maxima.best(inside, rows.end, key);
-        let running = (rows.start..inside)
-            .rev()
-            .take(STRIDE)
-            .find(|&i| self.ends[i] > window.start);
-        let share = |i: usize| self.span(i).intersect(window).len();
-        match (starting, running) {
-            (Some(a), Some(b)) => Some(if share(b) > share(a) { b } else { a }),
-            (a, b) => a.or(b),
-        }
+        self.cursor().longest(window)
+    }
+
+    /// The longest of the rows `[from, to)`.
+    pub(super) fn longest_of(&self, from: usize, to: usize) -> Option<usize> {
+        let (starts, ends) = (&self.starts, &self.ends);
+        self.maxima.best(from, to, |i| ends[i] - starts[i])
     }
 
     /// The innermost row that runs at `time`.
@@ -427,6 +428,15 @@ mod tests {
             }
             if let Some(first) = all.get(rows.start).filter(|_| !rows.is_empty()) {
                 prop_assert!(first.end > window.start || first.start >= window.start);
+            }
+            // A cursor that goes over all cells says the same as each question by itself.
+            let mut cursor = lane.cursor();
+            for start in (-5..330).step_by(7) {
+                let cell = Span::new(start, start + 7);
+                prop_assert_eq!(cursor.longest(cell), lane.longest(cell));
+                prop_assert_eq!(cursor.busy(cell), lane.busy(cell));
+                let cut = Span::new(start + 3, start + 7);
+                prop_assert_eq!(cursor.rows(cut), lane.rows(cut));
             }
             let at = all.iter().rposition(|s| s.contains(a));
             prop_assert_eq!(lane.at(a), at);

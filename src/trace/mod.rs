@@ -10,6 +10,7 @@
 //! [`Usage`] (less where operations touch or overlap), a copy 26 in the table of bytes moved. What rows have in
 //! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
+mod cursor;
 mod index;
 mod intake;
 mod key;
@@ -21,6 +22,7 @@ mod usage;
 
 use rustc_hash::FxHashMap;
 
+pub use cursor::Cursor;
 pub use key::{LaneKey, LaneKind};
 pub use lane::Lane;
 pub use names::{Names, printable};

@@ -178,7 +178,8 @@ impl Usage {
             edges.push((span.start, 1, bit));
             edges.push((span.end, -1, bit));
         }
-        edges.sort_unstable();
+        // All edges of one moment are taken together, so their order does not matter.
+        edges.sort_unstable_by_key(|edge| edge.0);
 
         let mut running = [0u32; BITS];
         let mut new: Set = 0;
