@@ -33,7 +33,9 @@ fn kineto() -> String {
             "\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 574, \"tid\": 574,\n    \"ts\": {ts}.912, \"dur\": 3.430,\n    \
              \"args\": {{\n      \"External id\": {i}, \"cbid\": 211, \"correlation\": {i}\n    }}"
         ));
-        line(format_args!("\"ph\": \"s\", \"id\": {i}, \"pid\": 574, \"tid\": 574, \"ts\": {ts}.912, \"cat\": \"ac2g\", \"name\": \"ac2g\""));
+        line(format_args!(
+            "\"ph\": \"s\", \"id\": {i}, \"pid\": 574, \"tid\": 574, \"ts\": {ts}.912, \"cat\": \"ac2g\", \"name\": \"ac2g\""
+        ));
         line(format_args!(
             "\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_kernel<4, at::native::Functor{kernel}<float>, std::array<char*, 3ul> >\
              (int, at::native::Functor{kernel}<float>, std::array<char*, 3ul>)\", \"pid\": 0, \"tid\": 7,\n    \"ts\": {ts}.993, \"dur\": 9.711,\n    \
@@ -41,7 +43,9 @@ fn kineto() -> String {
              \"registers per thread\": 32, \"shared memory\": 0,\n      \"blocks per SM\": 0.969697,\n      \"warps per SM\": 7.757576,\n      \
              \"grid\": [128, 1, 1],\n      \"block\": [256, 1, 1],\n      \"est. achieved occupancy %\": 12\n    }}"
         ));
-        line(format_args!("\"ph\": \"f\", \"id\": {i}, \"pid\": 0, \"tid\": 7, \"ts\": {ts}.993, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\""));
+        line(format_args!(
+            "\"ph\": \"f\", \"id\": {i}, \"pid\": 0, \"tid\": 7, \"ts\": {ts}.993, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\""
+        ));
     }
     text.push_str("  null\n]}\n");
     text
