@@ -458,6 +458,76 @@ fn what_was_flushed_survives_every_kind_of_end() {
 }
 
 #[test]
+fn records_that_are_withheld_are_announced_and_come_in_the_end() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["wait", "20"], &[("FAKE_WITHHOLD", "1")]);
+    seen.has_kernels(0, 20);
+    let told: Vec<i64> = seen
+        .batches
+        .iter()
+        .filter(|batch| batch.items.is_empty())
+        .filter_map(|batch| batch.health?.oldest_open)
+        .collect();
+    let first = seen
+        .items(0)
+        .iter()
+        .map(|item| item.span.start)
+        .min()
+        .expect("items");
+    // The program makes its records at once, 1 ms after the time it gives them, and nothing before.
+    assert!(!told.is_empty(), "nothing was announced");
+    assert!(
+        told.iter().all(|time| (time - first).abs() < 1_000_000_000),
+        "{told:?} {first}"
+    );
+    assert_eq!(seen.health(0).oldest_open, None);
+}
+
+#[test]
+fn graphs_without_times_are_counted_and_explained() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["graph", "500"], &[]);
+    assert_eq!(seen.health(0).no_timestamp, 500);
+    assert!(
+        seen.notices
+            .iter()
+            .any(|text| text.contains("CUDA graphs without times")),
+        "{:?}",
+        seen.notices
+    );
+}
+
+#[test]
+fn nvtx_is_passed_on_to_the_libcupti_of_the_collector() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["nvtx", "5"], &[]);
+    assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
+    seen.has_kernels(0, 5);
+}
+
+#[test]
+fn a_signal_to_us_is_passed_on_and_its_end_reported() {
+    let Some(made) = fakes() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let feed = attach::run(AttachRequest {
+        command: vec![made.join("program").into(), "sleep".into()],
+        dir: directory.path().join("run"),
+        flush_period: Duration::from_millis(20),
+        max_bytes: 0,
+        output: Output::Inherit,
+    })
+    .expect("started");
+    // The handler stands since before the program was started.
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+        .expect("sent");
+    let last = feed.receiver().iter().last().expect("a last word");
+    assert!(
+        matches!(&last, Message::Finished(Outcome::Failed(failure)) if failure.kind == FailureKind::Program { code: 128 + 15 }),
+        "{last:?}"
+    );
+}
+
+#[test]
 fn a_forked_child_disturbs_nothing() {
     let Some(made) = fakes() else { return };
     let seen = trace(made, &["fork", "300"], &[]);

@@ -5,6 +5,7 @@
  * FAKE_TAKEN       another tool is subscribed
  * FAKE_LATE        buffers come back 30 ms late, on a thread of their own
  * FAKE_ROOM        records in a buffer, at most
+ * FAKE_WITHHOLD    something is unfinished in every buffer: only a forced flush hands it out
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -114,9 +115,8 @@ static void give_back(void) {
 }
 
 int cuptiActivityFlushAll(uint32_t flags) {
-    (void)flags;
     pthread_mutex_lock(&lock);
-    give_back();
+    if (flags || !getenv("FAKE_WITHHOLD")) give_back();
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -172,7 +172,10 @@ static uint64_t now(void) {
 
 int cuptiGetTimestamp(uint64_t *time) { *time = now(); return 0; }
 
-int InitializeInjectionNvtx2(void *table) { return table ? 1 : 0; }
+static void *nvtx;
+int InitializeInjectionNvtx2(void *table) { nvtx = table; return table ? 1 : 0; }
+/* What NVTX was injected with. */
+void *fake_nvtx(void) { return nvtx; }
 
 /* ---- making records ---- */
 
@@ -226,6 +229,13 @@ void fake_launch(uint32_t correlation, uint64_t nanoseconds) {
         call(5, 211, correlation, time, time + 100);
         kernel(correlation, time + 200, time + 200 + nanoseconds, correlation % 2 ? "_Z3oddv" : "_Z4evenv");
     }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A kernel of a graph, whose times CUPTI has lost. */
+void fake_timeless(uint32_t correlation) {
+    pthread_mutex_lock(&lock);
+    kernel(correlation, 0, 0, "_Z4nodev");
     pthread_mutex_unlock(&lock);
 }
 

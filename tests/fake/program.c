@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static void (*launch)(uint32_t, uint64_t);
-static void (*drop)(uint32_t);
+static void (*drop)(uint32_t), (*timeless)(uint32_t);
+static void *(*nvtx)(void);
 static void (*everything)(void), (*rejects)(void), (*unknown)(void);
 
 static int initialise(void) {
@@ -22,6 +23,8 @@ static int initialise(void) {
     if (cupti) {
         launch = (void (*)(uint32_t, uint64_t))dlsym(cupti, "fake_launch");
         drop = (void (*)(uint32_t))dlsym(cupti, "fake_drop");
+        timeless = (void (*)(uint32_t))dlsym(cupti, "fake_timeless");
+        nvtx = (void *(*)(void))dlsym(cupti, "fake_nvtx");
         everything = (void (*)(void))dlsym(cupti, "fake_everything");
         rejects = (void (*)(void))dlsym(cupti, "fake_rejects");
         unknown = (void (*)(void))dlsym(cupti, "fake_unknown");
@@ -47,7 +50,21 @@ int main(int argc, char **argv) {
         if (child) waitpid(child, NULL, 0);
         return 0;
     }
+    if (!strcmp(how, "nvtx")) {
+        /* what the NVTX headers do at their first call, here before CUDA is used */
+        int token = 0;
+        void *library = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY);
+        int (*inject)(void *) = library ? (int (*)(void *))dlsym(library, "InitializeInjectionNvtx2") : NULL;
+        if (!inject || inject(&token) != 1) return 2;
+        if (initialise()) return 1;
+        launches(1, count);
+        return nvtx && nvtx() == &token ? 0 : 3;
+    }
     if (initialise()) return 1;
+    if (!strcmp(how, "graph")) {
+        for (int i = 0; timeless && i < count; i++) timeless(i + 1);
+        return 0;
+    }
     if (!strcmp(how, "everything")) {
         if (everything) { everything(); rejects(); unknown(); drop(42); }
         return 0;
@@ -70,9 +87,9 @@ int main(int argc, char **argv) {
         execl(argv[0], argv[0], "return", argv[2], NULL);
         return 9;
     }
+    if (!strcmp(how, "wait")) return 0;
     if (!strcmp(how, "_exit")) _exit(0);
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
-    if (!strcmp(how, "pause")) { pause(); }
     return 8;
 }

@@ -12,15 +12,17 @@ pub const DIRECTORY: &str = "CUPTOP_DIR";
 pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
 /// The most bytes that one process may record.
 pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
-/// Which host calls to record: `runtime`, `driver`, `both`, `none`.
+/// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
 pub const API: &str = "CUPTOP_API";
 
 /// Which host calls are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApiCalls {
     /// The runtime API, and of the driver API only what starts or awaits GPU work (Triton and others launch
-    /// through it). For programs that use the runtime.
+    /// through it).
     #[default]
+    Mixed,
+    /// The runtime API.
     Runtime,
     /// The driver API. For programs that use nothing else.
     Driver,
@@ -87,10 +89,11 @@ impl Options {
             options.max_bytes = bytes;
         }
         options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
+            Some("runtime") => ApiCalls::Runtime,
             Some("driver") => ApiCalls::Driver,
             Some("both") => ApiCalls::Both,
             Some("none") => ApiCalls::None,
-            _ => ApiCalls::Runtime,
+            _ => ApiCalls::Mixed,
         };
         Some(options)
     }
@@ -121,7 +124,7 @@ mod tests {
         .expect("a directory is given");
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
-        assert_eq!(options.api, ApiCalls::Runtime);
+        assert_eq!(options.api, ApiCalls::Mixed);
         let options = with(&[
             (DIRECTORY, "/tmp"),
             (FLUSH, "5"),

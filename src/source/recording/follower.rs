@@ -308,6 +308,10 @@ impl Process {
         let mut health = map::health(&self.reader.status().health);
         health.lost += self.reader.lost() + self.unreadable;
         health.unknown += self.reader.unknown();
+        if self.over {
+            // What was open when a process was killed is not open any more.
+            health.oldest_open = None;
+        }
         health
     }
 
