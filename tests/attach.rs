@@ -94,6 +94,7 @@ fn trace_with(
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
+        keep: None,
         output: Output::Capture,
     };
     change(&mut request);
@@ -174,6 +175,19 @@ impl Seen {
                 _ => None,
             })
             .expect("a process")
+    }
+
+    fn kernel_name(&self, wanted: u32) -> &str {
+        let name = self
+            .batches
+            .iter()
+            .flat_map(|batch| &batch.defs)
+            .find_map(|def| match def {
+                Def::Shape { id, shape } if *id == wanted => Some(shape.name),
+                _ => None,
+            })
+            .expect("defined");
+        self.names()[&name]
     }
 
     fn names(&self) -> HashMap<u32, &str> {
@@ -514,6 +528,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
+        keep: None,
         output: Output::Inherit,
     })
     .expect("started");
@@ -525,6 +540,68 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         matches!(&last, Message::Finished(Outcome::Failed(failure)) if failure.kind == FailureKind::Program { code: 128 + 15 }),
         "{last:?}"
     );
+}
+
+#[test]
+fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
+    let Some(made) = fakes() else { return };
+    // 1 s is kept; a launch each 10 ms for some 4 s.
+    let mut seen = trace_with(made, &["slowly", "400"], &[], |request| {
+        request.keep = Some(Duration::from_secs(1));
+    });
+    seen.has_kernels(0, 400);
+    assert_eq!(seen.processes(), 1);
+    assert_eq!(seen.health(0).losses(), 0);
+    assert_eq!(seen.ended_well(0), Some(true));
+    let names: std::collections::HashSet<&str> = seen.names().into_values().collect();
+    assert!(
+        names.contains("_Z3oddv")
+            && names.contains("_Z4evenv")
+            && names.contains("cudaLaunchKernel")
+    );
+    // Each part numbers its names anew: what is shown must still be each kernel's own.
+    for item in seen.items(0) {
+        if let What::Kernel(kernel) = item.what {
+            let wanted = if item.correlation % 2 == 1 {
+                "_Z3oddv"
+            } else {
+                "_Z4evenv"
+            };
+            assert_eq!(
+                seen.kernel_name(kernel.shape),
+                wanted,
+                "{}",
+                item.correlation
+            );
+        }
+    }
+
+    let feed =
+        cuptop::source::recording::open(&[seen.directory.path().join("run")]).expect("opens");
+    seen.batches.clear();
+    seen.notices.clear();
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => seen.batches.push(batch),
+            Message::Notice { text, .. } => seen.notices.push(text),
+            _ => {}
+        }
+    }
+    let kept = seen.kernels(0);
+    assert_eq!(kept.last(), Some(&400));
+    assert!(kept.len() < 350, "{}", kept.len());
+    assert!(
+        kept.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "no holes"
+    );
+    assert!(
+        seen.notices
+            .iter()
+            .any(|text| text.contains("earlier records are gone")),
+        "{:?}",
+        seen.notices
+    );
+    assert_eq!(seen.health(0).received, 800);
 }
 
 #[test]
@@ -680,6 +757,7 @@ fn stopping_the_feed_ends_the_program() {
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
+        keep: None,
         output: Output::Capture,
     })
     .expect("started");
@@ -699,6 +777,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
+        keep: None,
         output: Output::Capture,
     })
     .expect_err("nothing to start");
