@@ -3,6 +3,7 @@
 //! This file is three programs: the list of tests, the parent of a run (started by a test with the
 //! environment it wants), and the runner process, which the parent starts as cuptop does: by running its own
 //! executable again.
+#![expect(clippy::print_stdout, reason = "its programs speak on stdout")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -74,6 +74,8 @@ pub enum Command {
     List,
     /// Print the JSON schema of scenario files, for editors.
     Schema,
+    /// Measure this GPU and write the profile that the simulator and "% of peak" use.
+    Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
     Doctor(Doctor),
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
@@ -257,6 +259,14 @@ pub struct Check {
 pub struct New {
     /// The scenario's name; the file is NAME.toml in this directory.
     pub name: String,
+}
+
+/// `cuptop calibrate`.
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// The profile to write; standard output without it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `cuptop doctor`.

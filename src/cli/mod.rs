@@ -4,6 +4,7 @@
 //! output goes to standard output; messages, progress and help go to standard error.
 
 pub mod args;
+mod calibrate;
 mod check;
 mod doctor;
 mod drain;
@@ -62,6 +63,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::New(args)) => check::new(&args),
         Some(Command::List) => check::list(),
         Some(Command::Schema) => check::schema(),
+        Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
         Some(Command::Doctor(args)) => doctor::doctor(&args),
         Some(Command::RunPlan) => Ok(exit::FINE),
     }

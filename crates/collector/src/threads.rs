@@ -84,6 +84,7 @@ impl Flusher {
         let mut requests = requests.clone();
         let mut times = FlushTimes::default();
         times.note(1);
+        let mut asked = false;
         let ending = loop {
             let ask = select! {
                 recv(stop) -> ending => break ending.unwrap_or(Ending::Exit),
@@ -94,6 +95,7 @@ impl Flusher {
                 default(self.period) => None,
             };
             times.note(self.pool.begin_flush());
+            self.ask_for_devices(&mut asked);
             self.flush(0);
             self.pool.top_up();
             let oldest = self
@@ -107,9 +109,23 @@ impl Flusher {
                 let _ = ask.send(());
             }
         };
+        self.ask_for_devices(&mut asked);
         self.last_flush();
         if ending == Ending::Release {
             release(&self.cupti, self.subscription);
+        }
+    }
+
+    /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so
+    /// enabling their kind alone brings no record; and before the first buffer it is too early to ask.
+    fn ask_for_devices(&self, asked: &mut bool) {
+        if *asked || !self.pool.was_used() {
+            return;
+        }
+        *asked = true;
+        if let Some(enable_and_dump) = self.cupti.api.enable_and_dump {
+            // SAFETY: takes a number; this thread is not one of CUPTI's callbacks.
+            unsafe { enable_and_dump(kinds::DEVICE) };
         }
     }
 

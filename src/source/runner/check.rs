@@ -17,8 +17,8 @@ pub struct Checked {
     pub kernel: String,
     /// The size, in words ("n = 300").
     pub size: String,
-    /// How far the result is from the reference: the largest difference over the largest value of the
-    /// reference. Not a number when the kernel wrote one.
+    /// How far the result is from the reference: the largest difference, over the largest value of the
+    /// reference where that is more than 1. Huge when the kernel wrote what is not a number.
     pub error: f64,
     /// The most that rounding explains.
     pub limit: f64,
@@ -241,11 +241,11 @@ impl Case {
 
     /// Compares a result; `poison` is what the output held before.
     pub(crate) fn compare(&self, result: &[f32], reference: &[f64], poison: f32) -> Checked {
-        let scale = reference.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let scale = reference.iter().fold(1.0_f64, |m, v| m.max(v.abs()));
         let mut error = 0.0_f64;
         for (i, (&got, &wanted)) in result.iter().zip(reference).enumerate() {
             let off = if self.writes(i) {
-                (f64::from(got) - wanted).abs() / scale.max(f64::MIN_POSITIVE)
+                (f64::from(got) - wanted).abs() / scale
             } else if got.to_bits() == poison.to_bits() {
                 0.0
             } else {

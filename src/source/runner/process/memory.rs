@@ -8,7 +8,7 @@ use crate::activity::{Direction, units};
 use crate::scenario::plan::{BufferId, BufferSpec, Fill, HostMemory, MemRef};
 
 use super::super::driver::{Driver, OUT_OF_MEMORY, SUCCESS};
-use super::super::fault::Fault;
+use super::super::fault::{Fault, FaultKind};
 use super::super::protocol::Issued;
 use super::context::Contexts;
 
@@ -262,6 +262,7 @@ impl<'a> Buffers<'a> {
                     units::bytes(total as u64)
                 );
             }
+            fault.kind = FaultKind::Machine;
             fault.help =
                 "make the buffers smaller with --set, or see with nvidia-smi who else uses \
                           the GPU's memory"

@@ -1,11 +1,11 @@
 //! TOML to [`Step`]s.
 
-use super::diagnostics::{Diagnostic, did_you_mean, list, quoted};
-use super::expr::Expr;
-use super::expr_parse::{self, Template, is_identifier};
-use super::file::{BufferRef, CopyStep, Loop, Named, Step, StepKind};
+use super::super::diagnostics::{Diagnostic, did_you_mean, list, quoted};
+use super::super::expr::Expr;
+use super::super::expr::parse::{self, Template, is_identifier};
 use super::keys::{self, Form};
 use super::reader::{Field, Fields, Reader};
+use super::{BufferRef, CopyStep, Loop, Named, Step, StepKind};
 use crate::activity::Direction;
 
 /// A list of steps. A step that cannot be read is left out and reported.
@@ -102,7 +102,7 @@ fn kind(reader: &mut Reader<'_>, fields: &Fields<'_>, form: &Form) -> Option<Ste
                 .unwrap_or_default(),
             args: fields
                 .get("args")
-                .map(|field| (super::parse::args(reader, field), field.loc)),
+                .map(|field| (super::sections::args(reader, field), field.loc)),
             stream: stream(reader, fields),
         },
         "record" => StepKind::Record {
@@ -309,10 +309,10 @@ fn for_loop(reader: &mut Reader<'_>, fields: &Fields<'_>, head: Field<'_>) -> Op
         ),
         None => (text.len(), None),
     };
-    let from = reader.parsed(expr_parse::expression(piece.slice(name_end + 4, dots)));
-    let to = reader.parsed(expr_parse::expression(piece.slice(dots + 2, to_end)));
+    let from = reader.parsed(parse::expression(piece.slice(name_end + 4, dots)));
+    let to = reader.parsed(parse::expression(piece.slice(dots + 2, to_end)));
     let step = match step {
-        Some(step) => Some(reader.parsed(expr_parse::expression(step))?),
+        Some(step) => Some(reader.parsed(parse::expression(step))?),
         None => None,
     };
     let start = text.len() - text.trim_start().len();

@@ -1,24 +1,25 @@
-//! TOML to [`File`]: the sections. Steps are in [`super::parse_steps`].
+//! TOML to [`File`]: the sections. Steps are in [`super::steps`].
 
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostics::{Diagnostic, quoted};
-use super::expr::{Expr, Loc};
-use super::expr_parse::is_identifier;
-use super::file::{
+use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
+use super::super::expr::parse::is_identifier;
+use super::super::expr::value::{Unit, Value};
+use super::super::expr::{Expr, Loc};
+use super::super::plan::{Fill, HostMemory};
+use super::keys;
+use super::reader::{Field, Fields, Reader, element};
+use super::{
     ArgDecl, BufferDecl, ExpectDecl, File, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl,
     SweepValues, VariantDecl,
 };
-use super::keys;
-use super::plan::{Fill, HostMemory};
-use super::reader::{Field, Fields, Reader, element};
-use super::value::{Unit, Value};
 
 /// Bytes of a scenario file.
 pub(super) const MAX_TEXT: usize = 256 << 10;
 
-/// Reads a file as far as it can be read; what is wrong is in the reader's diagnostics.
-pub(super) fn parse(reader: &mut Reader<'_>) -> File {
+/// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
+pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
+    let reader = &mut Reader { text, diagnostics };
     if reader.text.len() > MAX_TEXT {
         reader.diagnostics.push(Diagnostic {
             line: 1,
@@ -27,8 +28,7 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> File {
         });
         return File::default();
     }
-    let text = reader.text.to_owned();
-    let (table, errors) = DeTable::parse_recoverable(&text);
+    let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
         reader.diagnostics.push(Diagnostic {
@@ -450,7 +450,7 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
             .unwrap_or_default(),
         steps: fields
             .get("steps")
-            .map(|field| super::parse_steps::steps(reader, field))
+            .map(|field| super::steps::steps(reader, field))
             .unwrap_or_default(),
         name,
     })

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::expectations::{FIGURES, Operand};
+use super::super::figures::{FIGURES, Operand};
 use super::keys::{self, Form, Key, Kind};
 
 /// The schema as JSON text.

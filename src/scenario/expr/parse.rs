@@ -1,9 +1,9 @@
 //! Reading expressions, names with expressions in them ("s{i}"), and references to buffers
-//! ("batch[i]"): a tokenizer and a Pratt parser.
+//! (`batch[i]`): a tokenizer and a Pratt parser.
 
-use super::diagnostics::{did_you_mean, quoted};
-use super::expr::{Expr, ExprError, FUNCTIONS, Function, Loc, Node};
+use super::super::diagnostics::{did_you_mean, quoted};
 use super::value::{self, Operator, UNITS, Unit, Value};
+use super::{Expr, ExprError, FUNCTIONS, Function, Loc, Node};
 
 /// Parentheses, signs and powers may nest this deep; deeper ones are an error, not a stack overflow.
 const MAX_DEPTH: u32 = 64;
@@ -108,11 +108,11 @@ pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>),
 pub struct Template {
     /// Its bytes in the file.
     pub loc: Loc,
-    pub(super) parts: Vec<Part>,
+    pub(in crate::scenario) parts: Vec<Part>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(in crate::scenario) enum Part {
     Text(String),
     Expr(Expr),
 }
@@ -419,7 +419,7 @@ impl Parser<'_> {
                 help: did_you_mean(name, names.clone()).or_else(|| {
                     Some(format!(
                         "the functions are {}",
-                        super::diagnostics::list(names)
+                        super::super::diagnostics::list(names)
                     ))
                 }),
                 ..ExprError::new(loc, format!("there is no function {}", quoted(name)))

@@ -1,12 +1,24 @@
 //! A scenario file as written: parsed, each part with its place, nothing evaluated yet.
+//!
+//! [`keys`] is the table of everything that may be written; [`sections`] and [`steps`] read it with
+//! the help of [`reader`]; [`schema`] tells editors.
+
+pub mod keys;
+mod reader;
+mod schema;
+mod sections;
+mod steps;
 
 use std::sync::Arc;
 
+use super::expr::parse::Template;
 use super::expr::{Expr, Loc};
-use super::expr_parse::Template;
 use super::plan::{Fill, HostMemory};
 use super::signature::Param as KernelParam;
 use crate::activity::Direction;
+
+pub use schema::schema;
+pub(super) use sections::parse;
 
 /// A name and where it stands.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,15 @@
 //! Expressions in scenario files: `n * n * 4`, `ceil_div(n, 128)`, `64 MiB / batches`, `i % 2 == 0`.
 //!
-//! Values are 64-bit integers and floats with a unit ([`super::value`]); names are parameters and
+//! Values are 64-bit integers and floats with a unit ([`value`]); names are parameters and
 //! loop variables. From loosest to tightest: `||`, `&&`, comparisons, `+ -`, `* / %`, a leading `-`
 //! or `!`, `**` (which joins from the right). Every node knows its bytes in the file.
 
+pub mod parse;
+pub mod value;
+
 use std::ops::Range;
 
-use super::value::{self, Operator, Unit, Value};
+use value::{Operator, Unit, Value};
 
 /// Bytes in the file; a [`Range`] that copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

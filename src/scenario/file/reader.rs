@@ -4,12 +4,14 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, is_unprintable, list, quoted};
-use super::expr::{Expr, ExprError, Loc};
-use super::expr_parse::{self, Piece, Template};
-use super::file::{BufferRef, Named};
+use super::super::diagnostics::{
+    Diagnostic, Diagnostics, did_you_mean, is_unprintable, list, quoted,
+};
+use super::super::expr::parse::{self, Piece, Template};
+use super::super::expr::value::{Unit, Value};
+use super::super::expr::{Expr, ExprError, Loc};
 use super::keys::{Key, Kind};
-use super::value::{Unit, Value};
+use super::{BufferRef, Named};
 
 /// A value, with the place of its key.
 #[derive(Clone, Copy)]
@@ -45,7 +47,7 @@ impl<'a> Fields<'a> {
 /// Reads one file, collecting what is wrong with it.
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
-    pub(super) diagnostics: Diagnostics,
+    pub(super) diagnostics: &'t mut Diagnostics,
 }
 
 impl Reader<'_> {
@@ -147,7 +149,7 @@ impl Reader<'_> {
             start: None,
             whole: field.loc,
         };
-        let Ok(value) = expr_parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) else {
+        let Ok(value) = parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) else {
             return;
         };
         let needed = match kind {
@@ -280,7 +282,7 @@ impl Reader<'_> {
             }
             _ => {
                 let piece = self.piece(field, "this takes a number or an expression in quotes")?;
-                self.parsed(expr_parse::expression(piece))
+                self.parsed(parse::expression(piece))
             }
         }
     }
@@ -295,7 +297,7 @@ impl Reader<'_> {
             );
             return None;
         }
-        self.parsed(expr_parse::template(piece))
+        self.parsed(parse::template(piece))
     }
 
     /// A reference to a buffer.
@@ -305,7 +307,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn buffer_piece(&mut self, piece: Piece<'_>) -> Option<BufferRef> {
-        let (name, name_loc, index) = self.parsed(expr_parse::buffer_reference(piece))?;
+        let (name, name_loc, index) = self.parsed(parse::buffer_reference(piece))?;
         Some(BufferRef {
             name,
             name_loc,
