@@ -233,7 +233,7 @@ pub struct Export {
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = ["svg", "png", "txt"])]
+    #[arg(long, value_name = "FORMAT", value_parser = ["perfetto", "chrome", "csv", "svg", "png", "txt", "ansi"])]
     pub to: String,
     /// The file to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]

@@ -97,10 +97,15 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         Some(path) => Box::new(BufWriter::new(File::create(path).map_err(failed)?)),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),
     };
-    let format = export::screen::Format::from_name(&args.to)
+    let format = export::Format::from_name(&args.to)
         .ok_or_else(|| Ending::input(format!("there is no format {}", args.to)))?;
-    let buffer = screen::draw(trace, None, Peaks::default(), args.size, screen_args);
-    let written = export::screen::write(format, &buffer, "A cuptop timeline", &mut out);
+    let written = match format {
+        export::Format::Timeline(format) => export::to(format, &trace, &mut out),
+        export::Format::Screen(format) => {
+            let buffer = screen::draw(trace, None, Peaks::default(), args.size, screen_args);
+            export::screen::write(format, &buffer, "A cuptop timeline", &mut out)
+        }
+    };
     match written.and_then(|()| out.flush()) {
         // A reader that went away has seen what it wanted.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(failed(error)),

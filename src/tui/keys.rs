@@ -309,11 +309,16 @@ pub fn help(contexts: &[Context], is_ascii: bool) -> Vec<HelpLine> {
         .collect()
 }
 
-/// The hints for a context: key and word.
+/// The hints for a context: key and word. In the picker there is no run that others could act on.
 pub fn hints(context: Context) -> impl Iterator<Item = (KeyCode, &'static str)> {
+    let is_for = move |b: &Binding| match (b.context, context) {
+        (Any, Picker) => matches!(b.action, Action::Help | Action::Quit),
+        (Any, _) => true,
+        (of, _) => of == context,
+    };
     BINDINGS
         .iter()
-        .filter(move |b| (b.context == context || b.context == Any) && !b.hint.is_empty())
+        .filter(move |b| is_for(b) && !b.hint.is_empty())
         .map(|b| (b.key, b.hint))
 }
 

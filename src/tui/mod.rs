@@ -40,6 +40,7 @@ pub mod app;
 pub mod draw;
 pub mod keys;
 pub mod shell;
+pub mod sweep;
 pub mod table;
 pub mod theme;
 pub mod time_scale;

@@ -219,6 +219,7 @@ impl Theme {
             '●' => '*',
             '‖' => '=',
             '■' | '✓' => '+',
+            '▾' => 'v',
             '✗' => 'x',
             '▸' | '›' | '→' => '>',
             '…' => '~',
@@ -242,13 +243,19 @@ impl Theme {
     /// nearly all, so that neither a rare touch nor a rare gap is hidden.
     #[must_use]
     pub fn eighths(share: f64) -> u8 {
-        if share.is_nan() || share <= 0.0 {
+        Theme::levels(share, 8)
+    }
+
+    /// The same for a height of `full` eighths.
+    #[must_use]
+    pub fn levels(share: f64, full: u8) -> u8 {
+        if share.is_nan() || share <= 0.0 || full == 0 {
             return 0;
         }
         if share >= 0.97 {
-            return 8;
+            return full;
         }
-        ((share * 8.0).round() as u8).clamp(1, 7)
+        ((share * f64::from(full)).round() as u8).clamp(1, (full - 1).max(1))
     }
 }
 

@@ -39,9 +39,10 @@ impl App {
             Action::Choose => return self.choose(),
             Action::Back => self.back(),
             Action::Help => self.is_help_open = true,
+            Action::Show(_) | Action::NextView | Action::PreviousView if self.is_picking() => {}
             Action::Show(view) => self.show_view(view),
-            Action::NextView => self.step_view(1),
-            Action::PreviousView => self.step_view(View::ALL.len() - 1),
+            Action::NextView => self.step_view(true),
+            Action::PreviousView => self.step_view(false),
             Action::Follow => self.toggle_follow(),
             Action::Pause => self.toggle_pause(),
             Action::Up => self.step(-1),
@@ -136,13 +137,11 @@ impl App {
         };
     }
 
-    fn step_view(&mut self, by: usize) {
+    fn step_view(&mut self, is_forwards: bool) {
         let views: Vec<View> = View::ALL.into_iter().filter(|v| self.has(*v)).collect();
         let current = views.iter().position(|v| *v == self.view).unwrap_or(0);
-        let by = if by == 1 { 1 } else { views.len() - 1 };
-        if let Some(view) = views.get((current + by) % views.len().max(1)) {
-            self.show_view(*view);
-        }
+        let by = if is_forwards { 1 } else { views.len() - 1 };
+        self.show_view(views[(current + by) % views.len()]);
     }
 
     /// Whether a view has something to show; the others are passed over by Tab.
@@ -151,7 +150,7 @@ impl App {
         match view {
             View::Sweep => self.plan.as_ref().is_some_and(|p| p.sweep.is_some()),
             View::Output => !self.output.lines().is_empty(),
-            View::Compare => self.passes.variants.len() > 1 || self.previous.is_some(),
+            View::Compare => self.passes.variants.len() > 1 || !self.previous.is_empty(),
             _ => true,
         }
     }
@@ -196,9 +195,10 @@ impl App {
         match self.view {
             View::Log => self.log.lines().len(),
             View::Output => self.output.lines().len(),
-            View::Compare => self.passes.variants.len(),
+            View::Compare => self.variant_figures().len(),
             View::Table => crate::tui::table::table(self).len(),
-            View::Timeline | View::Findings | View::Sweep => 0,
+            View::Findings => self.findings.lines().len(),
+            View::Timeline | View::Sweep => 0,
         }
     }
 
@@ -262,7 +262,7 @@ impl App {
             return;
         }
         let layout = Layout::new(self);
-        if let Place::Row(i) = layout.place(y)
+        if let Place::Row(i) = layout.place(self, y)
             && let Some(row) = self.rows.get(i)
             && row.kind != super::rows::RowKind::Title
         {
@@ -276,7 +276,7 @@ impl App {
     }
 
     /// Scrolls so that the selected row is on screen.
-    fn scroll(&mut self) {
+    pub(super) fn scroll(&mut self) {
         let Some(at) = self.selection.position(&self.rows) else {
             return;
         };
@@ -296,12 +296,15 @@ impl App {
         }
         match self.view {
             View::Compare => {
-                if let Some(pass) = self.passes.representative(self.cursor) {
+                let variants = self.variant_figures();
+                let variant = variants.get(self.cursor).map(|row| row.variant);
+                if let Some(pass) = variant.and_then(|v| self.passes.representative(v)) {
                     self.show_pass(pass);
                     self.view = View::Timeline;
                 }
             }
             View::Table => self.go_to_operation(),
+            View::Findings => self.go_to_evidence(),
             _ => {}
         }
         None

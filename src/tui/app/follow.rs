@@ -12,6 +12,7 @@ impl App {
     pub fn prepare(&mut self) {
         let revision = self.trace.revision();
         if self.prepared == Some((revision, self.scope)) && !self.needs_choice {
+            self.find();
             return;
         }
         if self.prepared.map(|(seen, _)| seen) != Some(revision) || self.needs_choice {
@@ -28,6 +29,7 @@ impl App {
             self.follow();
         }
         self.settle();
+        self.find();
     }
 
     /// Rows, bounds and selection for the scope as it is now.

@@ -1,6 +1,6 @@
 //! What arrives from the feed.
 
-use super::{App, LineKind, Status};
+use super::{App, LineKind, Status, Trouble};
 use crate::activity::feed::{Message, Outcome};
 
 impl App {
@@ -50,7 +50,12 @@ impl App {
             }
             self.log
                 .push(self.elapsed, LineKind::Error, &failure.message);
-            self.error = Some(text);
+            let title = if self.trace.revision() > 0 {
+                "the run failed · below is what was recorded until then"
+            } else {
+                "the run failed"
+            };
+            self.error = Some(Trouble { title, text });
         }
         self.status = Status::Ended(outcome);
         self.needs_choice = self.is_following;

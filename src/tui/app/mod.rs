@@ -5,6 +5,7 @@
 //! widgets then draw from `&App`. What the app wants done outside itself comes back as an [`Effect`].
 
 mod act;
+mod findings;
 mod follow;
 mod journal;
 mod messages;
@@ -19,11 +20,13 @@ use std::time::Duration;
 use ratatui::layout::Size;
 
 use super::action::View;
+use super::sweep::{self, Work};
 use crate::activity::feed::{Outcome, Progress};
 use crate::activity::{DeviceInfo, Ns, Span};
 use crate::analysis::figures;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
+pub use findings::{FindingLine, Findings};
 pub use journal::{Journal, Line, LineKind};
 use passes::{Figures, Passes};
 use rows::Row;
@@ -75,6 +78,15 @@ pub struct Peaks {
     pub flops: Option<f64>,
 }
 
+/// Something that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// In a few words.
+    pub title: &'static str,
+    /// The whole of it, line by line.
+    pub text: String,
+}
+
 /// How the run stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Status {
@@ -97,11 +109,19 @@ pub enum Scope {
     Pass(usize),
 }
 
-/// The run before this one, as far as it is compared.
+/// A variant's figures, of the pass that represents it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Previous {
-    /// Each variant's label, makespan and figures.
-    pub variants: Vec<(String, Ns, Figures)>,
+pub struct VariantRow {
+    /// Index into [`Passes::variants`].
+    pub variant: usize,
+    /// Its name with the sweep's value.
+    pub label: String,
+    /// First operation's start to the last one's end.
+    pub makespan: Ns,
+    /// The host's time around the pass.
+    pub wall: Ns,
+    /// The rest.
+    pub figures: Figures,
 }
 
 /// The state. Its fields are read by the widgets and changed by [`App::take`] and [`App::act`].
@@ -111,6 +131,8 @@ pub struct App {
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
+    /// What the kernels of each of the plan's variants declare to do.
+    pub work: Vec<Work>,
     /// For "% of peak".
     pub peaks: Peaks,
     /// How the run stands.
@@ -147,12 +169,14 @@ pub struct App {
     pub log: Journal,
     /// What the watched program printed.
     pub output: Journal,
-    /// Why the last start failed; lies above the last good run.
-    pub error: Option<String>,
+    /// What went wrong last; lies above the last good run.
+    pub error: Option<Trouble>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
-    /// The figures of the run before.
-    pub previous: Option<Previous>,
+    /// What could be better in what is on screen.
+    pub findings: Findings,
+    /// The figures of the run before; empty when there is none.
+    pub previous: Vec<VariantRow>,
     /// The scenarios to pick from.
     pub choices: Vec<Choice>,
     /// The terminal's size.
@@ -179,6 +203,7 @@ impl App {
     pub fn of_trace(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks) -> Self {
         let mut app = App {
             trace,
+            work: plan.as_deref().map_or_else(Vec::new, sweep::work),
             plan,
             peaks,
             is_following: true,
@@ -194,6 +219,7 @@ impl App {
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
         self.remember();
         self.trace = Trace::new(source);
+        self.work = plan.as_deref().map_or_else(Vec::new, sweep::work);
         self.plan = plan;
         self.peaks = peaks;
         self.status = Status::Running;
@@ -210,12 +236,18 @@ impl App {
         self.error = None;
         self.flash = None;
         self.output = Journal::default();
+        self.findings = Findings::default();
         self.prepared = None;
     }
 
     /// A run could not be started; what is on screen stays. `text` is shown as it is.
     pub fn fail(&mut self, text: String) {
-        self.error = Some(text);
+        let title = if self.trace.revision() > 0 {
+            "it did not run · below is the last run that did"
+        } else {
+            "it did not run"
+        };
+        self.error = Some(Trouble { title, text });
     }
 
     /// Time goes on.
@@ -301,19 +333,20 @@ impl App {
         self.trace.devices().first().map(|d| &d.info)
     }
 
-    /// Each variant's label, makespan and figures, of its representative pass.
+    /// The figures of each variant that has a measured pass.
     #[must_use]
-    pub fn variant_figures(&self) -> Vec<(String, Ns, Figures)> {
+    pub fn variant_figures(&self) -> Vec<VariantRow> {
         (0..self.passes.variants.len())
             .filter_map(|v| {
                 let pass = &self.passes.list[self.passes.representative(v)?];
-                let operations = pass.operations?;
-                (!pass.is_open && pass.is_measured).then(|| {
-                    (
-                        self.passes.variants[v].label(),
-                        operations.len(),
-                        Figures::of(&self.trace, operations),
-                    )
+                (!pass.is_open && pass.is_measured).then(|| VariantRow {
+                    variant: v,
+                    label: self.passes.variants[v].label(),
+                    makespan: pass.makespan(),
+                    wall: pass.span.len(),
+                    figures: pass
+                        .operations
+                        .map_or_else(Figures::default, |window| Figures::of(&self.trace, window)),
                 })
             })
             .collect()
@@ -322,7 +355,7 @@ impl App {
     fn remember(&mut self) {
         let variants = self.variant_figures();
         if !variants.is_empty() {
-            self.previous = Some(Previous { variants });
+            self.previous = variants;
         }
     }
 }

@@ -3,9 +3,10 @@
 //! Host ranges say so: `Variant` around all passes of one, `Warmup` and `Repeat` around each pass.
 //! A range is known when it ends, so the pass that is running now is what comes after the last one.
 
-use crate::activity::{Ns, RangeKind, Span, What};
+use crate::activity::{Direction, Ns, RangeKind, Span, What};
 use crate::scenario::plan::Plan;
 use crate::trace::{LaneKind, Measure, Trace};
+use crate::tui::sweep::number;
 
 /// One pass of a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl Variant {
     #[must_use]
     pub fn label(&self) -> String {
         match self.point {
-            Some(point) => format!("{} @ {point}", self.name),
+            Some(point) => format!("{} @ {}", self.name, number(point as f64)),
             None => self.name.clone(),
         }
     }
@@ -266,6 +267,10 @@ pub struct Figures {
     pub copy: Ns,
     /// Time with both.
     pub overlap: Ns,
+    /// GB/s of copies from host to device, over the time that they took.
+    pub h2d: Option<f64>,
+    /// GB/s of copies from device to host.
+    pub d2h: Option<f64>,
 }
 
 impl Figures {
@@ -288,6 +293,8 @@ impl Figures {
             figures.copy += time(Measure::Copy);
             figures.overlap += time(Measure::Overlap);
         }
+        figures.h2d = rate(trace, Direction::H2D, window);
+        figures.d2h = rate(trace, Direction::D2H, window);
         figures
     }
 
@@ -302,6 +309,19 @@ impl Figures {
     pub fn hidden(&self) -> Option<f64> {
         (self.copy > 0).then(|| ratio(self.overlap, self.copy))
     }
+}
+
+/// GB/s of one direction over all devices; `None` when nothing was copied.
+fn rate(trace: &Trace, direction: Direction, window: Span) -> Option<f64> {
+    let (mut bytes, mut time) = (0.0, 0);
+    for (index, device) in trace.devices().iter().enumerate() {
+        let busy = device.usage.time(Measure::Direction(direction), window);
+        if busy > 0 {
+            bytes += trace.bytes_moved(index, direction, window);
+            time += busy;
+        }
+    }
+    (time > 0).then(|| bytes / time as f64)
 }
 
 fn ratio(part: Ns, whole: Ns) -> f64 {

@@ -157,7 +157,9 @@ fn a_click_selects_what_is_under_it() {
                 .is_some_and(|t| t > STREAMED + 800 * US)
         })
         .expect("a column");
-    let y = layout.rows.y + row as u16;
+    let y = (layout.rows.y..layout.rows.bottom())
+        .find(|&y| layout.place(&app, y) == crate::tui::draw::layout::Place::Row(row))
+        .expect("a line");
     app.act(crate::tui::action::Action::Click { x, y });
     assert_eq!(selected(&app), Some((STREAMED + 700 * US, 400 * US)));
 }
@@ -218,8 +220,7 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
     assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
     app.start(fixture::source(), None, PEAKS);
-    let previous = app.previous.clone().expect("the run before");
-    let makespans: Vec<Ns> = previous.variants.iter().map(|v| v.1).collect();
+    let makespans: Vec<Ns> = app.previous.iter().map(|v| v.makespan).collect();
     assert_eq!(makespans, [4_300 * US, 2_200 * US]);
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use super::pen;
-use crate::activity::Ns;
+use crate::activity::{Ns, Span};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
@@ -18,6 +18,8 @@ pub struct Axis<'a> {
     pub scale: TimeScale,
     /// What counts as zero.
     pub zero: Ns,
+    /// What is selected: its place is marked, also when it is too short to be seen.
+    pub mark: Option<Span>,
 }
 
 impl Widget for &Axis<'_> {
@@ -44,6 +46,11 @@ impl Widget for &Axis<'_> {
             }
             pen::cell(buf, area, x, self.theme.glyph('╷'), tick);
             pen::text(buf, area, x + 1, &label, text);
+        }
+        let middle = self.mark.map(|span| span.start + span.len() / 2);
+        if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
+            let style = self.theme.bold(Role::Accent);
+            pen::cell(buf, area, x, self.theme.glyph('▾'), style);
         }
     }
 }
@@ -97,7 +104,6 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::Span;
 
     fn draw(window: Span, columns: u16) -> String {
         let theme = Theme::default();
@@ -107,6 +113,7 @@ mod tests {
             theme: &theme,
             scale: TimeScale::new(window, columns),
             zero: 0,
+            mark: None,
         };
         (&axis).render(area, &mut buf);
         buf.content().iter().map(|c| c.symbol()).collect()

@@ -7,11 +7,12 @@ use ratatui::widgets::Widget;
 
 use super::{label, pen, strip};
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
-use crate::analysis::occupancy;
+use crate::analysis::{gaps, occupancy};
 use crate::trace::{LaneId, Measure, Trace, printable};
-use crate::tui::app::App;
+use crate::tui::action::View;
 use crate::tui::app::rows::{RowKind, place_name};
 use crate::tui::app::selection::Item;
+use crate::tui::app::{App, FindingLine};
 use crate::tui::theme::{Role, Theme};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -34,6 +35,10 @@ impl<'a> Details<'a> {
             facts: Vec::new(),
             prose: String::new(),
         };
+        if app.view == View::Findings {
+            details.prose = finding(app);
+            return details;
+        }
         match (app.selection.row, app.selection.item) {
             (Some(kind), Item::Record { row, .. }) => {
                 if let Some(id) = kind.lane() {
@@ -135,19 +140,24 @@ impl<'a> Details<'a> {
 
     fn gap(&mut self, app: &App, kind: RowKind, gap: Span) {
         let trace = &app.trace;
-        let word = match kind.lane() {
-            Some(id) => strip::gap_word(trace, id, gap),
-            None => "device idle",
+        let (word, why) = match (kind.lane(), kind.device()) {
+            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => (
+                strip::gap_word(trace, id, gap),
+                Some(gaps::of_stream(trace, None, id, gap)),
+            ),
+            (None, Some(device)) => (
+                "device idle",
+                Some(gaps::of_device(trace, None, device, gap)),
+            ),
+            _ => ("between calls", None),
         };
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
         self.facts.push(times(gap, app.zero()));
-        let explain = match word {
-            "queued" => "the next operation was already launched: it waited on the device",
-            "idle" => "the host had not launched the next operation when this began",
-            _ => "nothing ran on the device",
-        };
-        self.facts.push(explain.to_owned());
+        if let Some(why) = why {
+            self.facts.push(format!("cause: {}", why.cause.label()));
+            self.facts.push(printable(&why.sentence));
+        }
     }
 
     fn device_row(&mut self, app: &App, kind: RowKind) {
@@ -180,6 +190,24 @@ impl<'a> Details<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// The finding under the cursor in full.
+fn finding(app: &App) -> String {
+    match app.findings.lines().get(app.cursor) {
+        Some(FindingLine::Title(i) | FindingLine::Advice(i) | FindingLine::Place(i, _)) => {
+            let finding = &app.findings.list[*i];
+            let places = match finding.count {
+                1 => "1 place".to_owned(),
+                n => format!("{} places", units::count(n)),
+            };
+            printable(&format!(
+                "{} ({places}; {}). {}",
+                finding.title, finding.rule, finding.advice
+            ))
+        }
+        None => String::new(),
     }
 }
 

@@ -65,6 +65,11 @@ fn totals(app: &App) -> Vec<(String, Role)> {
     if let Some((text, role)) = speedup(app) {
         totals.push((text, role));
     }
+    let findings = app.findings.list.len();
+    if findings > 0 && app.view != View::Findings {
+        let word = if findings == 1 { "finding" } else { "findings" };
+        totals.push((format!("⚠ {findings} {word}"), Role::Warning));
+    }
     let warnings = app.log.count(LineKind::Warning);
     if warnings > 0 && app.view != View::Log {
         let word = if warnings == 1 { "warning" } else { "warnings" };

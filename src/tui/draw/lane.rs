@@ -14,10 +14,10 @@ use crate::tui::theme::{Role, Theme};
 pub enum Plot {
     /// Operations.
     Strip(Strip),
-    /// A height for each column, in eighths.
+    /// A height for each column, over as many lines as the row has.
     Meter {
-        /// The heights.
-        eighths: Vec<u8>,
+        /// The heights, from 0 to 1.
+        shares: Vec<f64>,
         /// Their colour.
         role: Role,
     },
@@ -60,13 +60,12 @@ impl Widget for &LaneRow<'_> {
                     self.draw_piece(piece, plot, buf);
                 }
             }
-            Plot::Meter { eighths, role } => {
-                let style = self.theme.fg(*role);
-                for (x, height) in eighths.iter().enumerate().take(usize::from(columns)) {
-                    if *height > 0 {
-                        pen::cell(buf, plot, x as u16, self.theme.block(*height), style);
-                    }
-                }
+            Plot::Meter { shares, role } => {
+                let plot = Rect {
+                    height: area.height,
+                    ..plot
+                };
+                self.draw_meter(shares, *role, plot, buf);
             }
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
@@ -79,6 +78,21 @@ impl Widget for &LaneRow<'_> {
 }
 
 impl LaneRow<'_> {
+    fn draw_meter(&self, shares: &[f64], role: Role, plot: Rect, buf: &mut Buffer) {
+        let style = self.theme.fg(role);
+        let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
+        for (x, share) in (0..plot.width).zip(shares) {
+            let mut left = Theme::levels(*share, full);
+            for y in (plot.y..plot.bottom()).rev() {
+                let line = Rect::new(plot.x, y, plot.width, 1);
+                if left > 0 {
+                    pen::cell(buf, line, x, self.theme.block(left.min(8)), style);
+                }
+                left = left.saturating_sub(8);
+            }
+        }
+    }
+
     fn draw_gutter(&self, area: Rect, buf: &mut Buffer) {
         let gutter = Rect::new(area.x, area.y, self.gutter.min(area.width), 1);
         let room = usize::from(gutter.width).saturating_sub(2);

@@ -4,6 +4,7 @@ use ratatui::layout::{Rect, Size};
 
 use crate::activity::{Ns, Span};
 use crate::tui::app::App;
+use crate::tui::app::rows::RowKind;
 use crate::tui::time_scale::TimeScale;
 
 /// Below this the screen says that it is too small.
@@ -11,6 +12,13 @@ pub const SMALLEST: Size = Size {
     width: 24,
     height: 5,
 };
+
+/// A row that shows a height gets no more lines than this.
+const TALLEST: u16 = 3;
+
+fn is_meter(kind: RowKind) -> bool {
+    matches!(kind, RowKind::Bandwidth(..) | RowKind::Overlap(_))
+}
 
 /// The parts of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +41,15 @@ pub struct Layout {
     pub gutter: u16,
     /// Columns right of the plot.
     pub side: u16,
+    /// Lines of a row that shows a height: more than one where there is room to spare.
+    pub meter: u16,
     first_row: usize,
 }
 
 /// What is at a line of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A row: index into the app's rows, which may be past their end.
+    /// A row: index into the app's rows.
     Row(usize),
     /// Anything else.
     Other,
@@ -84,6 +94,12 @@ impl Layout {
         let details = take(details);
         let footer = take(1);
         let plot = width.saturating_sub(gutter + side);
+        let meters = app.rows.iter().filter(|r| is_meter(r.kind)).count();
+        let spare = usize::from(rows.height).saturating_sub(app.rows.len());
+        let meter = match spare.checked_div(meters) {
+            Some(more) if app.first_row == 0 => 1 + more.min(usize::from(TALLEST) - 1) as u16,
+            _ => 1,
+        };
         Layout {
             header,
             rule: top_rule,
@@ -94,6 +110,7 @@ impl Layout {
             footer,
             gutter: gutter.min(width),
             side,
+            meter,
             first_row: app.first_row,
         }
     }
@@ -123,12 +140,24 @@ impl Layout {
 
     /// What is at line `y`.
     #[must_use]
-    pub fn place(&self, y: u16) -> Place {
-        if y >= self.rows.y && y < self.rows.bottom() {
-            Place::Row(self.first_row + usize::from(y - self.rows.y))
-        } else {
-            Place::Other
+    pub fn place(&self, app: &App, y: u16) -> Place {
+        if y < self.rows.y || y >= self.rows.bottom() {
+            return Place::Other;
         }
+        let mut bottom = self.rows.y;
+        for (i, row) in app.rows.iter().enumerate().skip(self.first_row) {
+            bottom += self.lines(row.kind);
+            if y < bottom {
+                return Place::Row(i);
+            }
+        }
+        Place::Other
+    }
+
+    /// Lines of a row.
+    #[must_use]
+    pub fn lines(&self, kind: RowKind) -> u16 {
+        if is_meter(kind) { self.meter } else { 1 }
     }
 
     /// The moment under column `x` of the screen, when it is on the plot.

@@ -1,6 +1,7 @@
 //! The screen: widgets that draw `&self` from data prepared from the app, one file each.
 
 pub mod axis;
+pub mod chart;
 pub mod details;
 pub mod footer;
 pub mod header;
@@ -21,7 +22,9 @@ use ratatui::widgets::Widget;
 
 use super::action::View;
 use super::app::App;
+use super::sweep;
 use super::theme::{Role, Theme};
+use chart::Chart;
 use details::Details;
 use footer::Footer;
 use header::Header;
@@ -75,10 +78,14 @@ fn middle(app: &App, theme: &Theme, layout: &Layout, buf: &mut Buffer) {
             (&timeline).render(area, buf);
         }
         View::Table => (&views::operations(app, theme, area.width)).render(area, buf),
-        View::Compare => (&views::compare(app, theme)).render(area, buf),
+        View::Compare => (&views::compare(app, theme, area.width)).render(area, buf),
         View::Output => (&views::journal(&app.output, app.cursor, theme)).render(area, buf),
         View::Log => (&views::journal(&app.log, app.cursor, theme)).render(area, buf),
-        View::Findings | View::Sweep => {}
+        View::Findings => (&views::findings(app, theme)).render(area, buf),
+        View::Sweep => match sweep::sweep(app) {
+            Some(sweep) => (&Chart { theme, sweep }).render(area, buf),
+            None => (&views::no_sweep(app, theme)).render(area, buf),
+        },
     }
 }
 

@@ -91,11 +91,12 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
 
 /// Draws why the last start failed, above the last good run.
 pub fn error(app: &App, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let Some(text) = &app.error else {
+    let Some(trouble) = &app.error else {
         return;
     };
     let width = usize::from(area.width).saturating_sub(4);
-    let lines: Vec<PanelLine> = text
+    let lines: Vec<PanelLine> = trouble
+        .text
         .lines()
         .flat_map(|line| {
             // Diagnostics point at columns: they are cut, never wrapped. Prose is wrapped.
@@ -119,14 +120,9 @@ pub fn error(app: &App, theme: &Theme, area: Rect, buf: &mut Buffer) {
             vec![(line, style)]
         })
         .collect();
-    let title = if app.trace.revision() > 0 {
-        "it did not run · below is the last run that did"
-    } else {
-        "it did not run"
-    };
     let panel = Panel {
         theme,
-        title: title.to_owned(),
+        title: trouble.title.to_owned(),
         foot: "esc closes · e edits · r tries again",
         role: Role::Bad,
         lines,

@@ -37,15 +37,22 @@ impl Widget for &Timeline<'_> {
             theme: self.theme,
             scale,
             zero: self.app.zero(),
+            mark: self.app.selection.item.span(),
         };
         if self.app.rows.is_empty() {
             self.draw_empty(buf);
             return;
         }
         (&axis).render(self.layout.axis, buf);
-        let rows = self.app.rows.iter().skip(self.app.first_row);
-        for (row, line) in rows.zip(pen::lines(self.layout.rows)) {
-            self.draw_row(row, line, scale, buf);
+        let area = self.layout.rows;
+        let mut y = area.y;
+        for row in self.app.rows.iter().skip(self.app.first_row) {
+            if y >= area.bottom() {
+                break;
+            }
+            let lines = self.layout.lines(row.kind).min(area.bottom() - y);
+            self.draw_row(row, Rect::new(area.x, y, area.width, lines), scale, buf);
+            y += lines;
         }
         self.draw_scroll(buf);
     }
@@ -143,7 +150,7 @@ impl Timeline<'_> {
         let known = self.app.peaks.copies.of(direction);
         let greatest = in_cell.iter().copied().fold(0.0, f64::max);
         let full = known.unwrap_or(greatest).max(f64::MIN_POSITIVE);
-        let eighths = in_cell.iter().map(|r| Theme::eighths(r / full)).collect();
+        let shares = in_cell.iter().map(|rate| rate / full).collect();
         let average = rate(self.app.figures_span());
         let role = label::direction_role(direction);
         let figure = average.map_or_else(String::new, units::rate);
@@ -158,7 +165,7 @@ impl Timeline<'_> {
             (Some(_), None) => "GB/s".to_owned(),
             (None, _) => String::new(),
         };
-        (role, figure, side, Plot::Meter { eighths, role })
+        (role, figure, side, Plot::Meter { shares, role })
     }
 
     fn overlap(
@@ -168,11 +175,11 @@ impl Timeline<'_> {
         is_wide: bool,
     ) -> (Role, String, String, Plot) {
         let usage = &self.app.trace.devices()[device].usage;
-        let eighths = (0..scale.columns)
+        let shares = (0..scale.columns)
             .map(|x| {
                 let cell = scale.cell(x);
                 let both = usage.time(Measure::Overlap, cell);
-                Theme::eighths(both as f64 / cell.len().max(1) as f64)
+                both as f64 / cell.len().max(1) as f64
             })
             .collect();
         let window = self.app.figures_span();
@@ -189,7 +196,7 @@ impl Timeline<'_> {
             String::new()
         };
         let role = Role::Overlap;
-        (role, String::new(), side, Plot::Meter { eighths, role })
+        (role, String::new(), side, Plot::Meter { shares, role })
     }
 
     fn lane(&self, kind: RowKind, scale: TimeScale, is_wide: bool) -> (Role, String, String, Plot) {

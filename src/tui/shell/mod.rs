@@ -97,3 +97,6 @@ fn edit(file: &Path) -> io::Result<()> {
         Err(io::Error::other(format!("{editor} ended with {status}")))
     }
 }
+
+#[cfg(test)]
+mod tests;
