@@ -12,6 +12,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cuptop::activity::{Direction, Span};
 use cuptop::trace::{LaneKind, Measure, Trace};
+use timeline::cpu::CpuTime;
 use timeline::{Shape, batches};
 
 /// Lanes of a tall terminal.
@@ -33,10 +34,11 @@ fn frame(trace: &Trace, window: Span) -> i64 {
         if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
             continue;
         }
+        let mut lane = lane.cursor();
         for i in 0..COLUMNS {
             let cell = column(i);
-            sum += lane.busy(cell);
             sum += lane.longest(cell).map_or(0, |row| row as i64);
+            sum += lane.busy(cell);
         }
     }
     let usage = &trace.devices()[0].usage;
@@ -58,7 +60,7 @@ fn frame(trace: &Trace, window: Span) -> i64 {
     sum
 }
 
-fn ladder(c: &mut Criterion) {
+fn ladder(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frame");
     group.sample_size(20);
     for power in 3..=7u32 {
@@ -99,5 +101,9 @@ fn ladder(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ladder);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime::default());
+    targets = ladder
+}
 criterion_main!(benches);

@@ -1,5 +1,9 @@
 //! What several tests of files need.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod made;
+
 use std::path::{Path, PathBuf};
 
 use cuptop::activity::feed::{Message, Outcome, Progress};
@@ -69,4 +73,24 @@ pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
         device.as_object_mut().expect("an object").remove("name");
     }
     list
+}
+
+/// A file of tests/data.
+pub(crate) fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// A database that these statements make, in a folder of its own.
+pub(crate) fn exported(name: &str, sql: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database
+        .execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN")
+        .expect("SQL");
+    database.execute_batch(sql).expect("SQL");
+    database.execute_batch("COMMIT").expect("SQL");
+    (folder, path)
 }
