@@ -4,7 +4,7 @@
 mod program;
 
 use cuptop::activity::{Direction, Ns, Span, What};
-use cuptop::source::sim::program::{Graph, Item, Node, Order, Target};
+use cuptop::source::sim::program::{Graph, Item, Node, Order, Target, Upload};
 
 use program::{
     Run, alloc, copy_in, copy_out, free, kernel, kernel_with, profile, record, submit,
@@ -14,7 +14,8 @@ use program::{
 // The profile of these tests has round numbers (`program::profile`):
 //   a submitting call takes 10 ns and its item is known to the device 100 ns after the call's end,
 //   events take calls of 10 ns and are known at once; a sync call takes at least 5 ns;
-//   on one stream operations follow each other after 20 ns, a copy engine rests 30 ns between two copies,
+//   on one stream operations follow each other after 20 ns, copies of two directions after 25 ns,
+//   a copy engine rests 30 ns between two copies,
 //   who waited for an event starts 40 ns after it; the host wakes 50 ns after what it waits for;
 //   graph nodes follow each other after 7 ns; one call follows another after 1 ns.
 
@@ -257,10 +258,11 @@ fn plain_free_waits_for_the_device() {
         1,
         vec![alloc(4096), submit(0, kernel(1000, 0.1)), free(4096)],
     );
-    // The allocation's call is [0, 10), the launch's [11, 21), the kernel runs [121, 1121).
-    assert_eq!(run.calls[2].span, Span::new(22, 1131));
+    // The allocation's call is [0, 10), the launch's [11, 21), the kernel runs [121, 1121). The host
+    // wakes 50 later, and the call takes 10 from there.
+    assert_eq!(run.calls[2].span, Span::new(22, 1181));
     let memory: Vec<_> = run.memory.iter().map(|a| a.span).collect();
-    assert_eq!(memory, [Span::at(10), Span::at(1131)]);
+    assert_eq!(memory, [Span::at(10), Span::at(1181)]);
 }
 
 #[test]
@@ -269,6 +271,7 @@ fn a_graph_follows_its_edges() {
         Item::Run(op) => Node {
             op: Some(op),
             after: after.to_vec(),
+            portion_end: 4,
         },
         _ => unreachable!("a kernel is an operation"),
     };
@@ -284,7 +287,16 @@ fn a_graph_follows_its_edges() {
     let run = Run::of(
         1,
         vec![
-            submit(0, Item::Graph(graph.into())),
+            submit(
+                0,
+                Item::Graph(
+                    graph.into(),
+                    Upload {
+                        fixed_ns: 10,
+                        node_ns: 0,
+                    },
+                ),
+            ),
             submit(0, kernel(5, 0.1)),
         ],
     );

@@ -80,7 +80,8 @@ struct Current {
     device_address: Vec<u64>,
     /// For each buffer, where its host side lies.
     host_address: Vec<u64>,
-    graphs: Vec<Option<Arc<Graph>>>,
+    /// The graphs that were captured, and whether they were launched since.
+    graphs: Vec<Option<(Arc<Graph>, bool)>>,
     /// For each event, the context of the stream that recorded it last.
     event_context: Vec<u32>,
     /// For each phase, how often it was opened in this pass.

@@ -12,7 +12,7 @@ use crate::activity::{
 use crate::scenario::plan::{BufferSpec, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan};
 use crate::source::sim::cost::{self, KernelWork, transfer_ns};
 use crate::source::sim::lower::tables::{DEFAULT_NAME, context_of};
-use crate::source::sim::program::{Item, Operation, Step};
+use crate::source::sim::program::{Item, Operation, Returns, Step};
 
 /// What the contexts that exist have loaded and used.
 #[derive(Default)]
@@ -119,7 +119,7 @@ impl Lowering {
                 cost,
                 stream: default,
                 item,
-                blocks: false,
+                returns: Returns::AtOnce,
                 first_use: None,
             });
         } else {

@@ -77,13 +77,19 @@ impl Machine {
                     }
                     return;
                 }
-                Item::Graph(graph) => {
-                    let graph = graph.clone();
+                Item::Pause(ns) => {
+                    let ns = *ns;
+                    self.streams[key as usize].pause += ns;
+                    self.complete_head(key);
+                }
+                Item::Graph(graph, upload) => {
+                    let (graph, upload) = (graph.clone(), *upload);
+                    let arrival = head.arrival;
                     let first = graph.nodes.iter().find_map(|n| n.op);
                     if first.is_some_and(|op| !self.is_ready_for(key, op)) {
                         return;
                     }
-                    let run = GraphRun::new(graph, correlation);
+                    let run = GraphRun::new(graph, correlation, arrival, upload);
                     let roots = run.roots();
                     let stream = &mut self.streams[key as usize];
                     stream.is_head_running = true;
@@ -176,6 +182,11 @@ impl Machine {
             return;
         };
         let correlation = run.correlation;
+        let ready = run.handed_over(node) + self.latency.launch_ns;
+        if ready > self.now {
+            self.at(ready, Happening::Node(key, node));
+            return;
+        }
         match run.graph.nodes[node as usize].op {
             Some(op) => self.request(key, Some(node), op, correlation),
             None => self.node_done(key, node),
