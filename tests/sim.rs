@@ -14,7 +14,7 @@ use program::{
 // The profile of these tests has round numbers (`program::profile`):
 //   a submitting call takes 10 ns and its item is known to the device 100 ns after the call's end,
 //   events take calls of 10 ns and are known at once; a sync call takes at least 5 ns;
-//   on one stream operations follow each other after 20 ns, copies of two directions after 25 ns,
+//   on one stream operations follow each other after 20 ns,
 //   a copy engine rests 30 ns between two copies,
 //   who waited for an event starts 40 ns after it; the host wakes 50 ns after what it waits for;
 //   graph nodes follow each other after 7 ns; one call follows another after 1 ns.

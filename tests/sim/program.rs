@@ -29,7 +29,7 @@ pub(crate) fn profile() -> Profile {
     p.latency.kernel_to_copy_ns = 20;
     p.latency.copy_to_kernel_ns = 20;
     p.latency.copy_to_copy_ns = 30;
-    p.latency.engine_to_engine_ns = 25;
+    p.latency.poll_ns = 0;
     p.latency.event_ns = 40;
     p.latency.graph_node_ns = 7;
     p.latency.wake_ns = 50;

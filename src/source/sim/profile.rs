@@ -230,12 +230,13 @@ pub struct Latency {
     pub kernel_to_kernel_ns: i64,
     /// Kernel to copy on one stream.
     pub kernel_to_copy_ns: i64,
-    /// Copy to kernel on one stream.
+    /// Copy to kernel on one stream, or to a copy of the other direction.
     pub copy_to_kernel_ns: i64,
     /// Copy to copy on one engine.
     pub copy_to_copy_ns: i64,
-    /// Copy to copy on one stream, when they run on different engines.
-    pub engine_to_engine_ns: i64,
+    /// An engine that finds that its next operation has to wait for one of another engine on the same
+    /// stream looks again after this time, and so on. 0 for one that is told.
+    pub poll_ns: i64,
     /// From an event on one stream to what waits for it on another.
     pub event_ns: i64,
     /// Node to node inside a graph.
@@ -248,7 +249,8 @@ pub struct Latency {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Device allocations below [`Memory::granule`], which share a block already mapped.
+    /// An allocation below [`Memory::granule`] that finds room in a block already mapped, on the device or
+    /// pinned, and freeing one.
     pub alloc_small_ns: i64,
     /// Device allocations that need memory mapped.
     pub alloc_ns: i64,

@@ -104,7 +104,7 @@ impl Profile {
             ("latency.kernel_to_copy_ns", l.kernel_to_copy_ns),
             ("latency.copy_to_kernel_ns", l.copy_to_kernel_ns),
             ("latency.copy_to_copy_ns", l.copy_to_copy_ns),
-            ("latency.engine_to_engine_ns", l.engine_to_engine_ns),
+            ("latency.poll_ns", l.poll_ns),
             ("latency.event_ns", l.event_ns),
             ("latency.graph_node_ns", l.graph_node_ns),
             ("latency.wake_ns", l.wake_ns),
