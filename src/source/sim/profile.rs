@@ -286,8 +286,10 @@ pub struct Cold {
     pub context_ns: i64,
     /// Destroying a context.
     pub context_destroy_ns: i64,
-    /// Loading a module.
+    /// Loading a module, and its kernels.
     pub module_load_ns: i64,
+    /// Added to the first stream that a context creates.
+    pub first_stream_ns: i64,
     /// Added to the first launch of a kernel.
     pub first_launch_ns: i64,
     /// Added to the first copy of each direction.

@@ -491,8 +491,10 @@ impl<'a> Making<'a> {
         let a = &self.profile.api;
         let launch = over("cuLaunchKernel", a.launch_ns);
         let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
+        let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
         let c = &mut self.profile.cold;
         let m = &mut self.missing;
+        Self::put(m, "cold.first_stream_ns", &mut c.first_stream_ns, stream);
         Self::put(
             m,
             "cold.context_ns",

@@ -23,6 +23,8 @@ pub(super) struct Contexts {
     modules: HashSet<String>,
     /// Kernels that were launched, by device and entry point.
     launched: HashSet<(u32, String)>,
+    /// Devices on which a stream was created.
+    streamed: HashSet<u32>,
     /// Directions in which something was copied, by device.
     copied: HashSet<(u32, Direction)>,
 }
@@ -117,7 +119,13 @@ impl Lowering {
         }
         for stream in &spec.streams {
             if stream.name != DEFAULT_NAME {
-                self.call("cuStreamCreateWithPriority", api.stream_create_ns);
+                let is_first = self.contexts.streamed.insert(stream.device);
+                let first = if is_first {
+                    self.profile.cold.first_stream_ns
+                } else {
+                    0
+                };
+                self.call("cuStreamCreateWithPriority", api.stream_create_ns + first);
             }
         }
         for _ in &spec.events {

@@ -119,6 +119,7 @@ impl Profile {
             ("cold.context_ns", c.context_ns),
             ("cold.context_destroy_ns", c.context_destroy_ns),
             ("cold.module_load_ns", c.module_load_ns),
+            ("cold.first_stream_ns", c.first_stream_ns),
             ("cold.first_launch_ns", c.first_launch_ns),
             ("cold.first_copy_ns", c.first_copy_ns),
         ];
