@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::activity::{Direction, MemoryAction, MemoryKind, Ns, What};
+use crate::activity::{MemoryAction, MemoryKind, Ns, What};
 use crate::scenario::plan::Plan;
-use crate::source::sim::profile::{Entry, Pageable, Profile, RAMP_BYTES};
+use crate::source::sim::profile::{Entry, Profile};
 
 use super::observe::{Observed, Stretch, all, median};
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const LARGE: u64 = 256 * MIB;
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+pub(super) const LARGE: u64 = 256 * MIB;
 /// Values that the host works on, and rows of the matrices that it multiplies.
 const HOST_BYTES: u64 = 16 * MIB;
 const HOST_ROWS: f64 = 256.0;
@@ -24,7 +24,7 @@ pub(super) struct Making<'a> {
 }
 
 /// Bytes in nanoseconds as GB/s, without a fixed part.
-fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
+pub(super) fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
     let ns = ns? - fixed;
     (ns > 0).then(|| bytes as f64 / ns as f64)
 }
@@ -65,12 +65,12 @@ impl<'a> Making<'a> {
         self.host();
     }
 
-    fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
+    pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
         self.observed.passes(variant)
     }
 
     /// Takes a figure in, or notes that there is none.
-    fn put<T>(
+    pub(super) fn put<T>(
         missing: &mut Vec<&'static str>,
         name: &'static str,
         place: &mut T,
@@ -169,94 +169,6 @@ impl<'a> Making<'a> {
         Self::put(m, "api.stream_create_ns", &mut a.stream_create_ns, made);
         let made = time(&whole, "cuEventCreate");
         Self::put(m, "api.event_create_ns", &mut a.event_create_ns, made);
-    }
-
-    fn copies(&mut self) {
-        let pinned = self.passes("pinned");
-        let both = self.passes("both_ways");
-        let inline = self.passes("inline");
-        let within = self.passes("within");
-        let time = |passes: &[Stretch<'a>], direction, bytes| {
-            median(all(passes, |s| s.copies(direction, bytes)))
-        };
-        let copy_call = self.profile.api.copy_ns;
-        let c = &mut self.profile.copy;
-        let m = &mut self.missing;
-        let (h2d, d2h, d2d) = (Direction::H2D, Direction::D2H, Direction::D2D);
-        Self::put(
-            m,
-            "copy.h2d_fixed_ns",
-            &mut c.h2d_fixed_ns,
-            time(&pinned, h2d, 4),
-        );
-        Self::put(
-            m,
-            "copy.d2h_fixed_ns",
-            &mut c.d2h_fixed_ns,
-            time(&pinned, d2h, 4),
-        );
-        let up = rate(LARGE, time(&pinned, h2d, LARGE), c.h2d_fixed_ns);
-        let down = rate(LARGE, time(&pinned, d2h, LARGE), c.d2h_fixed_ns);
-        Self::put(m, "copy.h2d_gbps", &mut c.h2d_gbps, up);
-        Self::put(m, "copy.d2h_gbps", &mut c.d2h_gbps, down);
-        let up = rate(64 * MIB, time(&both, h2d, 64 * MIB), c.h2d_fixed_ns);
-        let down = rate(64 * MIB, time(&both, d2h, 64 * MIB), c.d2h_fixed_ns);
-        Self::put(m, "copy.h2d_shared_gbps", &mut c.h2d_shared_gbps, up);
-        Self::put(m, "copy.d2h_shared_gbps", &mut c.d2h_shared_gbps, down);
-        Self::put(
-            m,
-            "copy.d2d_fixed_ns",
-            &mut c.d2d_fixed_ns,
-            time(&within, d2d, 4 * KIB),
-        );
-        let d2d_rate = rate(LARGE, time(&within, d2d, LARGE), c.d2d_fixed_ns);
-        Self::put(m, "copy.d2d_gbps", &mut c.d2d_gbps, d2d_rate);
-        let call = median(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
-        let inline_gbps = rate(32 * KIB, call, copy_call);
-        Self::put(m, "copy.inline_gbps", &mut c.inline_gbps, inline_gbps);
-        let ramp = time(&pinned, h2d, RAMP_BYTES)
-            .map(|ns| ns - c.h2d_fixed_ns - (RAMP_BYTES as f64 / c.h2d_gbps) as Ns);
-        Self::put(
-            m,
-            "copy.h2d_ramp_ns",
-            &mut c.h2d_ramp_ns,
-            ramp.map(|ns| ns.max(0)),
-        );
-        // One GPU cannot measure those between two; the driver decides and documents the others.
-        m.extend([
-            "copy.inline_bytes",
-            "copy.stage_bytes",
-            "copy.p2p_gbps",
-            "copy.p2p_fixed_ns",
-        ]);
-    }
-
-    /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
-    /// not cover what the host does before it or after it.
-    fn staging(&mut self) {
-        let pageable = self.passes("pageable");
-        let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
-        let c = &self.profile.copy;
-        let call = |name: &'static str, direction, bytes| {
-            median(all(&pageable, |s| s.copy_calls(name, direction, bytes)))
-        };
-        let sizes = [64 * KIB, MIB, 16 * MIB, LARGE];
-        let table: Option<Vec<Pageable>> = sizes
-            .iter()
-            .map(|&bytes| {
-                let up = call("cuMemcpyHtoD", Direction::H2D, bytes);
-                let down = call("cuMemcpyDtoH", Direction::D2H, bytes);
-                let piece = bytes.min(c.stage_bytes) as f64 / c.d2h_gbps;
-                let around = copy_call + l.copy_ns + c.d2h_fixed_ns + piece as Ns + l.wake_ns;
-                Some(Pageable {
-                    bytes,
-                    h2d_gbps: rate(bytes, up, copy_call)?,
-                    d2h_gbps: rate(bytes, down, around)?,
-                })
-            })
-            .collect();
-        let place = &mut self.profile.copy.pageable;
-        Self::put(&mut self.missing, "copy.pageable", place, table);
     }
 
     fn kernels(&mut self, plan: &Plan) {

@@ -5,6 +5,7 @@
 //! between two operations), so that is what is measured: the same way that every other run takes. Figures
 //! that cannot be measured on this machine stay those of the bundled profile and are named.
 
+mod copies;
 mod figures;
 mod observe;
 
