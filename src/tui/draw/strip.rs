@@ -6,8 +6,9 @@
 //! to a box shows what is there besides it. Every column costs O(log n).
 
 use super::label;
-use crate::activity::{Span, units};
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::activity::{Ns, Span, units};
+use crate::trace::{Lane, LaneId, LaneKind, Trace};
+use crate::tui::app::nest;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
@@ -77,10 +78,75 @@ pub struct Wish {
     pub has_gaps: bool,
 }
 
+/// What a strip asks of the rows that it shows.
+trait Rows {
+    /// Time within `window` during which at least one of them ran.
+    fn busy(&self, window: Span) -> Ns;
+    /// The one that names a window.
+    fn longest(&self, window: Span) -> Option<usize>;
+}
+
+impl Rows for Lane {
+    fn busy(&self, window: Span) -> Ns {
+        Lane::busy(self, window)
+    }
+
+    fn longest(&self, window: Span) -> Option<usize> {
+        Lane::longest(self, window)
+    }
+}
+
+/// Rows of one depth, which follow each other.
+impl Rows for [(usize, Span)] {
+    fn busy(&self, window: Span) -> Ns {
+        within(self, window)
+            .iter()
+            .map(|(_, span)| span.intersect(window).len())
+            .sum()
+    }
+
+    fn longest(&self, window: Span) -> Option<usize> {
+        within(self, window)
+            .iter()
+            .max_by_key(|(_, span)| span.intersect(window).len())
+            .map(|(row, _)| *row)
+    }
+}
+
+fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
+    let to = rows.partition_point(|(_, span)| span.start < window.end);
+    let from = rows[..to].partition_point(|(_, span)| span.end <= window.start);
+    &rows[from..to]
+}
+
 impl Strip {
     /// Prepares a lane.
     #[must_use]
     pub fn new(trace: &Trace, id: LaneId, wish: &Wish) -> Self {
+        let lane = &trace.lanes()[id];
+        let mut strip = Strip::of(trace, id, lane, wish);
+        if wish.has_gaps {
+            strip.mark_gaps(trace, id, wish);
+        }
+        strip
+    }
+
+    /// Prepares the ranges of a lane that lie `depth` deep in others.
+    #[must_use]
+    pub fn nested(trace: &Trace, id: LaneId, depth: usize, wish: &Wish) -> Self {
+        let lane = &trace.lanes()[id];
+        match nest::levels(lane, wish.scale.window) {
+            Some(levels) => {
+                let level = levels.get(depth).map_or(&[][..], Vec::as_slice);
+                Strip::of(trace, id, level, wish)
+            }
+            // Too many to tell apart: the first row shows that there are some.
+            None if depth == 0 => Strip::of(trace, id, lane, wish),
+            None => Strip::default(),
+        }
+    }
+
+    fn of<R: Rows + ?Sized>(trace: &Trace, id: LaneId, rows: &R, wish: &Wish) -> Self {
         let mut strip = Strip::default();
         let lane = &trace.lanes()[id];
         let scale = wish.scale;
@@ -90,7 +156,7 @@ impl Strip {
         while x < scale.columns {
             let cell = at_least_1ns(scale.cell(x));
             let seen = Span::new(cell.start.max(boxed), cell.end);
-            let row = lane.longest(seen).filter(|_| !seen.is_empty());
+            let row = rows.longest(seen).filter(|_| !seen.is_empty());
             let Some(row) = row.filter(|&row| lane.span(row).end > boxed) else {
                 x += 1;
                 continue;
@@ -117,7 +183,7 @@ impl Strip {
             }
             // A box that begins at the next column takes its own time out of this one.
             let until = if is_box { span.start } else { seen.end };
-            let busy = lane.busy(Span::new(seen.start, until));
+            let busy = rows.busy(Span::new(seen.start, until));
             if busy > 0 || (!is_box && span.is_empty()) {
                 let share = busy as f64 / cell.len() as f64;
                 strip.pieces.push(Piece::Level {
@@ -130,9 +196,6 @@ impl Strip {
                 });
             }
             x += 1;
-        }
-        if wish.has_gaps {
-            strip.mark_gaps(trace, id, wish);
         }
         strip
     }
