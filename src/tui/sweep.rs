@@ -115,7 +115,12 @@ pub fn sweep(app: &App) -> Option<Sweep> {
 }
 
 /// The figure that the scenario is about: that of its first expectation that a chart can show.
+/// Expectations of FLOP/s make it a roofline, which has the others in it.
 fn main_figure(plan: &Plan) -> Figure {
+    let is_flops = |e: &expect::Expectation| matches!(e.figure, expect::Figure::KernelFlops(_));
+    if plan.expectations.iter().any(is_flops) {
+        return Figure::Flops;
+    }
     plan.expectations
         .iter()
         .find_map(|e| match &e.figure {
