@@ -287,3 +287,141 @@ fn at_least_1ns(cell: Span) -> Span {
 fn touches(span: Span, cell: Span) -> bool {
     span.overlaps(cell) || (span.is_empty() && cell.contains(span.start))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place, What};
+    use proptest::prelude::*;
+
+    fn trace(spans: &[(Ns, Ns)]) -> Trace {
+        let mut trace = Trace::default();
+        let kernel = |&(start, end): &(Ns, Ns)| Activity {
+            span: Span::new(start, end),
+            correlation: 0,
+            what: What::Kernel(Kernel {
+                place: Place::default(),
+                shape: 0,
+                graph: 0,
+                node: 0,
+            }),
+        };
+        trace.apply(Batch {
+            defs: vec![
+                Def::Name {
+                    id: 0,
+                    text: "kernel".to_owned(),
+                },
+                Def::Shape {
+                    id: 0,
+                    shape: LaunchShape::default(),
+                },
+            ],
+            items: spans.iter().map(kernel).collect(),
+            ..Batch::default()
+        });
+        trace
+    }
+
+    fn wish(window: Span, columns: u16) -> Wish {
+        Wish {
+            scale: TimeScale::new(window, columns),
+            scope: window,
+            record: None,
+            gap: None,
+            has_gaps: true,
+        }
+    }
+
+    fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
+        Strip::new(&trace(spans), 0, &wish(window, columns))
+    }
+
+    #[test]
+    fn wide_operations_are_boxes_and_the_room_between_them_a_gap() {
+        // 10 ns a column: boxes of 10, a gap of 20 columns, a box of 10.
+        let found = strip(
+            &[(0, 100_000), (300_000, 400_000)],
+            Span::new(0, 400_000),
+            40,
+        );
+        let columns: Vec<(u16, u16)> = found.pieces.iter().map(Piece::columns).collect();
+        assert_eq!(columns, [(0, 10), (10, 30), (30, 40)]);
+        match &found.pieces[1] {
+            // Without a record of the launch nobody knows of work that was queued.
+            Piece::Gap { label, .. } => assert_eq!(label, "idle 200 µs"),
+            other => panic!("{other:?}"),
+        }
+        match &found.pieces[0] {
+            Piece::Box { label, .. } => assert_eq!(label, "kernel"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn many_operations_in_a_column_are_as_high_as_they_are_busy() {
+        // Every 100 ns one of 25: a quarter of every column of 1000.
+        let spans: Vec<(Ns, Ns)> = (0..400).map(|i| (i * 100, i * 100 + 25)).collect();
+        let found = strip(&spans, Span::new(0, 40_000), 40);
+        assert_eq!(found.pieces.len(), 40);
+        for piece in &found.pieces {
+            assert!(
+                matches!(piece, Piece::Level { eighths: 2, .. }),
+                "{piece:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_box_is_not_drawn_beside_it() {
+        // From 14 to 56 with 10 a column: the box is columns 1 to 5, and nothing else.
+        let found = strip(&[(14, 56)], Span::new(0, 100), 10);
+        let columns: Vec<(u16, u16)> = found.pieces.iter().map(Piece::columns).collect();
+        assert_eq!(columns, [(1, 6)]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_hidden_and_nothing_is_made_up(
+            lengths in prop::collection::vec((0i64..40, 1i64..60), 1..60),
+            columns in 1u16..60,
+        ) {
+            let mut at = 0;
+            let spans: Vec<(Ns, Ns)> = lengths
+                .iter()
+                .map(|(gap, length)| {
+                    let start = at + gap;
+                    at = start + length;
+                    (start, at)
+                })
+                .collect();
+            let window = Span::new(0, at);
+            let found = strip(&spans, window, columns);
+            let scale = TimeScale::new(window, columns);
+            let mut covered = vec![false; usize::from(columns)];
+            let mut last = 0;
+            for piece in &found.pieces {
+                let (from, to) = piece.columns();
+                prop_assert!(from >= last && to > from && to <= columns, "{:?}", found.pieces);
+                last = to;
+                let is_gap = matches!(piece, Piece::Gap { .. });
+                for x in from..to {
+                    covered[usize::from(x)] = !is_gap;
+                }
+                if let Piece::Level { x, .. } = piece {
+                    // A level stands only where something runs.
+                    let cell = scale.cell(*x);
+                    let runs = spans.iter().any(|&(a, b)| Span::new(a, b).overlaps(cell));
+                    prop_assert!(runs, "{piece:?}");
+                }
+            }
+            for &(a, b) in &spans {
+                // Whatever runs is seen in one of its columns or the column next to it.
+                let first = scale.column(a).unwrap_or(0).saturating_sub(1);
+                let end = scale.column(b - 1).unwrap_or(columns - 1) + 1;
+                let is_seen = (first..=end.min(columns - 1)).any(|x| covered[usize::from(x)]);
+                prop_assert!(is_seen, "{a}..{b} of {:?}", found.pieces);
+            }
+        }
+    }
+}
