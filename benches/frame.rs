@@ -23,18 +23,17 @@ const COLUMNS: i64 = 200;
 /// Everything that the timeline view asks for one frame: for each cell how full it is and which
 /// operation names it, and for each column of the device's rows the figures over it.
 fn frame(trace: &Trace, window: Span) -> i64 {
-    let column = |i: i64| {
-        let at = |i: i64| {
-            window.start + (i128::from(window.len()) * i128::from(i) / i128::from(COLUMNS)) as i64
-        };
-        Span::new(at(i), at(i + 1))
+    let edge = |i: i64| {
+        window.start + (i128::from(window.len()) * i128::from(i) / i128::from(COLUMNS)) as i64
     };
+    let edges: Vec<i64> = (0..=COLUMNS).map(edge).collect();
+    let column = |i: i64| Span::new(edge(i), edge(i + 1));
     let mut sum = 0;
     for lane in trace.lanes() {
         if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
             continue;
         }
-        let mut lane = lane.cursor();
+        let mut lane = lane.cursor_over(&edges);
         for i in 0..COLUMNS {
             let cell = column(i);
             sum += lane.longest(cell).map_or(0, |row| row as i64);

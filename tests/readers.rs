@@ -49,7 +49,7 @@ fn figures_of_real_traces_equal_the_oracle_to_the_nanosecond() {
     assert!(checked >= 10, "{checked} traces");
 }
 
-fn all(trace: &Trace) -> Vec<cuptop::activity::Activity> {
+fn all(trace: &Trace) -> Vec<Activity> {
     let mut all: Vec<_> = trace
         .lanes()
         .iter()

@@ -27,6 +27,8 @@ pub struct Cursor<'a> {
     lane: &'a Lane,
     edges: [Option<Edge>; EDGES],
     next: usize,
+    /// Edges that were announced, in order.
+    announced: Vec<Edge>,
 }
 
 impl<'a> Cursor<'a> {
@@ -35,6 +37,21 @@ impl<'a> Cursor<'a> {
             lane,
             edges: [None; EDGES],
             next: 0,
+            announced: Vec::new(),
+        }
+    }
+
+    /// A cursor that will be asked about these edges, ascending.
+    pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
+        let rows = lane.before_each(times);
+        let announced = times.iter().zip(rows).map(|(&time, rows)| Edge {
+            time,
+            rows,
+            busy: Some(lane.busy_until(time, rows)),
+        });
+        Cursor {
+            announced: announced.collect(),
+            ..Cursor::new(lane)
         }
     }
 
@@ -46,10 +63,14 @@ impl<'a> Cursor<'a> {
         }
         let at = self.next;
         self.next = (at + 1) % EDGES;
-        self.edges[at] = Some(Edge {
-            time,
-            rows: self.lane.before(time),
-            busy: None,
+        let announced = self.announced.binary_search_by_key(&time, |e| e.time);
+        self.edges[at] = Some(match announced {
+            Ok(known) => self.announced[known],
+            Err(_) => Edge {
+                time,
+                rows: self.lane.before(time),
+                busy: None,
+            },
         });
         at
     }

@@ -3,33 +3,31 @@
 //! Appending costs amortised O(1), cutting off a tail is a truncation, which is what late records need,
 //! and a range is a few short scans: its ragged ends by rows, then by blocks of each size. (The forest
 //! over an append-only column is an idea of Perfetto's `implicit_segment_forest.h` and of gigatrace;
-//! wide nodes with the lengths in them instead of binary ones that point at rows take a sixth of the
+//! wide nodes with the lengths in them instead of binary ones that point at rows take an eighth of the
 //! memory and touch a fraction of the cache lines.)
 
 use super::index::FAN;
 use crate::activity::Ns;
 
-/// The longest row of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Best {
-    length: Ns,
-    row: u32,
-}
-
-impl Best {
-    /// The longer one; of equals the earlier row.
-    fn max(self, other: Best) -> Best {
-        let is_better =
-            other.length > self.length || (other.length == self.length && other.row < self.row);
-        if is_better { other } else { self }
-    }
-}
+/// Levels, the rows included, that 2^32 rows have.
+const LEVELS_MAX: usize = 9;
 
 /// Longest row of any range.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Maxima {
-    /// `levels[k]` has one entry for each whole block of `FAN.pow(k + 1)` rows.
-    levels: Vec<Vec<Best>>,
+    /// `levels[k]` has the greatest length of each whole block of `FAN.pow(k + 1)` rows.
+    levels: Vec<Vec<Ns>>,
+}
+
+/// Where the greatest length so far was seen.
+#[derive(Clone, Copy)]
+struct Seen {
+    length: Ns,
+    /// 0 for rows, `k + 1` for `levels[k]`.
+    level: usize,
+    /// Entries of that level.
+    from: usize,
+    to: usize,
 }
 
 impl Maxima {
@@ -40,15 +38,12 @@ impl Maxima {
             if !at.is_multiple_of(FAN) {
                 return;
             }
-            at /= FAN;
-            let best = match level {
-                0 => Self::of_rows(len - FAN, len, &length),
-                k => best_of(&self.levels[k - 1][(at - 1) * FAN..at * FAN]),
-            };
+            let greatest = self.greatest(level, at - FAN, at, &length);
             if self.levels.len() == level {
                 self.levels.push(Vec::new());
             }
-            self.levels[level].extend(best);
+            self.levels[level].extend(greatest);
+            at /= FAN;
         }
     }
 
@@ -69,18 +64,16 @@ impl Maxima {
         length: impl Fn(usize) -> Ns,
     ) -> Option<usize> {
         let (mut from, mut to) = (from, to);
-        let mut best = None;
-        let mut take = |found: Option<Best>| {
-            best = match (best, found) {
-                (Some(a), Some(b)) => Some(Best::max(a, b)),
-                (a, b) => a.or(b),
-            };
-        };
-        // The ragged ends of this level, and what lies between them on the next.
-        for level in 0..=self.levels.len() {
-            if from >= to {
-                break;
+        let mut best: Option<Seen> = None;
+        // What was seen on a level lies between the two ends of the level below it, so of equals on
+        // two levels the head of the lower one is first and its tail last. Tails wait in a pile.
+        let mut tails: [Option<Seen>; LEVELS_MAX] = [None; LEVELS_MAX];
+        let mut take = |seen: Seen| {
+            if best.is_none_or(|b| seen.length > b.length) {
+                best = Some(seen);
             }
+        };
+        for level in 0..=self.levels.len() {
             let is_top = level == self.levels.len();
             let head = if is_top {
                 to
@@ -92,38 +85,58 @@ impl Maxima {
             } else {
                 (to / FAN * FAN).max(head)
             };
-            for (a, b) in [(from, head), (tail, to)] {
-                take(match level {
-                    0 => Self::of_rows(a, b, &length),
-                    k => best_of(&self.levels[k - 1][a..b]),
-                });
+            let seen = |(from, to)| {
+                let length = self.greatest(level, from, to, &length)?;
+                Some(Seen {
+                    length,
+                    level,
+                    from,
+                    to,
+                })
+            };
+            seen((from, head)).into_iter().for_each(&mut take);
+            tails[level.min(LEVELS_MAX - 1)] = seen((tail, to));
+            (from, to) = (head / FAN, tail / FAN);
+            if from >= to {
+                break;
             }
-            from = head / FAN;
-            to = tail / FAN;
         }
-        best.map(|b| b.row as usize)
+        tails.into_iter().rev().flatten().for_each(&mut take);
+        let best = best?;
+        let Seen {
+            mut from, mut to, ..
+        } = best;
+        // Down to the first row that is as long.
+        for level in (0..=best.level).rev() {
+            let is_it =
+                |&at: &usize| self.greatest(level, at, at + 1, &length) == Some(best.length);
+            let at = (from..to).find(is_it)?;
+            if level == 0 {
+                return Some(at);
+            }
+            (from, to) = (at * FAN, (at + 1) * FAN);
+        }
+        None
     }
 
-    fn of_rows(from: usize, to: usize, length: impl Fn(usize) -> Ns) -> Option<Best> {
-        (from..to)
-            .map(|row| Best {
-                length: length(row),
-                row: u32::try_from(row).unwrap_or(u32::MAX),
-            })
-            .reduce(Best::max)
+    /// The greatest of the entries `[from, to)` of a level, where level 0 is the rows themselves.
+    fn greatest(
+        &self,
+        level: usize,
+        from: usize,
+        to: usize,
+        length: impl Fn(usize) -> Ns,
+    ) -> Option<Ns> {
+        match level {
+            0 => (from..to).map(length).max(),
+            k => self.levels[k - 1][from..to].iter().copied().max(),
+        }
     }
 
     /// Bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
-        self.levels
-            .iter()
-            .map(|l| l.len() * size_of::<Best>())
-            .sum()
+        self.levels.iter().map(|l| l.len() * size_of::<Ns>()).sum()
     }
-}
-
-fn best_of(blocks: &[Best]) -> Option<Best> {
-    blocks.iter().copied().reduce(Best::max)
 }
 
 #[cfg(test)]

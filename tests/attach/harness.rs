@@ -22,7 +22,7 @@ fn make() -> Option<PathBuf> {
         eprintln!("skipped: there is no C compiler to make the fake CUDA driver with");
         return None;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attach/fake");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
     let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-{}", std::process::id()));
     std::fs::create_dir_all(&made).expect("a directory");
     let compile = |file: &str, output: &str, arguments: &[&str]| {

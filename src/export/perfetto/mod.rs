@@ -365,7 +365,7 @@ fn arguments(trace: &Trace, process: usize, activity: &Activity, fits: bool, eve
             add("grid", &|m| m.text(6, &size(shape.grid)));
             add("block", &|m| m.text(6, &size(shape.block)));
             add("registers per thread", &|m| {
-                m.uint(3, u64::from(shape.registers))
+                m.uint(3, u64::from(shape.registers));
             });
             add("shared memory", &|m| m.uint(3, shared));
             if kernel.graph != 0 {
@@ -374,7 +374,7 @@ fn arguments(trace: &Trace, process: usize, activity: &Activity, fits: bool, eve
         }
         What::Call(call) if call.code != 0 => {
             add("return value", &|m| {
-                m.uint(4, i64::from(call.code).cast_unsigned())
+                m.uint(4, i64::from(call.code).cast_unsigned());
             });
         }
         _ => {}
@@ -385,7 +385,7 @@ fn arguments(trace: &Trace, process: usize, activity: &Activity, fits: bool, eve
     }
     if activity.correlation != 0 {
         add("correlation", &|m| {
-            m.uint(3, u64::from(activity.correlation))
+            m.uint(3, u64::from(activity.correlation));
         });
         if matches!(activity.what, What::Call(_)) || activity.is_operation() {
             event.fixed64(47, (process as u64) << 32 | u64::from(activity.correlation));
