@@ -44,9 +44,11 @@ impl App {
             .map(|device| {
                 let kind = RowKind::Memory(device);
                 let is_shown = self.rows.iter().any(|row| row.kind == kind);
-                is_shown
-                    .then(|| MemoryUse::of(&self.trace, Some(device)))
-                    .unwrap_or_default()
+                if is_shown {
+                    MemoryUse::of(&self.trace, Some(device))
+                } else {
+                    MemoryUse::default()
+                }
             })
             .collect();
         self.selection.settle(&self.trace);
