@@ -187,3 +187,26 @@ fn every_key_of_the_tables_is_read() {
         }
     }
 }
+
+/// The one scenario that shows a race is told so, in a note; no other has one.
+#[test]
+fn the_bundled_race_is_found_and_no_other() {
+    let races: Vec<(&str, String)> = bundled::SCENARIOS
+        .iter()
+        .flat_map(|bundled| {
+            let notes = clean(&Source::from(bundled)).warnings;
+            let races: Vec<_> = notes
+                .items()
+                .iter()
+                .filter(|note| note.message.contains("race"))
+                .map(|note| (bundled.name, note.message.clone()))
+                .collect();
+            races
+        })
+        .collect();
+    let [(name, message)] = &races[..] else {
+        panic!("one race, not {races:#?}");
+    };
+    assert_eq!(*name, "cross_stream_reuse");
+    assert!(message.contains("race on `data[0]`"), "{message}");
+}

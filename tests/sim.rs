@@ -125,6 +125,23 @@ fn a_wait_means_the_recording_before_it_not_a_later_one() {
 }
 
 #[test]
+fn a_recording_that_is_reached_early_does_not_stand_for_an_earlier_one() {
+    let run = Run::of(
+        3,
+        vec![
+            submit(0, kernel(1000, 0.1)),
+            record(0, 0),
+            wait(0, 2),
+            submit(2, kernel(10, 0.1)),
+            // Stream 1 has nothing to do, so this recording is reached at once.
+            record(0, 1),
+        ],
+    );
+    // The kernel is known at 110 and done at 1110; who waits for it goes on 40 later.
+    assert_eq!(spans(&run), [(110, 1110), (1150, 1160)]);
+}
+
+#[test]
 fn small_kernels_share_the_device_and_large_ones_queue() {
     let run = Run::of(
         4,

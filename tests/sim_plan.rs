@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuptop::activity::feed::{Message, Outcome};
+use cuptop::activity::feed::{FailureKind, Message, Outcome};
 use cuptop::activity::{Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What};
 use cuptop::scenario::plan::{
     Arg, BufferSpec, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,
@@ -335,8 +335,8 @@ fn a_cold_variant_makes_its_context_inside_the_measured_pass() {
             .filter(|a| within(a))
             .count()
     };
-    // Each cold pass loads its module; the warm variants share the one that the first of them loaded.
-    assert_eq!(loads(&|_| true), 3);
+    // Each cold pass loads its module, and each warm variant before its passes.
+    assert_eq!(loads(&|_| true), 4);
     let in_cold = |a: &Activity| repeats[1..3].iter().any(|r| r.contains(a.span.start));
     assert_eq!(loads(&in_cold), 2);
 }
@@ -366,6 +366,50 @@ fn definitions_come_before_use_and_devices_are_known() {
         (place.context, place.stream),
         (stream.context, stream.stream)
     );
+}
+
+#[test]
+fn a_plan_that_does_not_fit_the_device_fails_as_it_would_there() {
+    let mut spec = variant(Vec::new());
+    spec.buffers[0].bytes = 200 << 30;
+    let sent = simulate(vec![spec]);
+    let Some(Outcome::Failed(failure)) = sent.outcome else {
+        panic!("200 GiB do not fit: {:?}", sent.outcome);
+    };
+    assert_eq!(failure.kind, FailureKind::Machine);
+    assert!(
+        failure.message.contains("200 GiB for buffer `data`"),
+        "{}",
+        failure.message
+    );
+
+    // Freed memory can be used again.
+    let mut spec = variant(vec![
+        op(OpKind::Alloc {
+            buffer: 0,
+            stream: None,
+        }),
+        op(OpKind::Free {
+            buffer: 0,
+            stream: None,
+        }),
+        op(OpKind::Alloc {
+            buffer: 0,
+            stream: Some(0),
+        }),
+        op(OpKind::Free {
+            buffer: 0,
+            stream: Some(0),
+        }),
+    ]);
+    spec.buffers[0] = BufferSpec {
+        bytes: 100 << 30,
+        host: HostMemory::None,
+        preallocated: false,
+        ..spec.buffers[0].clone()
+    };
+    spec.repeat = 2;
+    assert_eq!(simulate(vec![spec]).outcome, Some(Outcome::Complete));
 }
 
 #[test]

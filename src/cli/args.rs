@@ -143,6 +143,26 @@ pub struct Run {
     pub picture: Picture,
 }
 
+impl Run {
+    /// What the picker starts with: nothing chosen, everything as by default.
+    #[must_use]
+    pub fn bundled() -> Run {
+        Run {
+            scenario: String::new(),
+            backend: Backend::Auto,
+            variant: None,
+            set: Vec::new(),
+            headless: false,
+            json: false,
+            save: None,
+            no_watch: false,
+            flush: 20,
+            profile: None,
+            picture: Picture::default(),
+        }
+    }
+}
+
 /// `cuptop trace`.
 #[derive(Debug, Args)]
 pub struct Trace {
@@ -161,6 +181,9 @@ pub struct Trace {
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,
+    /// Keep only the last of each process's recording: at least this many minutes, at most twice as many.
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub keep: Option<u64>,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
@@ -210,7 +233,7 @@ pub struct Export {
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = ["perfetto", "chrome", "csv", "svg", "png", "txt"])]
+    #[arg(long, value_name = "FORMAT", value_parser = ["perfetto", "chrome", "csv", "svg", "png", "txt", "ansi"])]
     pub to: String,
     /// The file to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]

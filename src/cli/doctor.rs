@@ -7,13 +7,17 @@ use super::args::Doctor;
 use super::exit::{self, Ending};
 use super::print;
 use crate::activity::units::bytes;
+use crate::source::recording::scratch;
 use crate::source::runner::device::Gpu;
-use crate::source::runner::{self, Part, Probe};
+use crate::source::runner::{self, Checked, Part, Probe};
 
 /// Says what was found. Fails (3) when scenarios cannot run on a GPU here.
-pub(super) fn doctor(_args: &Doctor) -> Result<u8, Ending> {
+pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
     let probe = runner::probe();
     print(&render(&probe))?;
+    if args.kernels {
+        return kernels(&probe);
+    }
     Ok(if probe.can_run() {
         exit::FINE
     } else {
@@ -50,6 +54,7 @@ fn render(probe: &Probe) -> String {
         &probe.nvrtc,
         "scenarios with kernels cannot run on a GPU",
     );
+    recordings(&mut out);
     terminal(&mut out);
     let verdict = match (probe.can_run(), probe.nvrtc.is_usable) {
         (true, true) => "Ready: scenarios and programs can be run and recorded on the GPU.",
@@ -114,4 +119,44 @@ fn describe(gpu: &Gpu) -> String {
         let _ = write!(text, ", {}", gpu.link);
     }
     text
+}
+/// Where recordings lie while they are followed, and how much room is there.
+fn recordings(out: &mut String) {
+    let _ = match scratch::places().next() {
+        Some(place) => {
+            let room = rustix::fs::statvfs(&place)
+                .map(|stat| bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+                .unwrap_or_else(|_| "unknown room".to_owned());
+            writeln!(
+                out,
+                "  ok       recordings {} ({room} free)",
+                place.display()
+            )
+        }
+        None => writeln!(out, "  missing  recordings there is no temporary directory"),
+    };
+}
+
+/// Compares every bundled kernel with the CPU.
+fn kernels(probe: &Probe) -> Result<u8, Ending> {
+    if !probe.can_run() {
+        return Err(Ending::machine("kernels can only be checked on a GPU"));
+    }
+    print("\nKernels against the CPU (largest relative error, limit):\n")?;
+    let mut code = exit::FINE;
+    let mut printed = Ok(());
+    runner::check_kernels(|it: &Checked| {
+        let verdict = if it.is_ok() { "ok   " } else { "WRONG" };
+        if !it.is_ok() {
+            code = exit::EXPECTATION;
+        }
+        let line = format!(
+            "  {verdict}  {:24} {:16} {:.2e}  {:.0e}\n",
+            it.kernel, it.size, it.error, it.limit
+        );
+        if printed.is_ok() {
+            printed = print(&line);
+        }
+    })?;
+    printed.map(|()| code)
 }

@@ -52,12 +52,12 @@ fn eprint_line(text: &str) {
 
 /// One line that is written over again.
 #[derive(Debug, Default)]
-struct ProgressLine {
+pub(super) struct ProgressLine {
     shown: Option<Instant>,
 }
 
 impl ProgressLine {
-    fn show(&mut self, progress: &Progress) {
+    pub(super) fn show(&mut self, progress: &Progress) {
         let mut err = std::io::stderr().lock();
         if !err.is_terminal() || self.shown.is_some_and(|t| t.elapsed() < PROGRESS_EVERY) {
             return;
@@ -73,7 +73,7 @@ impl ProgressLine {
         let _ = err.flush();
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.shown.take().is_some() {
             let _ = write!(std::io::stderr().lock(), "\r\u{1b}[K");
         }

@@ -4,14 +4,18 @@
 //! output goes to standard output; messages, progress and help go to standard error.
 
 pub mod args;
+mod calibrate;
 mod check;
 mod doctor;
 mod drain;
 mod exit;
 mod report;
 mod run;
+mod screen;
+mod trace;
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -36,6 +40,7 @@ pub fn main() -> ExitCode {
         }
     };
     if matches!(cli.command, Some(Command::RunPlan)) {
+        // The runner process has exit codes of its own.
         return crate::source::runner::process_main();
     }
     match dispatch(cli) {
@@ -47,14 +52,20 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
     let screen = cli.screen;
     match cli.command {
-        Some(Command::Run(args)) => run::headless(&args),
-        Some(Command::RunPlan) => unreachable!(),
-        Some(Command::Doctor(args)) => doctor::doctor(&args),
+        None => run::pick(&screen),
+        Some(Command::Run(args)) => run::run(&args, &screen),
+        Some(Command::Trace(args)) => trace::trace(&args, &screen),
+        Some(Command::Open(args)) => report::open(&args, &screen),
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Compare(args)) => report::compare(&args),
+        Some(Command::Export(args)) => report::export(&args, &screen),
         Some(Command::Check(args)) => check::check(&args),
+        Some(Command::New(args)) => check::new(&args),
         Some(Command::List) => check::list(),
-        _ => Err(Ending::input("not wired yet")),
+        Some(Command::Schema) => check::schema(),
+        Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
+        Some(Command::Doctor(args)) => doctor::doctor(&args),
+        Some(Command::RunPlan) => Ok(exit::FINE),
     }
 }
 
@@ -67,6 +78,20 @@ fn print(text: &str) -> Result<(), Ending> {
         )),
         _ => Ok(()),
     }
+}
+
+fn eprint(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A recording is never written over: the `n`th rerun goes beside it, as DIR-2, DIR-3 …
+fn numbered(directory: &Path, reruns: usize) -> PathBuf {
+    if reruns == 0 {
+        return directory.to_path_buf();
+    }
+    let mut name = directory.as_os_str().to_owned();
+    name.push(format!("-{}", reruns + 1));
+    PathBuf::from(name)
 }
 
 /// How reports are laid out: as wide as the terminal, coloured only there.

@@ -1,23 +1,63 @@
-//! `cuptop report` and `cuptop compare`: figures of traces.
+//! `cuptop open`, `report`, `compare` and `export`: timelines that exist already.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
-use super::args::{Compare, Report as ReportArgs};
+use super::args::{Compare, Export, Open, Report as ReportArgs, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
-use super::print;
+use super::{print, screen};
 use crate::activity::feed::Outcome;
-use crate::analysis::figures::Peaks;
+use crate::analysis::figures;
+use crate::export;
 use crate::report::compare::Comparison;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
 use crate::trace::{SourceInfo, SourceKind, Trace};
+use crate::tui::{Peaks, Running, StartError, Wanted};
+
+/// Shows traces.
+pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    if screen::picture_format(&args.picture)?.is_some() {
+        let (trace, code) = load(&args.traces)?;
+        screen::take_picture(trace, None, Peaks::default(), &args.picture, screen_args)?;
+        return Ok(code);
+    }
+    // What cannot be opened is said before the screen takes the terminal.
+    let mut first = Some(file::open(&args.traces).map_err(Ending::input)?);
+    let paths = args.traces.clone();
+    screen::open(
+        Box::new(move |_| {
+            let opened = match first.take() {
+                Some(opened) => opened,
+                None => file::open(&paths).map_err(|error| StartError {
+                    text: error.to_string(),
+                    file: None,
+                })?,
+            };
+            let source = source_info(&opened, &paths);
+            Ok(Running {
+                feed: opened.feed,
+                source,
+                plan: None,
+                // "% of peak" would need the calibrated profile of the GPU that the trace is from.
+                peaks: Peaks::default(),
+                warnings: Vec::new(),
+                file: None,
+            })
+        }),
+        Some(Wanted::Same),
+        screen_args,
+    )
+}
 
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
-    let (report, code) = of(&args.traces)?;
+    let (trace, code) = load(&args.traces)?;
+    let report = Report::new(&trace, None, figures::Peaks::default());
     if args.json {
-        print(&super::run::json(&report)?)?;
+        print(&json(&report)?)?;
     } else {
         print(&text::render(&report, &super::text_options()))?;
     }
@@ -26,8 +66,12 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
 
 /// Prints two traces' figures side by side.
 pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
-    let (a, code_a) = of(std::slice::from_ref(&args.a))?;
-    let (b, code_b) = of(std::slice::from_ref(&args.b))?;
+    let of = |path: &PathBuf| -> Result<(Report, u8), Ending> {
+        let (trace, code) = load(std::slice::from_ref(path))?;
+        let report = Report::new(&trace, None, figures::Peaks::default());
+        Ok((report, code))
+    };
+    let ((a, code_a), (b, code_b)) = (of(&args.a)?, of(&args.b)?);
     let comparison = Comparison::new(&a, &b);
     if args.json {
         let mut text = comparison.json().map_err(Ending::input)?;
@@ -39,18 +83,48 @@ pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
     Ok(code_a.max(code_b))
 }
 
-fn of(paths: &[PathBuf]) -> Result<(Report, u8), Ending> {
-    let (trace, code) = load(paths)?;
-    // "% of peak" would need to know which GPU the trace is from, and its calibrated profile.
-    Ok((Report::new(&trace, None, Peaks::default()), code))
+/// Writes traces for other programs, or as a picture.
+pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let (trace, code) = load(&args.traces)?;
+    let shown = args
+        .output
+        .as_ref()
+        .map_or("standard output".to_owned(), |path| {
+            path.display().to_string()
+        });
+    let failed = |error: std::io::Error| Ending::input(format!("cannot write {shown}: {error}"));
+    let mut out: Box<dyn std::io::Write> = match &args.output {
+        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(failed)?)),
+        None => Box::new(BufWriter::new(std::io::stdout().lock())),
+    };
+    let format = export::Format::from_name(&args.to)
+        .ok_or_else(|| Ending::input(format!("there is no format {}", args.to)))?;
+    let written = match format {
+        export::Format::Timeline(format) => export::to(format, &trace, &mut out),
+        export::Format::Screen(format) => {
+            let buffer = screen::draw(trace, None, Peaks::default(), args.size, screen_args);
+            export::screen::write(format, &buffer, "A cuptop timeline", &mut out)
+        }
+    };
+    match written.and_then(|()| out.flush()) {
+        // A reader that went away has seen what it wanted.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(failed(error)),
+        _ => Ok(code),
+    }
+}
+
+/// A report as JSON with a line end.
+pub(super) fn json(report: &Report) -> Result<String, Ending> {
+    let mut text = report.json().map_err(Ending::input)?;
+    text.push('\n');
+    Ok(text)
 }
 
 /// Reads traces to their end. What a damaged file held before its damage is kept, said, and exits 2.
-pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
+fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths).map_err(Ending::input)?;
     let mut trace = Trace::new(source_info(&opened, paths));
-    let outcome = drain(&opened.feed, &mut trace);
-    match outcome {
+    match drain(&opened.feed, &mut trace) {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),
         Outcome::Failed(failure) => {
@@ -62,7 +136,7 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
 }
 
 /// How the timeline is labelled.
-pub(super) fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
+fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
     let first = paths.first();
     let mut title = first
         .and_then(|path| path.file_name())
@@ -75,6 +149,7 @@ pub(super) fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
         kind: match opened.format {
             file::Format::Kineto => SourceKind::Kineto,
             file::Format::Nsys => SourceKind::Nsys,
+            file::Format::Recording => SourceKind::Recording,
         },
         title,
         path: first.cloned(),

@@ -26,7 +26,24 @@ macro_rules! kernels {
 }
 
 /// All bundled scenarios, in the order to show them.
-pub const SCENARIOS: &[Bundled] = scenarios!["pipeline", "pinned_vs_pageable", "tiny_copies"];
+pub const SCENARIOS: &[Bundled] = scenarios![
+    "pipeline",
+    "pinned_vs_pageable",
+    "copy_engines",
+    "tiny_copies",
+    "fused_sin",
+    "warmup",
+    "cpu_or_gpu",
+    "roofline",
+    "alloc_in_loop",
+    "transpose",
+    "sync_points",
+    "cuda_graph",
+    "three_streams",
+    "memory_peak",
+    "cross_stream_reuse",
+    "two_gpus",
+];
 
 /// All bundled kernels: file name and CUDA C++ text.
 pub const KERNELS: &[(&str, &str)] = kernels![

@@ -1,8 +1,8 @@
 //! Scenario files: TOML text to a validated [`plan::Plan`].
 //!
 //! ```text
-//! text ─► reader/parse ─► file (as written) ─► resolve (names) ─► lower (values, loops) ─► plan
-//!              keys: the table of all keys ─► schema                        └─► hazards
+//! text ─► file (as written) ─► code, resolve (names) ─► lower (values, loops) ─► plan ─► hazards
+//!           └ keys: all keys, for the parser and the editors' schema
 //! ```
 //!
 //! Whatever is wrong becomes a [`Diagnostic`] with its place; nothing stops at the first.
@@ -14,25 +14,20 @@ pub mod diagnostics;
 pub mod expect;
 mod expectations;
 pub mod expr;
-pub mod expr_parse;
+mod figures;
 mod file;
 pub mod hazards;
-pub mod keys;
 mod lower;
-mod parse;
-mod parse_steps;
 pub mod plan;
-mod reader;
 mod resolve;
-mod schema;
 pub mod signature;
 mod source;
 mod template;
-pub mod value;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
-pub use expectations::{FIGURES, Operand};
-pub use schema::schema;
+pub use expr::value;
+pub use figures::{FIGURES, Operand};
+pub use file::{keys, schema};
 pub use source::{FindError, Source};
 pub use template::template;
 
@@ -63,12 +58,8 @@ pub struct Compiled {
 /// All that is wrong with the file or the overrides, in the order of the file; warnings and notes
 /// that were found on the way are among them.
 pub fn compile(source: &Source, overrides: &Overrides) -> Result<Compiled, Diagnostics> {
-    let mut reader = reader::Reader {
-        text: &source.text,
-        diagnostics: Diagnostics::new(&source.name, source.text.clone()),
-    };
-    let mut file = parse::parse(&mut reader);
-    let mut diagnostics = reader.diagnostics;
+    let mut diagnostics = Diagnostics::new(&source.name, source.text.clone());
+    let mut file = file::parse(&source.text, &mut diagnostics);
     code::load(&mut file, source.kernel_dir.as_deref(), &mut diagnostics);
     resolve::resolve(&file, &mut diagnostics);
     let plan = if diagnostics.has_errors() {

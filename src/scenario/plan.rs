@@ -147,7 +147,7 @@ pub enum Fill {
 /// One buffer (of an array of buffers): a device allocation, a host allocation, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BufferSpec {
-    /// Its name with its index ("batch[3]").
+    /// Its name with its index (`batch[3]`).
     pub name: String,
     /// Size in bytes of each side.
     pub bytes: u64,

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::expr::parse::{Part, Template};
 use super::expr::{Expr, Loc};
-use super::expr_parse::{Part, Template};
 use super::file::{ArgDecl, BufferRef, CopyStep, File, KernelDecl, ParamDecl, Step, StepKind};
 use super::signature::ParamKind;
 

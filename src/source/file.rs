@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::activity::feed::{Feed, Outcome, Outlet};
-use crate::source::{kineto, nsys};
+use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
+use crate::source::gather::plain;
+use crate::source::{kineto, nsys, recording};
 
 /// What kind of trace a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub enum Format {
     Kineto,
     /// An SQLite export of Nsight Systems.
     Nsys,
+    /// A recording of cuptop: a directory or a single file.
+    Recording,
 }
 
 /// A timeline that is being read.
@@ -72,8 +75,12 @@ pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
     let Some((first, format)) = files.first().cloned() else {
         return Err(OpenError::Nothing);
     };
-    let feed = Feed::spawn("file-reader", move |outlet| read_all(&files, outlet))
-        .map_err(|error| OpenError::Io { path: first, error })?;
+    // Recordings are followed as long as they grow, so they are opened together.
+    let feed = match files.iter().all(|(_, f)| *f == Format::Recording) {
+        true => recording::open(paths),
+        false => Feed::spawn("file-reader", move |outlet| read_all(&files, outlet)),
+    }
+    .map_err(|error| OpenError::Io { path: first, error })?;
     Ok(Opened {
         feed,
         format,
@@ -88,6 +95,7 @@ fn read_all(files: &[(PathBuf, Format)], outlet: &Outlet) -> Outcome {
         let this = match format {
             Format::Kineto => kineto::read(path, &mut next, outlet),
             Format::Nsys => nsys::read(path, &mut next, outlet),
+            Format::Recording => read_recording(path, &mut next, outlet),
         };
         match this {
             Outcome::Complete => {}
@@ -103,6 +111,35 @@ fn read_all(files: &[(PathBuf, Format)], outlet: &Outlet) -> Outcome {
     outcome
 }
 
+/// Passes a recording on, as the processes from `*next` on.
+fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
+    let feed = match recording::open(&[path.to_owned()]) {
+        Ok(feed) => feed,
+        Err(error) => {
+            return Outcome::Failed(Failure {
+                kind: FailureKind::Input,
+                message: plain(&format!("cannot read {}: {error}", path.display())),
+                help: String::new(),
+            });
+        }
+    };
+    let first = *next;
+    for mut message in feed.receiver() {
+        match &mut message {
+            Message::Batch(batch) => {
+                batch.process = batch.process.saturating_add(first);
+                *next = (*next).max(batch.process.saturating_add(1));
+            }
+            Message::Finished(outcome) => return outcome.clone(),
+            _ => {}
+        }
+        if outlet.stop.is_stopped() || outlet.send(message).is_err() {
+            return Outcome::Stopped;
+        }
+    }
+    Outcome::Stopped
+}
+
 /// What a file is, and whether it says that it was simulated.
 fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
     let failed = |error| OpenError::Io {
@@ -114,6 +151,10 @@ fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
         what: what.to_owned(),
     };
     let kind = std::fs::metadata(path).map_err(failed)?;
+    if recording::is_recording(path) {
+        let is_simulated = recording::is_simulated(&[path.to_owned()]);
+        return Ok((Format::Recording, is_simulated));
+    }
     if kind.is_dir() {
         return Err(is_not("a folder that is no recording"));
     }

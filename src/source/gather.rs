@@ -251,7 +251,7 @@ impl Meter {
     /// A meter for work of `total` units called `what`.
     pub(super) fn new(what: String, total: u64) -> Self {
         Meter {
-            what,
+            what: plain(&what),
             total,
             next: 0,
         }
@@ -276,7 +276,17 @@ impl Meter {
 
 /// Tells the user something about the file that is not an activity.
 pub(super) fn notice(outlet: &Outlet, is_warning: bool, text: String) -> Result<(), Gone> {
-    outlet.send(Message::Notice { is_warning, text })
+    outlet.send(Message::Notice {
+        is_warning,
+        text: plain(&text),
+    })
+}
+
+/// The text without what a terminal would obey: files and what stands in them are named in messages.
+pub(super) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 fn device_of(what: &What) -> Option<u32> {

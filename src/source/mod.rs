@@ -1,5 +1,6 @@
 //! Where activities come from: the simulator, the runner, a traced program, trace files.
 
+pub mod attach;
 pub mod file;
 mod gather;
 mod kineto;

@@ -108,7 +108,7 @@ fn short(full: &str) -> &str {
     let mut end = cleaned.len();
     let mut i = 0;
     while i < bytes.len() {
-        if depth == 0 && cleaned[i..].starts_with("(anonymous namespace)") {
+        if depth == 0 && bytes[i..].starts_with(b"(anonymous namespace)") {
             i += "(anonymous namespace)".len();
             continue;
         }
@@ -191,6 +191,7 @@ mod tests {
             ),
             ("Outer<int>::inner(float*)", "inner"),
             ("cudaStreamSynchronize", "cudaStreamSynchronize"),
+            ("größe é<int>(float)", "é"),
         ];
         for (raw, expected) in cases {
             let mut names = Names::default();

@@ -1,1 +1,160 @@
-//! The screen: a live timeline in the terminal.
+//! The terminal UI: a pure core ([`app::App`], [`draw`]) in a thin shell ([`shell`]).
+//!
+//! ```text
+//!  cuptop  pipeline › streamed · repeat 2   NVIDIA H200 · PCIe 5.0 x16   SIMULATED  ● LIVE 0:03.2  24,310 records  0 lost   header
+//! ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+//!              ╷0 ms         ╷0.5          ╷1.0          ╷1.5          ╷2.0          ╷2.5          ╷3.0            axis
+//!  H2D 52.7    ▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▁                     95 % of 55.5 GB/s    rows
+//!  D2H 51.1                   ▁▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇   92 % of 55.6 GB/s
+//!  overlap             ▂▃▅███████████████████████████████████████████▅▃▂                81 % of copies hidden
+//!  streams ──────────────────────────────────────────────────────────────────────────────────────────────────
+//!  s0          ▐H2D 16 MiB 54.9▌▐matmul_tiled 338 µs▌▐D2H 16 MiB 54.8▌                  busy 31 %
+//! ▸s1               ▐H2D 16 MiB 52.1▌‹queued 84 µs›▐matmul_tiled 338 µs▌▐D2H 16 MiB▌    busy 31 %
+//!  host ─────────────────────────────────────────────────────────────────────────────────────────────────────
+//!  main        ▃▃▃▃▃▃▃▃▃▃▃▃▐cudaStreamSynchronize 3.1 ms                            ▌
+//! ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+//!  ▐matmul_tiled▌ s1 · 1.402 → 1.740 ms (338 µs) · grid 128×128 block 16×16 · launched 1.26 ms earlier       details
+//!  3.34 ms · idle 0.1 % · compute 81 % · copy 99 % │ streamed is 2.43× sequential          ? help  q quit      footer
+//! └─ gutter ─┘└─ plot ──────────────────────────────────────────────────────────────────┘└─ side column ───┘
+//! ```
+//!
+//! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's
+//! messages, [`App::act`](app::App::act) takes actions (which [`keys`] makes of keys), and
+//! [`draw::screen`] draws it into a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no
+//! terminal. The shell owns the terminal and the threads:
+//!
+//! ```text
+//!  input thread ──keys, mouse, size──┐
+//!  signal thread ──TERM, HUP, INT────┼─► select ─► App ─► at most one frame every 33 ms
+//!  file watcher ──the scenario───────┤
+//!  feed (a source's thread) ─────────┘
+//! ```
+//!
+//! # For callers
+//!
+//! [`run`] takes a [`Session`]: how to start a run, and what to start first. It blocks until the user
+//! leaves and hands back an [`Exit`] from which the exit code is made.
+
+pub mod action;
+pub mod app;
+pub mod draw;
+pub mod figure;
+pub mod keys;
+pub mod shell;
+pub mod sweep;
+pub mod table;
+pub mod theme;
+pub mod time_scale;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+
+use crate::activity::feed::{Feed, Outcome};
+use crate::scenario::plan::Plan;
+use crate::trace::{SourceInfo, Trace};
+
+pub use app::{Choice, Peaks, Wanted};
+pub use shell::run;
+pub use theme::{ColorLevel, Theme};
+
+/// What [`run`] needs: the doors to the rest of the program.
+pub struct Session<'a> {
+    /// Starts a run. Called for the first one, for a rerun, and when the scenario's file changed. It
+    /// runs on the thread of the screen, so it should return within some 50 ms and leave long work to
+    /// the source's thread. The run before has been stopped and joined when it is called.
+    pub start: StartFn<'a>,
+    /// What to run first; `None` opens the picker.
+    pub first: Option<Wanted>,
+    /// The lines of the picker.
+    pub choices: Vec<Choice>,
+    /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
+    pub save: SaveFn<'a>,
+    /// Colours and glyphs.
+    pub theme: Theme,
+}
+
+/// See [`Session::start`].
+pub type StartFn<'a> = Box<dyn FnMut(&Wanted) -> Result<Running, StartError> + 'a>;
+/// See [`Session::save`].
+pub type SaveFn<'a> = Box<dyn FnMut(&Buffer) -> Result<String, String> + 'a>;
+
+/// A run that was started.
+pub struct Running {
+    /// Its messages. Dropping it stops the source.
+    pub feed: Feed,
+    /// Where it is from.
+    pub source: SourceInfo,
+    /// The plan, when a scenario runs.
+    pub plan: Option<Arc<Plan>>,
+    /// For "% of peak".
+    pub peaks: Peaks,
+    /// Sentences for the log.
+    pub warnings: Vec<String>,
+    /// The scenario's file: a change of its content runs it again, and `e` edits it.
+    pub file: Option<PathBuf>,
+}
+
+/// Why a run could not be started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct StartError {
+    /// What to show, line by line as it is: rendered diagnostics without colours.
+    pub text: String,
+    /// The file whose change is worth another try.
+    pub file: Option<PathBuf>,
+}
+
+/// How the session ended.
+#[derive(Debug)]
+pub struct Exit {
+    /// How the last run ended, when one did before the user left.
+    pub outcome: Option<Outcome>,
+    /// The last start's error, when there was no run at all.
+    pub error: Option<StartError>,
+    /// The signal that ended the session, when one did.
+    pub signal: Option<i32>,
+    /// The last timeline.
+    pub trace: Trace,
+    /// Its plan.
+    pub plan: Option<Arc<Plan>>,
+}
+
+/// What went wrong with the terminal itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read from, written to, or set up.
+    #[error("the terminal: {0}")]
+    Terminal(#[from] std::io::Error),
+}
+
+/// The screen of a complete timeline, drawn without a terminal: its last variant's median pass, or
+/// the whole of it.
+#[must_use]
+pub fn screenshot(
+    trace: Trace,
+    plan: Option<Arc<Plan>>,
+    peaks: Peaks,
+    theme: &Theme,
+    size: Size,
+) -> Buffer {
+    let mut app = app::App::of_trace(trace, plan, peaks);
+    app.size = size;
+    app.prepare();
+    render(&app, theme)
+}
+
+/// The app's screen in a buffer of its own.
+#[must_use]
+pub fn render(app: &app::App, theme: &Theme) -> Buffer {
+    let mut buf = Buffer::empty(Rect::new(0, 0, app.size.width, app.size.height));
+    draw::screen(app, theme, &mut buf);
+    buf
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

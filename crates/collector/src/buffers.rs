@@ -14,13 +14,15 @@
 use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;
 use std::panic::catch_unwind;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::options::BUFFER;
 
-/// A buffer of [`BUFFER`] bytes. Never freed: CUPTI may hold on to one for the rest of the process.
+/// A buffer of [`BUFFER`] bytes, with a page before it that is ours ([`Page`]). Never freed: CUPTI may hold on to
+/// one for the rest of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer(*mut u8);
 
@@ -28,6 +30,29 @@ pub(crate) struct Buffer(*mut u8);
 unsafe impl Send for Buffer {}
 // SAFETY: a shared Buffer is only compared; its memory is reached by whoever took it out of a queue.
 unsafe impl Sync for Buffer {}
+
+/// The page before a buffer.
+const PAGE: usize = 4096;
+
+/// What is noted about a buffer, in front of it: found from its address without a search.
+#[derive(Debug)]
+struct Page {
+    /// The flush after which CUPTI took it (counted from 1); 0 while CUPTI does not hold it.
+    taken: AtomicU64,
+}
+
+impl Buffer {
+    fn page(&self) -> &'static Page {
+        // SAFETY: every buffer of ours has its page before it, made with it and never freed; zeros are a valid Page.
+        unsafe { &*self.0.sub(PAGE).cast::<Page>() }
+    }
+
+    /// Whether CUPTI has begun to write into it: a record begins with its kind, which is never 0.
+    fn is_begun(&self) -> bool {
+        // SAFETY: the buffer is never freed. CUPTI may be writing this very number: either value will do.
+        unsafe { self.0.cast::<u32>().read_volatile() != 0 }
+    }
+}
 
 /// A buffer with records.
 #[derive(Debug)]
@@ -42,9 +67,11 @@ pub(crate) struct Pool {
     free: (Sender<Buffer>, Receiver<Buffer>),
     done: (Sender<Completed>, Receiver<Completed>),
     made: AtomicUsize,
+    /// All of them, for our threads to look through. Locked when one is made, and by them.
+    all: Mutex<Vec<Buffer>>,
     most: usize,
-    /// Buffers that CUPTI holds.
-    outstanding: AtomicI64,
+    /// Flushes so far, from 1.
+    flushes: AtomicU64,
     /// Buffers ever handed out.
     requested: AtomicU64,
     /// Requests that found no buffer.
@@ -73,8 +100,9 @@ impl Pool {
             free: bounded(most),
             done: bounded(most),
             made: AtomicUsize::new(0),
+            all: Mutex::new(Vec::with_capacity(most)),
             most,
-            outstanding: AtomicI64::new(0),
+            flushes: AtomicU64::new(1),
             requested: AtomicU64::new(0),
             declined: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
@@ -126,7 +154,11 @@ impl Pool {
                 (made < self.most).then_some(made + 1)
             })
             .ok()?;
-        allocate()
+        let buffer = allocate()?;
+        if let Ok(mut all) = self.all.lock() {
+            all.push(buffer);
+        }
+        Some(buffer)
     }
 
     /// A buffer for CUPTI; `None` when there is none left.
@@ -144,12 +176,23 @@ impl Pool {
 
     /// Lets `read` see the records of a buffer, then makes the buffer available again.
     pub(crate) fn consume(&self, completed: &Completed, read: impl FnOnce(&[u8])) {
+        let ours = self
+            .all
+            .lock()
+            .is_ok_and(|all| all.contains(&completed.buffer));
+        if !ours {
+            // Left over from a tool that registered before us: its memory is not ours to read or to clear.
+            self.discarded
+                .fetch_add(completed.valid as u64, Ordering::Relaxed);
+            return;
+        }
         let length = completed.valid.min(BUFFER);
         // SAFETY: CUPTI gave the buffer back, so it is ours alone.
         let bytes = unsafe { std::slice::from_raw_parts_mut(completed.buffer.0, length) };
         read(bytes);
         // CUPTI was told that buffers come zeroed: else it would do this in the program's own thread.
         bytes.fill(0);
+        completed.buffer.page().taken.store(0, Ordering::Relaxed);
         let _ = self.free.0.try_send(completed.buffer);
     }
 
@@ -158,9 +201,32 @@ impl Pool {
         self.requested.load(Ordering::Relaxed) > 0
     }
 
-    /// Buffers that CUPTI holds now.
-    pub(crate) fn outstanding(&self) -> i64 {
-        self.outstanding.load(Ordering::Acquire)
+    /// Counts a flush that is about to begin.
+    pub(crate) fn begin_flush(&self) -> u64 {
+        self.flushes.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The oldest flush after which CUPTI took a buffer that it has written to and still holds: with a flush behind it,
+    /// such a buffer is withheld because something in it is unfinished. (CUPTI says nothing about what runs.)
+    pub(crate) fn oldest_withheld(&self) -> Option<u64> {
+        let all = self.all.lock().ok()?;
+        all.iter()
+            .filter(|buffer| buffer.is_begun())
+            .map(|buffer| buffer.page().taken.load(Ordering::Relaxed))
+            .filter(|flush| *flush != 0)
+            .min()
+    }
+
+    /// Buffers with records that have not been read: CUPTI holds them, or they wait to be read. (An empty one it may keep
+    /// for good.)
+    pub(crate) fn unread(&self) -> usize {
+        self.all.lock().map_or(0, |all| {
+            all.iter()
+                .filter(|buffer| {
+                    buffer.page().taken.load(Ordering::Relaxed) != 0 && buffer.is_begun()
+                })
+                .count()
+        })
     }
 
     /// Requests that found no buffer since the last call.
@@ -180,10 +246,11 @@ impl Pool {
 }
 
 fn allocate() -> Option<Buffer> {
-    let layout = Layout::from_size_align(BUFFER, 4096).ok()?;
+    let layout = Layout::from_size_align(PAGE + BUFFER, PAGE).ok()?;
     // SAFETY: the layout is not empty.
     let memory = unsafe { alloc_zeroed(layout) };
-    (!memory.is_null()).then_some(Buffer(memory))
+    // SAFETY: inside the allocation.
+    (!memory.is_null()).then(|| Buffer(unsafe { memory.add(PAGE) }))
 }
 
 /// CUPTI asks for an empty buffer.
@@ -197,7 +264,8 @@ pub(crate) unsafe extern "C" fn requested(
         match pool.take() {
             Some(taken) => {
                 pool.requested.fetch_add(1, Ordering::Relaxed);
-                pool.outstanding.fetch_add(1, Ordering::AcqRel);
+                let flush = pool.flushes.load(Ordering::Relaxed);
+                taken.page().taken.store(flush, Ordering::Relaxed);
                 Some(taken)
             }
             None => {
@@ -245,6 +313,5 @@ pub(crate) unsafe extern "C" fn completed(
             // Cannot happen with buffers of ours, of which there are no more than the queue has room for.
             pool.discarded.fetch_add(valid as u64, Ordering::Relaxed);
         }
-        pool.outstanding.fetch_sub(1, Ordering::AcqRel);
     });
 }

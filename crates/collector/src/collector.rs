@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::process::ThisProcess;
 use crate::recording::{Clocks, Health, Identity, Place, State, Writer};
 use crate::setup::{StartError, enable, subscribe};
-use crate::threads::{Flusher, Scribe, Word, start};
+use crate::threads::{Counts, Flusher, Scribe, Word, start};
 
 /// What becomes of CUPTI at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,9 @@ impl Collector {
         };
         let mut writer = Writer::create(&options.dir, identity, options.max_bytes)
             .map_err(StartError::Recording)?;
+        if let Some(age) = options.keep {
+            writer.keep_last(age);
+        }
         let process = ThisProcess::look();
         writer.process(&process.describe(""));
         writer.publish(&Health::default());
@@ -110,20 +113,21 @@ impl Collector {
         }
         writer.publish(&Health::default());
 
-        let dropped = Arc::new(AtomicU64::new(0));
+        let counts = Arc::new(Counts::default());
         let flusher = Flusher {
             cupti: cupti.clone(),
             pool,
             period: options.flush_period,
-            dropped: Arc::clone(&dropped),
+            counts: Arc::clone(&counts),
             subscription,
         };
         let scribe = Scribe {
             pool,
             decoder,
             writer,
-            dropped,
+            counts,
             told: false,
+            told_timeless: false,
         };
         let (words, hear) = bounded(WORDS);
         let (flushes, asked) = bounded(16);

@@ -28,6 +28,8 @@ pub(crate) struct Decoder {
     earliest: i64,
     latest: i64,
     pub(crate) health: Health,
+    /// Kernels of CUDA graphs that came without times.
+    pub(crate) timeless_nodes: u64,
 }
 
 /// What became of a record.
@@ -49,6 +51,7 @@ impl Decoder {
             earliest: now - BEFORE,
             latest: now + AFTER,
             health: Health::default(),
+            timeless_nodes: 0,
         }
     }
 
@@ -194,7 +197,10 @@ impl Decoder {
         let it = records::Kernel::read(bytes)?;
         let (start, end) = match self.times(it.start, it.end) {
             Some(times) => times,
-            None => return Some(()),
+            None => {
+                self.timeless_nodes += u64::from(it.graph != 0 && (it.start == 0 || it.end == 0));
+                return Some(());
+            }
         };
         let name = name_of(it.name, writer);
         let shape = writer.shape(&Shape {

@@ -12,15 +12,19 @@ pub const DIRECTORY: &str = "CUPTOP_DIR";
 pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
 /// The most bytes that one process may record.
 pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
-/// Which host calls to record: `runtime`, `driver`, `both`, `none`.
+/// Seconds of which the last are to be kept; all are when it is not given.
+pub const KEEP: &str = "CUPTOP_KEEP_S";
+/// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
 pub const API: &str = "CUPTOP_API";
 
 /// Which host calls are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApiCalls {
     /// The runtime API, and of the driver API only what starts or awaits GPU work (Triton and others launch
-    /// through it). For programs that use the runtime.
+    /// through it).
     #[default]
+    Mixed,
+    /// The runtime API.
     Runtime,
     /// The driver API. For programs that use nothing else.
     Driver,
@@ -39,6 +43,8 @@ pub struct Options {
     pub flush_period: Duration,
     /// The most bytes the recording may have; 0 for no limit.
     pub max_bytes: u64,
+    /// Keeps only the last of the recording: at least this long. `None` keeps all.
+    pub keep: Option<Duration>,
     /// Which host calls are recorded.
     pub api: ApiCalls,
     /// Who asks: decides whether CUDA may be called.
@@ -62,6 +68,7 @@ impl Options {
             // Half of it is the mean delay until a record can be seen (measured: 10.4 ms, p99 20.2 ms).
             flush_period: Duration::from_millis(20),
             max_bytes: 0,
+            keep: None,
             api: ApiCalls::default(),
             caller: Caller::Program,
             // 8 MiB: some 30,000 launches, far more than happen between two flushes.
@@ -86,11 +93,13 @@ impl Options {
         if let Some(bytes) = number(MAX_BYTES) {
             options.max_bytes = bytes;
         }
+        options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
+            Some("runtime") => ApiCalls::Runtime,
             Some("driver") => ApiCalls::Driver,
             Some("both") => ApiCalls::Both,
             Some("none") => ApiCalls::None,
-            _ => ApiCalls::Runtime,
+            _ => ApiCalls::Mixed,
         };
         Some(options)
     }
@@ -121,7 +130,7 @@ mod tests {
         .expect("a directory is given");
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
-        assert_eq!(options.api, ApiCalls::Runtime);
+        assert_eq!(options.api, ApiCalls::Mixed);
         let options = with(&[
             (DIRECTORY, "/tmp"),
             (FLUSH, "5"),

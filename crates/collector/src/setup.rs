@@ -196,7 +196,7 @@ fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
         }
     };
     // Filters are set after the kind: enabling it sets them back.
-    if matches!(calls, ApiCalls::Runtime | ApiCalls::Both) {
+    if matches!(calls, ApiCalls::Mixed | ApiCalls::Runtime | ApiCalls::Both) {
         enable(kinds::RUNTIME, "calls of the runtime API");
         set_each(cupti, domain::RUNTIME_API, 0, is_noise);
     }
@@ -204,7 +204,7 @@ fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
         enable(kinds::DRIVER, "calls of the driver API");
         set_each(cupti, domain::DRIVER_API, 0, is_noise);
     }
-    if calls == ApiCalls::Runtime {
+    if calls == ApiCalls::Mixed {
         // Single functions can be recorded without their kind.
         set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work);
     }

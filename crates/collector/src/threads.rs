@@ -1,8 +1,9 @@
 //! The two threads: one makes CUPTI hand out what is complete, one decodes and writes it.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use cupti_sys::{Cupti, kinds};
 use crate::buffers::Pool;
 use crate::collector::Ending;
 use crate::decode::Decoder;
-use crate::recording::{Body, Health, Place, Record, State, Stream, Writer};
+use crate::recording::{Body, Clocks, Health, Place, Record, State, Stream, Writer};
 use crate::setup::{Subscription, release};
 
 /// A word from the program to the decode thread.
@@ -63,8 +64,17 @@ pub(crate) struct Flusher {
     pub(crate) cupti: Cupti,
     pub(crate) pool: &'static Pool,
     pub(crate) period: Duration,
-    pub(crate) dropped: Arc<AtomicU64>,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) subscription: Subscription,
+}
+
+/// What the flush thread learns and the decode thread publishes.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Records that CUPTI says it dropped.
+    dropped: AtomicU64,
+    /// Since when records are withheld because something is unfinished; 0 for none.
+    oldest_open: AtomicI64,
 }
 
 impl Flusher {
@@ -72,6 +82,9 @@ impl Flusher {
     /// `cuptiActivityFlushPeriod` is no substitute: it hands out full buffers only.
     pub(crate) fn run(self, stop: &Receiver<Ending>, requests: &Receiver<Sender<()>>) {
         let mut requests = requests.clone();
+        let mut times = FlushTimes::default();
+        times.note(1);
+        let mut asked = false;
         let ending = loop {
             let ask = select! {
                 recv(stop) -> ending => break ending.unwrap_or(Ending::Exit),
@@ -81,15 +94,38 @@ impl Flusher {
                 },
                 default(self.period) => None,
             };
+            times.note(self.pool.begin_flush());
+            self.ask_for_devices(&mut asked);
             self.flush(0);
             self.pool.top_up();
+            let oldest = self
+                .pool
+                .oldest_withheld()
+                .and_then(|flush| times.of(flush));
+            self.counts
+                .oldest_open
+                .store(oldest.unwrap_or(0), Ordering::Relaxed);
             if let Some(ask) = ask {
                 let _ = ask.send(());
             }
         };
+        self.ask_for_devices(&mut asked);
         self.last_flush();
         if ending == Ending::Release {
             release(&self.cupti, self.subscription);
+        }
+    }
+
+    /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so
+    /// enabling their kind alone brings no record; and before the first buffer it is too early to ask.
+    fn ask_for_devices(&self, asked: &mut bool) {
+        if *asked || !self.pool.was_used() {
+            return;
+        }
+        *asked = true;
+        if let Some(enable_and_dump) = self.cupti.api.enable_and_dump {
+            // SAFETY: takes a number; this thread is not one of CUPTI's callbacks.
+            unsafe { enable_and_dump(kinds::DEVICE) };
         }
     }
 
@@ -107,25 +143,61 @@ impl Flusher {
             unsafe { (self.cupti.api.num_dropped)(std::ptr::null_mut(), 0, &raw mut dropped) };
         if code == SUCCESS {
             // Reading it resets it.
-            self.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+            self.counts
+                .dropped
+                .fetch_add(dropped as u64, Ordering::Relaxed);
         }
     }
 
-    /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late.
+    /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late, and until
+    /// they are read.
     fn last_flush(&self) {
-        const QUIET: Duration = Duration::from_millis(20);
-        const LONGEST: Duration = Duration::from_millis(500);
+        const QUIET: Duration = Duration::from_millis(100);
+        const LONGEST: Duration = Duration::from_secs(2);
         self.flush(0);
         self.flush(kinds::FLUSH_FORCED);
         let begin = Instant::now();
-        let (mut last, mut since) = (self.pool.outstanding(), begin);
+        let (mut last, mut since) = (self.pool.unread(), begin);
         while last > 0 && since.elapsed() < QUIET && begin.elapsed() < LONGEST {
             std::thread::sleep(Duration::from_millis(1));
-            let now = self.pool.outstanding();
+            let now = self.pool.unread();
             if now != last {
                 (last, since) = (now, Instant::now());
             }
         }
+        self.counts.oldest_open.store(0, Ordering::Relaxed);
+    }
+}
+
+/// When the last flushes began. A buffer that CUPTI took after the n-th flush holds nothing older than that flush:
+/// so a launch pays for reading a counter, not a clock.
+#[derive(Debug, Default)]
+struct FlushTimes {
+    times: VecDeque<i64>,
+    /// The number of the newest.
+    newest: u64,
+}
+
+impl FlushTimes {
+    /// As far back as is told apart: with 20 ms between flushes some minutes.
+    const MOST: usize = 1 << 14;
+
+    fn note(&mut self, flush: u64) {
+        self.times.push_back(Clocks::now().realtime);
+        if self.times.len() > Self::MOST {
+            self.times.pop_front();
+        }
+        self.newest = flush;
+    }
+
+    /// The time of a flush that has another one behind it; of one too long ago, the oldest known.
+    fn of(&self, flush: u64) -> Option<i64> {
+        let back = usize::try_from(self.newest.checked_sub(flush)?).ok()?;
+        if back == 0 {
+            return None;
+        }
+        let at = self.times.len().saturating_sub(1 + back);
+        self.times.get(at).copied()
     }
 }
 
@@ -135,13 +207,20 @@ pub(crate) struct Scribe {
     pub(crate) pool: &'static Pool,
     pub(crate) decoder: Decoder,
     pub(crate) writer: Writer,
-    pub(crate) dropped: Arc<AtomicU64>,
+    pub(crate) counts: Arc<Counts>,
     /// Whether the user knows that buffers ran out.
     pub(crate) told: bool,
+    /// Whether the user knows that CUPTI loses the times of graphs.
+    pub(crate) told_timeless: bool,
 }
 
+/// Kernels of graphs without times that are no accident: seen on CUPTI 13.0 with driver 580 after some 10^6 to 10^7 of
+/// them, and from there on in all.
+const TIMELESS: u64 = 100;
 /// Times between two counters in the header while nothing happens: a reader sees that the process lives.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Times between two looks at what the flush thread counted while no buffer comes.
+const TICK: Duration = Duration::from_millis(50);
 
 impl Scribe {
     /// Decodes until the program is done talking and the flush thread is gone.
@@ -161,7 +240,7 @@ impl Scribe {
                     Err(_) => ending = true,
                 },
                 recv(flusher_gone) -> _ => ending = true,
-                default(HEARTBEAT) => busy = false,
+                default(TICK) => busy = false,
             }
             while let Ok(completed) = self.pool.done().try_recv() {
                 self.buffer(&completed);
@@ -172,6 +251,8 @@ impl Scribe {
             self.count();
             if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
                 self.writer.publish(&self.decoder.health);
+                // A new part of the recording is another file.
+                crate::fork::watch(self.writer.descriptor());
                 published = self.decoder.health;
                 last = Instant::now();
             }
@@ -192,6 +273,13 @@ impl Scribe {
                 }
                 break;
             }
+        }
+        let unread = self.pool.unread() as u64;
+        if unread > 0 {
+            let text = format!("CUPTI did not give back {unread} buffers with records");
+            self.writer.notice(true, &text);
+            // At least one in each: how many there are nobody knows.
+            self.decoder.health.lost += unread;
         }
         self.decoder.end(&mut self.writer);
         self.count();
@@ -215,9 +303,18 @@ impl Scribe {
             );
         }
         let health = &mut self.decoder.health;
+        if self.decoder.timeless_nodes >= TIMELESS && !self.told_timeless {
+            self.told_timeless = true;
+            self.writer.notice(
+                true,
+                "CUPTI delivers kernels of CUDA graphs without times: it is known to lose them in long runs of graphs; \
+                 they are counted and not shown",
+            );
+        }
         // Of a discarded buffer only the bytes are known: records are of about this length.
         health.lost += self.pool.take_discarded().div_ceil(128);
-        health.dropped = self.dropped.load(Ordering::Relaxed);
+        health.dropped = self.counts.dropped.load(Ordering::Relaxed);
+        health.oldest_open = self.counts.oldest_open.load(Ordering::Relaxed);
     }
 
     fn word(&mut self, word: Word) -> Option<Sender<()>> {

@@ -2,8 +2,8 @@
 //! the two.
 //!
 //! One pass of a variant is walked in program order with a vector clock for the host and for each
-//! stream ([`clock`]); each piece of memory remembers who wrote it last and who has read it since
-//! ([`ranges`]). An access that is not after those races with them.
+//! stream (`clock`); each piece of memory remembers who wrote it last and who has read it since
+//! (`ranges`). An access that is not after those races with them.
 //!
 //! What orders (CUDA's rules, as the runner uses CUDA):
 //! - operations of one stream, in their order;
@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         };
         match op.kind {
             OpKind::Sync(SyncTarget::Stream(stream)) => {
-                self.clocks.host_joins(Agent::stream(stream))
+                self.clocks.host_joins(Agent::stream(stream));
             }
             OpKind::Sync(SyncTarget::Event(event)) => {
                 if let Some(clock) = &self.events[event] {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::Loc;
-use super::super::expr_parse::Template;
+use super::super::expr::parse::Template;
 use super::super::file::Step;
 use super::super::plan::{EventId, GraphSpec, Op, OpKind, StreamId};
 use super::Unroll;

@@ -2,9 +2,9 @@
 //! accident costs an error and not the machine's memory.
 
 use super::super::diagnostics::Diagnostic;
+use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::file::{Loop, Step, StepKind};
-use super::super::value::{Unit, Value};
 use super::{MAX_OPS, Unroll};
 
 /// A loop that is too long.

@@ -1,12 +1,12 @@
 //! Kernel launches: configuration, arguments, and the device they run on.
 
 use super::super::diagnostics::{Diagnostic, quoted};
+use super::super::expr::parse::Template;
+use super::super::expr::value::Value;
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::Template;
 use super::super::file::{ArgDecl, BufferRef, KernelDecl};
 use super::super::plan::{Arg, BufferId, KernelSpec, LaunchId, LaunchSpec, MemRef, OpKind};
 use super::super::signature::{Param, ParamKind};
-use super::super::value::Value;
 use super::Unroll;
 
 /// Threads of a block.

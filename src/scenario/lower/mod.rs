@@ -17,9 +17,9 @@ use std::collections::HashMap;
 use super::Overrides;
 use super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::expr::Loc;
+use super::expr::value::Value;
 use super::file::{File, VariantDecl};
 use super::plan::{MAX_OPS, Plan, Site, SiteId, VariantPlan};
-use super::value::Value;
 use capture::Capturing;
 use objects::Objects;
 

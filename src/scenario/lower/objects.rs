@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::super::expr::parse::Template;
+use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::Template;
 use super::super::file::{BufferDecl, BufferRef};
 use super::super::plan::{
     BufferId, BufferSpec, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId, StreamSpec,
 };
-use super::super::value::{Unit, Value};
 use super::Unroll;
 use super::launch::LaunchKey;
 

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use super::super::diagnostics::Diagnostic;
 use super::super::expr::Expr;
-use super::super::expr_parse::{Part, Template};
-use super::super::value::{Unit, Value};
+use super::super::expr::parse::{Part, Template};
+use super::super::expr::value::{Unit, Value};
 use super::Unroll;
 
 /// Characters of a name after its expressions are filled in.
@@ -40,7 +40,7 @@ impl Unroll<'_, '_> {
                 return Some(value as i64);
             }
             (_, Unit::None | Unit::Bytes) => {
-                self.error(expr.loc, format!("{what} is a whole number, not {value}"))
+                self.error(expr.loc, format!("{what} is a whole number, not {value}"));
             }
             (_, unit) => self.error(
                 expr.loc,
@@ -109,7 +109,7 @@ impl Unroll<'_, '_> {
                 return Some(ns.round() as i64);
             }
             Value::Int(_, Unit::Time) | Value::Float(_, Unit::Time) => {
-                self.error(expr.loc, "a time cannot be negative")
+                self.error(expr.loc, "a time cannot be negative");
             }
             value => {
                 let message = format!(

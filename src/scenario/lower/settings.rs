@@ -2,11 +2,11 @@
 
 use super::super::Overrides;
 use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::super::expr::parse::{self, Piece};
+use super::super::expr::value::{self, Operator, Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::{self, Piece};
 use super::super::file::{File, SweepValues, VariantDecl};
 use super::super::plan::Sweep;
-use super::super::value::{self, Operator, Unit, Value};
 
 /// Values of a sweep.
 const MAX_VALUES: usize = 256;
@@ -35,7 +35,7 @@ pub(super) fn overrides(
             start: None,
             whole: Loc::default(),
         };
-        let value = expr_parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
+        let value = parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
         match value {
             Ok(value) => set.push((name.clone(), value)),
             Err(error) => {

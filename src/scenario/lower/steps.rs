@@ -1,13 +1,13 @@
 //! Steps to operations: the ones that neither move memory nor launch anything, and loops.
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::super::expr::parse::Template;
+use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::Template;
 use super::super::file::{BufferRef, Loop, Step, StepKind};
 use super::super::plan::{
     BufferId, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget,
 };
-use super::super::value::{Unit, Value};
 use super::count::iterations;
 use super::objects::MAX_DEVICES;
 use super::{MAX_FAILURES, Unroll};
@@ -373,21 +373,19 @@ impl<'f> Unroll<'_, 'f> {
 
     /// Warns of more memory than machines usually have.
     fn memory(&mut self) {
-        let mut on_device: u64 = 0;
-        let mut on_host: u64 = 0;
+        let mut on_device = [0u64; MAX_DEVICES as usize];
+        let mut on_host = 0u64;
         for buffer in &self.plan.buffers {
-            on_device = on_device.saturating_add(if buffer.device.is_some() {
-                buffer.bytes
-            } else {
-                0
-            });
-            let has_host = matches!(buffer.host, HostMemory::Pinned | HostMemory::Pageable);
-            on_host = on_host.saturating_add(if has_host { buffer.bytes } else { 0 });
+            if let Some(device) = buffer.device {
+                let sum = &mut on_device[device as usize];
+                *sum = sum.saturating_add(buffer.bytes);
+            }
+            if matches!(buffer.host, HostMemory::Pinned | HostMemory::Pageable) {
+                on_host = on_host.saturating_add(buffer.bytes);
+            }
         }
-        for (bytes, what) in [
-            (on_device / u64::from(self.plan.devices), "of device memory"),
-            (on_host, "of host memory"),
-        ] {
+        let most = on_device.into_iter().max().unwrap_or(0);
+        for (bytes, what) in [(most, "of device memory"), (on_host, "of host memory")] {
             if bytes > MUCH_MEMORY {
                 let amount = crate::activity::units::bytes(bytes);
                 let message = format!(

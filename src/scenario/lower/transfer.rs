@@ -1,8 +1,8 @@
 //! Copies and memsets.
 
 use super::super::diagnostics::{Diagnostic, quoted};
+use super::super::expr::parse::Template;
 use super::super::expr::{Expr, Loc};
-use super::super::expr_parse::Template;
 use super::super::file::{BufferRef, CopyStep};
 use super::super::plan::{BufferId, HostMemory, MemRef, OpKind};
 use super::Unroll;

@@ -88,10 +88,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_nanosecond_survives(ns in any::<i64>()) {
+        fn every_nanosecond_survives(ns in i64::MIN + 1..) {
             let (sign, value) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
             let text = format!("{sign}{}.{:03}", value / 1000, value % 1000);
-            prop_assert_eq!(ns_from_us(&text), Some(ns).filter(|&n| n != i64::MIN).or_else(|| ns_from_us(&text)));
+            prop_assert_eq!(ns_from_us(&text), Some(ns));
         }
 
         #[test]

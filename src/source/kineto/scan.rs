@@ -42,6 +42,8 @@ pub(super) struct Scanner<R> {
     /// Where the value that is to be handed out starts, in `buffer`.
     keep: Option<usize>,
     is_at_end: bool,
+    /// What ended the input, to be told once the bytes before it have been looked at.
+    failure: Option<std::io::Error>,
 }
 
 impl<R: Read> Scanner<R> {
@@ -53,6 +55,7 @@ impl<R: Read> Scanner<R> {
             before: 0,
             keep: None,
             is_at_end: false,
+            failure: None,
         }
     }
 
@@ -85,13 +88,21 @@ impl<R: Read> Scanner<R> {
         self.before += from as u64;
         self.next -= from;
         self.keep = self.keep.map(|_| 0);
+        if let Some(error) = self.failure.take() {
+            self.is_at_end = true;
+            return Err(error.into());
+        }
         let had = self.buffer.len();
-        let read = (&mut self.input)
+        let result = (&mut self.input)
             .take(CHUNK as u64)
-            .read_to_end(&mut self.buffer)?;
-        self.is_at_end = read == 0;
-        debug_assert_eq!(self.buffer.len(), had + read);
-        Ok(read > 0)
+            .read_to_end(&mut self.buffer);
+        let has_more = self.buffer.len() > had;
+        match result {
+            Err(error) if has_more => self.failure = Some(error),
+            Err(error) => return Err(error.into()),
+            Ok(_) => self.is_at_end = !has_more,
+        }
+        Ok(has_more)
     }
 
     /// The next byte that is not white space; it stays where it is.

@@ -7,6 +7,7 @@
 
 mod kinds;
 mod rows;
+mod schema;
 mod tables;
 mod targets;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice};
+use crate::source::gather::{Meter, believable, notice, plain};
 use rows::Reader;
 use tables::{Tables, int};
 
@@ -28,7 +29,7 @@ pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// When it can not be read as a database.
 pub(super) fn is_export(path: &Path) -> rusqlite::Result<bool> {
     let tables = Tables::open(path)?;
-    Ok(rows::TABLES.iter().any(|table| tables.has(table.name))
+    Ok(schema::TABLES.iter().any(|table| tables.has(table.name))
         || tables.has("TARGET_INFO_SESSION_START_TIME"))
 }
 
@@ -88,11 +89,11 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
 }
 
 fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -> Result<(), Stop> {
-    let total = rows::TABLES.iter().map(|t| tables.rows(t.name)).sum();
+    let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut meter = Meter::new(format!("reading {name}"), total);
     let mut done = 0u64;
-    for table in rows::TABLES {
+    for table in schema::TABLES {
         let Some(mut query) = tables.select(table.name, table.columns)? else {
             continue;
         };
@@ -155,10 +156,10 @@ fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
     };
     Outcome::Failed(Failure {
         kind: FailureKind::Input,
-        message: format!(
+        message: plain(&format!(
             "{} can not be read as an SQLite database: {error}.{kept}",
             path.display()
-        ),
+        )),
         help: "Export the report again: nsys export --type sqlite REPORT.nsys-rep".to_owned(),
     })
 }

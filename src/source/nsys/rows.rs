@@ -1,4 +1,4 @@
-//! From rows of an export's tables to activities. One table of tables: which columns, what becomes of a row.
+//! From rows of an export's tables to activities. Columns are numbered as in [`super::schema`].
 
 use rusqlite::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,157 +13,6 @@ use crate::source::gather::Gather;
 
 /// Processes that one export may have; what belongs to further ones is counted as lost.
 const PROCESSES_MAX: usize = 4096;
-
-/// A table that is read.
-pub(super) struct Table {
-    pub(super) name: &'static str,
-    /// The first two are the record's time; without the very first the table is not read.
-    pub(super) columns: &'static [&'static str],
-    pub(super) take: fn(&mut Reader<'_>, &Row<'_>) -> rusqlite::Result<()>,
-}
-
-/// Host calls come first: of a schema that does not say which process an operation belongs to, there
-/// is one process, and the calls say which.
-pub(super) const TABLES: &[Table] = &[
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_RUNTIME",
-        columns: &[
-            "start",
-            "end",
-            "globalTid",
-            "correlationId",
-            "nameId",
-            "returnValue",
-        ],
-        take: |reader, row| reader.call(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_KERNEL",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "demangledName",
-            "shortName",
-            "gridX",
-            "gridY",
-            "gridZ",
-            "blockX",
-            "blockY",
-            "blockZ",
-            "registersPerThread",
-            "staticSharedMemory",
-            "dynamicSharedMemory",
-            "localMemoryPerThread",
-            "clusterX",
-            "clusterY",
-            "clusterZ",
-            "graphId",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.kernel(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_MEMCPY",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "copyKind",
-            "srcKind",
-            "dstKind",
-            "srcDeviceId",
-            "dstDeviceId",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.copy(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_MEMSET",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.memset(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "contextId",
-            "streamId",
-            "eventId",
-            "syncType",
-        ],
-        take: |reader, row| reader.sync(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_OVERHEAD",
-        columns: &["start", "end", "globalTid", "nameId", "overheadType"],
-        take: |reader, row| reader.overhead(row),
-    },
-    Table {
-        name: "PROFILER_OVERHEAD",
-        columns: &["start", "end", "globalTid", "nameId", "overheadType"],
-        take: |reader, row| reader.overhead(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-        columns: &[
-            "timestamp",
-            "timestamp",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "eventId",
-        ],
-        take: |reader, row| reader.event(row),
-    },
-    Table {
-        name: "CUDA_GPU_MEMORY_USAGE_EVENTS",
-        columns: &[
-            "start",
-            "start",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "memKind",
-            "memoryOperationType",
-            "address",
-            "localMemoryPoolAddress",
-        ],
-        take: |reader, row| reader.memory(row),
-    },
-    Table {
-        name: "NVTX_EVENTS",
-        columns: &["start", "end", "globalTid", "eventType", "text", "textId"],
-        take: |reader, row| reader.nvtx(row),
-    },
-];
 
 /// Types of NVTX events that are ranges (push/pop and start/end, of both kinds of NVTX), and marks.
 const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
@@ -269,7 +118,7 @@ impl<'a> Reader<'a> {
         self.gather.push(process, start, end, activity);
     }
 
-    fn call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some((process, thread)) = self.thread(int(row, 2)) else {
             return Ok(());
         };
@@ -292,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn kernel(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn kernel(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
@@ -321,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn copy(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn copy(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
@@ -347,7 +196,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn memset(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn memset(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
@@ -360,7 +209,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn sync(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn sync(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
@@ -379,7 +228,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn overhead(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn overhead(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some((process, thread)) = self.thread(int(row, 2)) else {
             return Ok(());
         };
@@ -389,7 +238,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn event(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn event(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         if int(row, 0).unwrap_or(0) == 0 {
             // "0 if not collected".
             self.left_out += 1;
@@ -406,7 +255,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn memory(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn memory(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
@@ -431,7 +280,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn nvtx(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn nvtx(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         let kind = int(row, 3).unwrap_or(-1);
         let is_mark = NVTX_MARKS.contains(&kind);
         if !is_mark && (!NVTX_RANGES.contains(&kind) || int(row, 1).is_none()) {

@@ -10,7 +10,9 @@
 
 mod follower;
 mod map;
+mod process;
 mod saver;
+pub mod scratch;
 mod tee;
 #[cfg(test)]
 mod tests;

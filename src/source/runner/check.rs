@@ -1,7 +1,14 @@
 //! Every bundled kernel against the CPU: random inputs, sizes that fill blocks and sizes that do not,
 //! and a reference computed in f64.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use crate::activity::feed::{Failure, FailureKind};
+
+use super::child::{Child, Heard};
+use super::protocol::{Event, Job};
 
 /// What came of one kernel at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,8 +17,8 @@ pub struct Checked {
     pub kernel: String,
     /// The size, in words ("n = 300").
     pub size: String,
-    /// How far the result is from the reference: the largest difference over the largest value of the
-    /// reference. Not a number when the kernel wrote one.
+    /// How far the result is from the reference: the largest difference, over the largest value of the
+    /// reference where that is more than 1. Huge when the kernel wrote what is not a number.
     pub error: f64,
     /// The most that rounding explains.
     pub limit: f64,
@@ -22,6 +29,50 @@ impl Checked {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.error <= self.limit
+    }
+}
+
+/// How long one kernel may take, the compilation of its file included.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs every bundled kernel on GPU 0, in a process of its own. Calls `each` with every result.
+///
+/// # Errors
+/// When a result is wrong, or the kernels could not be run.
+pub fn check_kernels(mut each: impl FnMut(&Checked)) -> Result<(), Failure> {
+    let failure = |kind, message: String, help: &str| Failure {
+        kind,
+        message,
+        help: help.to_owned(),
+    };
+    let mut child = Child::start(&Job::CheckKernels).map_err(|error| {
+        let message = format!("the process for it cannot be started: {error}");
+        failure(FailureKind::Machine, message, "")
+    })?;
+    loop {
+        match child.hear(PATIENCE) {
+            Heard::Event(event) => match *event {
+                Event::Checked(checked) => each(&checked),
+                Event::Error {
+                    kind,
+                    message,
+                    help,
+                } => return Err(failure(kind.into(), message, &help)),
+                Event::Done { .. } => return Ok(()),
+                _ => {}
+            },
+            Heard::Output { .. } => {}
+            Heard::Nothing => {
+                let message = format!("a kernel did not end within {} s", PATIENCE.as_secs());
+                return Err(failure(FailureKind::Program { code: 4 }, message, ""));
+            }
+            Heard::End => {
+                let end = child.end();
+                let message = format!("the process ended without a word: {}", end.describe());
+                let kind = FailureKind::Program { code: end.code() };
+                return Err(failure(kind, message, ""));
+            }
+        }
     }
 }
 
@@ -190,11 +241,11 @@ impl Case {
 
     /// Compares a result; `poison` is what the output held before.
     pub(crate) fn compare(&self, result: &[f32], reference: &[f64], poison: f32) -> Checked {
-        let scale = reference.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let scale = reference.iter().fold(1.0_f64, |m, v| m.max(v.abs()));
         let mut error = 0.0_f64;
         for (i, (&got, &wanted)) in result.iter().zip(reference).enumerate() {
             let off = if self.writes(i) {
-                (f64::from(got) - wanted).abs() / scale.max(f64::MIN_POSITIVE)
+                (f64::from(got) - wanted).abs() / scale
             } else if got.to_bits() == poison.to_bits() {
                 0.0
             } else {

@@ -133,11 +133,6 @@ impl Child {
         }
     }
 
-    /// Its process id.
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Asks it to end, gives it a moment, kills it if need be, and waits for it.
     pub(crate) fn end(&mut self) -> End {
         drop(self.stdin.take());

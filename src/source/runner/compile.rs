@@ -262,6 +262,74 @@ mod tests {
         }
     }
 
+    /// A real NVRTC, from the environment. `None`, and a line that says so, where there is none.
+    fn nvrtc() -> Option<Nvrtc> {
+        let Some(path) = std::env::var_os("CUPTOP_TEST_NVRTC").filter(|p| !p.is_empty()) else {
+            eprintln!("skipped: CUPTOP_TEST_NVRTC names no libnvrtc");
+            return None;
+        };
+        Some(Nvrtc::load(Path::new(&path)).expect("the NVRTC to test with loads"))
+    }
+
+    /// The machine an ELF image is for: EM_CUDA is 190.
+    fn elf_machine(image: &[u8]) -> Option<u16> {
+        let rest = image.strip_prefix(b"\x7fELF")?;
+        Some(u16::from_le_bytes([*rest.get(14)?, *rest.get(15)?]))
+    }
+
+    #[test]
+    fn every_bundled_kernel_compiles_to_machine_code() {
+        for capability in [75, 80, 90] {
+            let Some(nvrtc) = nvrtc() else { return };
+            let compiler = Compiler::new(nvrtc, capability, None);
+            for (file, text) in crate::scenario::bundled::KERNELS {
+                let source = Source {
+                    file,
+                    text,
+                    include: None,
+                };
+                let image = compiler.compile(source).expect("it compiles");
+                assert_eq!(elf_machine(&image), Some(190), "{file} for sm_{capability}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_reported_with_its_line_and_nothing_is_cached() {
+        let Some(nvrtc) = nvrtc() else { return };
+        let folder = tempfile::tempdir().expect("a directory");
+        let compiler = Compiler::new(nvrtc, 90, Some(folder.path().join("kernels")));
+        let source = Source {
+            file: "bad.cu",
+            text: "extern \"C\" __global__ void k(float* x) {\n  x[0] = y;\n}\n",
+            include: None,
+        };
+        let error = compiler.compile(source).expect_err("y is unknown");
+        assert_eq!(error.line, Some(2));
+        assert!(error.log.contains("\"y\" is undefined"), "{}", error.log);
+        assert!(!folder.path().join("kernels").exists());
+        let good = Source {
+            text: "extern \"C\" __global__ void k(float* x) { x[0] = 1; }",
+            ..source
+        };
+        let image = compiler.compile(good).expect("it compiles");
+        let entries = || {
+            fs::read_dir(folder.path().join("kernels"))
+                .expect("made")
+                .count()
+        };
+        assert_eq!(entries(), 1);
+        assert_eq!(compiler.compile(good).expect("from the cache"), image);
+        let included = Source {
+            text: "#include \"local.h\"\nextern \"C\" __global__ void k(float* x) { x[0] = ONE; }",
+            include: Some(folder.path()),
+            ..source
+        };
+        fs::write(folder.path().join("local.h"), "#define ONE 1.0f\n").expect("written");
+        compiler.compile(included).expect("its include is found");
+        assert_eq!(entries(), 1, "what includes is compiled each time");
+    }
+
     #[test]
     fn the_cache_forgets_its_oldest_entries() {
         let folder = tempfile::tempdir().expect("a directory");

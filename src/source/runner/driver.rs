@@ -93,7 +93,6 @@ driver_table! {
         event_destroy = c"cuEventDestroy_v2" (CUevent);
         event_record = c"cuEventRecord" (CUevent, CUstream);
         event_synchronize = c"cuEventSynchronize" (CUevent);
-        event_elapsed_time = c"cuEventElapsedTime" (*mut f32, CUevent, CUevent);
         mem_get_info = c"cuMemGetInfo_v2" (*mut usize, *mut usize);
         mem_alloc = c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
         mem_free = c"cuMemFree_v2" (CUdeviceptr);

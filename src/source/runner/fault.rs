@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::feed::FailureKind;
 use crate::scenario::plan::{Site, SiteId};
 
 use super::driver::{CudaError, LoadError};
@@ -25,6 +26,16 @@ impl FaultKind {
             FaultKind::Input => 2,
             FaultKind::Machine => 3,
             FaultKind::Program => 4,
+        }
+    }
+}
+
+impl From<FaultKind> for FailureKind {
+    fn from(kind: FaultKind) -> FailureKind {
+        match kind {
+            FaultKind::Input => FailureKind::Input,
+            FaultKind::Machine => FailureKind::Machine,
+            FaultKind::Program => FailureKind::Program { code: 4 },
         }
     }
 }

@@ -8,14 +8,15 @@
 //!    ◄═════ batches ═════════ recording ════════ CUPTI records, pass marks
 //! ```
 //!
-//! This process never loads a CUDA library. Room by room: [`parent`] follows a run, [`child`] is a running
-//! process and [`protocol`] what is said; [`process`] is the other side; [`driver`], [`device`], [`nvrtc`]
-//! and [`compile`] are CUDA's libraries; [`probe`] says what a machine has, [`check`] compares kernels with
+//! This process never loads a CUDA library. Room by room: `parent` follows a run, `child` is a running
+//! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
+//! and `compile` are CUDA's libraries; `probe` says what a machine has, `check` compares kernels with
 //! the CPU, `calibrate` measures a GPU.
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 
-pub mod check;
+pub mod calibrate;
+mod check;
 mod child;
 mod compile;
 pub mod device;
@@ -25,12 +26,13 @@ mod library;
 mod nvrtc;
 mod parent;
 mod places;
-pub mod probe;
+mod probe;
 mod process;
 mod protocol;
 mod tally;
 
-pub use check::Checked;
+pub use calibrate::{Calibration, calibrate};
+pub use check::{Checked, check_kernels};
 pub use parent::{IssuedLog, RunRequest, run};
 pub use probe::{Part, Probe, probe};
 pub use process::process_main;

@@ -2,17 +2,15 @@
 //! its end made into an outcome.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
-use crate::activity::{Batch, What};
 use crate::scenario::{Overrides, Source};
-use crate::source::recording::Follower;
+use crate::source::recording::{Follower, scratch};
 
 use super::child::{Child, End, Heard};
-use super::fault::FaultKind;
 use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
 use super::tally::Tally;
 
@@ -68,7 +66,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             (dir.clone(), None)
         }
         None => {
-            let temporary = temporary_directory()?;
+            let temporary = scratch::directory()?;
             (temporary.path().to_owned(), Some(temporary))
         }
     };
@@ -103,25 +101,6 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     })
 }
 
-/// A directory in memory where there is one: a recording that is only followed need not touch a disk.
-fn temporary_directory() -> io::Result<tempfile::TempDir> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let places = [runtime, Some("/dev/shm".into())];
-    for place in places.into_iter().flatten() {
-        if let Ok(made) = private_directory(&place) {
-            return Ok(made);
-        }
-    }
-    private_directory(&std::env::temp_dir())
-}
-
-fn private_directory(place: &Path) -> io::Result<tempfile::TempDir> {
-    // tempfile makes directories with mode 0700.
-    tempfile::Builder::new()
-        .prefix("cuptop-run-")
-        .tempdir_in(place)
-}
-
 /// A run that is under way.
 struct Run<'a> {
     child: Child,
@@ -154,8 +133,7 @@ impl Run<'_> {
                 Heard::End => break,
             }
             if Instant::now() >= next_look {
-                let batches = self.follower.poll();
-                self.send(batches)?;
+                self.send_new()?;
                 next_look = Instant::now() + LOOK;
             }
         }
@@ -182,13 +160,8 @@ impl Run<'_> {
                 message,
                 help,
             } => {
-                let kind = match kind {
-                    FaultKind::Input => FailureKind::Input,
-                    FaultKind::Machine => FailureKind::Machine,
-                    FaultKind::Program => FailureKind::Program { code: 4 },
-                };
                 self.end = Some(Err(Failure {
-                    kind,
+                    kind: kind.into(),
                     message,
                     help,
                 }));
@@ -199,18 +172,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The rest of the recording, after the process has ended.
-    fn send_rest(&mut self) -> Result<(), Gone> {
-        let batches = self.follower.finish();
-        self.send(batches)
+    /// What the recording has had since the last look.
+    fn send_new(&mut self) -> Result<(), Gone> {
+        let (outlet, tally) = (self.outlet, &mut self.tally);
+        self.follower
+            .poll_into(&mut |message| send(outlet, tally, message))
     }
 
-    fn send(&mut self, batches: Vec<Batch>) -> Result<(), Gone> {
-        for batch in batches {
-            self.tally.count(&batch);
-            self.outlet.send(Message::Batch(batch))?;
-        }
-        Ok(())
+    /// The rest of the recording, after the process has ended.
+    fn send_rest(&mut self) -> Result<(), Gone> {
+        let (outlet, tally) = (self.outlet, &mut self.tally);
+        self.follower
+            .finish_into(&mut |message| send(outlet, tally, message))
     }
 
     /// Makes the process's end into an outcome.
@@ -233,6 +206,13 @@ impl Run<'_> {
             })),
         }
     }
+}
+
+fn send(outlet: &Outlet, tally: &mut Tally, message: Message) -> Result<(), Gone> {
+    if let Message::Batch(batch) = &message {
+        tally.count(batch);
+    }
+    outlet.send(message)
 }
 
 impl Drop for Run<'_> {

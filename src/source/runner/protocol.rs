@@ -32,7 +32,7 @@ pub(crate) enum Job {
 /// A scenario to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunJob {
-    /// The scenario's name, for messages.
+    /// What messages call it: its path as given, or the bundled file's name.
     pub(crate) name: String,
     /// Its file, when it has one.
     pub(crate) path: Option<PathBuf>,

@@ -129,11 +129,6 @@ impl Device {
         self.next_turn(now)
     }
 
-    /// The start of the operation that has run longest.
-    pub(super) fn oldest_start(&self) -> Option<Ns> {
-        self.running.iter().map(|a| a.start).min()
-    }
-
     fn progress(&mut self, now: Ns, done: &mut Vec<Active>) {
         let passed = (now - self.updated) as f64;
         self.updated = now;

@@ -11,13 +11,14 @@ mod setup;
 mod tables;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use self::ops::PendingCopy;
 use self::setup::Contexts;
 use self::tables::Tables;
 use super::profile::Profile;
 use super::program::{EventKey, Graph, Operation, Step, StreamKey};
+use crate::activity::feed::Failure;
 use crate::activity::{Def, Ns, ProcessInfo, RangeKind};
 use crate::scenario::plan::{Op, Plan, VariantPlan};
 
@@ -60,6 +61,10 @@ pub(super) struct Lowering {
     /// The primary contexts, while a cold pass has its own.
     primary: Contexts,
     current: Current,
+    /// Device memory in use, by device.
+    in_use: Vec<u64>,
+    /// Why the program cannot go on, once it cannot. The steps end there.
+    failure: Arc<OnceLock<Failure>>,
 }
 
 /// What belongs to the variant that is being lowered.
@@ -76,13 +81,21 @@ struct Current {
     /// For each buffer, where its host side lies.
     host_address: Vec<u64>,
     graphs: Vec<Option<Arc<Graph>>>,
+    /// For each event, the context of the stream that recorded it last.
+    event_context: Vec<u32>,
     /// For each phase, how often it was opened in this pass.
     phases: Vec<u32>,
 }
 
 impl Lowering {
-    pub(super) fn new(plan: Arc<Plan>, profile: Arc<Profile>) -> Lowering {
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        profile: Arc<Profile>,
+        failure: Arc<OnceLock<Failure>>,
+    ) -> Lowering {
         Lowering {
+            in_use: vec![0; Lowering::devices(&plan) as usize],
+            failure,
             plan,
             profile,
             position: Position::Start,
@@ -256,7 +269,7 @@ impl Iterator for Lowering {
             if let Some(step) = self.ready.pop_front() {
                 return Some(step);
             }
-            if self.position == Position::End {
+            if self.position == Position::End || self.failure.get().is_some() {
                 return None;
             }
             self.go_on();

@@ -153,12 +153,6 @@ impl Machine {
         )
     }
 
-    /// The start of the oldest operation that still runs.
-    #[must_use]
-    pub fn oldest_open(&self) -> Option<Ns> {
-        self.devices.iter().filter_map(Device::oldest_start).min()
-    }
-
     fn at(&mut self, time: Ns, happening: Happening) {
         self.sequence += 1;
         self.happenings

@@ -21,7 +21,7 @@ pub mod program;
 mod stream;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::lower::Lowering;
@@ -67,7 +67,8 @@ fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet
         Pace::RealTime => now(),
         Pace::AsFastAsPossible => FIXED_START,
     };
-    let steps = Box::new(Lowering::new(plan, profile.clone()));
+    let failure = Arc::new(OnceLock::new());
+    let steps = Box::new(Lowering::new(plan, profile.clone(), failure.clone()));
     let threads = vec![HostThread {
         id: lower::THREAD,
         steps,
@@ -82,7 +83,10 @@ fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet
         Pace::AsFastAsPossible => sender.at_once(),
     };
     match result {
-        Ok(true) => Outcome::Complete,
+        Ok(true) => match failure.get() {
+            Some(failure) => Outcome::Failed(failure.clone()),
+            None => Outcome::Complete,
+        },
         Ok(false) | Err(Gone) => Outcome::Stopped,
     }
 }
@@ -134,12 +138,10 @@ impl Sender<'_> {
 
     fn flush(&mut self) -> Result<(), Gone> {
         let (defs, items) = self.machine.take();
-        let oldest_open = self.machine.oldest_open();
-        if defs.is_empty() && items.is_empty() && oldest_open == self.health.oldest_open {
+        if defs.is_empty() && items.is_empty() {
             return Ok(());
         }
         self.health.received += items.len() as u64;
-        self.health.oldest_open = oldest_open;
         let health = Some(self.health);
         self.outlet.send(Message::Batch(Batch {
             process: PROCESS,

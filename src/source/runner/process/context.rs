@@ -152,12 +152,12 @@ impl Contexts {
         for &(_, context) in self.entries.iter().rev() {
             if self.entries.len() > 1 {
                 // SAFETY: the context is alive until this is dropped.
-                self.driver
-                    .check(unsafe { (self.driver.ctx_set_current)(context) })?;
+                let code = unsafe { (self.driver.ctx_set_current)(context) };
+                self.driver.check(code)?;
             }
             // SAFETY: takes nothing; waits for the current context.
-            self.driver
-                .check(unsafe { (self.driver.ctx_synchronize)() })?;
+            let code = unsafe { (self.driver.ctx_synchronize)() };
+            self.driver.check(code)?;
         }
         Ok(())
     }

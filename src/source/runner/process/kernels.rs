@@ -247,8 +247,9 @@ impl Launches {
         if let Some(load) = self.driver.func_load {
             // Otherwise the first launch would load it.
             // SAFETY: the function belongs to a loaded module.
+            let code = unsafe { load(function) };
             self.driver
-                .check(unsafe { load(function) })
+                .check(code)
                 .map_err(|e| Fault::cuda(&format!("loading kernel `{}`", kernel.entry), &e))?;
         }
         Ok(function)

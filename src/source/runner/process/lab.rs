@@ -20,7 +20,6 @@ use super::kernels::capability;
 pub(super) enum Value<'a> {
     Memory(&'a Memory),
     Int(i32),
-    Nanoseconds(u64),
 }
 
 /// Device memory with f32 values, freed when dropped.
@@ -111,7 +110,6 @@ impl Lab {
             .map(|value| match *value {
                 Value::Memory(memory) => memory.address,
                 Value::Int(v) => u64::from(v.cast_unsigned()).to_le(),
-                Value::Nanoseconds(v) => v,
             })
             .collect();
         let mut params: Vec<*mut c_void> = slots

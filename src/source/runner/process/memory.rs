@@ -8,7 +8,7 @@ use crate::activity::{Direction, units};
 use crate::scenario::plan::{BufferId, BufferSpec, Fill, HostMemory, MemRef};
 
 use super::super::driver::{Driver, OUT_OF_MEMORY, SUCCESS};
-use super::super::fault::Fault;
+use super::super::fault::{Fault, FaultKind};
 use super::super::protocol::Issued;
 use super::context::Contexts;
 
@@ -141,11 +141,6 @@ impl<'a> Buffers<'a> {
         self.addresses[at.buffer].wrapping_add(at.offset)
     }
 
-    /// Whether a buffer's device side is there at the moment.
-    pub(super) fn is_allocated(&self, id: BufferId) -> bool {
-        self.addresses[id] != 0
-    }
-
     /// The host address of a place in a buffer; null when it has no host side.
     #[inline]
     pub(super) fn host(&self, at: MemRef) -> *mut u8 {
@@ -267,6 +262,7 @@ impl<'a> Buffers<'a> {
                     units::bytes(total as u64)
                 );
             }
+            fault.kind = FaultKind::Machine;
             fault.help =
                 "make the buffers smaller with --set, or see with nvidia-smi who else uses \
                           the GPU's memory"

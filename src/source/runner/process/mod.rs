@@ -14,6 +14,7 @@ mod memory;
 mod ops;
 mod run;
 mod session;
+mod steps;
 #[cfg(test)]
 mod tests;
 

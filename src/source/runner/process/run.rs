@@ -22,15 +22,7 @@ use super::session::{Marks, Session};
 /// Runs a scenario under the collector.
 pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
     let plan = plan(job)?;
-    let file = job
-        .path
-        .as_deref()
-        .and_then(|path| path.file_name())
-        .map_or_else(
-            || format!("{}.toml", job.name),
-            |f| f.to_string_lossy().into_owned(),
-        );
-    execute(job, &plan, say, stop).map_err(|fault| fault.located(&file, &plan.sites))
+    execute(job, &plan, say, stop).map_err(|fault| fault.located(&job.name, &plan.sites))
 }
 
 fn plan(job: &RunJob) -> Result<Plan, Fault> {

@@ -54,6 +54,7 @@ impl Lowering {
             OpKind::Launch { launch, stream } => self.launch(spec, launch, stream),
             OpKind::Record { event, stream } => {
                 let (key, place) = (self.event_key(event), self.stream_place(stream));
+                self.current.event_context[event] = place.context;
                 let record = EventRecord {
                     place,
                     event: key + 1,
@@ -87,15 +88,15 @@ impl Lowering {
                 buffer,
                 stream: Some(stream),
             } => {
-                let address = self.tables.address(spec.buffers[buffer].bytes);
-                self.current.device_address[buffer] = address;
-                self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+                if let Some(address) = self.take_memory(buffer, &spec.buffers[buffer]) {
+                    self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+                }
             }
             OpKind::Free {
                 buffer,
                 stream: Some(stream),
             } => {
-                let address = std::mem::take(&mut self.current.device_address[buffer]);
+                let address = self.give_memory_back(buffer, &spec.buffers[buffer]);
                 self.pool(spec, MemoryAction::Free, buffer, address, stream);
             }
             OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
@@ -270,7 +271,7 @@ impl Lowering {
         let key = self.event_key(event);
         let record = Sync {
             kind: SyncKind::Event,
-            context: context_of(0),
+            context: self.current.event_context[event],
             stream: None,
             event: Some(key + 1),
         };

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use super::{Current, Lowering, THREAD};
+use crate::activity::feed::{Failure, FailureKind};
+use crate::activity::units;
 use crate::activity::{
     Copy, Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place,
     What,
@@ -43,6 +45,7 @@ impl Lowering {
             device_address: vec![0; spec.buffers.len()],
             host_address: vec![0; spec.buffers.len()],
             graphs: vec![None; spec.graphs.len()],
+            event_context: vec![context_of(0); spec.events.len()],
             phases: vec![0; spec.phases.len()],
         };
     }
@@ -148,8 +151,10 @@ impl Lowering {
         }
     }
 
-    /// Frees what [`Lowering::set_up`] allocated.
+    /// Frees what [`Lowering::set_up`] allocated and unloads what it loaded: each variant loads its own.
     pub(super) fn tear_down(&mut self, spec: &VariantPlan) {
+        self.contexts.modules.clear();
+        self.contexts.launched.clear();
         for (index, buffer) in spec.buffers.iter().enumerate() {
             if self.current.device_address[index] != 0 {
                 self.free(index, buffer);
@@ -175,8 +180,9 @@ impl Lowering {
         } else {
             m.alloc_ns + transfer_ns(buffer.bytes, m.alloc_gbps)
         };
-        let address = self.tables.address(buffer.bytes);
-        self.current.device_address[index] = address;
+        let Some(address) = self.take_memory(index, buffer) else {
+            return;
+        };
         let call = self.name(if is_managed {
             "cuMemAllocManaged"
         } else {
@@ -199,7 +205,7 @@ impl Lowering {
         } else {
             m.free_ns + transfer_ns(buffer.bytes, m.free_gbps)
         };
-        let address = std::mem::take(&mut self.current.device_address[index]);
+        let address = self.give_memory_back(index, buffer);
         let call = self.name("cuMemFree");
         let op = self.memory_op(MemoryAction::Free, buffer, address);
         self.push(Step::Memory {
@@ -208,6 +214,41 @@ impl Lowering {
             op,
             waits_for: buffer.device,
         });
+    }
+
+    /// Finds room for a buffer on its device. Without room the program fails, as it would on the GPU.
+    pub(super) fn take_memory(&mut self, index: usize, buffer: &BufferSpec) -> Option<u64> {
+        let device = buffer.device.unwrap_or(0);
+        let memory = self.profile.device.memory;
+        let in_use = &mut self.in_use[device as usize];
+        if buffer.bytes > memory.saturating_sub(*in_use) {
+            let failure = Failure {
+                kind: FailureKind::Machine,
+                message: format!(
+                    "allocating {} for buffer `{}`: out of memory; {} of the {} that simulated \
+                     device {device} has are in use",
+                    units::bytes(buffer.bytes),
+                    buffer.name,
+                    units::bytes(*in_use),
+                    units::bytes(memory),
+                ),
+                help: "make the buffers smaller with --set".to_owned(),
+            };
+            // Only the first failure counts.
+            let _ = self.failure.set(failure);
+            return None;
+        }
+        *in_use += buffer.bytes;
+        let address = self.tables.address(buffer.bytes);
+        self.current.device_address[index] = address;
+        Some(address)
+    }
+
+    /// Ends the use of a buffer's device side and returns where it lay.
+    pub(super) fn give_memory_back(&mut self, index: usize, buffer: &BufferSpec) -> u64 {
+        let in_use = &mut self.in_use[buffer.device.unwrap_or(0) as usize];
+        *in_use = in_use.saturating_sub(buffer.bytes);
+        std::mem::take(&mut self.current.device_address[index])
     }
 
     fn memory_op(&self, action: MemoryAction, buffer: &BufferSpec, address: u64) -> MemoryOp {

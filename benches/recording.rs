@@ -1,0 +1,89 @@
+//! How fast a recording is written (in the traced process, on the decode thread) and followed (by cuptop).
+
+use std::hint::black_box;
+use std::path::Path;
+
+use collector::recording::{Body, Clocks, Health, Identity, Place, Record, Shape, State, Writer};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use cuptop::source::recording::Follower;
+
+const RECORDS: u64 = 100_000;
+
+/// Launches of 50 kernels, a call and a kernel each, published every 2000 records as a flush would.
+fn write(directory: &Path) {
+    let identity = Identity {
+        pid: 1,
+        start: Clocks::now(),
+        ..Identity::default()
+    };
+    let mut writer = Writer::create(directory, identity, 0).expect("a recording");
+    let names: Vec<String> = (0..50)
+        .map(|at| format!("_ZN2at6native29vectorized_elementwise_kernelILi{at}EEEviT0_T1_"))
+        .collect();
+    for at in 0..RECORDS / 2 {
+        let start = i64::try_from(at).expect("small") * 1000;
+        let correlation = u32::try_from(at).expect("small") + 1;
+        let name = writer.name(b"cudaLaunchKernel");
+        writer.record(&Record {
+            start,
+            end: start + 500,
+            correlation,
+            body: Body::Call {
+                thread: 1,
+                name,
+                code: 0,
+            },
+        });
+        let name = writer.name(names[at as usize % names.len()].as_bytes());
+        let shape = writer.shape(&Shape {
+            name,
+            grid: [1024, 1, 1],
+            block: [128, 1, 1],
+            ..Shape::default()
+        });
+        writer.record(&Record {
+            start: start + 700,
+            end: start + 900,
+            correlation,
+            body: Body::Kernel {
+                place: Place::default(),
+                shape,
+                graph: 0,
+                channel: 0,
+                node: 0,
+            },
+        });
+        if at % 1000 == 0 {
+            writer.publish(&Health::default());
+        }
+    }
+    writer.close(&Health::default(), State::Closed);
+}
+
+fn recording(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("recording");
+    group.throughput(Throughput::Elements(RECORDS));
+    group.sample_size(20);
+    group.bench_function("write", |bencher| {
+        bencher.iter_batched(
+            || tempfile::tempdir().expect("a directory"),
+            |directory| {
+                write(directory.path());
+                directory
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let directory = tempfile::tempdir().expect("a directory");
+    write(directory.path());
+    group.bench_function("follow", |bencher| {
+        bencher.iter(|| {
+            let mut follower = Follower::open(directory.path()).expect("a directory");
+            black_box(follower.poll().len())
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, recording);
+criterion_main!(benches);

@@ -1,0 +1,234 @@
+//! Starting a scenario: find, compile, choose where, go.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::activity::feed::Feed;
+use crate::analysis::figures;
+use crate::cli::args::{Backend, Run};
+use crate::cli::exit::{self, Ending};
+use crate::scenario::plan::Plan;
+use crate::scenario::{Diagnostics, Overrides, Source, compile};
+use crate::source::recording;
+use crate::source::runner::{self, IssuedLog, RunRequest};
+use crate::source::sim::{self, Pace, Profile};
+use crate::trace::{SourceInfo, SourceKind};
+use crate::tui::{Peaks, Running, StartError, Wanted};
+
+/// Where scenarios run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A real GPU.
+    Gpu,
+    /// The simulator, and why, where the user did not ask for it.
+    Simulator(Option<String>),
+}
+
+impl Place {
+    /// Why it is the simulator, where nobody asked for it.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Place::Simulator(reason) => reason.as_deref(),
+            Place::Gpu => None,
+        }
+    }
+}
+
+/// Decides where to run. Asking the driver takes a process of its own, and a moment when there is a GPU.
+pub(super) fn place(backend: Backend) -> Result<Place, Ending> {
+    if backend == Backend::Sim {
+        return Ok(Place::Simulator(None));
+    }
+    let probe = runner::probe();
+    if probe.can_run() {
+        return Ok(Place::Gpu);
+    }
+    let (text, help) = match probe.obstacle() {
+        Some(part) => (part.text.clone(), part.help.clone()),
+        None => (
+            "the driver sees no GPU".to_owned(),
+            "check CUDA_VISIBLE_DEVICES and nvidia-smi".to_owned(),
+        ),
+    };
+    match backend {
+        Backend::Cuda => Err(Ending::machine(format!("cannot run on a GPU: {text}")).help(help)),
+        _ => Ok(Place::Simulator(Some(text))),
+    }
+}
+
+/// The profile that was asked for, or the bundled one.
+fn profile(path: Option<&Path>) -> Result<Profile, Ending> {
+    match path {
+        None => Ok(Profile::bundled()),
+        Some(path) => Profile::load(path).map_err(Ending::input),
+    }
+}
+
+/// A run that was started.
+pub(super) struct Started {
+    pub(super) feed: Feed,
+    pub(super) plan: Arc<Plan>,
+    pub(super) info: SourceInfo,
+    pub(super) warnings: Diagnostics,
+    path: Option<PathBuf>,
+}
+
+/// Starts scenarios, again and again.
+pub(super) struct Runner {
+    current: String,
+    overrides: Overrides,
+    place: Place,
+    pace: Pace,
+    profile: Profile,
+    flush: Duration,
+    save: Option<PathBuf>,
+    watch: bool,
+    runs: usize,
+}
+
+impl Runner {
+    pub(super) fn new(args: &Run, place: Place, pace: Pace) -> Result<Runner, Ending> {
+        Ok(Runner {
+            current: args.scenario.clone(),
+            overrides: Overrides {
+                set: args.set.clone(),
+                variant: args.variant.clone(),
+            },
+            place,
+            pace,
+            profile: profile(args.profile.as_deref())?,
+            flush: Duration::from_millis(args.flush),
+            save: args.save.clone(),
+            watch: !args.no_watch,
+            runs: 0,
+        })
+    }
+
+    /// Finds a scenario by path or name.
+    pub(super) fn find(name: &str) -> Result<Source, Ending> {
+        Source::find(name).map_err(Ending::input)
+    }
+
+    /// The peaks that rates are compared with: the profile's.
+    pub(super) fn peaks(&self) -> Peaks {
+        let p = &self.profile;
+        Peaks {
+            copies: figures::Peaks {
+                h2d: Some(p.copy.h2d_gbps),
+                d2h: Some(p.copy.d2h_gbps),
+                d2d: Some(p.copy.d2d_gbps),
+                p2p: Some(p.copy.p2p_gbps),
+            },
+            memory: Some(p.device.memory_gbps),
+            flops: Some(p.device.fp32_tflops * 1e12),
+        }
+    }
+
+    /// Compiles a scenario as it is now and starts it.
+    pub(super) fn start(&mut self, name: &str) -> Result<Started, Ending> {
+        let source = Runner::find(name)?;
+        let compiled = compile(&source, &self.overrides).map_err(|diagnostics| Ending {
+            code: exit::INPUT,
+            message: diagnostics.render(crate::cli::stderr_has_color()),
+            help: String::new(),
+        })?;
+        let plan = Arc::new(compiled.plan);
+        let feed = self
+            .feed(&source, &plan)
+            .map_err(|error| Ending::machine(format!("cannot start {}: {error}", source.name)))?;
+        self.runs += 1;
+        Ok(Started {
+            feed,
+            plan,
+            info: self.info(&source),
+            warnings: compiled.warnings,
+            path: source.path,
+        })
+    }
+
+    /// The same for the screen: what is wrong is shown there, without colours of its own.
+    pub(super) fn start_for_screen(&mut self, wanted: &Wanted) -> Result<Running, StartError> {
+        if let Wanted::Scenario(name) = wanted {
+            self.current.clone_from(name);
+        }
+        let name = self.current.clone();
+        let file = || Runner::find(&name).ok().and_then(|source| source.path);
+        let started = self.start(&name).map_err(|ending| StartError {
+            text: strip_ansi(&ending.message),
+            file: file(),
+        })?;
+        let mut warnings: Vec<String> = self
+            .place
+            .reason()
+            .map(|why| format!("simulating: {why}"))
+            .into_iter()
+            .collect();
+        if !started.warnings.is_empty() {
+            warnings.extend(started.warnings.render(false).lines().map(str::to_owned));
+        }
+        Ok(Running {
+            feed: started.feed,
+            source: started.info,
+            plan: Some(started.plan),
+            peaks: self.peaks(),
+            warnings,
+            file: started.path.filter(|_| self.watch),
+        })
+    }
+
+    fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
+        let save = self
+            .save
+            .as_deref()
+            .map(|dir| crate::cli::numbered(dir, self.runs));
+        match self.place {
+            Place::Gpu => runner::run(RunRequest {
+                source: source.clone(),
+                overrides: self.overrides.clone(),
+                save,
+                flush: self.flush,
+                issued: IssuedLog::default(),
+            }),
+            Place::Simulator(_) => {
+                let feed = sim::run(plan.clone(), &self.profile, self.pace)?;
+                match save {
+                    Some(directory) => recording::tee(feed, &directory, true),
+                    None => Ok(feed),
+                }
+            }
+        }
+    }
+
+    fn info(&self, source: &Source) -> SourceInfo {
+        let is_simulated = matches!(self.place, Place::Simulator(_));
+        let title = Path::new(&source.name)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        SourceInfo {
+            kind: if is_simulated {
+                SourceKind::Simulator
+            } else {
+                SourceKind::Cuda
+            },
+            title: title.unwrap_or_else(|| source.name.clone()),
+            path: source.path.clone(),
+            simulated: is_simulated,
+        }
+    }
+}
+
+/// The screen has its own colours.
+fn strip_ansi(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c == '\u{1b}' {
+            // A colour sequence ends with its first letter.
+            rest.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

@@ -1,0 +1,166 @@
+//! What every command with a screen shares: colours, saving pictures, how a session ends.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
+
+use super::args::{Color, Picture, ScreenArgs};
+use super::exit::{self, Ending};
+use crate::activity::feed::Outcome;
+use crate::export::screen::{self, Format};
+use crate::scenario::bundled::SCENARIOS;
+use crate::scenario::plan::Plan;
+use crate::scenario::{Overrides, Source, compile};
+use crate::trace::Trace;
+use crate::tui::{self, Choice, ColorLevel, Exit, Peaks, Session, StartFn, Theme, Wanted};
+
+/// The theme for a terminal.
+pub(super) fn theme(args: &ScreenArgs) -> Theme {
+    Theme {
+        level: match args.color {
+            Color::Auto => ColorLevel::detect(|name| std::env::var(name).ok()),
+            Color::Truecolor => ColorLevel::True,
+            Color::Indexed => ColorLevel::Indexed,
+            Color::Basic => ColorLevel::Ansi,
+            Color::Never => ColorLevel::None,
+        },
+        is_ascii: args.ascii,
+    }
+}
+
+/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it.
+fn picture_theme(args: &ScreenArgs) -> Theme {
+    match args.color {
+        Color::Auto => Theme {
+            level: ColorLevel::True,
+            is_ascii: args.ascii,
+        },
+        _ => theme(args),
+    }
+}
+
+/// Opens the screen and stays until the user leaves.
+pub(super) fn open(
+    start: StartFn<'_>,
+    first: Option<Wanted>,
+    args: &ScreenArgs,
+) -> Result<u8, Ending> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(Ending::input("the screen needs a terminal")
+            .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
+    }
+    // Colours that were asked for are shown even under NO_COLOR.
+    crossterm::style::force_color_output(args.color != Color::Auto || !is_no_color());
+    let exit = tui::run(Session {
+        start,
+        first,
+        choices: choices(),
+        save: Box::new(save_beside),
+        theme: theme(args),
+    })
+    .map_err(|error| Ending::machine(format!("the screen failed: {error}")))?;
+    code_of(exit)
+}
+
+fn is_no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+fn code_of(exit: Exit) -> Result<u8, Ending> {
+    if let Some(signal) = exit.signal {
+        return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+    }
+    if let Some(error) = exit.error {
+        return Err(Ending::input(error));
+    }
+    match exit.outcome {
+        Some(Outcome::Failed(failure)) => Err(failure.into()),
+        _ => Ok(exit::FINE),
+    }
+}
+
+/// The bundled scenarios, a line each.
+fn choices() -> Vec<Choice> {
+    SCENARIOS
+        .iter()
+        .map(|scenario| Choice {
+            name: scenario.name.to_owned(),
+            about: compile(&Source::from(scenario), &Overrides::default())
+                .map(|compiled| compiled.plan.about)
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// Saves the screen as SVG and text in the working directory, under the next free name.
+fn save_beside(buffer: &Buffer) -> Result<String, String> {
+    let stem = (1..10_000)
+        .map(|n| format!("cuptop-{n}"))
+        .find(|stem| {
+            !Path::new(&format!("{stem}.svg")).exists()
+                && !Path::new(&format!("{stem}.txt")).exists()
+        })
+        .ok_or("there are 9,999 pictures here already")?;
+    for format in [Format::Svg, Format::Txt] {
+        let path = PathBuf::from(format!("{stem}.{}", format.name()));
+        write_picture(&path, format, buffer, "cuptop")
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(format!("wrote {stem}.svg and {stem}.txt"))
+}
+
+fn write_picture(path: &Path, format: Format, buffer: &Buffer, title: &str) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    screen::write(format, buffer, title, &mut out)?;
+    out.flush()
+}
+
+/// The format of a picture's file; fails before any work is done.
+pub(super) fn picture_format(picture: &Picture) -> Result<Option<Format>, Ending> {
+    let Some(path) = &picture.screenshot else {
+        return Ok(None);
+    };
+    Format::of_path(path).map(Some).ok_or_else(|| {
+        Ending::input(format!(
+            "{}: the name of a picture ends in .svg, .png, .txt or .ansi",
+            path.display()
+        ))
+    })
+}
+
+/// Draws a complete timeline and writes it to the file that was asked for.
+pub(super) fn take_picture(
+    trace: Trace,
+    plan: Option<Arc<Plan>>,
+    peaks: Peaks,
+    picture: &Picture,
+    args: &ScreenArgs,
+) -> Result<(), Ending> {
+    let (Some(path), Some(format)) = (&picture.screenshot, picture_format(picture)?) else {
+        return Ok(());
+    };
+    let buffer = draw(trace, plan, peaks, picture.size, args);
+    write_picture(path, format, &buffer, "A cuptop timeline")
+        .map_err(|error| Ending::input(format!("cannot write {}: {error}", path.display())))
+}
+
+/// A complete timeline's screen.
+pub(super) fn draw(
+    trace: Trace,
+    plan: Option<Arc<Plan>>,
+    peaks: Peaks,
+    (width, height): (u16, u16),
+    args: &ScreenArgs,
+) -> Buffer {
+    tui::screenshot(
+        trace,
+        plan,
+        peaks,
+        &picture_theme(args),
+        Size { width, height },
+    )
+}

@@ -1,0 +1,339 @@
+//! A timeline as Chrome JSON in Kineto's manner: for Chrome's and Perfetto's viewers, and for every tool
+//! that reads traces of PyTorch's profiler. cuptop reads it back with the same figures.
+//!
+//! What Kineto has no word for stands in arguments of its own: `cuptop process` (which process, where
+//! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document
+//! begins with `"simulated"` and `"lost records"`.
+
+use std::io::{self, Write};
+
+use super::rows::{self, Marks};
+use crate::activity::{Activity, LaunchShape, Ns, RangeKind, What};
+use crate::analysis::memory::MemoryUse;
+use crate::trace::{LaneKind, Trace};
+
+/// Writes a timeline.
+pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let writer = Writer {
+        trace,
+        marks: Marks::of(trace),
+        pids: rows::pids(trace),
+        // Viewers keep microseconds as doubles: small numbers keep their nanoseconds.
+        base: trace.extent().map_or(0, |extent| {
+            extent.start.div_euclid(1_000_000_000) * 1_000_000_000
+        }),
+    };
+    writer.head(out)?;
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        for row in 0..lane.len() {
+            writer.event(lane.key().process, &trace.activity(id, row), out)?;
+        }
+    }
+    writer.memory(out)?;
+    // A last event without a comma before the end.
+    writeln!(
+        out,
+        "{{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":-1,\"tid\":0,\"args\":{{\"labels\":\"profiler\"}}}}\n]}}"
+    )
+}
+
+struct Writer<'a> {
+    trace: &'a Trace,
+    marks: Marks,
+    pids: Vec<u32>,
+    base: Ns,
+}
+
+/// A string in quotes.
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Microseconds with all nanoseconds.
+fn us(ns: Ns) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    format!("{sign}{}.{:03}", ns / 1000, ns % 1000)
+}
+
+impl Writer<'_> {
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "{{\n\"simulated\": {},\n\"lost records\": {},\n\"cuptop\": {},\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ns\",\n\
+             \"baseTimeNanoseconds\": {},",
+            self.marks.simulated,
+            self.marks.lost,
+            json(env!("CARGO_PKG_VERSION")),
+            self.base
+        )?;
+        let ranks: Vec<u32> = self
+            .trace
+            .processes()
+            .iter()
+            .filter_map(|p| p.info.rank)
+            .collect();
+        if let ([_], [rank]) = (self.trace.processes(), &ranks[..]) {
+            writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}}},")?;
+        }
+        let devices: Vec<String> = self
+            .trace
+            .devices()
+            .iter()
+            .map(|d| device(&d.info))
+            .collect();
+        writeln!(out, "\"deviceProperties\": [{}],", devices.join(", "))?;
+        writeln!(out, "\"traceEvents\": [")?;
+        for (process, pid) in self.trace.processes().iter().zip(&self.pids) {
+            let name = crate::trace::printable(&process.info.command);
+            self.named(
+                "process_name",
+                i64::from(*pid),
+                0,
+                &self.marks.on(&name),
+                out,
+            )?;
+            for (thread, name) in &process.threads {
+                self.named("thread_name", i64::from(*pid), *thread, name, out)?;
+            }
+        }
+        for index in 0..self.trace.devices().len() {
+            let name = self.marks.on(&rows::device_name(self.trace, index));
+            let id = self.trace.devices()[index].info.id;
+            self.named("process_name", i64::from(id), 0, &name, out)?;
+        }
+        for lane in self.trace.lanes() {
+            let key = lane.key();
+            if let LaneKind::Stream {
+                device,
+                context,
+                stream,
+            } = key.kind
+            {
+                let name = rows::stream_name(self.trace, key.process, context, stream);
+                let id = self.trace.devices()[device].info.id;
+                self.named("thread_name", i64::from(id), stream, &name, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn named(
+        &self,
+        what: &str,
+        pid: i64,
+        tid: u32,
+        name: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        writeln!(
+            out,
+            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}}},",
+            json(name)
+        )
+    }
+
+    fn device_id(&self, index: u32) -> u32 {
+        self.trace.devices()[index as usize].info.id
+    }
+
+    fn event(&self, process: usize, activity: &Activity, out: &mut dyn Write) -> io::Result<()> {
+        let host = i64::from(self.pids[process]);
+        let mut args = Args::default();
+        let (category, pid, tid) = match &activity.what {
+            What::Kernel(k) => {
+                let shape = self.trace.shape(k.shape);
+                kernel_args(&mut args, &shape);
+                args.some("graph id", u64::from(k.graph));
+                args.some("graph node id", k.node);
+                (
+                    "kernel",
+                    i64::from(self.device_id(k.place.device)),
+                    i64::from(k.place.stream),
+                )
+            }
+            What::Copy(c) => {
+                args.int("bytes", c.bytes);
+                args.some("graph id", u64::from(c.graph));
+                if c.peer != c.place.device {
+                    args.int("fromDevice", u64::from(self.device_id(c.place.device)));
+                    args.int("toDevice", u64::from(self.device_id(c.peer)));
+                }
+                (
+                    "gpu_memcpy",
+                    i64::from(self.device_id(c.place.device)),
+                    i64::from(c.place.stream),
+                )
+            }
+            What::Memset(m) => {
+                args.int("bytes", m.bytes);
+                args.some("graph id", u64::from(m.graph));
+                (
+                    "gpu_memset",
+                    i64::from(self.device_id(m.place.device)),
+                    i64::from(m.place.stream),
+                )
+            }
+            What::Call(c) => {
+                if c.code != 0 {
+                    args.raw("return value", &c.code.to_string());
+                }
+                let name = self.trace.names().full(c.name);
+                let is_runtime = name.starts_with("cuda");
+                let category = if is_runtime {
+                    "cuda_runtime"
+                } else {
+                    "cuda_driver"
+                };
+                (category, host, i64::from(c.thread))
+            }
+            What::Sync(s) => {
+                let none =
+                    |id: Option<u32>| id.map_or_else(|| "-1".to_owned(), |id| id.to_string());
+                args.text("cuda_sync_kind", rows::sync_name(s.kind));
+                args.raw("stream", &none(s.stream));
+                args.raw("wait_on_cuda_event_id", &none(s.event));
+                args.int("context", u64::from(s.context));
+                let device = self.device_of_context(process, s.context);
+                (
+                    "cuda_sync",
+                    i64::from(device),
+                    s.stream.map_or(-1, i64::from),
+                )
+            }
+            What::Event(e) => {
+                args.int("event_id", u64::from(e.event));
+                (
+                    "cuda_event",
+                    i64::from(self.device_id(e.place.device)),
+                    i64::from(e.place.stream),
+                )
+            }
+            What::Overhead(o) => ("overhead", -1, i64::from(o.thread)),
+            What::Range(r) => {
+                if let Some(kind) = range_word(r.kind) {
+                    args.text("cuptop range", kind);
+                    args.int("index", u64::from(r.index));
+                }
+                ("user_annotation", host, i64::from(r.thread))
+            }
+            // Drawn as a counter: see [`Writer::memory`].
+            What::Memory(_) => return Ok(()),
+        };
+        let place = match &activity.what {
+            What::Event(e) => Some(e.place),
+            _ => activity.place(),
+        };
+        if let Some(place) = place {
+            args.int("device", u64::from(self.device_id(place.device)));
+            args.int("context", u64::from(place.context));
+            args.int("stream", u64::from(place.stream));
+        }
+        args.some("correlation", u64::from(activity.correlation));
+        args.some("cuptop process", process as u64);
+        writeln!(
+            out,
+            "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
+            json(&rows::name(self.trace, activity)),
+            us(activity.span.start - self.base),
+            us(activity.span.len()),
+            args.0
+        )
+    }
+
+    fn device_of_context(&self, process: usize, context: u32) -> u32 {
+        self.trace
+            .lanes()
+            .iter()
+            .find_map(|lane| match lane.key().kind {
+                LaneKind::Stream {
+                    device, context: c, ..
+                } if lane.key().process == process && c == context => {
+                    Some(self.trace.devices()[device].info.id)
+                }
+                _ => None,
+            })
+            .unwrap_or(0)
+    }
+
+    /// Device memory in use, as a counter on each device.
+    fn memory(&self, out: &mut dyn Write) -> io::Result<()> {
+        for index in 0..self.trace.devices().len() {
+            for (time, bytes) in MemoryUse::of(self.trace, Some(index)).steps {
+                writeln!(
+                    out,
+                    "{{\"ph\":\"C\",\"name\":\"device memory\",\"pid\":{},\"ts\":{},\"args\":{{\"bytes\":{bytes}}}}},",
+                    self.device_id(index as u32),
+                    us(time - self.base)
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of ranges that Kineto does not know.
+fn range_word(kind: RangeKind) -> Option<&'static str> {
+    match kind {
+        RangeKind::Variant => Some("variant"),
+        RangeKind::Warmup => Some("warmup"),
+        RangeKind::Repeat => Some("repeat"),
+        RangeKind::Phase => Some("phase"),
+        RangeKind::Nvtx => None,
+    }
+}
+
+fn kernel_args(args: &mut Args, shape: &LaunchShape) {
+    let list = |[x, y, z]: [u32; 3]| format!("[{x},{y},{z}]");
+    args.raw("grid", &list(shape.grid));
+    args.raw("block", &list(shape.block));
+    args.int("registers per thread", u64::from(shape.registers));
+    let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
+    args.int("shared memory", shared);
+}
+
+fn device(info: &crate::activity::DeviceInfo) -> String {
+    let threads = u64::from(info.max_warps_per_sm) * u64::from(info.warp_size);
+    format!(
+        "{{\"id\": {}, \"name\": {}, \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \
+         \"maxThreadsPerMultiprocessor\": {threads}, \"regsPerMultiprocessor\": {}, \"warpSize\": {}, \
+         \"sharedMemPerMultiprocessor\": {}, \"numSms\": {}}}",
+        info.id,
+        json(&info.name),
+        info.memory,
+        info.capability.0,
+        info.capability.1,
+        info.registers_per_sm,
+        info.warp_size,
+        info.shared_per_sm,
+        info.multiprocessors
+    )
+}
+
+/// The inside of an object.
+#[derive(Default)]
+struct Args(String);
+
+impl Args {
+    fn raw(&mut self, key: &str, value: &str) {
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        self.0.push_str(&format!("\"{key}\":{value}"));
+    }
+
+    fn int(&mut self, key: &str, value: u64) {
+        self.raw(key, &value.to_string());
+    }
+
+    /// Zero stands for none.
+    fn some(&mut self, key: &str, value: u64) {
+        if value != 0 {
+            self.int(key, value);
+        }
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.raw(key, &json(value));
+    }
+}

@@ -1,0 +1,123 @@
+//! Operations as CSV: one line for each kernel, copy and memset, by start.
+//!
+//! | column | unit |
+//! |---|---|
+//! | `process`, `pid`, `device`, `device_name`, `context`, `stream` | where it ran; `process` counts from 0 |
+//! | `kind` | `kernel`, `h2d`, `d2h`, `d2d`, `p2p`, `copy` (any other), `memset` |
+//! | `name` | of the kernel, demangled |
+//! | `start_ns`, `end_ns`, `duration_ns` | ns, on the timeline's clock |
+//! | `bytes`, `gb_per_s` | moved or written; 10^9 bytes per second |
+//! | `from`, `to`, `asynchronous` | of copies: kinds of memory, whether the call was an asynchronous one |
+//! | `grid`, `block`, `registers`, `shared_bytes` | of kernels: `XxYxZ`; a thread's; a block's |
+//! | `graph`, `correlation` | ids; 0 for none |
+//! | `simulated`, `lost_records` | of the whole timeline, the same on every line |
+
+use std::io::{self, Write};
+
+use super::rows::{self, Marks};
+use crate::activity::units::gb_per_s;
+use crate::activity::{Direction, What};
+use crate::trace::{LaneKind, Trace};
+
+/// Names of the columns.
+const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\
+bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,correlation,simulated,lost_records";
+
+/// Writes the operations of a timeline.
+pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let marks = Marks::of(trace);
+    writeln!(out, "{COLUMNS}")?;
+    for (id, row) in rows::operations(trace) {
+        let key = trace.lanes()[id].key();
+        let LaneKind::Stream {
+            device,
+            context,
+            stream,
+        } = key.kind
+        else {
+            continue;
+        };
+        let activity = trace.activity(id, row);
+        let info = &trace.devices()[device].info;
+        let kind = match activity.what {
+            What::Kernel(_) => "kernel",
+            What::Memset(_) => "memset",
+            What::Copy(c) => match c.direction {
+                Direction::H2D => "h2d",
+                Direction::D2H => "d2h",
+                Direction::D2D => "d2d",
+                Direction::P2P => "p2p",
+                Direction::Other => "copy",
+            },
+            _ => continue,
+        };
+        let name = match activity.what {
+            What::Kernel(_) => quoted(&rows::name(trace, &activity)),
+            _ => String::new(),
+        };
+        let span = activity.span;
+        let pid = trace.processes()[key.process].info.pid;
+        write!(
+            out,
+            "{},{pid},{},{},{context},{stream},{kind},{name},{},{},{}",
+            key.process,
+            info.id,
+            quoted(&info.name),
+            span.start,
+            span.end,
+            span.len()
+        )?;
+        match rows::bytes(&activity.what) {
+            Some(bytes) => {
+                let rate = gb_per_s(bytes, span.len()).map(|r| format!("{r:.4}"));
+                write!(out, ",{bytes},{}", rate.unwrap_or_default())?;
+            }
+            None => write!(out, ",,")?,
+        }
+        let graph = match activity.what {
+            What::Copy(c) => {
+                write!(
+                    out,
+                    ",{},{},{},,,,",
+                    c.from.label(),
+                    c.to.label(),
+                    c.is_async
+                )?;
+                c.graph
+            }
+            What::Kernel(k) => {
+                let s = trace.shape(k.shape);
+                let size = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+                let shared = u64::from(s.static_shared) + u64::from(s.dynamic_shared);
+                write!(
+                    out,
+                    ",,,,{},{},{},{shared}",
+                    size(s.grid),
+                    size(s.block),
+                    s.registers
+                )?;
+                k.graph
+            }
+            What::Memset(m) => {
+                write!(out, ",,,,,,,")?;
+                m.graph
+            }
+            _ => continue,
+        };
+        writeln!(
+            out,
+            ",{graph},{},{},{}",
+            activity.correlation, marks.simulated, marks.lost
+        )?;
+    }
+    Ok(())
+}
+
+/// A text as RFC 4180 wants it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

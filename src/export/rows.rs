@@ -1,0 +1,153 @@
+//! What the exports of timelines have in common: names for things, and the order of operations.
+
+use crate::activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
+use crate::trace::{LaneId, LaneKind, Trace};
+
+/// Marks that every export of a timeline carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    /// No GPU was involved.
+    pub(super) simulated: bool,
+    /// Records that are not on the timeline.
+    pub(super) lost: u64,
+}
+
+impl Marks {
+    pub(super) fn of(trace: &Trace) -> Self {
+        Marks {
+            simulated: trace.source.simulated,
+            lost: trace.health().losses(),
+        }
+    }
+
+    /// In words; empty for a whole timeline of a real GPU.
+    pub(super) fn words(self) -> String {
+        let mut words = Vec::new();
+        if self.simulated {
+            words.push("SIMULATED".to_owned());
+        }
+        if self.lost > 0 {
+            words.push(format!("INCOMPLETE: {} records lost", self.lost));
+        }
+        words.join(" · ")
+    }
+
+    /// A name with the marks behind it.
+    pub(super) fn on(self, name: &str) -> String {
+        match self.words() {
+            words if words.is_empty() => name.to_owned(),
+            words => format!("{name} ({words})"),
+        }
+    }
+}
+
+/// The operations of all streams, by start.
+pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
+    let mut list: Vec<(Ns, u32, u32)> = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if matches!(lane.key().kind, LaneKind::Stream { .. }) {
+            list.extend((0..lane.len()).map(|row| (lane.span(row).start, id as u32, row as u32)));
+        }
+    }
+    list.sort_unstable();
+    list.into_iter()
+        .map(|(_, lane, row)| (lane as usize, row as usize))
+        .collect()
+}
+
+/// What an operation or a call is called. Copies and memsets are named as Kineto names them.
+pub(super) fn name(trace: &Trace, activity: &Activity) -> String {
+    match &activity.what {
+        What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+        What::Copy(c) => copy_name(c),
+        What::Memset(_) => "Memset (Device)".to_owned(),
+        What::Call(c) => trace.names().full(c.name).to_owned(),
+        What::Overhead(o) => trace.names().full(o.name).to_owned(),
+        What::Range(r) => trace.names().full(r.name).to_owned(),
+        What::Sync(s) => sync_name(s.kind).to_owned(),
+        What::Event(_) => "event record".to_owned(),
+        What::Memory(_) => "memory".to_owned(),
+    }
+}
+
+fn copy_name(copy: &Copy) -> String {
+    let direction = match copy.direction {
+        Direction::H2D => "HtoD",
+        Direction::D2H => "DtoH",
+        Direction::D2D => "DtoD",
+        Direction::P2P => "PtoP",
+        Direction::Other => "other",
+    };
+    format!(
+        "Memcpy {direction} ({} -> {})",
+        kind_name(copy.from),
+        kind_name(copy.to)
+    )
+}
+
+fn kind_name(kind: MemoryKind) -> &'static str {
+    match kind {
+        MemoryKind::Unknown => "Unknown",
+        MemoryKind::Pageable => "Pageable",
+        MemoryKind::Pinned => "Pinned",
+        MemoryKind::Device => "Device",
+        MemoryKind::Array => "Array",
+        MemoryKind::Managed => "Managed",
+    }
+}
+
+/// As Kineto calls it.
+pub(super) fn sync_name(kind: SyncKind) -> &'static str {
+    match kind {
+        SyncKind::Event => "Event Sync",
+        SyncKind::StreamWaitEvent => "Stream Wait Event",
+        SyncKind::Stream => "Stream Sync",
+        SyncKind::Context => "Context Sync",
+    }
+}
+
+/// Bytes that an operation moved or wrote.
+pub(super) fn bytes(what: &What) -> Option<u64> {
+    match what {
+        What::Copy(c) => Some(c.bytes),
+        What::Memset(m) => Some(m.bytes),
+        _ => None,
+    }
+}
+
+/// A system's id for each process, made up where it is not known or stands for two of them.
+pub(super) fn pids(trace: &Trace) -> Vec<u32> {
+    let mut pids: Vec<u32> = Vec::new();
+    for (index, process) in trace.processes().iter().enumerate() {
+        let known = process.info.pid;
+        // Devices stand in the place of process ids in Kineto's format, and are small numbers.
+        let is_usable = known > 4095 && !pids.contains(&known);
+        pids.push(if is_usable {
+            known
+        } else {
+            1_000_000_000 + index as u32
+        });
+    }
+    pids
+}
+
+/// What to call a device.
+pub(super) fn device_name(trace: &Trace, index: usize) -> String {
+    let info = &trace.devices()[index].info;
+    match info.name.as_str() {
+        "" => format!("GPU {}", info.id),
+        name => format!("GPU {} {name}", info.id),
+    }
+}
+
+/// What to call a stream: its number, and the name that the program gave it.
+pub(super) fn stream_name(trace: &Trace, process: usize, context: u32, stream: u32) -> String {
+    let named = trace.processes()[process]
+        .streams
+        .iter()
+        .find(|s| (s.context, s.stream) == (context, stream) && !s.name.is_empty());
+    match named {
+        Some(info) => format!("stream {stream} {}", crate::trace::printable(&info.name)),
+        None => format!("stream {stream}"),
+    }
+}

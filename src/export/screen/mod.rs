@@ -1,0 +1,75 @@
+//! A screen, exactly as it stood in the terminal, as a picture or as text.
+//!
+//! What goes in is the buffer that ratatui drew into, so a simulated or incomplete timeline is marked
+//! by what the screen itself says of it.
+
+mod cells;
+mod raster;
+mod shapes;
+mod svg;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use ratatui::buffer::Buffer;
+
+/// What a screen can be saved as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A vector picture, with text that can be selected.
+    Svg,
+    /// A picture of pixels.
+    Png,
+    /// Symbols without colours.
+    Txt,
+    /// Symbols with the escape sequences that colour them; `cat` shows it.
+    Ansi,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Svg, Format::Png, Format::Txt, Format::Ansi];
+
+    /// Its name, which is also the extension of its files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Svg => "svg",
+            Format::Png => "png",
+            Format::Txt => "txt",
+            Format::Ansi => "ansi",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Format> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The format that a file's extension asks for.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Format> {
+        Format::from_name(path.extension()?.to_str()?)
+    }
+}
+
+/// Writes a screen. `title` says in a few words what is on it, for those who cannot see the picture;
+/// SVG alone has a place for it.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(format: Format, buffer: &Buffer, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Svg => svg::write(buffer, title, out),
+        Format::Png => raster::write(buffer, out),
+        Format::Txt => text::plain(buffer, out),
+        Format::Ansi => text::ansi(buffer, out),
+    }
+}

@@ -1,0 +1,177 @@
+//! A screen as PNG, with a font of our own, so that the picture is the same on every machine.
+
+use std::io::{self, Write};
+
+use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
+use ratatui::buffer::Buffer;
+use rustc_hash::FxHashMap;
+
+use super::cells::{self, BACKGROUND, Look, Piece, Rgb, mix};
+use super::shapes;
+
+const REGULAR: &[u8] = include_bytes!("../../../assets/JetBrainsMono-Regular.subset.ttf");
+const BOLD: &[u8] = include_bytes!("../../../assets/JetBrainsMono-Bold.subset.ttf");
+
+/// A cell in pixels: at this scale the font's advance is 15 pixels exactly.
+const WIDTH: usize = 15;
+const HEIGHT: usize = 33;
+const MARGIN: usize = 16;
+
+/// Writes a screen.
+pub(super) fn write(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
+    let mut canvas = Canvas::new(
+        usize::from(buffer.area.width) * WIDTH + 2 * MARGIN,
+        usize::from(buffer.area.height) * HEIGHT + 2 * MARGIN,
+    );
+    let mut letters = Letters::new()?;
+    for row in 0..buffer.area.height {
+        for piece in cells::row(buffer, row) {
+            canvas.piece(&piece, row, &mut letters);
+        }
+    }
+    canvas.encode(out)
+}
+
+/// Pixels of three bytes.
+struct Canvas {
+    width: usize,
+    height: usize,
+    pixels: Vec<u8>,
+}
+
+impl Canvas {
+    fn new(width: usize, height: usize) -> Self {
+        Canvas {
+            width,
+            height,
+            pixels: BACKGROUND.repeat(width * height),
+        }
+    }
+
+    fn blend(&mut self, x: usize, y: usize, color: Rgb, share: f32) {
+        if x >= self.width || y >= self.height {
+            return;
+        }
+        let at = (y * self.width + x) * 3;
+        let pixel = &mut self.pixels[at..at + 3];
+        let mixed = mix(color, [pixel[0], pixel[1], pixel[2]], share.min(1.0));
+        pixel.copy_from_slice(&mixed);
+    }
+
+    fn fill(&mut self, [left, top, right, bottom]: [usize; 4], color: Rgb, opacity: f32) {
+        for y in top..bottom {
+            for x in left..right {
+                self.blend(x, y, color, opacity);
+            }
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece<'_>, row: u16, letters: &mut Letters) {
+        let left = MARGIN + usize::from(piece.column) * WIDTH;
+        let top = MARGIN + usize::from(row) * HEIGHT;
+        let width = usize::from(piece.columns) * WIDTH;
+        let Look {
+            foreground,
+            background,
+            ..
+        } = piece.look;
+        if background != BACKGROUND {
+            self.fill([left, top, left + width, top + HEIGHT], background, 1.0);
+        }
+        if let Some(rects) = shapes::of(piece.symbol) {
+            for r in rects {
+                // Whole pixels, at least one: a line must not vanish, a block must end where its cell does.
+                let span = |from: f32, to: f32, size: usize| {
+                    let from = (from * size as f32).round() as usize;
+                    let to = (to * size as f32).round() as usize;
+                    (from.min(size - 1), to.clamp(from.min(size - 1) + 1, size))
+                };
+                let (x0, x1) = span(r.left, r.right, WIDTH);
+                let (y0, y1) = span(r.top, r.bottom, HEIGHT);
+                self.fill(
+                    [left + x0, top + y0, left + x1, top + y1],
+                    foreground,
+                    r.opacity,
+                );
+            }
+        } else {
+            for c in piece.symbol.chars().filter(|c| !c.is_whitespace()) {
+                for &(x, y, share) in letters.coverage(c, piece.look.is_bold) {
+                    let (x, y) = (left as i32 + i32::from(x), top as i32 + i32::from(y));
+                    if let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) {
+                        self.blend(x, y, foreground, share);
+                    }
+                }
+            }
+        }
+        for (is_drawn, y) in [
+            (piece.look.is_underlined, HEIGHT - 5),
+            (piece.look.is_crossed_out, HEIGHT / 2),
+        ] {
+            if is_drawn {
+                self.fill([left, top + y, left + width, top + y + 2], foreground, 1.0);
+            }
+        }
+    }
+
+    fn encode(&self, out: &mut dyn Write) -> io::Result<()> {
+        let too_large = |_| io::Error::other("the screen is too large for a picture");
+        let width = u32::try_from(self.width).map_err(too_large)?;
+        let height = u32::try_from(self.height).map_err(too_large)?;
+        let mut encoder = png::Encoder::new(out, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Balanced);
+        let mut writer = encoder.write_header().map_err(io::Error::other)?;
+        writer
+            .write_image_data(&self.pixels)
+            .map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)
+    }
+}
+
+/// Which pixels of a cell a letter covers, and how much.
+type Coverage = Vec<(i16, i16, f32)>;
+
+struct Letters {
+    regular: FontRef<'static>,
+    bold: FontRef<'static>,
+    known: FxHashMap<(char, bool), Coverage>,
+}
+
+impl Letters {
+    fn new() -> io::Result<Self> {
+        Ok(Letters {
+            regular: FontRef::try_from_slice(REGULAR).map_err(io::Error::other)?,
+            bold: FontRef::try_from_slice(BOLD).map_err(io::Error::other)?,
+            known: FxHashMap::default(),
+        })
+    }
+
+    fn coverage(&mut self, c: char, is_bold: bool) -> &Coverage {
+        let font = if is_bold { &self.bold } else { &self.regular };
+        self.known
+            .entry((c, is_bold))
+            .or_insert_with(|| drawn(font, c))
+    }
+}
+
+/// Draws a letter; a box stands for one that the font lacks.
+fn drawn(font: &FontRef<'_>, c: char) -> Coverage {
+    let scaled = font.as_scaled(PxScale::from(HEIGHT as f32));
+    let glyph: Glyph = scaled
+        .glyph_id(c)
+        .with_scale_and_position(HEIGHT as f32, point(0.0, scaled.ascent()));
+    let mut coverage = Coverage::new();
+    if let Some(outline) = font.outline_glyph(glyph) {
+        let bounds = outline.px_bounds();
+        outline.draw(|x, y, share| {
+            let x = bounds.min.x as i16 + x as i16;
+            let y = bounds.min.y as i16 + y as i16;
+            if share > 0.0 {
+                coverage.push((x, y, share));
+            }
+        });
+    }
+    coverage
+}

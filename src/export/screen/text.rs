@@ -1,0 +1,89 @@
+//! A screen as text: plain, or with the escape sequences that colour it in a terminal.
+
+use std::io::{self, Write};
+
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+
+use super::cells;
+
+/// Writes the symbols, without blanks at the ends of lines.
+pub(super) fn plain(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for row in 0..buffer.area.height {
+        line.clear();
+        for piece in cells::row(buffer, row) {
+            line.push_str(piece.symbol);
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Writes the symbols with their colours as the screen had them: sixteen stay sixteen.
+pub(super) fn ansi(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
+    let area = buffer.area;
+    for row in 0..area.height {
+        let mut style = None;
+        for piece in cells::row(buffer, row) {
+            let cell = &buffer[(area.x + piece.column, area.y + row)];
+            let wanted = (cell.fg, cell.bg, cell.modifier);
+            if style != Some(wanted) {
+                write!(out, "\x1b[{}m", codes(wanted))?;
+                style = Some(wanted);
+            }
+            out.write_all(piece.symbol.as_bytes())?;
+        }
+        writeln!(out, "\x1b[0m")?;
+    }
+    Ok(())
+}
+
+fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
+    let modifiers = [
+        (Modifier::BOLD, 1),
+        (Modifier::DIM, 2),
+        (Modifier::ITALIC, 3),
+        (Modifier::UNDERLINED, 4),
+        (Modifier::SLOW_BLINK, 5),
+        (Modifier::RAPID_BLINK, 6),
+        (Modifier::REVERSED, 7),
+        (Modifier::HIDDEN, 8),
+        (Modifier::CROSSED_OUT, 9),
+    ];
+    let mut codes = String::from("0");
+    for (flag, code) in modifiers {
+        if modifier.contains(flag) {
+            codes.push_str(&format!(";{code}"));
+        }
+    }
+    codes.push_str(&color(fg, 0));
+    codes.push_str(&color(bg, 10));
+    codes
+}
+
+/// ";38;5;208": `offset` is 10 for backgrounds.
+fn color(color: Color, offset: u8) -> String {
+    let plain = |code: u8| format!(";{}", code + offset);
+    match color {
+        Color::Reset => String::new(),
+        Color::Black => plain(30),
+        Color::Red => plain(31),
+        Color::Green => plain(32),
+        Color::Yellow => plain(33),
+        Color::Blue => plain(34),
+        Color::Magenta => plain(35),
+        Color::Cyan => plain(36),
+        Color::Gray => plain(37),
+        Color::DarkGray => plain(90),
+        Color::LightRed => plain(91),
+        Color::LightGreen => plain(92),
+        Color::LightYellow => plain(93),
+        Color::LightBlue => plain(94),
+        Color::LightMagenta => plain(95),
+        Color::LightCyan => plain(96),
+        Color::White => plain(97),
+        Color::Indexed(index) => format!(";{};5;{index}", 38 + offset),
+        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", 38 + offset),
+    }
+}

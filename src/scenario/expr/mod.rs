@@ -1,0 +1,206 @@
+//! Expressions in scenario files: `n * n * 4`, `ceil_div(n, 128)`, `64 MiB / batches`, `i % 2 == 0`.
+//!
+//! Values are 64-bit integers and floats with a unit ([`value`]); names are parameters and
+//! loop variables. From loosest to tightest: `||`, `&&`, comparisons, `+ -`, `* / %`, a leading `-`
+//! or `!`, `**` (which joins from the right). Every node knows its bytes in the file.
+
+pub mod parse;
+pub mod value;
+
+use std::ops::Range;
+
+use value::{Operator, Unit, Value};
+
+/// Bytes in the file; a [`Range`] that copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Loc {
+    /// The first byte.
+    pub start: usize,
+    /// The byte behind the last.
+    pub end: usize,
+}
+
+impl Loc {
+    /// As a range.
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// From the start of this one to the end of the other.
+    #[must_use]
+    pub fn to(self, other: Loc) -> Loc {
+        Loc {
+            start: self.start,
+            end: other.end.max(self.start),
+        }
+    }
+}
+
+impl From<Range<usize>> for Loc {
+    fn from(range: Range<usize>) -> Self {
+        Self {
+            start: range.start,
+            end: range.end,
+        }
+    }
+}
+
+/// What is wrong with an expression, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExprError {
+    /// The bytes in the file.
+    pub loc: Loc,
+    /// One sentence.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl ExprError {
+    pub(super) fn new(loc: Loc, message: impl Into<String>) -> Self {
+        Self {
+            loc,
+            message: message.into(),
+            help: None,
+        }
+    }
+}
+
+/// A function of expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The least of its arguments.
+    Min,
+    /// The greatest of its arguments.
+    Max,
+    /// The quotient, rounded up.
+    CeilDiv,
+    /// The binary logarithm of an integer, rounded down.
+    Log2,
+}
+
+/// The functions by name.
+pub const FUNCTIONS: &[(&str, Function)] = &[
+    ("min", Function::Min),
+    ("max", Function::Max),
+    ("ceil_div", Function::CeilDiv),
+    ("log2", Function::Log2),
+];
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// Its bytes in the file.
+    pub loc: Loc,
+    pub(super) node: Node,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Value(Value),
+    Name(String),
+    Negate(Box<Expr>),
+    Not(Box<Expr>),
+    Binary(Operator, Box<Expr>, Box<Expr>),
+    Call(Function, Vec<Expr>),
+}
+
+impl Expr {
+    /// A constant.
+    #[must_use]
+    pub fn constant(value: Value, loc: Loc) -> Self {
+        Self {
+            loc,
+            node: Node::Value(value),
+        }
+    }
+
+    /// The name that the whole expression is, if it is just one.
+    #[must_use]
+    pub fn as_name(&self) -> Option<&str> {
+        match &self.node {
+            Node::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with every name in it.
+    pub fn names(&self, visit: &mut impl FnMut(&str, Loc)) {
+        match &self.node {
+            Node::Value(_) => {}
+            Node::Name(name) => visit(name, self.loc),
+            Node::Negate(inner) | Node::Not(inner) => inner.names(visit),
+            Node::Binary(_, left, right) => {
+                left.names(visit);
+                right.names(visit);
+            }
+            Node::Call(_, arguments) => arguments.iter().for_each(|a| a.names(visit)),
+        }
+    }
+
+    /// Its value, with names looked up by `lookup`.
+    ///
+    /// # Errors
+    /// An unknown name, an overflow, a division by zero, units that do not go together; with the
+    /// bytes of the part that is wrong.
+    pub fn eval(&self, lookup: &impl Fn(&str) -> Option<Value>) -> Result<Value, ExprError> {
+        match &self.node {
+            Node::Value(value) => Ok(*value),
+            Node::Name(name) => lookup(name).ok_or_else(|| {
+                ExprError::new(
+                    self.loc,
+                    format!("nothing is named {}", super::diagnostics::quoted(name)),
+                )
+            }),
+            Node::Negate(inner) => {
+                let value = inner.eval(lookup)?;
+                let zero = Value::Int(0, value.unit());
+                value::combine(Operator::Sub, zero, value).map_err(|m| ExprError::new(self.loc, m))
+            }
+            Node::Not(inner) => {
+                let holds = !inner.eval(lookup)?.is_true();
+                Ok(Value::Int(i64::from(holds), Unit::None))
+            }
+            Node::Binary(operator, left, right) => {
+                let (left, right) = (left.eval(lookup)?, right.eval(lookup)?);
+                value::combine(*operator, left, right).map_err(|m| ExprError::new(self.loc, m))
+            }
+            Node::Call(function, arguments) => {
+                let values: Vec<Value> = arguments
+                    .iter()
+                    .map(|argument| argument.eval(lookup))
+                    .collect::<Result<_, _>>()?;
+                call(*function, &values).map_err(|m| ExprError::new(self.loc, m))
+            }
+        }
+    }
+}
+
+/// Applies a function; the parser has checked the number of arguments.
+fn call(function: Function, values: &[Value]) -> Result<Value, String> {
+    let better = |operator: Operator| {
+        let mut best = values[0];
+        for value in &values[1..] {
+            if value::combine(operator, *value, best)?.is_true() {
+                best = *value;
+            }
+        }
+        Ok(best)
+    };
+    match (function, values) {
+        (Function::Min, _) => better(Operator::Lt),
+        (Function::Max, _) => better(Operator::Gt),
+        (Function::CeilDiv, [dividend, divisor]) => {
+            let rest = value::combine(Operator::Rem, *dividend, *divisor)?;
+            let quotient = value::combine(Operator::Div, *dividend, *divisor)?;
+            let up = i64::from(rest.as_f64() > 0.0);
+            value::combine(Operator::Add, quotient, Value::Int(up, Unit::None))
+        }
+        (Function::Log2, [Value::Int(value, _)]) if *value > 0 => {
+            Ok(Value::Int(i64::from(value.ilog2()), Unit::None))
+        }
+        (Function::Log2, _) => Err("log2 takes a whole number above zero".to_owned()),
+        (Function::CeilDiv, _) => Err("ceil_div takes two numbers".to_owned()),
+    }
+}

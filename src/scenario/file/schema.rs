@@ -1,0 +1,116 @@
+//! The JSON schema (draft 7) of scenario files, for completion and checks in editors; made from
+//! [`super::keys`], from which the parser reads, too.
+
+use serde_json::{Map, Value, json};
+
+use super::super::figures::{FIGURES, Operand};
+use super::keys::{self, Form, Key, Kind};
+
+/// The schema as JSON text.
+#[must_use]
+pub fn schema() -> String {
+    let mut top = object(keys::TOP);
+    let steps: Vec<Value> = keys::STEPS.iter().map(step).collect();
+    if let Some(map) = top.as_object_mut() {
+        map.insert(
+            "$schema".into(),
+            json!("http://json-schema.org/draft-07/schema#"),
+        );
+        map.insert("title".into(), json!("cuptop scenario"));
+        map.insert(
+            "definitions".into(),
+            json!({
+                "number": { "type": ["number", "string"] },
+                "step": { "anyOf": steps },
+                "steps": { "type": "array", "items": { "$ref": "#/definitions/step" } },
+            }),
+        );
+    }
+    let mut text = serde_json::to_string_pretty(&top).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A table of keys.
+fn object(keys: &[Key]) -> Value {
+    let properties: Map<String, Value> = keys.iter().map(property).collect();
+    let required: Vec<&str> = keys
+        .iter()
+        .filter(|key| key.required)
+        .map(|key| key.name)
+        .collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn step(form: &Form) -> Value {
+    let keys: Vec<Key> = std::iter::once(form.head)
+        .chain(form.keys.iter().copied())
+        .collect();
+    let mut step = object(&keys);
+    if let Some(map) = step.as_object_mut() {
+        map.insert("title".into(), json!(form.head.name));
+        map.insert("description".into(), json!(form.head.doc));
+    }
+    step
+}
+
+fn property(key: &Key) -> (String, Value) {
+    let mut value = kind(key.kind);
+    if let Some(map) = value.as_object_mut() {
+        map.insert("description".into(), json!(key.doc));
+    }
+    (key.name.to_owned(), value)
+}
+
+/// A list, or one of its elements by itself.
+fn one_or_more(item: &Value, most: Option<u32>) -> Value {
+    let mut list = json!({ "type": "array", "items": item, "minItems": 1 });
+    if let (Some(map), Some(most)) = (list.as_object_mut(), most) {
+        map.insert("maxItems".into(), json!(most));
+    }
+    json!({ "anyOf": [item, list] })
+}
+
+fn kind(kind: Kind) -> Value {
+    // Siblings of "$ref" are ignored in draft 7, so the description needs the reference inside.
+    let number = || json!({ "allOf": [{ "$ref": "#/definitions/number" }] });
+    match kind {
+        Kind::Text | Kind::Name | Kind::Buffer | Kind::Time => json!({ "type": "string" }),
+        Kind::Number | Kind::Size | Kind::Condition => number(),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::OneOf(words) => json!({ "enum": words }),
+        Kind::Buffers => one_or_more(&json!({ "type": "string" }), None),
+        Kind::Dim3 => one_or_more(&number(), Some(3)),
+        Kind::Args => json!({ "type": "array", "items": number() }),
+        Kind::Numbers => json!({ "type": "array", "items": number(), "minItems": 1 }),
+        Kind::Device => json!({ "anyOf": [number(), { "const": false }] }),
+        Kind::Steps => json!({ "allOf": [{ "$ref": "#/definitions/steps" }] }),
+        Kind::Loop => {
+            json!({ "type": "string", "pattern": "^\\s*[A-Za-z_][A-Za-z0-9_]*\\s+in\\s.*\\.\\." })
+        }
+        Kind::Params => json!({ "type": "object", "additionalProperties": number() }),
+        Kind::Tables(keys) => json!({ "type": "object", "additionalProperties": object(keys) }),
+        Kind::List(keys) => json!({ "type": "array", "items": object(keys), "minItems": 1 }),
+        Kind::Table(keys) => object(keys),
+        Kind::Expect => {
+            let comparison = json!({ "type": "string", "pattern": "^\\s*[<>]=?" });
+            let figures: Vec<String> = FIGURES
+                .iter()
+                .map(|(name, operand, ..)| match operand {
+                    Operand::None => format!("{name}$"),
+                    _ => format!("{name}\\..+"),
+                })
+                .collect();
+            json!({
+                "type": "object",
+                "propertyNames": { "pattern": format!("^[A-Za-z0-9_-]+(\\[.+\\])?\\.({})", figures.join("|")) },
+                "additionalProperties": one_or_more(&comparison, None),
+            })
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! TOML to [`File`]: the sections. Steps are in [`super::steps`].
+
+use toml::de::{DeTable, DeValue};
+
+use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
+use super::super::expr::parse::is_identifier;
+use super::super::expr::value::{Unit, Value};
+use super::super::expr::{Expr, Loc};
+use super::super::plan::{Fill, HostMemory};
+use super::keys;
+use super::reader::{Field, Fields, Reader, element};
+use super::{
+    ArgDecl, BufferDecl, ExpectDecl, File, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl,
+    SweepValues, VariantDecl,
+};
+
+/// Bytes of a scenario file.
+pub(super) const MAX_TEXT: usize = 256 << 10;
+
+/// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
+pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
+    let reader = &mut Reader { text, diagnostics };
+    if reader.text.len() > MAX_TEXT {
+        reader.diagnostics.push(Diagnostic {
+            line: 1,
+            column: 1,
+            ..Diagnostic::error(0..0, "a scenario file may have 256 KiB")
+        });
+        return File::default();
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        reader.diagnostics.push(Diagnostic {
+            line: u32::from(span.is_empty() && span.start == 0),
+            column: 1,
+            ..Diagnostic::error(span, error.message().trim())
+        });
+    }
+    if !errors.is_empty() {
+        return File::default();
+    }
+    let loc = Loc::from(table.span());
+    let root = DeValue::Table(table.into_inner());
+    let start = first_line(reader.text);
+    let field = Field {
+        value: &root,
+        loc,
+        key_loc: start,
+    };
+    let mut file = File::default();
+    let Some(top) = reader.fields(field, &[keys::TOP], "a scenario") else {
+        return file;
+    };
+    let mut text = |key: &str| {
+        top.get(key)
+            .and_then(|field| reader.text(field))
+            .unwrap_or_default()
+    };
+    file.name = text("name");
+    file.about = text("about");
+    file.look_for = text("look_for");
+    file.params = top
+        .get("params")
+        .map(|field| params(reader, field))
+        .unwrap_or_default();
+    file.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
+    each(reader, &top, "buffers", |reader, name, field| {
+        let decl = buffer(reader, name, field);
+        file.buffers.extend(decl);
+    });
+    each(reader, &top, "kernels", |reader, name, field| {
+        let decl = kernel(reader, name, field);
+        file.kernels.extend(decl);
+    });
+    if let Some(streams) = top
+        .get("streams")
+        .and_then(|field| table_of(reader, field, "streams"))
+    {
+        for item in Reader::items(streams) {
+            let name = Named {
+                text: item.key.to_owned(),
+                loc: item.field.key_loc,
+            };
+            file.streams.extend(stream(reader, name, item.field));
+        }
+    }
+    if let Some(variants) = top.get("variant") {
+        match variants.value {
+            DeValue::Array(array) => {
+                for value in array {
+                    file.variants.extend(variant(reader, element(value)));
+                }
+            }
+            DeValue::Table(_) => {
+                let help = "write [[variant]], with two brackets";
+                reader.error_help(variants.key_loc, "variants are a list", help);
+            }
+            _ => reader.wrong_type(variants, "variants are a list of tables, as [[variant]]"),
+        }
+    }
+    file.expect = top
+        .get("expect")
+        .map(|field| expect(reader, field))
+        .unwrap_or_default();
+    twice(reader, &file);
+    file
+}
+
+/// The first line that says something, for what the file as a whole lacks.
+fn first_line(text: &str) -> Loc {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim();
+        if !shown.is_empty() && !shown.starts_with('#') {
+            return Loc {
+                start,
+                end: start + line.trim_end().len(),
+            };
+        }
+        start += line.len();
+    }
+    Loc {
+        start: 0,
+        end: text.find('\n').unwrap_or(text.len()),
+    }
+}
+
+fn table_of<'a>(reader: &mut Reader<'_>, field: Field<'a>, what: &str) -> Option<&'a DeTable<'a>> {
+    let table = field.value.as_table();
+    if table.is_none() {
+        reader.wrong_type(field, &format!("{what} are tables, as [{what}.NAME]"));
+    }
+    table
+}
+
+/// Calls `read` with each `[what.NAME]` whose name can be used in expressions.
+fn each<'a>(
+    reader: &mut Reader<'_>,
+    top: &Fields<'a>,
+    what: &str,
+    mut read: impl FnMut(&mut Reader<'_>, Named, Field<'a>),
+) {
+    let Some(table) = top
+        .get(what)
+        .and_then(|field| table_of(reader, field, what))
+    else {
+        return;
+    };
+    for item in Reader::items(table) {
+        let loc = item.field.key_loc;
+        check_identifier(reader, item.key, loc);
+        let name = Named {
+            text: item.key.to_owned(),
+            loc,
+        };
+        read(reader, name, item.field);
+    }
+}
+
+fn check_identifier(reader: &mut Reader<'_>, name: &str, loc: Loc) {
+    if !is_identifier(name) {
+        let message = format!("{} cannot be a name in expressions", quoted(name));
+        reader.error_help(loc, message, "use letters, digits and _, a letter first");
+    }
+}
+
+/// Names that stand for two things.
+fn twice(reader: &mut Reader<'_>, file: &File) {
+    for buffer in &file.buffers {
+        if let Some(param) = file
+            .params
+            .iter()
+            .find(|param| param.name.text == buffer.name.text)
+        {
+            let message = format!("{} is a parameter and a buffer", quoted(&buffer.name.text));
+            reader.diagnostics.push(
+                Diagnostic::error(buffer.name.loc.range(), message)
+                    .related(param.name.loc.range(), "the parameter")
+                    .help("give one of them another name"),
+            );
+        }
+    }
+    for (at, variant) in file.variants.iter().enumerate() {
+        if let Some(first) = file.variants[..at]
+            .iter()
+            .find(|other| other.name.text == variant.name.text)
+        {
+            let message = format!("two variants are named {}", quoted(&variant.name.text));
+            reader.diagnostics.push(
+                Diagnostic::error(variant.name.loc.range(), message)
+                    .related(first.name.loc.range(), "the first one"),
+            );
+        }
+    }
+}
+
+fn params(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ParamDecl> {
+    let Some(table) = field.value.as_table() else {
+        reader.wrong_type(field, "parameters are a table of names and numbers");
+        return Vec::new();
+    };
+    let mut params = Vec::new();
+    for item in Reader::items(table) {
+        let loc = item.field.key_loc;
+        check_identifier(reader, item.key, loc);
+        let value = reader.expr(item.field);
+        params.push(ParamDecl {
+            name: Named {
+                text: item.key.to_owned(),
+                loc,
+            },
+            value: value.unwrap_or_else(|| placeholder(item.field.loc)),
+        });
+    }
+    params
+}
+
+/// Stands in for a value that could not be read, which has been reported.
+fn placeholder(loc: Loc) -> Expr {
+    Expr::constant(Value::Int(1, Unit::None), loc)
+}
+
+fn optional(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+    fields.get(key).and_then(|field| reader.expr(field))
+}
+
+fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
+    let fields = reader.fields(field, &[keys::SWEEP], "a sweep")?;
+    let param = fields.get("param").and_then(|field| reader.named(field))?;
+    let mut number = |key: &str| optional(reader, &fields, key);
+    let (from, to) = (number("from"), number("to"));
+    let (factor, step) = (number("factor"), number("step"));
+    let values = match (fields.get("values"), from, to, factor, step) {
+        (Some(values), None, None, None, None) => {
+            let values = Reader::list(values);
+            SweepValues::List(
+                values
+                    .into_iter()
+                    .filter_map(|field| reader.expr(field))
+                    .collect(),
+            )
+        }
+        (None, Some(from), Some(to), Some(factor), None) => {
+            SweepValues::Factor { from, to, factor }
+        }
+        (None, Some(from), Some(to), None, Some(step)) => SweepValues::Step { from, to, step },
+        _ => {
+            let help = "give `values`, or `from`, `to` and `factor`, or `from`, `to` and `step`";
+            reader.error_help(field.key_loc, "this sweep does not say which values", help);
+            return None;
+        }
+    };
+    Some(SweepDecl {
+        param,
+        values,
+        loc: field.key_loc,
+    })
+}
+
+fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<BufferDecl> {
+    let fields = reader.fields(field, &[keys::BUFFER], "a buffer")?;
+    let host = fields
+        .get("host")
+        .and_then(|field| reader.one_of(field, keys::HOSTS));
+    let fill = fields
+        .get("fill")
+        .and_then(|field| reader.one_of(field, keys::FILLS));
+    let alloc = fields
+        .get("alloc")
+        .and_then(|field| reader.one_of(field, keys::ALLOCS));
+    let zero = Expr::constant(Value::Int(0, Unit::None), name.loc);
+    let device = match fields.get("device") {
+        Some(field) if field.value.as_bool() == Some(false) => None,
+        Some(field) if field.value.as_bool() == Some(true) => {
+            reader.error(
+                field.loc,
+                "a device is a number from 0, or false for host memory alone",
+            );
+            Some(zero)
+        }
+        Some(field) => reader.expr(field),
+        None => Some(zero),
+    };
+    let host = match host {
+        Some("pinned") => HostMemory::Pinned,
+        Some("pageable") => HostMemory::Pageable,
+        Some("managed") => HostMemory::Managed,
+        _ => HostMemory::None,
+    };
+    let loc = name.loc;
+    if fields.get("device").is_some()
+        && device.is_none()
+        && matches!(host, HostMemory::None | HostMemory::Managed)
+    {
+        reader.error_help(
+            loc,
+            format!(
+                "{} has neither a device side nor a host side",
+                quoted(&name.text)
+            ),
+            "set host = \"pinned\" or \"pageable\", or give it a device",
+        );
+    }
+    let is_allocated_by_steps = alloc == Some("step");
+    if is_allocated_by_steps && (device.is_none() || host == HostMemory::Managed) {
+        reader.error(
+            loc,
+            "alloc = \"step\" is for the device side, which this buffer does not have by itself",
+        );
+    }
+    Some(BufferDecl {
+        bytes: optional(reader, &fields, "bytes").unwrap_or_else(|| placeholder(loc)),
+        count: optional(reader, &fields, "count"),
+        host,
+        device,
+        fill: match fill {
+            Some("one") => Fill::One,
+            Some("iota") => Fill::Iota,
+            Some("random") => Fill::Random,
+            _ => Fill::Zero,
+        },
+        is_allocated_by_steps,
+        name,
+    })
+}
+
+fn dim3(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Expr> {
+    let Some(field) = fields.get(key) else {
+        return Vec::new();
+    };
+    let parts = Reader::list(field);
+    if parts.is_empty() || parts.len() > 3 {
+        reader.error(
+            field.loc,
+            format!("a {key} has one to three numbers: x, y, z"),
+        );
+    }
+    parts
+        .into_iter()
+        .take(3)
+        .filter_map(|part| reader.expr(part))
+        .collect()
+}
+
+fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<KernelDecl> {
+    let fields = reader.fields(field, &[keys::KERNEL], "a kernel")?;
+    let mut named = |key: &str| {
+        fields
+            .get(key)
+            .and_then(|field| reader.named(field))
+            .unwrap_or_default()
+    };
+    let (file, entry) = (named("file"), named("entry"));
+    Some(KernelDecl {
+        file,
+        entry,
+        grid: dim3(reader, &fields, "grid"),
+        block: dim3(reader, &fields, "block"),
+        shared: optional(reader, &fields, "shared"),
+        args: fields
+            .get("args")
+            .map(|field| args(reader, field))
+            .unwrap_or_default(),
+        args_loc: fields.get("args").map_or(name.loc, |field| field.loc),
+        flops: optional(reader, &fields, "flops"),
+        bytes: optional(reader, &fields, "bytes"),
+        time: optional(reader, &fields, "time"),
+        code: None,
+        name,
+    })
+}
+
+/// Kernel arguments.
+pub(super) fn args(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ArgDecl> {
+    let mut args = Vec::new();
+    for part in Reader::list(field) {
+        let arg = match part.value {
+            DeValue::String(text) if text.contains('[') => {
+                reader.buffer(part).map(ArgDecl::Element)
+            }
+            _ => reader.expr(part).map(ArgDecl::Expr),
+        };
+        // A placeholder keeps the number of arguments right when one of them could not be read.
+        args.push(arg.unwrap_or_else(|| ArgDecl::Expr(placeholder(part.loc))));
+    }
+    args
+}
+
+fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<StreamDecl> {
+    let fields = reader.fields(field, &[keys::STREAM], "a stream")?;
+    Some(StreamDecl {
+        device: optional(reader, &fields, "device"),
+        priority: optional(reader, &fields, "priority"),
+        name,
+    })
+}
+
+fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
+    let header = Loc {
+        start: field.loc.start,
+        end: field.loc.end.min(field.loc.start + 11),
+    };
+    let fields = reader.fields(
+        Field {
+            key_loc: header,
+            ..field
+        },
+        &[keys::VARIANT],
+        "a variant",
+    )?;
+    let name = fields
+        .get("name")
+        .and_then(|field| reader.named(field))
+        .unwrap_or(Named {
+            text: String::new(),
+            loc: header,
+        });
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.text.chars().all(fits) || name.text.len() > 64 {
+        let message = format!("{} cannot be the name of a variant", quoted(&name.text));
+        reader.error_help(name.loc, message, "use up to 64 letters, digits, _ and -");
+    }
+    let is_cold = fields
+        .get("cold")
+        .and_then(|field| reader.boolean(field))
+        .unwrap_or(false);
+    if is_cold && let Some(warmup) = fields.get("warmup") {
+        reader.error_help(
+            warmup.key_loc,
+            "a cold variant has no warm-up",
+            "take out `warmup`, or `cold`",
+        );
+    }
+    Some(VariantDecl {
+        about: fields
+            .get("about")
+            .and_then(|field| reader.text(field))
+            .unwrap_or_default(),
+        warmup: optional(reader, &fields, "warmup"),
+        repeat: optional(reader, &fields, "repeat"),
+        is_cold,
+        shows_race: fields
+            .get("race")
+            .and_then(|field| reader.boolean(field))
+            .unwrap_or(false),
+        params: fields
+            .get("params")
+            .map(|field| params(reader, field))
+            .unwrap_or_default(),
+        steps: fields
+            .get("steps")
+            .map(|field| super::steps::steps(reader, field))
+            .unwrap_or_default(),
+        name,
+    })
+}
+
+fn expect(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ExpectDecl> {
+    let Some(table) = field.value.as_table() else {
+        reader.wrong_type(field, "expectations are a table");
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for item in Reader::items(table) {
+        if item.field.value.is_table() {
+            let help = "put the whole key in quotes: \"VARIANT.FIGURE\" = \">= 2.0\"";
+            reader.error_help(
+                item.field.key_loc,
+                "an expectation is one key and a comparison",
+                help,
+            );
+            continue;
+        }
+        let bounds = Reader::list(item.field)
+            .into_iter()
+            .filter_map(|bound| reader.named(bound))
+            .collect();
+        lines.push(ExpectDecl {
+            key: item.key.to_owned(),
+            key_loc: item.field.key_loc,
+            bounds,
+        });
+    }
+    lines
+}

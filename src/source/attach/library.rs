@@ -1,0 +1,211 @@
+//! Unpacking the collector's shared library from this binary.
+//!
+//! It goes into a cache directory that belongs to the user alone, under a name that its content decides. A file that
+//! lies there already is compared byte by byte: what is loaded into the user's programs is what this binary holds. Where
+//! the cache cannot hold programs (a `noexec` mount, no home), it lives in memory instead.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
+use rustix::process::geteuid;
+
+/// The library, as build.rs made it. Empty on systems that have no CUDA.
+static CONTENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inject.so"));
+
+/// The unpacked library.
+#[derive(Debug)]
+pub(super) struct Library {
+    path: PathBuf,
+    /// Keeps the library alive where it is not a file.
+    _memory: Option<OwnedFd>,
+}
+
+impl Library {
+    /// Unpacks it, unless it lies there already.
+    pub(super) fn unpack() -> io::Result<Library> {
+        if CONTENT.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this build of cuptop holds no library for traced programs",
+            ));
+        }
+        if let Some(cache) = cache_directory()
+            && let Ok(path) = unpack_into(&cache, CONTENT)
+        {
+            return Ok(Library {
+                path,
+                _memory: None,
+            });
+        }
+        in_memory(CONTENT)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// `$XDG_CACHE_HOME/cuptop`, or `~/.cache/cuptop`.
+fn cache_directory() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("cuptop"))
+}
+
+fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
+    if let Some(parent) = cache.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(cache) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    check_private(cache)?;
+    check_executable(cache)?;
+    let path = cache.join(format!("inject-{:016x}.so", hash(content)));
+    if is_intact(&path, content) {
+        return Ok(path);
+    }
+    // Written aside and renamed into place: another cuptop may be loading it this very moment.
+    let aside = cache.join(format!(
+        ".inject-{}-{:016x}",
+        std::process::id(),
+        hash(content)
+    ));
+    let _ = std::fs::remove_file(&aside);
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o700)
+        .open(&aside)
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| std::fs::rename(&aside, &path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&aside);
+    }
+    written.map(|()| path)
+}
+
+/// A directory that others can write to, or that is another's, decides what is loaded into the user's programs.
+fn check_private(directory: &Path) -> io::Result<()> {
+    let found = directory.symlink_metadata()?;
+    if !found.is_dir() || found.uid() != geteuid().as_raw() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the cache directory is not the user's own",
+        ));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// The loader cannot map programs from a file system that is mounted `noexec`.
+fn check_executable(directory: &Path) -> io::Result<()> {
+    if statvfs(directory)?
+        .f_flag
+        .contains(StatVfsMountFlags::NOEXEC)
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the cache directory is mounted noexec",
+        ));
+    }
+    Ok(())
+}
+
+fn is_intact(path: &Path, content: &[u8]) -> bool {
+    let Ok(found) = path.symlink_metadata() else {
+        return false;
+    };
+    if !found.is_file() || found.uid() != geteuid().as_raw() || found.len() != content.len() as u64
+    {
+        return false;
+    }
+    let mut bytes = Vec::with_capacity(content.len());
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .is_ok_and(|_| bytes == content)
+}
+
+/// FNV-1a: a name for the content, not a proof of it.
+fn hash(content: &[u8]) -> u64 {
+    content.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// In memory, under a name that every descendant of ours can open as long as we live, whatever descriptors it closes.
+fn in_memory(content: &[u8]) -> io::Result<Library> {
+    let memory = memfd_create("cuptop-inject", MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(memory);
+    file.write_all(content)?;
+    let memory = OwnedFd::from(file);
+    let path = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
+    Ok(Library {
+        path: path.into(),
+        _memory: Some(memory),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().expect("exists").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn it_is_unpacked_once_for_its_owner_alone() {
+        let root = tempfile::tempdir().expect("a directory");
+        let cache = root.path().join("deep/cuptop");
+        let path = unpack_into(&cache, b"content").expect("unpacked");
+        assert_eq!((mode(&cache), mode(&path)), (0o700, 0o700));
+        assert_eq!(std::fs::read(&path).expect("readable"), b"content");
+        let first = path.metadata().expect("exists").ino();
+        assert_eq!(
+            unpack_into(&cache, b"content").expect("there already"),
+            path
+        );
+        assert_eq!(path.metadata().expect("exists").ino(), first);
+        assert_ne!(unpack_into(&cache, b"another").expect("unpacked"), path);
+    }
+
+    #[test]
+    fn a_file_that_was_tampered_with_is_replaced() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = unpack_into(root.path(), b"content").expect("unpacked");
+        std::fs::write(&path, b"c0ntent").expect("written");
+        unpack_into(root.path(), b"content").expect("unpacked");
+        assert_eq!(std::fs::read(&path).expect("readable"), b"content");
+    }
+
+    #[test]
+    fn a_cache_that_others_could_write_to_is_closed_and_a_link_refused() {
+        let root = tempfile::tempdir().expect("a directory");
+        let open = root.path().join("open");
+        std::fs::create_dir(&open).expect("made");
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("set");
+        unpack_into(&open, b"content").expect("unpacked");
+        assert_eq!(mode(&open), 0o700);
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&open, &link).expect("made");
+        assert!(unpack_into(&link, b"content").is_err());
+    }
+
+    #[test]
+    fn in_memory_it_can_be_read_by_its_name() {
+        let library = in_memory(b"content").expect("unpacked");
+        assert_eq!(std::fs::read(library.path()).expect("readable"), b"content");
+    }
+}

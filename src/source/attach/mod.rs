@@ -1,0 +1,221 @@
+//! `cuptop trace -- CMD`: runs any program with the collector injected, and follows its recordings.
+//!
+//! ```text
+//! library      the collector as a shared library, unpacked from this binary
+//! environment  what makes the CUDA driver and NVTX load it
+//! child        the program: its output, its signals, its end
+//! ```
+//!
+//! The program is not changed and needs no rights. Each of its processes that initialises CUDA, children and
+//! grandchildren included, loads the library and writes a recording of its own; the others never notice.
+
+mod child;
+mod environment;
+mod library;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::RecvTimeoutError;
+
+use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use crate::source::recording::{Follower, Standing};
+use child::Child;
+use library::Library;
+
+/// What the program prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Goes where ours goes, and it reads our stdin: for use without a screen.
+    Inherit,
+    /// Comes as [`Message::Output`]: for use with a screen. Its stdin is ours unless that is a terminal, which the
+    /// screen reads from; then it is empty.
+    Capture,
+}
+
+/// A program to be traced.
+#[derive(Clone, Debug)]
+pub struct AttachRequest {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where its recordings go; made if it does not exist.
+    pub dir: PathBuf,
+    /// Time between the collector's flushes.
+    pub flush_period: Duration,
+    /// The most bytes that each process may record; 0 for no limit.
+    pub max_bytes: u64,
+    /// Keeps only the last of each recording, at least this long; `None` keeps all.
+    pub keep: Option<Duration>,
+    /// What becomes of its output.
+    pub output: Output,
+}
+
+/// How often recordings are looked at.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How long children may go on writing after the program itself has ended.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// How long a program that was told to end may take before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Starts the program and follows it.
+///
+/// # Errors
+/// When it cannot be started, the recording directory cannot be made or holds recordings already, the library cannot
+/// be unpacked, or another tool has claimed the driver's injection variable.
+pub fn run(request: AttachRequest) -> io::Result<Feed> {
+    let Some(program) = request.command.first() else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no program was given",
+        ));
+    };
+    environment::check(|name| std::env::var_os(name))?;
+    collector::recording::create_directory(&request.dir)?;
+    let directory = request.dir.canonicalize()?;
+    let follower = empty(&directory)?;
+    let library = Library::unpack()?;
+    let name = program.to_string_lossy().into_owned();
+    let variables = environment::of(&request, &directory, library.path());
+    let child = Child::start(&request.command, variables, request.output).map_err(|error| {
+        io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
+    })?;
+    Feed::spawn("cuptop-attach", move |outlet| {
+        // Kept until the last child had its chance to load it.
+        let _library = library;
+        Run {
+            child,
+            follower,
+            name,
+        }
+        .follow(outlet)
+    })
+}
+
+fn empty(directory: &Path) -> io::Result<Follower> {
+    let mut follower = Follower::open(directory)?;
+    follower.look_for_files();
+    if follower.standing().is_empty() {
+        return Ok(follower);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!("{} holds a recording already", directory.display()),
+    ))
+}
+
+struct Run {
+    child: Child,
+    follower: Follower,
+    name: String,
+}
+
+impl Run {
+    fn follow(mut self, outlet: &Outlet) -> Outcome {
+        let ended = self.until_the_end(outlet);
+        let stopped = outlet.stop.is_stopped();
+        if ended.is_err() || stopped {
+            self.child.stop(PATIENCE);
+        }
+        let mut send = |message| outlet.send(message);
+        for message in self.child.rest_of_output() {
+            if send(message).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        if self.follower.finish_into(&mut send).is_err() || stopped {
+            return Outcome::Stopped;
+        }
+        let code = match ended {
+            Ok(Some(code)) => code,
+            _ => return Outcome::Stopped,
+        };
+        conclude(&self.name, code, &self.follower.standing(), outlet)
+    }
+
+    /// Follows until the program and its children have ended. `None` when it was asked to stop.
+    fn until_the_end(&mut self, outlet: &Outlet) -> Result<Option<i32>, Gone> {
+        let mut over: Option<(i32, Instant)> = None;
+        let mut next = Instant::now();
+        loop {
+            // Output comes as it comes; recordings are looked at once in a period.
+            loop {
+                match self.child.output().recv_deadline(next) {
+                    Ok(message) => outlet.send(message)?,
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+                        break;
+                    }
+                }
+            }
+            next = Instant::now() + PERIOD;
+            if outlet.stop.is_stopped() {
+                return Ok(None);
+            }
+            self.child.forward_signals();
+            if over.is_none()
+                && let Some(code) = self.child.ended()
+            {
+                over = Some((code, Instant::now()));
+            }
+            let alive = self.follower.any_alive();
+            self.follower
+                .poll_into(&mut |message| outlet.send(message))?;
+            if let Some((code, since)) = over
+                && (!alive || since.elapsed() > STRAGGLERS)
+            {
+                return Ok(Some(code));
+            }
+        }
+    }
+}
+
+/// The outcome for the program's exit code, and what was not traced.
+fn conclude(name: &str, code: i32, processes: &[Standing], outlet: &Outlet) -> Outcome {
+    let traced = processes.iter().filter(|process| process.traced).count();
+    let untraced = processes.len() - traced;
+    let silent = processes.is_empty();
+    if code != 0 {
+        if silent {
+            // The program's own failure comes first; that nothing was seen of it is a remark.
+            let text = "no process of the program reported in: it may not have come to use CUDA"
+                .to_owned();
+            let _ = outlet.send(Message::Notice {
+                is_warning: true,
+                text,
+            });
+        }
+        let message = match code {
+            129..=192 => format!("{name} was ended by signal {}", code - 128),
+            _ => format!("{name} ended with exit code {code}"),
+        };
+        return Outcome::Failed(Failure {
+            kind: FailureKind::Program { code },
+            message,
+            help: String::new(),
+        });
+    }
+    let machine = |message: String, help: &str| {
+        Outcome::Failed(Failure {
+            kind: FailureKind::Machine,
+            message,
+            help: help.to_owned(),
+        })
+    };
+    if silent {
+        return machine(
+            format!("{name} ran, but no process of it reported in: nothing was traced"),
+            "either it never initialised CUDA, or its environment was cleared on the way (sudo, a container, a batch system, \
+             a set-user-id program), or its driver ignores CUDA_INJECTION64_PATH",
+        );
+    }
+    if traced == 0 {
+        return machine(
+            format!("{name} ran untraced ({untraced} processes): the notices say why"),
+            "",
+        );
+    }
+    Outcome::Complete
+}

@@ -1,0 +1,144 @@
+//! What a key or the mouse can ask for.
+
+/// The views of the middle of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    /// Lanes over time.
+    #[default]
+    Timeline,
+    /// Operations grouped by name.
+    Table,
+    /// Findings with their evidence.
+    Findings,
+    /// Variants, and this run against the one before.
+    Compare,
+    /// A figure over the swept parameter.
+    Sweep,
+    /// What a watched program printed.
+    Output,
+    /// Notices.
+    Log,
+}
+
+impl View {
+    /// All, in the order of their number keys.
+    pub const ALL: [View; 7] = [
+        View::Timeline,
+        View::Table,
+        View::Findings,
+        View::Compare,
+        View::Sweep,
+        View::Output,
+        View::Log,
+    ];
+
+    /// What to call it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            View::Timeline => "timeline",
+            View::Table => "operations",
+            View::Findings => "findings",
+            View::Compare => "compare",
+            View::Sweep => "sweep",
+            View::Output => "output",
+            View::Log => "log",
+        }
+    }
+}
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Leaves the program.
+    Quit,
+    /// Closes what lies on top: help, an error; else clears the selection.
+    Back,
+    /// Opens or closes the help.
+    Help,
+    /// Goes to a view.
+    Show(View),
+    /// Goes to the next view.
+    NextView,
+    /// Goes to the view before.
+    PreviousView,
+    /// Follows the newest data, or stops following.
+    Follow,
+    /// Holds the picture still, or lets it go on.
+    Pause,
+    /// Zooms in around the cursor.
+    ZoomIn,
+    /// Zooms out around the cursor.
+    ZoomOut,
+    /// Moves the window towards the start.
+    PanLeft,
+    /// Moves the window towards the end.
+    PanRight,
+    /// Moves the window to the start.
+    PanStart,
+    /// Moves the window to the end.
+    PanEnd,
+    /// Shows all there is in scope.
+    Fit,
+    /// Zooms to what is selected.
+    ZoomToSelection,
+    /// The row above.
+    Up,
+    /// The row below.
+    Down,
+    /// A page up.
+    PageUp,
+    /// A page down.
+    PageDown,
+    /// The next operation of the lane.
+    NextOperation,
+    /// The operation before.
+    PreviousOperation,
+    /// The next gap of the lane.
+    NextGap,
+    /// The gap before.
+    PreviousGap,
+    /// The next variant.
+    NextVariant,
+    /// The variant before.
+    PreviousVariant,
+    /// The next pass of the variant.
+    NextPass,
+    /// The pass before.
+    PreviousPass,
+    /// One pass at a time, or the whole run.
+    WholeRun,
+    /// Orders the table by its next column.
+    Sort,
+    /// Runs it again.
+    Rerun,
+    /// Stops the run.
+    Stop,
+    /// Saves the screen as SVG and as text.
+    Save,
+    /// Opens the scenario in $EDITOR.
+    Edit,
+    /// Takes what is under the cursor of a list.
+    Choose,
+    /// Selects what is at a place of the screen.
+    Click {
+        /// Column of the screen.
+        x: u16,
+        /// Row of the screen.
+        y: u16,
+    },
+    /// Drags the window by columns.
+    Drag {
+        /// Columns towards the end of the screen.
+        columns: i16,
+    },
+    /// Zooms around a column.
+    Wheel {
+        /// Column of the screen.
+        x: u16,
+        /// Row of the screen.
+        y: u16,
+        /// Towards the picture.
+        is_in: bool,
+    },
+}

@@ -1,0 +1,82 @@
+//! Lines that came one after another: notices, or what a program printed.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Lines that are kept; older ones are counted and let go.
+const KEPT: usize = 10_000;
+
+/// What kind of line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// Something to know, or the program's stdout.
+    Plain,
+    /// Something that limits what is shown.
+    Warning,
+    /// An error, or the program's stderr.
+    Error,
+}
+
+/// A line, fit to be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When, since the run began.
+    pub at: Duration,
+    /// What kind.
+    pub kind: LineKind,
+    /// The text, without control characters.
+    pub text: String,
+}
+
+/// The latest lines.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    lines: VecDeque<Line>,
+    dropped: u64,
+}
+
+impl Journal {
+    /// Adds a line.
+    pub fn push(&mut self, at: Duration, kind: LineKind, text: &str) {
+        if self.lines.len() == KEPT {
+            self.lines.pop_front();
+            self.dropped += 1;
+        }
+        let text = crate::trace::printable(&text.replace('\t', "    "));
+        self.lines.push_back(Line { at, kind, text });
+    }
+
+    /// The lines that are kept, oldest first.
+    #[must_use]
+    pub fn lines(&self) -> &VecDeque<Line> {
+        &self.lines
+    }
+
+    /// Older lines that were let go.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Lines of this kind among those kept.
+    #[must_use]
+    pub fn count(&self, kind: LineKind) -> usize {
+        self.lines.iter().filter(|l| l.kind == kind).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_lines_are_counted_and_nothing_is_obeyed() {
+        let mut journal = Journal::default();
+        for i in 0..KEPT + 3 {
+            journal.push(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"));
+        }
+        assert_eq!((journal.lines().len(), journal.dropped()), (KEPT, 3));
+        assert!(journal.lines()[0].text.starts_with('3'));
+        assert!(!journal.lines()[0].text.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,319 @@
+//! Which rows the timeline has, in which order, under which names.
+
+use crate::activity::{Direction, Place, RangeKind, Span, StreamInfo};
+use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
+
+/// One line of the timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it shows.
+    pub kind: RowKind,
+    /// Its name, for the gutter.
+    pub label: String,
+}
+
+/// What a line of the timeline shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A rule with a title: the next rows belong together. Cannot be selected.
+    Title,
+    /// GB/s of a direction of a device.
+    Bandwidth(usize, Direction),
+    /// How much copies and kernels of a device overlap.
+    Overlap(usize),
+    /// Memory of a device in use.
+    Memory(usize),
+    /// Operations of a stream.
+    Stream(LaneId),
+    /// Calls of a host thread.
+    Thread(LaneId),
+    /// Phases and NVTX ranges.
+    Range(LaneId),
+    /// Time of the driver or the profiler itself.
+    Overhead(LaneId),
+}
+
+impl RowKind {
+    /// The lane behind it.
+    #[must_use]
+    pub fn lane(self) -> Option<LaneId> {
+        match self {
+            RowKind::Stream(id)
+            | RowKind::Thread(id)
+            | RowKind::Range(id)
+            | RowKind::Overhead(id) => Some(id),
+            RowKind::Title | RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => {
+                None
+            }
+        }
+    }
+
+    /// The device whose use it shows, for rows that are not lanes.
+    #[must_use]
+    pub fn device(self) -> Option<usize> {
+        match self {
+            RowKind::Bandwidth(device, _) | RowKind::Overlap(device) | RowKind::Memory(device) => {
+                Some(device)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
+/// passes of a scenario are worth a row too.
+#[must_use]
+pub fn rows(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let used: Vec<usize> = (0..trace.devices().len())
+        .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
+        .collect();
+    for &device in &used {
+        if used.len() > 1 {
+            title(&mut rows, device_title(trace, device));
+        }
+        device_rows(trace, device, scope, &mut rows);
+    }
+    let processes = trace.processes().len();
+    let mut streams: Vec<(LaneId, LaneKey)> = visible(trace, scope)
+        .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
+        .collect();
+    streams.sort_by_key(|&(id, key)| stream_order(trace, id, key));
+    let mut group = None;
+    for (id, key) in streams {
+        let LaneKind::Stream { device, .. } = key.kind else {
+            continue;
+        };
+        if group != Some((key.process, device)) {
+            group = Some((key.process, device));
+            let mut text = "streams".to_owned();
+            if used.len() > 1 {
+                text = format!("{text} · {}", short_device(trace, device));
+            }
+            if processes > 1 {
+                text = format!("{text} · {}", process_title(trace, key.process));
+            }
+            title(&mut rows, text);
+        }
+        rows.push(Row {
+            kind: RowKind::Stream(id),
+            label: stream_name(trace, key),
+        });
+    }
+    host_rows(trace, scope, is_whole, &mut rows);
+    rows
+}
+
+fn title(rows: &mut Vec<Row>, label: String) {
+    rows.push(Row {
+        kind: RowKind::Title,
+        label,
+    });
+}
+
+fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
+    let usage = &trace.devices()[device].usage;
+    for direction in [Direction::H2D, Direction::D2H, Direction::P2P] {
+        let always = direction != Direction::P2P;
+        if always || usage.time(Measure::Direction(direction), scope) > 0 {
+            rows.push(Row {
+                kind: RowKind::Bandwidth(device, direction),
+                label: direction.label().to_owned(),
+            });
+        }
+    }
+    rows.push(Row {
+        kind: RowKind::Overlap(device),
+        label: "overlap".to_owned(),
+    });
+    let allocates = trace.lanes().iter().any(|lane| {
+        matches!(lane.key().kind, LaneKind::Memory { device: d } if d == device)
+            && !lane.rows(scope).is_empty()
+    });
+    if allocates {
+        rows.push(Row {
+            kind: RowKind::Memory(device),
+            label: "memory".to_owned(),
+        });
+    }
+}
+
+fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
+    let processes = trace.processes().len();
+    let mut lanes: Vec<(LaneId, LaneKey)> = visible(trace, scope)
+        .filter(|(_, key)| match key.kind {
+            LaneKind::Thread { .. } | LaneKind::Overhead => true,
+            LaneKind::Range { kind, .. } => {
+                matches!(kind, RangeKind::Phase | RangeKind::Nvtx) || is_whole
+            }
+            _ => false,
+        })
+        .collect();
+    lanes.sort_by_key(|&(id, key)| (key.process, host_order(key.kind), id));
+    let mut group = None;
+    for (id, key) in lanes {
+        if group != Some(key.process) {
+            group = Some(key.process);
+            let mut text = "host".to_owned();
+            if processes > 1 {
+                text = format!("{text} · {}", process_title(trace, key.process));
+            }
+            title(rows, text);
+        }
+        let (kind, label) = match key.kind {
+            LaneKind::Range { kind, .. } => (
+                RowKind::Range(id),
+                match kind {
+                    RangeKind::Variant => "variants",
+                    RangeKind::Warmup => "warm-up",
+                    RangeKind::Repeat => "repeats",
+                    RangeKind::Phase => "phases",
+                    RangeKind::Nvtx => "nvtx",
+                }
+                .to_owned(),
+            ),
+            LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
+            _ => (RowKind::Thread(id), thread_name(trace, key)),
+        };
+        rows.push(Row { kind, label });
+    }
+}
+
+fn host_order(kind: LaneKind) -> (u8, u32) {
+    match kind {
+        LaneKind::Range { kind, thread } => (kind as u8, thread),
+        LaneKind::Thread { thread } => (10, thread),
+        _ => (20, 0),
+    }
+}
+
+/// Lanes that have something in `scope`.
+fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)> + '_ {
+    trace
+        .lanes()
+        .iter()
+        .enumerate()
+        .filter(move |(_, lane)| !lane.rows(scope).is_empty())
+        .map(|(id, lane)| (id, lane.key()))
+}
+
+/// Streams stand by device and process, the default stream first, named ones by name with numbers in
+/// it compared as numbers.
+fn stream_order(trace: &Trace, id: LaneId, key: LaneKey) -> impl Ord {
+    let LaneKind::Stream {
+        device,
+        context,
+        stream,
+    } = key.kind
+    else {
+        return (0, 0, true, String::new(), 0, 0, id);
+    };
+    let info = stream_info(trace, key);
+    let name = info.map_or("", |s| s.name.as_str());
+    let digits = name
+        .find(|c: char| c.is_ascii_digit())
+        .unwrap_or(name.len());
+    let number: u64 = name[digits..].parse().unwrap_or(0);
+    (
+        device,
+        key.process,
+        !info.is_some_and(|s| s.is_default),
+        name[..digits].to_owned(),
+        number,
+        u64::from(context) << 32 | u64::from(stream),
+        id,
+    )
+}
+
+/// What the process said of a stream.
+#[must_use]
+pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
+    let LaneKind::Stream {
+        context, stream, ..
+    } = key.kind
+    else {
+        return None;
+    };
+    trace
+        .processes()
+        .get(key.process)?
+        .streams
+        .iter()
+        .find(|s| (s.context, s.stream) == (context, stream))
+}
+
+/// A stream's name: the program's own, "default", or its id.
+#[must_use]
+pub fn stream_name(trace: &Trace, key: LaneKey) -> String {
+    let LaneKind::Stream { stream, .. } = key.kind else {
+        return String::new();
+    };
+    match stream_info(trace, key) {
+        Some(info) if !info.name.is_empty() => crate::trace::printable(&info.name),
+        Some(info) if info.is_default => "default".to_owned(),
+        _ => format!("stream {stream}"),
+    }
+}
+
+/// The name of the stream at a place, for operations.
+#[must_use]
+pub fn place_name(trace: &Trace, process: usize, place: Place) -> String {
+    stream_name(
+        trace,
+        LaneKey {
+            process,
+            kind: LaneKind::Stream {
+                device: place.device as usize,
+                context: place.context,
+                stream: place.stream,
+            },
+        },
+    )
+}
+
+/// A thread's name: the program's own, "main" for the one whose id is the process's, or its id.
+#[must_use]
+pub fn thread_name(trace: &Trace, key: LaneKey) -> String {
+    let LaneKind::Thread { thread } = key.kind else {
+        return String::new();
+    };
+    let process = trace.processes().get(key.process);
+    if let Some(name) = process.and_then(|p| p.threads.get(&thread)) {
+        return name.clone();
+    }
+    if process.is_some_and(|p| p.info.pid == thread && thread != 0) {
+        return "main".to_owned();
+    }
+    format!("thread {thread}")
+}
+
+fn device_title(trace: &Trace, device: usize) -> String {
+    let info = &trace.devices()[device].info;
+    let name = crate::trace::printable(&info.name);
+    format!("GPU {} {name}", info.id).trim_end().to_owned()
+}
+
+fn short_device(trace: &Trace, device: usize) -> String {
+    format!("GPU {}", trace.devices()[device].info.id)
+}
+
+/// A process in a few words: rank, process id, command.
+#[must_use]
+pub fn process_title(trace: &Trace, process: usize) -> String {
+    let Some(info) = trace.processes().get(process).map(|p| &p.info) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    if let Some(rank) = info.rank {
+        text.push_str(&format!("rank {rank} · "));
+    }
+    if info.pid != 0 {
+        text.push_str(&format!("pid {} · ", info.pid));
+    }
+    let command = crate::trace::printable(&info.command);
+    text.push_str(&command);
+    if info.ended_well == Some(false) {
+        text.push_str(" · did not end well");
+    }
+    text.trim_end_matches(" · ").to_owned()
+}

@@ -1,0 +1,194 @@
+//! What is selected: a row of the timeline, and on it an operation, a gap, or just a moment.
+
+use super::rows::{Row, RowKind};
+use crate::activity::{Ns, Span};
+use crate::trace::{LaneId, Trace};
+
+/// What is selected on a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Item {
+    /// Nothing but the row.
+    #[default]
+    None,
+    /// A row of a lane, with its span to find it again when late records moved it.
+    Record {
+        /// Its number in the lane.
+        row: usize,
+        /// Its time.
+        span: Span,
+    },
+    /// Time with nothing running between two operations.
+    Gap(Span),
+}
+
+impl Item {
+    /// When it was.
+    #[must_use]
+    pub fn span(self) -> Option<Span> {
+        match self {
+            Item::None => None,
+            Item::Record { span, .. } | Item::Gap(span) => Some(span),
+        }
+    }
+}
+
+/// The selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Which row; `None` before anything was selected.
+    pub row: Option<RowKind>,
+    /// What on it.
+    pub item: Item,
+    /// The moment that the next movement starts from.
+    pub cursor: Ns,
+}
+
+impl Selection {
+    /// Where the selected row stands among `rows`.
+    #[must_use]
+    pub fn position(&self, rows: &[Row]) -> Option<usize> {
+        let kind = self.row?;
+        rows.iter().position(|r| r.kind == kind)
+    }
+
+    /// Selects the row `by` rows further, titles passed over, and on it what is at the cursor.
+    pub fn step_row(&mut self, trace: &Trace, rows: &[Row], by: i32) {
+        let selectable: Vec<RowKind> = rows
+            .iter()
+            .map(|r| r.kind)
+            .filter(|kind| *kind != RowKind::Title)
+            .collect();
+        if selectable.is_empty() {
+            *self = Selection::default();
+            return;
+        }
+        let last = selectable.len() - 1;
+        let current = self
+            .row
+            .and_then(|kind| selectable.iter().position(|k| *k == kind));
+        let next = match current {
+            Some(i) => i.saturating_add_signed(by as isize).min(last),
+            // The first row that has records is what people look for first.
+            None => selectable
+                .iter()
+                .position(|k| k.lane().is_some())
+                .unwrap_or(0),
+        };
+        self.row = Some(selectable[next]);
+        self.select_near(trace, self.cursor);
+    }
+
+    /// Selects on the row what is at `time`: the record, else the gap, else the nearest record.
+    pub fn select_near(&mut self, trace: &Trace, time: Ns) {
+        self.cursor = time;
+        self.item = match self.row {
+            Some(kind) => match (kind.lane(), kind.device()) {
+                (Some(id), _) => near(trace, id, time),
+                (None, Some(_)) if matches!(kind, RowKind::Memory(_)) => Item::None,
+                (None, Some(device)) => match trace.devices()[device].usage.gap_at(time) {
+                    Some(gap) => Item::Gap(gap),
+                    None => Item::None,
+                },
+                (None, None) => Item::None,
+            },
+            None => Item::None,
+        };
+    }
+
+    /// Selects the record after (or before) what is selected.
+    pub fn step_record(&mut self, trace: &Trace, is_forwards: bool) {
+        let Some(id) = self.row.and_then(RowKind::lane) else {
+            return;
+        };
+        let lane = &trace.lanes()[id];
+        let row = match (self.item, is_forwards) {
+            (Item::Record { row, .. }, true) => (row + 1 < lane.len()).then_some(row + 1),
+            (Item::Record { row, .. }, false) => row.checked_sub(1),
+            (Item::Gap(gap), true) => lane.next(gap.end),
+            (Item::Gap(gap), false) => lane.previous(gap.start),
+            (Item::None, true) => lane.next(self.cursor),
+            (Item::None, false) => lane.previous(self.cursor),
+        };
+        if let Some(row) = row {
+            self.select_record(trace, id, row);
+        }
+    }
+
+    /// Selects the gap after (or before) what is selected: of the lane, or of the device on rows that
+    /// show a device. Returns whether there is one.
+    pub fn step_gap(&mut self, trace: &Trace, is_forwards: bool) -> bool {
+        let Some(kind) = self.row else {
+            return false;
+        };
+        let from = match self.item {
+            Item::Gap(gap) if is_forwards => gap.end,
+            item => item.span().map_or(self.cursor, |span| span.start),
+        };
+        let least = Trace::GAP_MIN;
+        let gap = match (kind.lane(), kind.device(), is_forwards) {
+            (Some(id), _, true) => trace.lanes()[id].next_gap(from, least),
+            (Some(id), _, false) => trace.lanes()[id].previous_gap(from, least),
+            (None, Some(d), true) => trace.devices()[d].usage.next_gap(from, least),
+            (None, Some(d), false) => trace.devices()[d].usage.previous_gap(from, least),
+            (None, None, _) => None,
+        };
+        let Some(gap) = gap else {
+            return false;
+        };
+        self.item = Item::Gap(gap);
+        self.cursor = gap.start;
+        true
+    }
+
+    /// Selects a record.
+    pub fn select_record(&mut self, trace: &Trace, id: LaneId, row: usize) {
+        let span = trace.lanes()[id].span(row);
+        self.item = Item::Record { row, span };
+        self.cursor = span.start;
+    }
+
+    /// Finds the selected record again after records were added.
+    pub fn settle(&mut self, trace: &Trace) {
+        let (Some(id), Item::Record { row, span }) = (self.row.and_then(RowKind::lane), self.item)
+        else {
+            return;
+        };
+        let Some(lane) = trace.lanes().get(id) else {
+            *self = Selection::default();
+            return;
+        };
+        if row < lane.len() && lane.span(row) == span {
+            return;
+        }
+        let found = lane
+            .next(span.start)
+            .into_iter()
+            .flat_map(|from| from..lane.len())
+            .take_while(|&i| lane.span(i).start == span.start)
+            .find(|&i| lane.span(i) == span);
+        self.item = found.map_or(Item::None, |row| Item::Record { row, span });
+    }
+}
+
+fn near(trace: &Trace, id: LaneId, time: Ns) -> Item {
+    let lane = &trace.lanes()[id];
+    let record = |row: usize| Item::Record {
+        row,
+        span: lane.span(row),
+    };
+    if let Some(row) = lane.at(time) {
+        return record(row);
+    }
+    if let Some(gap) = lane.gap_at(time).filter(|g| g.len() >= Trace::GAP_MIN) {
+        return Item::Gap(gap);
+    }
+    let distance = |row: usize| {
+        let span = lane.span(row);
+        (span.start - time).max(time - span.end).max(0)
+    };
+    match (lane.previous(time), lane.next(time)) {
+        (Some(a), Some(b)) => record(if distance(a) <= distance(b) { a } else { b }),
+        (Some(row), None) | (None, Some(row)) => record(row),
+        (None, None) => Item::None,
+    }
+}

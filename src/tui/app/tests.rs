@@ -1,0 +1,253 @@
+//! Keys in, state out: (before, keys, after). The times follow from the fixture's own description.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Size;
+
+use super::selection::Item;
+use super::*;
+use crate::activity::feed::Message;
+use crate::tui::fixture::{self, EPOCH};
+use crate::tui::keys;
+use crate::tui::tests::PEAKS;
+
+const US: Ns = 1_000;
+/// Where `sequential`'s first operation starts.
+const SEQUENTIAL: Ns = EPOCH + 100 * US;
+/// Where `streamed`'s first operation starts.
+const STREAMED: Ns = EPOCH + 10_100 * US;
+
+fn app() -> App {
+    let mut app = App::of_trace(fixture::trace(), None, PEAKS);
+    app.size = Size::new(120, 40);
+    app
+}
+
+/// Presses keys, as the shell would: a letter each, `^` for Enter, `~` for Escape.
+fn press(app: &mut App, keys: &str) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for key in keys.chars() {
+        let code = match key {
+            '^' => KeyCode::Enter,
+            '~' => KeyCode::Esc,
+            c => KeyCode::Char(c),
+        };
+        let event = KeyEvent::new(code, KeyModifiers::NONE);
+        app.prepare();
+        if let Some(action) = keys::resolve(event, app.context()) {
+            effects.extend(app.act(action));
+        }
+    }
+    app.prepare();
+    effects
+}
+
+fn selected(app: &App) -> Option<(Ns, Ns)> {
+    let span = app.selection.item.span()?;
+    Some((span.start, span.len()))
+}
+
+fn row_label(app: &App) -> &str {
+    let at = app.selection.position(&app.rows).expect("a selected row");
+    &app.rows[at].label
+}
+
+#[test]
+fn a_complete_run_opens_on_its_last_variant() {
+    let app = app();
+    assert_eq!(app.variant(), Some(1));
+    assert_eq!(app.zero(), STREAMED);
+    // Four batches of 1000 µs, 400 µs apart.
+    assert_eq!(app.passes.makespan(1), Some(2_200 * US));
+    assert_eq!(app.passes.makespan(0), Some(4_300 * US));
+    let labels: Vec<&str> = app.rows.iter().map(|r| r.label.as_str()).collect();
+    let expected = [
+        "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
+    ];
+    assert_eq!(labels, expected);
+}
+
+#[test]
+fn variants_go_round() {
+    let mut app = app();
+    press(&mut app, "v");
+    assert_eq!((app.variant(), app.zero()), (Some(0), SEQUENTIAL));
+    press(&mut app, "v");
+    assert_eq!(app.variant(), Some(1));
+    press(&mut app, "VV");
+    assert_eq!(app.variant(), Some(1));
+    press(&mut app, "a");
+    assert_eq!((app.variant(), app.scope), (None, Scope::Whole));
+    press(&mut app, "a");
+    assert_eq!(app.variant(), Some(1));
+}
+
+#[test]
+fn operations_and_gaps_are_stepped_through() {
+    let mut app = app();
+    press(&mut app, "vn");
+    assert_eq!(row_label(&app), "main");
+    assert_eq!(selected(&app), Some((SEQUENTIAL, 300 * US)));
+    press(&mut app, "n");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 300 * US, 400 * US)));
+    // 100 µs between two batches.
+    press(&mut app, "g");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 1_000 * US, 100 * US)));
+    assert!(matches!(app.selection.item, Item::Gap(_)));
+    press(&mut app, "g");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 2_100 * US, 100 * US)));
+    press(&mut app, "G");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 1_000 * US, 100 * US)));
+    // From a gap to the operation behind it, and back to the one before it.
+    press(&mut app, "n");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 1_100 * US, 300 * US)));
+    press(&mut app, "p");
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 700 * US, 300 * US)));
+}
+
+#[test]
+fn the_last_gap_is_said_to_be_the_last() {
+    let mut app = app();
+    press(&mut app, "vngggg");
+    assert!(app.flash.is_some(), "{:?}", app.selection);
+    // The gap to the next variant's pass is none of this one's.
+    assert_eq!(selected(&app), Some((SEQUENTIAL + 3_200 * US, 100 * US)));
+}
+
+#[test]
+fn rows_are_stepped_through_without_titles() {
+    let mut app = app();
+    press(&mut app, "n");
+    assert_eq!(row_label(&app), "s0");
+    press(&mut app, "j");
+    assert_eq!(row_label(&app), "s1");
+    press(&mut app, "jjj");
+    assert_eq!(row_label(&app), "main");
+    press(&mut app, "kkkkk");
+    assert_eq!(row_label(&app), "overlap");
+    press(&mut app, "kkkkk");
+    assert_eq!(row_label(&app), "H2D");
+    press(&mut app, "~");
+    assert_eq!(app.selection.row, None);
+}
+
+#[test]
+fn enter_zooms_to_the_selection_and_zero_shows_all_again() {
+    let mut app = app();
+    let all = app.viewport.window;
+    press(&mut app, "n^");
+    // The upload of 300 µs with a quarter around it, as far as the pass reaches.
+    let window = app.viewport.window;
+    assert_eq!(window.len(), 450 * US);
+    assert!(window.contains(STREAMED) && window.contains(STREAMED + 299 * US));
+    assert!(app.is_zoomed());
+    press(&mut app, "0");
+    assert_eq!(app.viewport.window, all);
+}
+
+#[test]
+fn a_click_selects_what_is_under_it() {
+    let mut app = app();
+    let layout = crate::tui::draw::layout::Layout::new(&app);
+    let row = app.rows.iter().position(|r| r.label == "s1").expect("s1");
+    // s1's kernel runs from 700 to 1100 µs after the first operation.
+    let x = (layout.axis.x..layout.axis.right())
+        .find(|&x| {
+            layout
+                .time_at(x, app.viewport.window)
+                .is_some_and(|t| t > STREAMED + 800 * US)
+        })
+        .expect("a column");
+    let y = (layout.rows.y..layout.rows.bottom())
+        .find(|&y| layout.place(&app, y) == crate::tui::draw::layout::Place::Row(row))
+        .expect("a line");
+    app.act(crate::tui::action::Action::Click { x, y });
+    assert_eq!(selected(&app), Some((STREAMED + 700 * US, 400 * US)));
+}
+
+#[test]
+fn following_shows_the_latest_pass_and_moving_stops_it() {
+    let mut app = App::new(Vec::new());
+    app.size = Size::new(120, 40);
+    app.start(fixture::source(), None, PEAKS);
+    let mut batches = fixture::batches().into_iter();
+    app.take(Message::Batch(batches.next().expect("sequential")));
+    app.prepare();
+    assert_eq!((app.zero(), app.is_following), (SEQUENTIAL, true));
+    press(&mut app, "+");
+    assert!(!app.is_following);
+    let window = app.viewport.window;
+    app.take(Message::Batch(batches.next().expect("streamed")));
+    app.prepare();
+    assert_eq!((app.zero(), app.viewport.window), (SEQUENTIAL, window));
+    press(&mut app, "f");
+    assert_eq!((app.zero(), app.is_following), (STREAMED, true));
+}
+
+#[test]
+fn a_paused_picture_stands_still_until_it_goes_on() {
+    let mut app = App::new(Vec::new());
+    app.start(fixture::source(), None, PEAKS);
+    let mut batches = fixture::batches().into_iter();
+    app.take(Message::Batch(batches.next().expect("sequential")));
+    press(&mut app, " ");
+    let window = app.viewport.window;
+    app.take(Message::Batch(batches.next().expect("streamed")));
+    app.prepare();
+    assert_eq!((app.is_paused, app.viewport.window), (true, window));
+    // Nothing that came meanwhile is lost.
+    assert_eq!(
+        app.trace.health().received,
+        fixture::trace().health().received
+    );
+    press(&mut app, " ");
+    assert_eq!((app.is_paused, app.zero()), (false, STREAMED));
+}
+
+#[test]
+fn the_picker_starts_what_it_points_at() {
+    let choice = |name: &str| Choice {
+        name: name.to_owned(),
+        about: String::new(),
+    };
+    let mut app = App::new(vec![choice("one"), choice("two")]);
+    let effects = press(&mut app, "jjj^");
+    let expected = Effect::Start(Wanted::Scenario("two".to_owned()));
+    assert_eq!(effects, [expected]);
+}
+
+#[test]
+fn a_rerun_keeps_the_figures_and_the_variant() {
+    let mut app = app();
+    assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
+    app.start(fixture::source(), None, PEAKS);
+    let makespans: Vec<Ns> = app.previous.iter().map(|v| v.makespan).collect();
+    assert_eq!(makespans, [4_300 * US, 2_200 * US]);
+    for batch in fixture::batches() {
+        app.take(Message::Batch(batch));
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    app.prepare();
+    assert_eq!(app.variant(), Some(0));
+}
+
+#[test]
+fn any_key_closes_the_help_and_escape_closes_an_error() {
+    let mut app = app();
+    press(&mut app, "?");
+    assert!(app.is_help_open);
+    press(&mut app, "v");
+    assert_eq!((app.is_help_open, app.variant()), (false, Some(1)));
+    app.fail("error".to_owned());
+    press(&mut app, "~");
+    assert_eq!(app.error, None);
+    assert_eq!(press(&mut app, "q"), [Effect::Quit]);
+}
+
+#[test]
+fn the_table_leads_to_the_longest_operation() {
+    let mut app = app();
+    press(&mut app, "2^");
+    // Kernels take the most time: 4 of 400 µs.
+    assert_eq!(app.view, View::Timeline);
+    assert_eq!(selected(&app), Some((STREAMED + 300 * US, 400 * US)));
+}

@@ -1,0 +1,135 @@
+//! The time axis.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+
+use super::pen;
+use crate::activity::{Ns, Span};
+use crate::tui::theme::{Role, Theme};
+use crate::tui::time_scale::TimeScale;
+
+/// Ticks over the plot, counted from the first operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis<'a> {
+    /// Colours and glyphs.
+    pub theme: &'a Theme,
+    /// Window and columns.
+    pub scale: TimeScale,
+    /// What counts as zero.
+    pub zero: Ns,
+    /// What is selected: its place is marked, also when it is too short to be seen.
+    pub mark: Option<Span>,
+}
+
+impl Widget for &Axis<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let (tick, text) = (self.theme.fg(Role::Rule), self.theme.fg(Role::Dim));
+        let ticks = self.scale.ticks(self.zero, 11);
+        let unit = Unit::of(ticks.step, self.scale.window.end - self.zero);
+        let mut is_first = true;
+        for time in ticks {
+            let Some(x) = self.scale.column(self.zero + time) else {
+                continue;
+            };
+            let mut label = unit.number(time, ticks.step);
+            if is_first {
+                label = format!("{label} {}", unit.name);
+                is_first = false;
+            }
+            let label = pen::plain(self.theme, &label);
+            if usize::from(x) + 1 + pen::width(&label) > usize::from(area.width) {
+                continue;
+            }
+            pen::cell(buf, area, x, self.theme.glyph('╷'), tick);
+            pen::text(buf, area, x + 1, &label, text);
+        }
+        let middle = self.mark.map(|span| span.start + span.len() / 2);
+        if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
+            let style = self.theme.bold(Role::Accent);
+            pen::cell(buf, area, x, self.theme.glyph('▾'), style);
+        }
+    }
+}
+
+/// A unit for all labels of an axis.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    name: &'static str,
+    ns: Ns,
+}
+
+impl Unit {
+    /// The unit in which the greatest label has at most four digits before its point.
+    fn of(step: Ns, greatest: Ns) -> Self {
+        let units = [
+            ("ns", 1),
+            ("µs", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+        ];
+        let fits = |ns: Ns| greatest.max(step) < 10_000 * ns;
+        let (name, ns) = units
+            .into_iter()
+            .find(|(_, ns)| fits(*ns) && step * 10 >= *ns)
+            .or_else(|| units.into_iter().find(|(_, ns)| fits(*ns)))
+            .unwrap_or(units[3]);
+        // "1.5 ms" reads better than "1500 µs".
+        let better = units.into_iter().find(|(_, next)| *next == ns * 1000);
+        match better {
+            Some((name, next)) if greatest >= next && step * 100 >= next => Unit { name, ns: next },
+            _ => Unit { name, ns },
+        }
+    }
+
+    /// A label with as many decimals as the step needs.
+    fn number(&self, time: Ns, step: Ns) -> String {
+        let mut decimals = 0;
+        let mut unit = self.ns;
+        while unit > 1 && step % unit != 0 {
+            unit /= 10;
+            decimals += 1;
+        }
+        let value = time as f64 / self.ns as f64;
+        if time == 0 {
+            return "0".to_owned();
+        }
+        format!("{value:.decimals$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(window: Span, columns: u16) -> String {
+        let theme = Theme::default();
+        let area = Rect::new(0, 0, columns, 1);
+        let mut buf = Buffer::empty(area);
+        let axis = Axis {
+            theme: &theme,
+            scale: TimeScale::new(window, columns),
+            zero: 0,
+            mark: None,
+        };
+        (&axis).render(area, &mut buf);
+        buf.content().iter().map(|c| c.symbol()).collect()
+    }
+
+    #[test]
+    fn labels_stand_at_their_moments() {
+        // 4 ms over 40 columns: a column is 0.1 ms.
+        assert_eq!(
+            draw(Span::new(0, 4_000_000), 40),
+            "╷0 ms               ╷2                  "
+        );
+        assert_eq!(
+            draw(Span::new(0, 1_500), 60),
+            "╷0 µs               ╷0.5                ╷1.0                "
+        );
+        assert_eq!(draw(Span::new(0, 10), 0), "");
+    }
+}

@@ -1,0 +1,340 @@
+//! What is selected, in words; without a selection, what to look for.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::Widget;
+
+use super::{label, pen, strip};
+use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
+use crate::analysis::{gaps, occupancy};
+use crate::trace::{LaneId, Measure, Trace, printable};
+use crate::tui::action::View;
+use crate::tui::app::rows::{RowKind, place_name};
+use crate::tui::app::selection::Item;
+use crate::tui::app::{App, FindingLine, Journal};
+use crate::tui::theme::{Role, Theme};
+
+/// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
+#[derive(Clone, Debug)]
+pub struct Details<'a> {
+    theme: &'a Theme,
+    name: Option<(String, Role)>,
+    facts: Vec<String>,
+    /// Running text in place of facts.
+    prose: String,
+}
+
+impl<'a> Details<'a> {
+    /// Prepares them.
+    #[must_use]
+    pub fn new(app: &App, theme: &'a Theme) -> Self {
+        let mut details = Details {
+            theme,
+            name: None,
+            facts: Vec::new(),
+            prose: String::new(),
+        };
+        if app.view == View::Findings {
+            details.prose = finding(app);
+            return details;
+        }
+        match (app.selection.row, app.selection.item) {
+            (Some(kind), Item::Record { row, .. }) => {
+                if let Some(id) = kind.lane() {
+                    details.record(app, id, row);
+                }
+            }
+            (Some(kind), Item::Gap(gap)) => details.gap(app, kind, gap),
+            (Some(kind), Item::None) if kind.device().is_some() => details.device_row(app, kind),
+            _ => details.prose = prose(app),
+        }
+        details
+    }
+
+    fn record(&mut self, app: &App, id: LaneId, row: usize) {
+        let trace = &app.trace;
+        if row >= trace.lanes()[id].len() {
+            return;
+        }
+        let activity = trace.activity(id, row);
+        let process = trace.lanes()[id].key().process;
+        let name = match activity.what {
+            What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+            what => label::name(trace, &what),
+        };
+        let name = pen::cut(&name, 60);
+        self.name = Some((name, label::role(trace, &activity.what)));
+        if let Some(place) = activity.place() {
+            self.facts.push(place_name(trace, process, place));
+        }
+        self.facts.push(times(activity.span, app.zero()));
+        match activity.what {
+            What::Kernel(k) => self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph),
+            What::Copy(c) => {
+                self.facts.push(units::bytes(c.bytes));
+                if let Some(rate) = units::gb_per_s(c.bytes, activity.span.len()) {
+                    self.facts.push(format!("{} GB/s", units::rate(rate)));
+                }
+                let (from, to) = (c.from.label(), c.to.label());
+                self.facts.push(format!("{from} → {to}"));
+                let word = if c.is_async { "async" } else { "synchronous" };
+                self.facts.push(word.to_owned());
+                self.graph(c.graph);
+            }
+            What::Memset(m) => {
+                self.facts.push(units::bytes(m.bytes));
+                self.graph(m.graph);
+            }
+            What::Call(c) if c.code != 0 => self.facts.push(format!("returned error {}", c.code)),
+            What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
+            _ => {}
+        }
+        self.cause(trace, process, &activity);
+    }
+
+    fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {
+        let (grid, block) = (dimensions(shape.grid), dimensions(shape.block));
+        self.facts.push(format!("grid {grid} block {block}"));
+        let info = trace.devices().get(device as usize).map(|d| &d.info);
+        if let Some(found) = info.and_then(|info| occupancy::theoretical(&shape, info)) {
+            self.facts
+                .push(format!("occupancy {}", units::percent(found.share)));
+        }
+        let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
+        if shared > 0 {
+            self.facts.push(format!("{} shared", units::bytes(shared)));
+        }
+        if shape.registers > 0 {
+            self.facts.push(format!("{} registers", shape.registers));
+        }
+        self.graph(graph);
+    }
+
+    fn graph(&mut self, graph: u32) {
+        if graph != 0 {
+            self.facts.push(format!("in graph {graph}"));
+        }
+    }
+
+    /// Which call launched it and how long before; of a call, what it launched.
+    fn cause(&mut self, trace: &Trace, process: usize, activity: &Activity) {
+        if activity.is_operation() {
+            match trace.call(process, activity.correlation) {
+                Some((lane, row)) => {
+                    let call = trace.lanes()[lane].span(row);
+                    let before = units::duration(activity.span.start - call.start);
+                    self.facts.push(format!("launched {before} earlier"));
+                }
+                None => self.facts.push("no host call known".to_owned()),
+            }
+        } else if let What::Call(_) = activity.what
+            && let Some((lane, row)) = trace.operation(process, activity.correlation)
+        {
+            let operation = trace.activity(lane, row);
+            let name = label::name(trace, &operation.what);
+            let after = units::duration(operation.span.start - activity.span.start);
+            self.facts.push(format!("its {name} starts {after} later"));
+        }
+    }
+
+    fn gap(&mut self, app: &App, kind: RowKind, gap: Span) {
+        let trace = &app.trace;
+        let (word, why) = match (kind.lane(), kind.device()) {
+            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => (
+                strip::gap_word(trace, id, gap),
+                Some(gaps::of_stream(trace, None, id, gap)),
+            ),
+            (None, Some(device)) => (
+                "device idle",
+                Some(gaps::of_device(trace, None, device, gap)),
+            ),
+            _ => ("between calls", None),
+        };
+        let name = format!("{word} {}", units::duration(gap.len()));
+        self.name = Some((name, Role::Warning));
+        self.facts.push(times(gap, app.zero()));
+        if let Some(why) = why {
+            self.facts.push(format!("cause: {}", why.cause.label()));
+            self.facts.push(printable(&why.sentence));
+        }
+    }
+
+    fn device_row(&mut self, app: &App, kind: RowKind) {
+        let window = app.figures_span();
+        match kind {
+            RowKind::Bandwidth(device, direction) => {
+                let usage = &app.trace.devices()[device].usage;
+                let busy = usage.time(Measure::Direction(direction), window);
+                let bytes = app.trace.bytes_moved(device, direction, window);
+                self.name = Some((
+                    direction.label().to_owned(),
+                    label::direction_role(direction),
+                ));
+                self.facts
+                    .push(format!("{} moved", units::bytes(bytes.round() as u64)));
+                self.facts
+                    .push(format!("in {} of copying", units::duration(busy)));
+                self.facts.push("height: GB/s within the column".to_owned());
+            }
+            RowKind::Overlap(device) => {
+                let usage = &app.trace.devices()[device].usage;
+                let both = usage.time(Measure::Overlap, window);
+                let copy = usage.time(Measure::Copy, window);
+                self.name = Some(("overlap".to_owned(), Role::Overlap));
+                self.facts.push(format!(
+                    "{} of {} of copying lie under kernels",
+                    units::duration(both),
+                    units::duration(copy)
+                ));
+            }
+            RowKind::Memory(device) => {
+                self.name = Some(("memory".to_owned(), Role::Memset));
+                let memory = app.memory.get(device);
+                if let Some(peak) = memory.and_then(|m| m.peak(window)) {
+                    self.facts
+                        .push(format!("at most {} in use", units::bytes(peak)));
+                }
+                self.facts
+                    .push("what was allocated before is not counted".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The latest lines of what a watched program printed, the newest first: there may be room for one.
+fn latest(journal: &Journal, count: usize) -> String {
+    let lines = journal.lines().iter().rev().take(count);
+    let lines: Vec<&str> = lines.map(|line| line.text.as_str()).collect();
+    format!("Output: {}", lines.join("\n        "))
+}
+
+/// The finding under the cursor in full.
+fn finding(app: &App) -> String {
+    match app.findings.lines().get(app.cursor) {
+        Some(FindingLine::Title(i) | FindingLine::Advice(i) | FindingLine::Place(i, _)) => {
+            let finding = &app.findings.list[*i];
+            let places = match finding.count {
+                1 => "1 place".to_owned(),
+                n => format!("{} places", units::count(n)),
+            };
+            printable(&format!(
+                "{} ({places}; {}). {}",
+                finding.title, finding.rule, finding.advice
+            ))
+        }
+        None => String::new(),
+    }
+}
+
+fn prose(app: &App) -> String {
+    match &app.plan {
+        Some(plan) if !plan.look_for.is_empty() => {
+            format!("Look for: {}", printable(plan.look_for.trim()))
+        }
+        None if !app.output.lines().is_empty() => latest(&app.output, 4),
+        _ => "j k selects a lane, n p an operation, g the next gap".to_owned(),
+    }
+}
+
+/// "1.402 → 1.740 ms (338 µs)", counted from `zero`.
+fn times(span: Span, zero: Ns) -> String {
+    let (start, end) = (span.start - zero, span.end - zero);
+    let (unit, ns, digits) = match end.abs().max(start.abs()) {
+        0..10_000 => ("ns", 1.0, 0),
+        10_000..1_000_000 => ("µs", 1e3, 2),
+        1_000_000..10_000_000_000 => ("ms", 1e6, 3),
+        _ => ("s", 1e9, 4),
+    };
+    let number = |t: Ns| format!("{:.digits$}", t as f64 / ns);
+    let length = units::duration(span.len());
+    format!("{} → {} {unit} ({length})", number(start), number(end))
+}
+
+/// "128×128", without trailing ones.
+fn dimensions(d: [u32; 3]) -> String {
+    match d {
+        [x, 0 | 1, 0 | 1] => x.to_string(),
+        [x, y, 0 | 1] => format!("{x}×{y}"),
+        [x, y, z] => format!("{x}×{y}×{z}"),
+    }
+}
+
+impl Widget for &Details<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let theme = self.theme;
+        let inner = Rect::new(
+            area.x + 1,
+            area.y,
+            area.width.saturating_sub(2),
+            area.height,
+        );
+        if self.name.is_none() && self.facts.is_empty() {
+            let text = pen::plain(theme, &self.prose);
+            let lines = pen::wrap(&text, usize::from(inner.width));
+            let is_cut = lines.len() > usize::from(inner.height);
+            for (i, (line, at)) in lines.iter().zip(pen::lines(inner)).enumerate() {
+                let last = is_cut && i + 1 == usize::from(inner.height);
+                let text = if last {
+                    pen::cut(&format!("{line} …"), usize::from(inner.width))
+                } else {
+                    line.clone()
+                };
+                pen::text(buf, at, 0, &pen::plain(theme, &text), theme.fg(Role::Dim));
+            }
+            return;
+        }
+        let mut flow = Flow {
+            lines: pen::lines(inner).collect(),
+            line: 0,
+            x: 0,
+        };
+        if let Some((name, role)) = &self.name {
+            let name = pen::plain(theme, name);
+            let (left, right) = theme.edges();
+            flow.put(buf, &left.to_string(), theme.fg(*role), false);
+            flow.put(buf, &name, theme.on(*role), false);
+            flow.put(buf, &format!("{right} "), theme.fg(*role), false);
+        }
+        let dot = pen::plain(theme, "· ");
+        for (i, fact) in self.facts.iter().enumerate() {
+            let fact = pen::plain(theme, fact);
+            if i > 0 && flow.fits(&fact) {
+                flow.put(buf, &dot, theme.fg(Role::Dim), false);
+            }
+            flow.put(buf, &format!("{fact} "), theme.fg(Role::Text), true);
+        }
+    }
+}
+
+/// Words put one after another, on the next line where they would not fit.
+struct Flow {
+    lines: Vec<Rect>,
+    line: usize,
+    x: u16,
+}
+
+impl Flow {
+    fn fits(&self, text: &str) -> bool {
+        let width = self.lines.get(self.line).map_or(0, |l| l.width);
+        usize::from(self.x) + 2 + pen::width(text) <= usize::from(width)
+    }
+
+    fn put(&mut self, buf: &mut Buffer, text: &str, style: Style, can_break: bool) {
+        let Some(area) = self.lines.get(self.line).copied() else {
+            return;
+        };
+        let room = usize::from(area.width.saturating_sub(self.x));
+        if can_break && pen::width(text.trim_end()) > room && self.x > 0 {
+            self.line += 1;
+            self.x = 0;
+            self.put(buf, text, style, false);
+            return;
+        }
+        self.x = pen::text(buf, area, self.x, text, style);
+    }
+}

@@ -1,0 +1,191 @@
+//! The first line: what is on screen, on which device, how the run stands, what was lost.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::Widget;
+
+use super::pen;
+use crate::activity::feed::Outcome;
+use crate::activity::units;
+use crate::trace::printable;
+use crate::tui::app::{App, Scope, Status};
+use crate::tui::theme::{Role, Theme};
+
+/// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
+/// SIMULATED, the state, the title; then the device, then the count of records.
+#[derive(Clone, Debug)]
+pub struct Header<'a> {
+    theme: &'a Theme,
+    title: String,
+    detail: String,
+    device: String,
+    is_simulated: bool,
+    state: (String, Role),
+    records: String,
+    losses: String,
+}
+
+impl<'a> Header<'a> {
+    /// Prepares it.
+    #[must_use]
+    pub fn new(app: &App, theme: &'a Theme) -> Self {
+        let health = app.trace.health();
+        let losses = match health.losses() {
+            0 => String::new(),
+            n => format!("{} lost", units::count(n)),
+        };
+        Header {
+            theme,
+            title: printable(&app.trace.source.title),
+            detail: detail(app),
+            device: device(app),
+            is_simulated: app.trace.source.simulated,
+            state: state(app),
+            records: match health.received {
+                0 => String::new(),
+                n => format!("{} records", units::count(n)),
+            },
+            losses,
+        }
+    }
+}
+
+fn detail(app: &App) -> String {
+    match app.scope {
+        Scope::Whole if app.passes.list.is_empty() => String::new(),
+        Scope::Whole => "whole run".to_owned(),
+        Scope::Pass(i) => app.passes.list.get(i).map_or_else(String::new, |pass| {
+            let variant = app
+                .passes
+                .variants
+                .get(pass.variant)
+                .map_or_else(String::new, |v| printable(&v.label()));
+            let count = app
+                .passes
+                .of(pass.variant)
+                .filter(|&p| app.passes.list[p].is_measured)
+                .count();
+            if pass.is_measured && count <= 1 {
+                variant
+            } else {
+                format!("{variant} · {}", pass.label())
+            }
+        }),
+    }
+}
+
+fn device(app: &App) -> String {
+    let Some(info) = app.device() else {
+        return String::new();
+    };
+    let mut text = printable(&info.name);
+    let devices = app.trace.devices().len();
+    if devices > 1 {
+        text = format!("{devices} × {text}");
+    }
+    if !info.link.is_empty() {
+        text = format!("{text} · {}", printable(&info.link));
+    }
+    text
+}
+
+fn state(app: &App) -> (String, Role) {
+    let seconds = app.elapsed.as_secs_f64();
+    let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
+    match &app.status {
+        Status::Idle => (String::new(), Role::Dim),
+        _ if app.is_paused => {
+            let text = match app.behind() {
+                0 => "‖ PAUSED".to_owned(),
+                n => format!("‖ PAUSED +{}", units::count(n)),
+            };
+            (text, Role::Warning)
+        }
+        Status::Running => match &app.progress {
+            Some(p) => {
+                let share = match p.total {
+                    Some(total) if total > 0 => format!(" {}/{}", p.done, total),
+                    _ if p.done > 0 => format!(" {}", units::count(p.done)),
+                    _ => String::new(),
+                };
+                (format!("◆ {}{share}", printable(&p.what)), Role::Warning)
+            }
+            None => (format!("● LIVE {clock}"), Role::Good),
+        },
+        Status::Ended(Outcome::Complete) => ("■ DONE".to_owned(), Role::Text),
+        Status::Ended(Outcome::Stopped) => ("■ STOPPED".to_owned(), Role::Warning),
+        Status::Ended(Outcome::Failed(_)) => ("✗ FAILED".to_owned(), Role::Bad),
+    }
+}
+
+impl Widget for &Header<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let theme = self.theme;
+        let badge = theme
+            .on(Role::Warning)
+            .add_modifier(Modifier::BOLD | Modifier::REVERSED);
+        let badge = if theme.level == crate::tui::theme::ColorLevel::None {
+            Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED)
+        } else {
+            badge.remove_modifier(Modifier::REVERSED)
+        };
+        let width = usize::from(area.width);
+        // The right side, from the right; each part with whether it can be spared.
+        let mut right: Vec<(String, Style, bool)> = Vec::new();
+        if self.is_simulated {
+            right.push((" SIMULATED ".to_owned(), badge, false));
+        }
+        right.push((self.state.0.clone(), theme.bold(self.state.1), false));
+        right.push((self.records.clone(), theme.fg(Role::Dim), true));
+        if self.losses.is_empty() {
+            if !self.records.is_empty() {
+                right.push(("0 lost".to_owned(), theme.fg(Role::Dim), true));
+            }
+        } else {
+            right.push((self.losses.clone(), theme.bold(Role::Bad), false));
+        }
+        right.retain(|(text, _, _)| !text.is_empty());
+        for (text, _, _) in &mut right {
+            *text = pen::plain(theme, text);
+        }
+        let total = |parts: &[(String, Style, bool)]| -> usize {
+            parts.iter().map(|p| pen::width(&p.0) + 2).sum()
+        };
+        let title = pen::width(&self.title) + pen::width(&self.detail) + 13;
+        while total(&right) + title > width
+            && let Some(i) = right.iter().rposition(|p| p.2)
+        {
+            right.remove(i);
+        }
+        while total(&right) > width.saturating_sub(8) && right.len() > 1 {
+            right.remove(usize::from(self.is_simulated && right.len() > 2));
+        }
+        let start = width.saturating_sub(total(&right)) as u16;
+        let left = Rect::new(area.x, area.y, start, 1);
+        let mut x = pen::text(buf, left, 1, "cuptop", theme.bold(Role::Accent));
+        let title = pen::plain(theme, &self.title);
+        let room = usize::from(start).saturating_sub(usize::from(x) + 2);
+        let room_for_title = room.saturating_sub((pen::width(&self.detail) + 3).min(room / 2));
+        let title = pen::plain(theme, &pen::cut(&title, room_for_title));
+        x = pen::text(buf, left, x + 2, &title, theme.bold(Role::Text));
+        if !self.detail.is_empty() {
+            let sign = format!(" {} ", theme.glyph('›'));
+            x = pen::text(buf, left, x, &sign, theme.fg(Role::Dim));
+            let room = usize::from(start.saturating_sub(x));
+            let detail = pen::plain(theme, &pen::cut(&self.detail, room));
+            x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
+        }
+        let device = pen::plain(theme, &self.device);
+        if usize::from(x) + 3 + pen::width(&device) < usize::from(start) {
+            pen::text(buf, left, x + 3, &device, theme.fg(Role::Dim));
+        }
+        let mut x = start;
+        for (text, style, _) in &right {
+            x = pen::text(buf, area, x, text, *style) + 2;
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A timeline built by hand, for tests: two variants of a pipeline whose figures can be reckoned.
+//!
+//! A batch is an upload of 300 µs, a kernel of 400 µs and a download of 300 µs, of 16 MiB each way.
+//! `sequential` runs four of them one after another on one stream, with 100 µs before each; `streamed`
+//! runs them on four streams, each starting 400 µs after the one before.
+
+use crate::activity::{
+    Activity, Batch, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel, LaunchShape,
+    MemoryKind, Ns, Place, ProcessInfo, Range, RangeKind, Span, StreamInfo, What,
+};
+use crate::trace::{SourceInfo, SourceKind, Trace};
+
+/// Where the clock starts: an epoch time, as CUPTI's are.
+pub(crate) const EPOCH: Ns = 1_790_000_000_000_000_000;
+
+const US: Ns = 1_000;
+const NAMES: [&str; 7] = [
+    "matmul_tiled",
+    "cudaMemcpyAsync",
+    "cudaLaunchKernel",
+    "cudaStreamSynchronize",
+    "sequential",
+    "streamed",
+    "cudaDeviceSynchronize",
+];
+
+/// Batches of the feed that make up the timeline, in the order in which they would arrive.
+pub(crate) fn batches() -> Vec<Batch> {
+    let mut first = definitions();
+    let mut correlation = 0;
+    first.items = sequential(EPOCH, &mut correlation);
+    let mut second = Batch {
+        items: streamed(EPOCH + 10_000 * US, &mut correlation),
+        ..Batch::default()
+    };
+    second.health = Some(Health {
+        received: (first.items.len() + second.items.len()) as u64,
+        ..Health::default()
+    });
+    vec![first, second]
+}
+
+/// The whole timeline.
+pub(crate) fn trace() -> Trace {
+    let mut trace = Trace::new(source());
+    for batch in batches() {
+        trace.apply(batch);
+    }
+    trace
+}
+
+/// Where it is from: a simulation.
+pub(crate) fn source() -> SourceInfo {
+    SourceInfo {
+        kind: SourceKind::Simulator,
+        title: "pipeline".to_owned(),
+        path: None,
+        simulated: true,
+    }
+}
+
+fn definitions() -> Batch {
+    let mut defs: Vec<Def> = NAMES
+        .iter()
+        .zip(0..)
+        .map(|(text, id)| Def::Name {
+            id,
+            text: (*text).to_owned(),
+        })
+        .collect();
+    defs.push(Def::Shape {
+        id: 0,
+        shape: LaunchShape {
+            name: 0,
+            grid: [128, 128, 1],
+            block: [16, 16, 1],
+            registers: 32,
+            static_shared: 2048,
+            ..LaunchShape::default()
+        },
+    });
+    defs.push(Def::Device(DeviceInfo {
+        name: "NVIDIA H200".to_owned(),
+        link: "PCIe 5.0 x16".to_owned(),
+        capability: (9, 0),
+        max_warps_per_sm: 64,
+        max_blocks_per_sm: 32,
+        shared_per_sm: 233_472,
+        registers_per_sm: 65_536,
+        warp_size: 32,
+        ..DeviceInfo::default()
+    }));
+    defs.push(Def::Process(ProcessInfo {
+        pid: 4711,
+        command: "cuptop run pipeline".to_owned(),
+        ..ProcessInfo::default()
+    }));
+    for (stream, name) in [(7, "main"), (13, "s0"), (14, "s1"), (15, "s2"), (16, "s3")] {
+        defs.push(Def::Stream(StreamInfo {
+            device: 0,
+            context: 1,
+            stream,
+            name: name.to_owned(),
+            ..StreamInfo::default()
+        }));
+    }
+    Batch {
+        defs,
+        ..Batch::default()
+    }
+}
+
+fn place(stream: u32) -> Place {
+    Place {
+        device: 0,
+        context: 1,
+        stream,
+    }
+}
+
+fn call(start: Ns, length: Ns, name: u32, correlation: u32) -> Activity {
+    Activity {
+        span: Span::new(start, start + length),
+        correlation,
+        what: What::Call(HostCall {
+            thread: 4711,
+            name,
+            code: 0,
+        }),
+    }
+}
+
+fn copy(start: Ns, stream: u32, direction: Direction, correlation: u32) -> Activity {
+    let (from, to) = match direction {
+        Direction::H2D => (MemoryKind::Pinned, MemoryKind::Device),
+        _ => (MemoryKind::Device, MemoryKind::Pinned),
+    };
+    Activity {
+        span: Span::new(start, start + 300 * US),
+        correlation,
+        what: What::Copy(Copy {
+            place: place(stream),
+            direction,
+            from,
+            to,
+            is_async: true,
+            bytes: 16 << 20,
+            peer: 0,
+            graph: 0,
+        }),
+    }
+}
+
+fn kernel(start: Ns, stream: u32, correlation: u32) -> Activity {
+    Activity {
+        span: Span::new(start, start + 400 * US),
+        correlation,
+        what: What::Kernel(Kernel {
+            place: place(stream),
+            shape: 0,
+            graph: 0,
+            node: 0,
+        }),
+    }
+}
+
+fn range(kind: RangeKind, name: u32, index: u32, start: Ns, end: Ns) -> Activity {
+    Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what: What::Range(Range {
+            kind,
+            name,
+            thread: 4711,
+            index,
+        }),
+    }
+}
+
+/// Three calls at `launched`, 10 µs each, and the batch that they launch on `stream` at `start`.
+fn batch(launched: Ns, start: Ns, stream: u32, correlation: &mut u32) -> Vec<Activity> {
+    let first = *correlation + 1;
+    *correlation += 3;
+    vec![
+        call(launched, 10 * US, 1, first),
+        call(launched + 10 * US, 10 * US, 2, first + 1),
+        call(launched + 20 * US, 10 * US, 1, first + 2),
+        copy(start, stream, Direction::H2D, first),
+        kernel(start + 300 * US, stream, first + 1),
+        copy(start + 700 * US, stream, Direction::D2H, first + 2),
+    ]
+}
+
+/// Four batches of 1000 µs, 100 µs before each: a makespan of 4300 µs.
+fn sequential(at: Ns, correlation: &mut u32) -> Vec<Activity> {
+    let mut items = Vec::new();
+    for i in 0..4 {
+        let start = at + i * 1_100 * US;
+        items.extend(batch(start, start + 100 * US, 7, correlation));
+        items.push(call(start + 30 * US, 1_070 * US, 3, 0));
+    }
+    let end = at + 4_450 * US;
+    items.push(range(RangeKind::Repeat, 4, 0, at, end));
+    items.push(range(RangeKind::Variant, 4, 0, at - 50 * US, end + 50 * US));
+    items
+}
+
+/// Four batches, 400 µs apart: a makespan of 2200 µs.
+fn streamed(at: Ns, correlation: &mut u32) -> Vec<Activity> {
+    let mut items = Vec::new();
+    for i in 0..4 {
+        let start = at + (100 + i * 400) * US;
+        items.extend(batch(at + i * 30 * US, start, 13 + i as u32, correlation));
+    }
+    items.push(call(at + 120 * US, 2_190 * US, 6, 0));
+    let end = at + 2_350 * US;
+    items.push(range(RangeKind::Repeat, 5, 0, at, end));
+    items.push(range(RangeKind::Variant, 5, 1, at - 50 * US, end + 50 * US));
+    items
+}

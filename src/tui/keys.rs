@@ -1,0 +1,370 @@
+//! Keys as a table of actions. The help and the hints at the foot of the screen are made from it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::action::{Action, View};
+
+/// Where a key is pressed. A binding of the context goes before one of [`Context::Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Everywhere.
+    Any,
+    /// On the timeline.
+    Timeline,
+    /// On lists: the operations table, findings, log, output.
+    List,
+    /// In the picker of scenarios.
+    Picker,
+}
+
+/// A key with what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Where.
+    pub context: Context,
+    /// The key.
+    pub key: KeyCode,
+    /// What it does.
+    pub action: Action,
+    /// In words, for the help. Bindings without words are other keys for what stands above them.
+    pub help: &'static str,
+    /// The word in the hints at the foot of the screen; empty for none.
+    pub hint: &'static str,
+}
+
+const fn key(
+    context: Context,
+    key: KeyCode,
+    action: Action,
+    help: &'static str,
+    hint: &'static str,
+) -> Binding {
+    Binding {
+        context,
+        key,
+        action,
+        help,
+        hint,
+    }
+}
+
+use Context::{Any, List, Picker, Timeline};
+use KeyCode::Char;
+
+/// Every key.
+pub const BINDINGS: &[Binding] = &[
+    key(
+        Timeline,
+        Char('f'),
+        Action::Follow,
+        "follow the newest data",
+        "follow",
+    ),
+    key(
+        Timeline,
+        Char(' '),
+        Action::Pause,
+        "hold the picture, let it go on",
+        "pause",
+    ),
+    key(Timeline, Char('+'), Action::ZoomIn, "zoom in (wheel)", ""),
+    key(Timeline, Char('='), Action::ZoomIn, "", ""),
+    key(Timeline, Char('-'), Action::ZoomOut, "zoom out (wheel)", ""),
+    key(Timeline, Char('h'), Action::PanLeft, "earlier (drag)", ""),
+    key(Timeline, KeyCode::Left, Action::PanLeft, "", ""),
+    key(Timeline, Char('l'), Action::PanRight, "later (drag)", ""),
+    key(Timeline, KeyCode::Right, Action::PanRight, "", ""),
+    key(
+        Timeline,
+        KeyCode::Home,
+        Action::PanStart,
+        "to the start",
+        "",
+    ),
+    key(Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
+    key(Timeline, Char('0'), Action::Fit, "show all of it", "fit"),
+    key(Timeline, Char('k'), Action::Up, "lane above (click)", ""),
+    key(Timeline, KeyCode::Up, Action::Up, "", ""),
+    key(Timeline, Char('j'), Action::Down, "lane below (click)", ""),
+    key(Timeline, KeyCode::Down, Action::Down, "", ""),
+    key(
+        Timeline,
+        Char('n'),
+        Action::NextOperation,
+        "next operation of the lane",
+        "next",
+    ),
+    key(Timeline, Char('w'), Action::NextOperation, "", ""),
+    key(
+        Timeline,
+        Char('p'),
+        Action::PreviousOperation,
+        "operation before",
+        "",
+    ),
+    key(Timeline, Char('b'), Action::PreviousOperation, "", ""),
+    key(
+        Timeline,
+        Char('g'),
+        Action::NextGap,
+        "next gap of the lane",
+        "gap",
+    ),
+    key(Timeline, Char('G'), Action::PreviousGap, "gap before", ""),
+    key(
+        Timeline,
+        KeyCode::Enter,
+        Action::ZoomToSelection,
+        "zoom to what is selected",
+        "",
+    ),
+    key(Timeline, Char('z'), Action::ZoomToSelection, "", ""),
+    key(
+        Any,
+        Char('v'),
+        Action::NextVariant,
+        "next variant",
+        "variant",
+    ),
+    key(
+        Any,
+        Char('V'),
+        Action::PreviousVariant,
+        "variant before",
+        "",
+    ),
+    key(
+        Any,
+        Char(']'),
+        Action::NextPass,
+        "next pass of the variant",
+        "",
+    ),
+    key(Any, Char('['), Action::PreviousPass, "pass before", ""),
+    key(
+        Any,
+        Char('a'),
+        Action::WholeRun,
+        "the whole run, or one pass",
+        "",
+    ),
+    key(List, Char('k'), Action::Up, "line above", ""),
+    key(List, KeyCode::Up, Action::Up, "", ""),
+    key(List, Char('j'), Action::Down, "line below", ""),
+    key(List, KeyCode::Down, Action::Down, "", ""),
+    key(
+        List,
+        KeyCode::Enter,
+        Action::Choose,
+        "go to it on the timeline",
+        "go to",
+    ),
+    key(
+        List,
+        Char('o'),
+        Action::Sort,
+        "order by the next column",
+        "order",
+    ),
+    key(Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
+    key(Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),
+    key(Picker, Char('k'), Action::Up, "scenario above", ""),
+    key(Picker, KeyCode::Up, Action::Up, "", ""),
+    key(Picker, Char('j'), Action::Down, "scenario below", ""),
+    key(Picker, KeyCode::Down, Action::Down, "", ""),
+    key(Picker, KeyCode::Enter, Action::Choose, "run it", "run"),
+    key(Any, Char('1'), Action::Show(View::Timeline), "timeline", ""),
+    key(
+        Any,
+        Char('2'),
+        Action::Show(View::Table),
+        "operations by name",
+        "",
+    ),
+    key(Any, Char('3'), Action::Show(View::Findings), "findings", ""),
+    key(
+        Any,
+        Char('4'),
+        Action::Show(View::Compare),
+        "variants, and the run before",
+        "",
+    ),
+    key(
+        Any,
+        Char('5'),
+        Action::Show(View::Sweep),
+        "chart over the sweep",
+        "",
+    ),
+    key(
+        Any,
+        Char('6'),
+        Action::Show(View::Output),
+        "what the program printed",
+        "",
+    ),
+    key(Any, Char('7'), Action::Show(View::Log), "log", ""),
+    key(Any, KeyCode::Tab, Action::NextView, "next view", "view"),
+    key(
+        Any,
+        KeyCode::BackTab,
+        Action::PreviousView,
+        "view before",
+        "",
+    ),
+    key(Any, Char('r'), Action::Rerun, "run again", "rerun"),
+    key(Any, Char('x'), Action::Stop, "stop the run", ""),
+    key(
+        Any,
+        Char('e'),
+        Action::Edit,
+        "edit the scenario in $EDITOR",
+        "edit",
+    ),
+    key(
+        Any,
+        Char('s'),
+        Action::Save,
+        "save the screen as SVG and text",
+        "save",
+    ),
+    key(Any, Char('?'), Action::Help, "this help", "help"),
+    key(
+        Any,
+        KeyCode::Esc,
+        Action::Back,
+        "close, or select nothing",
+        "",
+    ),
+    key(Any, Char('q'), Action::Quit, "quit", "quit"),
+];
+
+/// What a key asks for in a context.
+#[must_use]
+pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
+    if event.kind == KeyEventKind::Release {
+        return None;
+    }
+    if event.modifiers.contains(KeyModifiers::CONTROL) {
+        return (event.code == Char('c')).then_some(Action::Quit);
+    }
+    let find = |context: Context| {
+        BINDINGS
+            .iter()
+            .find(|b| b.context == context && b.key == event.code)
+            .map(|b| b.action)
+    };
+    find(context).or_else(|| find(Any))
+}
+
+/// How a key is written in the help: "space", "j ↓".
+#[must_use]
+pub fn label(key: KeyCode, is_ascii: bool) -> String {
+    let arrow = |unicode: &str, ascii: &str| if is_ascii { ascii } else { unicode }.to_owned();
+    match key {
+        Char(' ') => "space".to_owned(),
+        Char(c) => c.to_string(),
+        KeyCode::Left => arrow("←", "left"),
+        KeyCode::Right => arrow("→", "right"),
+        KeyCode::Up => arrow("↑", "up"),
+        KeyCode::Down => arrow("↓", "down"),
+        KeyCode::Enter => "enter".to_owned(),
+        KeyCode::Tab => "tab".to_owned(),
+        KeyCode::BackTab => "shift-tab".to_owned(),
+        KeyCode::Home => "home".to_owned(),
+        KeyCode::End => "end".to_owned(),
+        KeyCode::PageUp => "pgup".to_owned(),
+        KeyCode::PageDown => "pgdn".to_owned(),
+        KeyCode::Esc => "esc".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A line of the help: all keys of one action in a context, and what they do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelpLine {
+    /// The keys.
+    pub keys: String,
+    /// What they do.
+    pub text: &'static str,
+}
+
+/// The help for some contexts, in the table's order.
+#[must_use]
+pub fn help(contexts: &[Context], is_ascii: bool) -> Vec<HelpLine> {
+    BINDINGS
+        .iter()
+        .filter(|b| contexts.contains(&b.context) && !b.help.is_empty())
+        .map(|b| {
+            let keys: Vec<String> = BINDINGS
+                .iter()
+                .filter(|other| other.context == b.context && other.action == b.action)
+                .map(|other| label(other.key, is_ascii))
+                .collect();
+            HelpLine {
+                keys: keys.join(" "),
+                text: b.help,
+            }
+        })
+        .collect()
+}
+
+/// The hints for a context: key and word. In the picker there is no run that others could act on.
+pub fn hints(context: Context) -> impl Iterator<Item = (KeyCode, &'static str)> {
+    let is_for = move |b: &Binding| match (b.context, context) {
+        (Any, Picker) => matches!(b.action, Action::Help | Action::Quit),
+        (Any, _) => true,
+        (of, _) => of == context,
+    };
+    BINDINGS
+        .iter()
+        .filter(move |b| is_for(b) && !b.hint.is_empty())
+        .map(|b| (b.key, b.hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_key_means_two_things_in_one_context() {
+        let mut seen = HashSet::new();
+        for b in BINDINGS {
+            assert!(
+                seen.insert((b.context, b.key)),
+                "{:?} {:?}",
+                b.context,
+                b.key
+            );
+        }
+    }
+
+    #[test]
+    fn every_action_that_has_keys_is_explained_once_a_context() {
+        for b in BINDINGS {
+            let explained = BINDINGS
+                .iter()
+                .filter(|o| o.context == b.context && o.action == b.action && !o.help.is_empty())
+                .count();
+            assert_eq!(explained, 1, "{:?}", b.action);
+        }
+    }
+
+    #[test]
+    fn the_context_goes_before_the_rest() {
+        let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
+        assert_eq!(resolve(press(Char('j')), Timeline), Some(Action::Down));
+        assert_eq!(resolve(press(Char('q')), Picker), Some(Action::Quit));
+        assert_eq!(resolve(press(Char('f')), List), None);
+        let interrupt = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(resolve(interrupt, List), Some(Action::Quit));
+    }
+
+    #[test]
+    fn the_help_joins_the_keys_of_one_action() {
+        let lines = help(&[Timeline], false);
+        let pan = lines.iter().find(|l| l.text == "earlier (drag)");
+        assert_eq!(pan.map(|l| l.keys.as_str()), Some("h ←"));
+    }
+}

@@ -1,0 +1,380 @@
+//! The loop: waits for the feed, the keyboard, signals, the file and the clock; draws when something
+//! changed, at most once a frame. Generic over the backend, so that tests drive it whole.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, never, select};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use ratatui::layout::{Rect, Size};
+
+use super::mouse::Mouse;
+use super::watch::Watch;
+use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
+use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
+use crate::tui::{Exit, Session, StartError, draw, keys, render};
+
+/// Frames are at least this far apart: 30 a second.
+const FRAME: Duration = Duration::from_millis(33);
+/// The clock in the header goes on this often.
+const TICK: Duration = Duration::from_millis(100);
+/// How long messages are taken in before the keyboard gets its turn.
+const DRAIN: Duration = Duration::from_millis(12);
+
+/// What comes from outside besides the feed.
+#[derive(Debug)]
+pub enum Input {
+    /// A key.
+    Key(KeyEvent),
+    /// The mouse.
+    Mouse(MouseEvent),
+    /// The terminal has another size.
+    Resize,
+    /// A signal that asks to end.
+    Signal(i32),
+    /// Ctrl-Z from elsewhere.
+    Suspend,
+    /// The watched file was touched.
+    Touched,
+    /// A thread failed.
+    Trouble(String),
+    /// The terminal is gone.
+    Lost,
+}
+
+/// What only the real terminal can do.
+pub trait Host {
+    /// Gives the terminal back and stops the process until it is continued.
+    ///
+    /// # Errors
+    /// When the terminal cannot be taken over again.
+    fn suspend(&mut self) -> io::Result<()>;
+
+    /// Gives the terminal to an editor until it ends.
+    ///
+    /// # Errors
+    /// When the editor cannot be run or fails.
+    fn edit(&mut self, file: &Path) -> io::Result<()>;
+}
+
+/// The loop's own state.
+pub struct Loop<'a> {
+    session: Session<'a>,
+    inputs: Receiver<Input>,
+    sender: Sender<Input>,
+    app: App,
+    feed: Option<Feed>,
+    watch: Option<Watch>,
+    wanted: Wanted,
+    began: Instant,
+    error: Option<StartError>,
+    signal: Option<i32>,
+    is_dirty: bool,
+    is_over: bool,
+    mouse: Mouse,
+}
+
+impl<'a> Loop<'a> {
+    /// A loop that has not begun. `sender` is the other end of `inputs`, for the file watcher.
+    #[must_use]
+    pub fn new(session: Session<'a>, inputs: Receiver<Input>, sender: Sender<Input>) -> Self {
+        Loop {
+            app: App::new(session.choices.clone()),
+            session,
+            inputs,
+            sender,
+            feed: None,
+            watch: None,
+            wanted: Wanted::Same,
+            began: Instant::now(),
+            error: None,
+            signal: None,
+            is_dirty: true,
+            is_over: false,
+            mouse: Mouse::default(),
+        }
+    }
+
+    /// Runs until the user leaves.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written.
+    pub fn run<B>(mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<Exit>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        self.resize(terminal.size().map_err(io::Error::other)?);
+        if let Some(first) = self.session.first.take() {
+            self.start(first);
+        }
+        let mut next_frame = Instant::now();
+        while !self.is_over {
+            let now = Instant::now();
+            if self.is_dirty && now >= next_frame {
+                self.draw(terminal)?;
+                self.is_dirty = false;
+                next_frame = now + FRAME;
+            }
+            let wake = [
+                self.is_dirty.then_some(next_frame),
+                self.app.is_running().then(|| now + TICK),
+                self.watch.as_ref().and_then(Watch::due),
+            ];
+            let wake = wake.into_iter().flatten().min();
+            let none = never();
+            let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
+            let timeout = wake.map_or(never(), crossbeam_channel::at);
+            select! {
+                recv(self.inputs) -> input => match input {
+                    Ok(input) => self.input(input, terminal, host)?,
+                    Err(_) => self.is_over = true,
+                },
+                recv(messages) -> message => self.drain(message.ok(), &messages),
+                recv(timeout) -> _ => {}
+            }
+            self.tick();
+        }
+        // Ends the source before the terminal is given back.
+        self.feed = None;
+        let outcome = match self.app.status {
+            Status::Ended(outcome) => Some(outcome),
+            Status::Idle | Status::Running => None,
+        };
+        Ok(Exit {
+            outcome,
+            error: self.error,
+            signal: self.signal,
+            trace: self.app.trace,
+            plan: self.app.plan,
+        })
+    }
+
+    fn draw<B>(&mut self, terminal: &mut Terminal<B>) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        self.app.prepare();
+        let (app, theme) = (&mut self.app, &self.session.theme);
+        let drawn = terminal.draw(|frame| {
+            let buf = frame.buffer_mut();
+            // The terminal's size may have changed since the last event.
+            app.size = Size::new(buf.area().width, buf.area().height);
+            draw::screen(app, theme, buf);
+        });
+        drawn.map(|_| ()).map_err(io::Error::other)
+    }
+
+    fn tick(&mut self) {
+        if self.app.is_running() {
+            let elapsed = self.began.elapsed();
+            // The header shows tenths.
+            let tenths = |d: Duration| d.as_millis() / 100;
+            if tenths(elapsed) != tenths(self.app.elapsed) {
+                self.is_dirty = true;
+            }
+            self.app.tick(elapsed);
+        }
+        let now = Instant::now();
+        if self.watch.as_mut().is_some_and(|w| w.is_changed(now)) {
+            self.start(self.wanted.clone());
+        }
+    }
+
+    /// Takes in one message and those that wait behind it.
+    fn drain(&mut self, first: Option<Message>, messages: &Receiver<Message>) {
+        self.is_dirty = true;
+        let Some(first) = first else {
+            self.feed = None;
+            self.app.finish(Outcome::Failed(Failure {
+                kind: FailureKind::Machine,
+                message: "the source ended without a last word".to_owned(),
+                help: String::new(),
+            }));
+            return;
+        };
+        let until = Instant::now() + DRAIN;
+        let mut next = Some(first);
+        while let Some(message) = next {
+            let is_last = matches!(message, Message::Finished(_));
+            self.app.tick(self.began.elapsed());
+            self.app.take(message);
+            if is_last {
+                self.feed = None;
+                return;
+            }
+            next = if Instant::now() < until {
+                messages.try_recv().ok()
+            } else {
+                None
+            };
+        }
+    }
+
+    fn input<B>(
+        &mut self,
+        input: Input,
+        terminal: &mut Terminal<B>,
+        host: &mut dyn Host,
+    ) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        let action = match input {
+            Input::Key(key) => {
+                let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+                if is_control && key.code == KeyCode::Char('z') {
+                    host.suspend()?;
+                    return self.repaint(terminal);
+                }
+                keys::resolve(key, self.app.context())
+            }
+            Input::Mouse(event) => self.mouse.action(event),
+            Input::Resize => {
+                self.resize(terminal.size().map_err(io::Error::other)?);
+                None
+            }
+            Input::Signal(signal) => {
+                self.signal = Some(signal);
+                self.is_over = true;
+                None
+            }
+            Input::Suspend => {
+                host.suspend()?;
+                return self.repaint(terminal);
+            }
+            Input::Touched => {
+                if let Some(watch) = &mut self.watch {
+                    watch.touch(Instant::now());
+                }
+                None
+            }
+            Input::Trouble(text) => {
+                let at = self.app.elapsed;
+                self.app.log.push(at, LineKind::Error, &text);
+                self.is_dirty = true;
+                None
+            }
+            Input::Lost => {
+                self.is_over = true;
+                None
+            }
+        };
+        let Some(action) = action else {
+            return Ok(());
+        };
+        self.is_dirty = true;
+        // Actions see the rows and the window that the next frame would show.
+        self.app.prepare();
+        match self.app.act(action) {
+            None => {}
+            Some(Effect::Quit) => self.is_over = true,
+            Some(Effect::Start(wanted)) => self.start(wanted),
+            Some(Effect::Stop) => {
+                if let Some(feed) = &self.feed {
+                    feed.stop.stop();
+                }
+            }
+            Some(Effect::Save) => {
+                let buffer = render(&self.app, &self.session.theme);
+                let (Ok(text) | Err(text)) = (self.session.save)(&buffer);
+                self.app.flash = Some(text);
+            }
+            Some(Effect::Edit) => self.edit(terminal, host)?,
+        }
+        Ok(())
+    }
+
+    fn edit<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        let Some(file) = self.watch.as_ref().map(|w| w.path().to_owned()) else {
+            let text = "no file to edit: `cuptop new NAME` makes one to start from";
+            self.app.flash = Some(text.to_owned());
+            return Ok(());
+        };
+        if let Err(error) = host.edit(&file) {
+            self.app.flash = Some(error.to_string());
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.touch(Instant::now());
+        }
+        self.repaint(terminal)
+    }
+
+    /// The screen holds something else now: everything is drawn again. (`Terminal::clear` would ask
+    /// the terminal for its cursor, which not every one answers.)
+    fn repaint<B>(&mut self, terminal: &mut Terminal<B>) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        let size = terminal.size().map_err(io::Error::other)?;
+        let area = Rect::new(0, 0, size.width, size.height);
+        terminal.resize(area).map_err(io::Error::other)?;
+        self.resize(size);
+        Ok(())
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.app.size = size;
+        self.is_dirty = true;
+    }
+
+    fn start(&mut self, wanted: Wanted) {
+        self.is_dirty = true;
+        // The run before ends first: both would use one GPU.
+        self.feed = None;
+        if self.app.is_running() {
+            self.app.finish(Outcome::Stopped);
+        }
+        match (self.session.start)(&wanted) {
+            Ok(running) => {
+                self.app.start(running.source, running.plan, running.peaks);
+                for text in &running.warnings {
+                    let message = Message::Notice {
+                        is_warning: true,
+                        text: text.clone(),
+                    };
+                    self.app.take(message);
+                }
+                self.feed = Some(running.feed);
+                self.began = Instant::now();
+                self.error = None;
+                self.watch_file(running.file.as_deref());
+            }
+            Err(error) => {
+                self.app.fail(error.text.clone());
+                self.watch_file(error.file.as_deref());
+                self.error = Some(error);
+            }
+        }
+        // What the picker chose is what runs again.
+        if wanted != Wanted::Same {
+            self.wanted = Wanted::Same;
+        }
+    }
+
+    fn watch_file(&mut self, file: Option<&Path>) {
+        match (file, &self.watch) {
+            (None, _) => self.watch = None,
+            (Some(file), Some(watch)) if watch.path() == file => {}
+            (Some(file), _) => match Watch::new(file, self.sender.clone()) {
+                Ok(watch) => self.watch = Some(watch),
+                Err(error) => {
+                    self.watch = None;
+                    let text = format!("{} is not watched: {error}", file.display());
+                    let at = self.app.elapsed;
+                    self.app.log.push(at, LineKind::Warning, &text);
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The terminal's state: taken over, and given back in every case.
+
+use std::io::{self, Write};
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crossbeam_channel::Sender;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, execute};
+
+use super::events::Input;
+
+/// Whether the terminal is ours now: the panic hook and the guard may both want to give it back.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
+type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync + 'static>;
+
+/// Holds the terminal: raw mode, alternate screen, mouse, no cursor. Gives it back when dropped.
+pub(super) struct Guard {
+    before: std::sync::Arc<std::sync::Mutex<Option<Hook>>>,
+}
+
+impl Guard {
+    /// Takes the terminal over. A panic of this thread gives it back before its message is printed; a
+    /// panic of any other thread leaves the screen alone and goes to `inputs` as a line of the log.
+    pub(super) fn enter(inputs: Sender<Input>) -> io::Result<Guard> {
+        take_over()?;
+        let before = std::sync::Arc::new(std::sync::Mutex::new(Some(panic::take_hook())));
+        let ours = std::sync::Arc::clone(&before);
+        let ui = thread::current().id();
+        panic::set_hook(Box::new(move |info| {
+            if thread::current().id() == ui {
+                give_back();
+                if let Ok(hook) = ours.lock()
+                    && let Some(hook) = hook.as_ref()
+                {
+                    hook(info);
+                }
+            } else {
+                let name = thread::current().name().unwrap_or("unnamed").to_owned();
+                let text = format!("the thread \"{name}\" failed: {info}");
+                // A full queue means that the screen is busy enough; the feed's end says the rest.
+                let _ = inputs.try_send(Input::Trouble(text));
+            }
+        }));
+        Ok(Guard { before })
+    }
+
+    /// Gives the terminal back for a while.
+    pub(super) fn leave(&self) {
+        give_back();
+    }
+
+    /// Takes it over again.
+    pub(super) fn enter_again(&self) -> io::Result<()> {
+        take_over()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        give_back();
+        // The hook cannot be changed by a thread that panics; then the process is on its way out.
+        if !thread::panicking()
+            && let Some(hook) = self.before.lock().ok().and_then(|mut h| h.take())
+        {
+            panic::set_hook(hook);
+        }
+    }
+}
+
+fn take_over() -> io::Result<()> {
+    enable_raw_mode()?;
+    IS_OURS.store(true, Ordering::SeqCst);
+    let entered = execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableMouseCapture,
+        cursor::Hide
+    );
+    if entered.is_err() {
+        give_back();
+    }
+    entered
+}
+
+fn give_back() {
+    if !IS_OURS.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    // Whatever can still be put right is; a terminal that is gone needs nothing.
+    let _ = execute!(out, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}

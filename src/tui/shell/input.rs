@@ -1,0 +1,165 @@
+//! The threads that wait for the keyboard and for signals.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use crossterm::event::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::iterator::{Handle, Signals};
+
+use super::events::Input;
+
+/// How long the thread may take to see that it should end.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// Reads the terminal's events until it is dropped, which waits for it.
+pub(super) struct InputThread {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl InputThread {
+    pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("input".to_owned())
+            .spawn(move || read(&inputs, &stopped))?;
+        Ok(InputThread {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+fn read(inputs: &Sender<Input>, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        match wait() {
+            Waited::Nothing => {}
+            Waited::Keys => {
+                if !pass_on(inputs) {
+                    return;
+                }
+            }
+            Waited::HangUp => {
+                let _ = inputs.send(Input::Lost);
+                return;
+            }
+        }
+    }
+}
+
+enum Waited {
+    Nothing,
+    Keys,
+    HangUp,
+}
+
+/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone:
+/// it takes the end of the file for nothing to read, again and again.
+fn wait() -> Waited {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    let patience = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(PATIENCE.subsec_nanos()),
+    };
+    match rustix::event::poll(&mut watched, Some(&patience)) {
+        Ok(0) | Err(Errno::INTR) => Waited::Nothing,
+        Ok(_) => {
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            if watched[0].revents().intersects(gone) {
+                Waited::HangUp
+            } else {
+                Waited::Keys
+            }
+        }
+        Err(_) => Waited::HangUp,
+    }
+}
+
+/// Passes on what has been typed. Returns whether to go on.
+fn pass_on(inputs: &Sender<Input>) -> bool {
+    loop {
+        let input = match event::poll(Duration::ZERO) {
+            Ok(false) => return true,
+            Ok(true) => event::read(),
+            Err(error) => Err(error),
+        };
+        let input = match input {
+            Ok(Event::Key(key)) => Input::Key(key),
+            Ok(Event::Mouse(mouse)) => Input::Mouse(mouse),
+            Ok(Event::Resize(..)) => Input::Resize,
+            Ok(_) => continue,
+            Err(_) => Input::Lost,
+        };
+        let is_lost = matches!(input, Input::Lost);
+        if inputs.send(input).is_err() || is_lost {
+            return false;
+        }
+    }
+}
+
+impl Drop for InputThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        // When the terminal goes in the middle of a read, crossterm does not come back (see `wait`). The
+        // program must end all the same, and takes the thread with it.
+        let deadline = Instant::now() + PATIENCE * 5;
+        while !thread.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if thread.is_finished() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Waits for signals until it is dropped.
+pub(super) struct SignalThread {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SignalThread {
+    pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGWINCH])?;
+        let handle = signals.handle();
+        let thread = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in &mut signals {
+                    let input = match signal {
+                        SIGTSTP => Input::Suspend,
+                        SIGWINCH => Input::Resize,
+                        signal => Input::Signal(signal),
+                    };
+                    if inputs.send(input).is_err() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(SignalThread {
+            handle,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for SignalThread {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

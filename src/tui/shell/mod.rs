@@ -1,0 +1,103 @@
+//! The shell around the app: terminal, threads, clock.
+
+mod events;
+mod guard;
+mod input;
+mod mouse;
+mod output;
+mod watch;
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use crossbeam_channel::{Sender, bounded};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+pub use events::{Host, Input, Loop};
+use guard::Guard;
+use input::{InputThread, SignalThread};
+use output::Frames;
+pub use watch::Watch;
+
+use super::{Error, Exit, Session};
+
+/// Inputs that may wait; a hand on the keyboard never gets there.
+const INPUTS: usize = 1024;
+
+/// Takes over the terminal and runs until the user leaves, a signal comes, or the terminal is gone.
+/// The terminal is as it was when this returns, also by a panic.
+///
+/// # Errors
+/// When the terminal cannot be set up, read or written.
+pub fn run(session: Session<'_>) -> Result<Exit, Error> {
+    let (sender, inputs) = bounded(INPUTS);
+    let guard = Guard::enter(sender.clone())?;
+    let signals = SignalThread::start(sender.clone())?;
+    let mut host = RealHost {
+        input: Some(InputThread::start(sender.clone())?),
+        guard,
+        sender: sender.clone(),
+    };
+    let is_synchronized = std::env::var_os("TMUX").is_none();
+    let backend = CrosstermBackend::new(Frames::new(io::stdout(), is_synchronized));
+    let mut terminal = Terminal::new(backend)?;
+    let result = Loop::new(session, inputs, sender).run(&mut terminal, &mut host);
+    // First the threads that use the terminal, then the terminal.
+    drop(host.input.take());
+    drop(signals);
+    drop(host);
+    result.map_err(Error::Terminal)
+}
+
+/// The terminal that a person sits at.
+struct RealHost {
+    input: Option<InputThread>,
+    guard: Guard,
+    sender: Sender<Input>,
+}
+
+impl Host for RealHost {
+    fn suspend(&mut self) -> io::Result<()> {
+        drop(self.input.take());
+        self.guard.leave();
+        // Stops this process as the terminal's own Ctrl-Z would; goes on here after SIGCONT.
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        self.guard.enter_again()?;
+        self.input = Some(InputThread::start(self.sender.clone())?);
+        Ok(())
+    }
+
+    fn edit(&mut self, file: &Path) -> io::Result<()> {
+        drop(self.input.take());
+        self.guard.leave();
+        let result = edit(file);
+        self.guard.enter_again()?;
+        self.input = Some(InputThread::start(self.sender.clone())?);
+        result
+    }
+}
+
+/// Runs $VISUAL or $EDITOR, which may have arguments, on a file.
+fn edit(file: &Path) -> io::Result<()> {
+    let set = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+    let editor = set("VISUAL")
+        .or_else(|| set("EDITOR"))
+        .unwrap_or_else(|| "vi".to_owned());
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status = Command::new(program)
+        .args(words)
+        .arg(file)
+        .status()
+        .map_err(|e| io::Error::new(e.kind(), format!("cannot run {editor}: {e}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("{editor} ended with {status}")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

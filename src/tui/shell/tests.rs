@@ -1,0 +1,215 @@
+//! The loop on a backend that is a buffer: feed, keys, file and signals in, frames and effects out.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crossbeam_channel::{Sender, unbounded};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::events::{Host, Input, Loop};
+use crate::activity::feed::{Feed, Message, Outcome};
+use crate::tui::app::Wanted;
+use crate::tui::tests::{PEAKS, text};
+use crate::tui::{Choice, Exit, Running, Session, StartError, Theme, fixture};
+
+/// A terminal whose editor and job control only keep a record.
+#[derive(Default)]
+struct Record(Vec<String>);
+
+impl Host for Record {
+    fn suspend(&mut self) -> std::io::Result<()> {
+        self.0.push("suspend".to_owned());
+        Ok(())
+    }
+
+    fn edit(&mut self, file: &std::path::Path) -> std::io::Result<()> {
+        self.0.push(format!("edit {}", file.display()));
+        Ok(())
+    }
+}
+
+fn key(code: KeyCode) -> Input {
+    Input::Key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+/// A source that sends the fixture and then `then`s.
+fn feed(sent: Sender<()>) -> Feed {
+    Feed::spawn("fixture", move |outlet| {
+        for batch in fixture::batches() {
+            if outlet.send(Message::Batch(batch)).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        let _ = sent.send(());
+        Outcome::Complete
+    })
+    .expect("a thread")
+}
+
+struct Outcomes {
+    exit: Exit,
+    screen: String,
+    host: Record,
+    started: Vec<Wanted>,
+    saved: Vec<String>,
+}
+
+/// Runs a session: the first run, then `inputs` one after another with some time between them.
+fn run(first: Option<Wanted>, file: Option<PathBuf>, inputs: Vec<Input>) -> Outcomes {
+    let (sender, receiver) = unbounded();
+    let (sent, is_sent) = unbounded();
+    let started = Rc::new(RefCell::new(Vec::new()));
+    let saved = Rc::new(RefCell::new(Vec::new()));
+    let (starts, saves) = (Rc::clone(&started), Rc::clone(&saved));
+    let waits = first.is_some();
+    let session = Session {
+        start: Box::new(move |wanted| {
+            starts.borrow_mut().push(wanted.clone());
+            if *wanted == Wanted::Scenario("broken".to_owned()) {
+                return Err(StartError {
+                    text: "error: it is broken".to_owned(),
+                    file: None,
+                });
+            }
+            Ok(Running {
+                feed: feed(sent.clone()),
+                source: fixture::source(),
+                plan: None,
+                peaks: PEAKS,
+                warnings: Vec::new(),
+                file: file.clone(),
+            })
+        }),
+        first,
+        choices: vec![Choice {
+            name: "broken".to_owned(),
+            about: String::new(),
+        }],
+        save: Box::new(move |buffer| {
+            saves.borrow_mut().push(text(buffer));
+            Ok("saved".to_owned())
+        }),
+        theme: Theme::default(),
+    };
+    let to_loop = sender.clone();
+    let typist = std::thread::Builder::new()
+        .name("typist".to_owned())
+        .spawn(move || {
+            if waits {
+                let _ = is_sent.recv_timeout(Duration::from_secs(10));
+            }
+            for input in inputs {
+                // Long enough that a frame lies between two inputs.
+                std::thread::sleep(Duration::from_millis(80));
+                if to_loop.send(input).is_err() {
+                    return;
+                }
+            }
+        })
+        .expect("a thread");
+    let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a buffer");
+    let mut host = Record::default();
+    let exit = Loop::new(session, receiver, sender)
+        .run(&mut terminal, &mut host)
+        .expect("a buffer never fails");
+    typist.join().expect("it only sends");
+    Outcomes {
+        exit,
+        screen: text(terminal.backend().buffer()),
+        host,
+        started: started.take(),
+        saved: saved.take(),
+    }
+}
+
+#[test]
+fn a_run_is_shown_saved_and_left() {
+    let inputs = vec![key(KeyCode::Char('s')), key(KeyCode::Char('q'))];
+    let out = run(Some(Wanted::Same), None, inputs);
+    assert_eq!(out.exit.outcome, Some(Outcome::Complete));
+    assert_eq!((out.exit.signal, out.started.len()), (None, 1));
+    // The word on the save takes the place of the totals.
+    assert!(out.screen.contains(" saved "), "{}", out.screen);
+    assert_eq!(out.saved.len(), 1);
+    assert!(out.saved[0].contains("SIMULATED"));
+    assert!(out.saved[0].contains("streamed is 1.95×"));
+    assert!(out.exit.trace.operations_extent().is_some());
+}
+
+#[test]
+fn a_rerun_starts_again() {
+    let inputs = vec![key(KeyCode::Char('r')), key(KeyCode::Char('q'))];
+    let out = run(Some(Wanted::Same), None, inputs);
+    assert_eq!(out.started, [Wanted::Same, Wanted::Same]);
+}
+
+#[test]
+fn a_signal_ends_it() {
+    let out = run(Some(Wanted::Same), None, vec![Input::Signal(15)]);
+    assert_eq!(out.exit.signal, Some(15));
+}
+
+#[test]
+fn the_end_of_the_terminal_ends_it() {
+    let out = run(Some(Wanted::Same), None, vec![Input::Lost]);
+    assert_eq!(out.exit.signal, None);
+}
+
+#[test]
+fn a_start_that_fails_is_shown() {
+    let inputs = vec![key(KeyCode::Enter), key(KeyCode::Char('q'))];
+    let out = run(None, None, inputs);
+    assert_eq!(out.started, [Wanted::Scenario("broken".to_owned())]);
+    assert!(out.screen.contains("error: it is broken"), "{}", out.screen);
+    let error = out.exit.error.expect("the start's error");
+    assert_eq!(error.text, "error: it is broken");
+}
+
+#[test]
+fn the_editor_and_job_control_get_the_terminal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("x.toml");
+    std::fs::write(&file, "one").expect("a file");
+    let suspend = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL);
+    let inputs = vec![
+        key(KeyCode::Char('e')),
+        Input::Key(suspend),
+        key(KeyCode::Char('q')),
+    ];
+    let out = run(Some(Wanted::Same), Some(file.clone()), inputs);
+    assert_eq!(
+        out.host.0,
+        [format!("edit {}", file.display()), "suspend".to_owned()]
+    );
+    // It was not changed, so it did not run again.
+    assert_eq!(out.started.len(), 1);
+    // Everything was drawn again afterwards.
+    assert!(out.screen.contains("streamed"), "{}", out.screen);
+}
+
+#[test]
+fn without_a_file_there_is_nothing_to_edit() {
+    let inputs = vec![key(KeyCode::Char('e')), key(KeyCode::Char('q'))];
+    let out = run(Some(Wanted::Same), None, inputs);
+    assert!(out.host.0.is_empty());
+}
+
+#[test]
+fn a_failing_thread_is_a_line_of_the_log() {
+    let inputs = vec![
+        Input::Trouble("the thread \"x\" failed".to_owned()),
+        key(KeyCode::Char('7')),
+        Input::Resize,
+        key(KeyCode::Char('q')),
+    ];
+    let out = run(Some(Wanted::Same), None, inputs);
+    assert!(
+        out.screen.contains("the thread \"x\" failed"),
+        "{}",
+        out.screen
+    );
+}

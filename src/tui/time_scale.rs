@@ -1,0 +1,168 @@
+//! The one place where time becomes columns and columns become time.
+//!
+//! Everything is integer arithmetic: the edges of the columns tile the window without a gap and
+//! without an overlap, so figures of single columns add up to the figure of the window.
+
+use crate::activity::{Ns, Span};
+
+/// A window of time laid over a number of columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeScale {
+    /// The window. Never empty.
+    pub window: Span,
+    /// Columns, at least 1.
+    pub columns: u16,
+}
+
+impl TimeScale {
+    /// Lays `window` over `columns`. An empty window is taken as 1 ns long, no columns as one.
+    #[must_use]
+    pub fn new(window: Span, columns: u16) -> Self {
+        TimeScale {
+            window: Span::new(window.start, window.end.max(window.start.saturating_add(1))),
+            columns: columns.max(1),
+        }
+    }
+
+    /// Where column `x` begins; `x == columns` is the window's end.
+    #[must_use]
+    pub fn edge(&self, x: u16) -> Ns {
+        let length = i128::from(self.window.len());
+        let offset = length * i128::from(x) / i128::from(self.columns);
+        self.window.start + offset as Ns
+    }
+
+    /// The time that column `x` stands for. Empty when the window has fewer nanoseconds than columns.
+    #[must_use]
+    pub fn cell(&self, x: u16) -> Span {
+        Span::new(self.edge(x), self.edge(x + 1))
+    }
+
+    /// The column that holds `time`, when it is in the window.
+    #[must_use]
+    pub fn column(&self, time: Ns) -> Option<u16> {
+        self.window.contains(time).then(|| {
+            let offset = i128::from(time - self.window.start);
+            // The last column whose edge is not after `time`, see `edge`.
+            let x = ((offset + 1) * i128::from(self.columns) - 1) / i128::from(self.window.len());
+            x as u16
+        })
+    }
+
+    /// The nearest edge between two columns, from 0 to `columns`; times outside go to the ends.
+    #[must_use]
+    pub fn nearest_edge(&self, time: Ns) -> u16 {
+        let offset = i128::from(time.clamp(self.window.start, self.window.end))
+            - i128::from(self.window.start);
+        let length = i128::from(self.window.len());
+        let x = (2 * offset * i128::from(self.columns) + length) / (2 * length);
+        x as u16
+    }
+
+    /// Moments for labels: multiples (counted from `zero`) of 1, 2 or 5 times a power of ten, at least
+    /// `min_columns` apart.
+    #[must_use]
+    pub fn ticks(&self, zero: Ns, min_columns: u16) -> Ticks {
+        let apart = i128::from(self.window.len()) * i128::from(min_columns.max(1))
+            / i128::from(self.columns);
+        let step = nice_at_least(apart.clamp(1, 1 << 60) as Ns);
+        let from = self.window.start - zero;
+        let first =
+            from.div_euclid(step) * step + if from.rem_euclid(step) == 0 { 0 } else { step };
+        Ticks {
+            zero,
+            step,
+            next: first,
+            end: self.window.end - zero,
+        }
+    }
+}
+
+/// The moments of an axis, relative to its zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    /// What counts as zero, in absolute time.
+    pub zero: Ns,
+    /// How far they are apart.
+    pub step: Ns,
+    next: Ns,
+    end: Ns,
+}
+
+impl Iterator for Ticks {
+    /// A moment relative to [`Ticks::zero`].
+    type Item = Ns;
+
+    fn next(&mut self) -> Option<Ns> {
+        let tick = (self.next < self.end).then_some(self.next)?;
+        self.next = self.next.saturating_add(self.step);
+        Some(tick)
+    }
+}
+
+/// The least of 1, 2, 5, 10, 20, 50, … that is not below `least`.
+fn nice_at_least(least: Ns) -> Ns {
+    let mut power: Ns = 1;
+    loop {
+        for digit in [1, 2, 5] {
+            let step = power.saturating_mul(digit);
+            if step >= least {
+                return step;
+            }
+        }
+        power = power.saturating_mul(10);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn columns_tile_the_window(start in -1000i64..1000, len in 1i64..5000, columns in 1u16..300) {
+            let scale = TimeScale::new(Span::new(start, start + len), columns);
+            prop_assert_eq!(scale.edge(0), start);
+            prop_assert_eq!(scale.edge(columns), start + len);
+            for t in start..start + len {
+                // By trying every column, against the formula.
+                let expected = (0..columns).find(|&x| scale.cell(x).contains(t));
+                prop_assert_eq!(scale.column(t), expected);
+                let nearest = scale.nearest_edge(t);
+                let far = |x: u16| {
+                    let exact = len as f64 * f64::from(x) / f64::from(columns);
+                    (exact - (t - start) as f64).abs()
+                };
+                for x in 0..=columns {
+                    prop_assert!(far(nearest) <= far(x) + 1e-6);
+                }
+            }
+            prop_assert_eq!(scale.column(start - 1), None);
+            prop_assert_eq!(scale.column(start + len), None);
+        }
+    }
+
+    #[test]
+    fn ticks_are_round_and_far_enough_apart() {
+        // 3.34 ms over 100 columns, 12 apart: 0.4 ms at least, so 0.5 ms.
+        let scale = TimeScale::new(Span::new(1_000, 3_341_000), 100);
+        let ticks: Vec<Ns> = scale.ticks(1_000, 12).collect();
+        assert_eq!(
+            ticks,
+            [
+                0, 500_000, 1_000_000, 1_500_000, 2_000_000, 2_500_000, 3_000_000
+            ]
+        );
+        // A window that begins before zero.
+        let scale = TimeScale::new(Span::new(-150, 250), 40);
+        assert_eq!(scale.ticks(0, 10).collect::<Vec<_>>(), [-100, 0, 100, 200]);
+    }
+
+    #[test]
+    fn the_greatest_times_do_not_overflow() {
+        let scale = TimeScale::new(Span::new(0, Ns::MAX / 4), u16::MAX);
+        assert_eq!(scale.edge(u16::MAX), Ns::MAX / 4);
+        assert!(scale.ticks(0, 10).count() < 10_000);
+    }
+}

@@ -1,0 +1,96 @@
+//! What several tests of files need.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod made;
+
+use std::path::{Path, PathBuf};
+
+use cuptop::activity::feed::{Message, Outcome, Progress};
+use cuptop::source::file::{self, Opened};
+use cuptop::trace::{SourceInfo, Trace};
+
+/// Everything that came through a feed.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) trace: Trace,
+    pub(crate) outcome: Outcome,
+    pub(crate) notices: Vec<String>,
+    pub(crate) progress: Vec<Progress>,
+}
+
+/// Opens files and waits for the end.
+pub(crate) fn load(paths: &[PathBuf]) -> Loaded {
+    drain(file::open(paths).expect("the files can be opened"))
+}
+
+/// Takes everything that a timeline has to give.
+pub(crate) fn drain(opened: Opened) -> Loaded {
+    let mut loaded = Loaded {
+        trace: Trace::new(SourceInfo {
+            simulated: opened.simulated,
+            ..SourceInfo::default()
+        }),
+        outcome: Outcome::Stopped,
+        notices: Vec::new(),
+        progress: Vec::new(),
+    };
+    for message in opened.feed.receiver() {
+        match message {
+            Message::Batch(batch) => loaded.trace.apply(batch),
+            Message::Progress(progress) => loaded.progress.push(progress),
+            Message::Notice { text, .. } => loaded.notices.push(text),
+            Message::Output { .. } => {}
+            Message::Finished(outcome) => {
+                loaded.outcome = outcome;
+                break;
+            }
+        }
+    }
+    loaded
+}
+
+/// Real traces, which lie beside the checkout where they are at hand.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+pub(crate) fn shared_traces() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = [
+        root.join("../shared/traces"),
+        root.join("../../shared/traces"),
+    ]
+    .into_iter()
+    .find(|path| path.join("expected.jsonl").is_file());
+    if found.is_none() {
+        println!("skipped: ../shared/traces is not here");
+    }
+    found
+}
+
+/// The figures as JSON, without what the oracle's lines do not have.
+pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
+    let mut list = serde_json::to_value(cuptop::analysis::figures::whole(trace)).expect("JSON");
+    for device in list.as_array_mut().expect("a list") {
+        device.as_object_mut().expect("an object").remove("name");
+    }
+    list
+}
+
+/// A file of tests/data.
+pub(crate) fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// A database that these statements make, in a folder of its own.
+pub(crate) fn exported(name: &str, sql: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database
+        .execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN")
+        .expect("SQL");
+    database.execute_batch(sql).expect("SQL");
+    database.execute_batch("COMMIT").expect("SQL");
+    (folder, path)
+}

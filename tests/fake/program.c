@@ -1,0 +1,99 @@
+/* A "CUDA program". Its first argument says how it lives and ends, the second how many launches it makes. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void (*launch)(uint32_t, uint64_t);
+static void (*drop)(uint32_t), (*timeless)(uint32_t);
+static void *(*nvtx)(void);
+static void (*everything)(void), (*rejects)(void), (*unknown)(void);
+
+static int initialise(void) {
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!cuda) { fprintf(stderr, "%s\n", dlerror()); return 1; }
+    int (*init)(unsigned) = (int (*)(unsigned))dlsym(cuda, "cuInit");
+    int code = init(0);
+    const char *path = getenv("CUPTOP_CUPTI");
+    void *cupti = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (cupti) {
+        launch = (void (*)(uint32_t, uint64_t))dlsym(cupti, "fake_launch");
+        drop = (void (*)(uint32_t))dlsym(cupti, "fake_drop");
+        timeless = (void (*)(uint32_t))dlsym(cupti, "fake_timeless");
+        nvtx = (void *(*)(void))dlsym(cupti, "fake_nvtx");
+        everything = (void (*)(void))dlsym(cupti, "fake_everything");
+        rejects = (void (*)(void))dlsym(cupti, "fake_rejects");
+        unknown = (void (*)(void))dlsym(cupti, "fake_unknown");
+    }
+    return code;
+}
+
+static void launches(int from, int count) {
+    for (int i = 0; launch && i < count; i++) launch(from + i, 1000 + i);
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "";
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    if (!strcmp(how, "no-cuda")) return 0;
+    if (!strcmp(how, "lines")) { puts("to stdout"); fputs("to stderr\n", stderr); return 0; }
+    if (!strcmp(how, "sleep")) { sleep(60); return 0; }
+    if (!strcmp(how, "fork-first")) {
+        /* parent and child use CUDA, each for itself */
+        pid_t child = fork();
+        if (initialise()) return 1;
+        launches(1, child ? count : 2 * count);
+        if (child) waitpid(child, NULL, 0);
+        return 0;
+    }
+    if (!strcmp(how, "nvtx")) {
+        /* what the NVTX headers do at their first call, here before CUDA is used */
+        int token = 0;
+        void *library = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY);
+        int (*inject)(void *) = library ? (int (*)(void *))dlsym(library, "InitializeInjectionNvtx2") : NULL;
+        if (!inject || inject(&token) != 1) return 2;
+        if (initialise()) return 1;
+        launches(1, count);
+        return nvtx && nvtx() == &token ? 0 : 3;
+    }
+    if (initialise()) return 1;
+    if (!strcmp(how, "graph")) {
+        for (int i = 0; timeless && i < count; i++) timeless(i + 1);
+        return 0;
+    }
+    if (!strcmp(how, "everything")) {
+        if (everything) { everything(); rejects(); unknown(); drop(42); }
+        return 0;
+    }
+    if (!strcmp(how, "slowly")) {
+        for (int i = 1; i <= count; i++) { launches(i, 1); usleep(10000); }
+        return 0;
+    }
+    launches(1, count);
+    if (!strcmp(how, "return")) return 0;
+    if (!strcmp(how, "fail")) return 7;
+    if (!strcmp(how, "fork")) {
+        /* the child of a process that uses CUDA cannot, and ends like anybody else */
+        pid_t child = fork();
+        if (child == 0) exit(0);
+        int status;
+        waitpid(child, &status, 0);
+        launches(count + 1, count);
+        return status;
+    }
+    /* The others lose what is not flushed: let it be flushed, then make some more. */
+    usleep(300000);
+    if (!strcmp(how, "exec")) {
+        execl(argv[0], argv[0], "return", argv[2], NULL);
+        return 9;
+    }
+    if (!strcmp(how, "wait")) return 0;
+    if (!strcmp(how, "_exit")) _exit(0);
+    if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
+    return 8;
+}

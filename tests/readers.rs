@@ -1,0 +1,365 @@
+//! Trace files of other profilers: read whole, to the nanosecond.
+
+mod common;
+
+use common::{data, drain, exported, figures, load, shared_traces};
+use cuptop::activity::feed::Outcome;
+use cuptop::activity::{
+    Activity, Batch, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span, SyncKind, What,
+};
+use cuptop::source::file::{self, Format};
+use cuptop::source::recording::Saver;
+use cuptop::trace::{LaneKind, Trace};
+
+/// `expected.jsonl` was printed by `oracle.py`, which shares no code with cuptop.
+#[test]
+fn figures_of_real_traces_equal_the_oracle_to_the_nanosecond() {
+    let Some(folder) = shared_traces() else {
+        return;
+    };
+    let expected = std::fs::read_to_string(folder.join("expected.jsonl")).expect("a file");
+    let mut checked = 0;
+    for line in expected.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let name = line["trace"].as_str().expect("a name");
+        let loaded = load(&[folder.join(name)]);
+        assert_eq!(loaded.outcome, Outcome::Complete, "{name}");
+        let got = figures(&loaded.trace);
+        let want = &line["devices"];
+        assert_eq!(
+            got.as_array().map(Vec::len),
+            want.as_array().map(Vec::len),
+            "{name}"
+        );
+        for (got, want) in got
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(want.as_array().into_iter().flatten())
+        {
+            for (key, value) in want.as_object().expect("an object") {
+                assert_eq!(&got[key], value, "{name}: {key}");
+            }
+        }
+        let health = loaded.trace.health();
+        assert_eq!(health.losses(), 0, "{name}");
+        assert_eq!(loaded.trace.late(), 0, "{name}: records are sent in order");
+        checked += 1;
+    }
+    assert!(checked >= 10, "{checked} traces");
+}
+
+fn all(trace: &Trace) -> Vec<Activity> {
+    let mut all: Vec<_> = trace
+        .lanes()
+        .iter()
+        .enumerate()
+        .flat_map(|(id, lane)| (0..lane.len()).map(move |row| (id, row)))
+        .map(|(id, row)| trace.activity(id, row))
+        .collect();
+    all.sort_by_key(|a| a.span);
+    all
+}
+
+/// tests/data/small.json was written by hand; so were the numbers here.
+#[test]
+fn a_small_kineto_trace_is_what_its_text_says() {
+    let loaded = load(&[data("small.json")]);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    let base = 1_700_000_000_000_000_000;
+    let expected = serde_json::json!([{
+        "device": 0, "ops": 4, "kernels": 2, "memsets": 1,
+        // Copy 1000.000 to 1010.500, kernels 1005.250 to 1007.250 and 1020 to 1030.001, memset 1040 to 1041.
+        "span_ns": 41_000, "busy_ns": 10_500 + 10_001 + 1_000, "idle_ns": 41_000 - 21_501,
+        "compute_ns": 2_000 + 10_001, "copy_ns": 10_500, "overlap_ns": 2_000,
+        "h2d": {"count": 1, "bytes": 21_000, "busy_ns": 10_500, "gbps": 2.0},
+        "d2h": {"count": 0, "bytes": 0, "busy_ns": 0, "gbps": null},
+        "d2d": {"count": 0, "bytes": 0, "busy_ns": 0, "gbps": null},
+        "p2p": {"count": 0, "bytes": 0, "busy_ns": 0, "gbps": null},
+        "streams": {"7": 3, "20": 1},
+        "gaps": {"over_10us": 0, "over_100us": 0, "over_1ms": 0, "longest_ns": 9_999},
+        // The memset's call is not in the file.
+        "no_api": 1,
+    }]);
+    assert_eq!(figures(&loaded.trace), expected);
+
+    let trace = &loaded.trace;
+    let device = &trace.devices()[0].info;
+    assert_eq!(
+        (device.name.as_str(), device.capability),
+        ("NVIDIA H200", (9, 0))
+    );
+    assert_eq!(trace.processes()[0].info.command, "python3");
+    assert_eq!(trace.processes()[0].info.pid, 574);
+    assert_eq!(trace.processes()[0].threads[&575], "thread 575 (worker)");
+
+    let activities = all(trace);
+    let copy = activities
+        .iter()
+        .find_map(|a| match a.what {
+            What::Copy(c) => Some((a.span, c)),
+            _ => None,
+        })
+        .expect("the copy");
+    assert_eq!(copy.0.start, base + 1_000_000);
+    assert_eq!(
+        (copy.1.from, copy.1.to),
+        (MemoryKind::Pageable, MemoryKind::Device)
+    );
+    assert!(!copy.1.is_async, "cudaMemcpy issued it");
+    let syncs: Vec<_> = activities
+        .iter()
+        .filter_map(|a| match a.what {
+            What::Sync(s) => Some((s.kind, s.stream, s.event)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        syncs,
+        [
+            (SyncKind::StreamWaitEvent, Some(20), Some(9)),
+            (SyncKind::Context, None, None)
+        ]
+    );
+    let ranges: Vec<_> = activities
+        .iter()
+        .filter_map(|a| match a.what {
+            What::Range(r) => Some((trace.names().full(r.name), r.kind, a.span.len())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        ranges,
+        [
+            ("step", RangeKind::Nvtx, 60_000),
+            ("aten::mm", RangeKind::Nvtx, 5_000)
+        ]
+    );
+    let shape = activities
+        .iter()
+        .find_map(|a| match a.what {
+            What::Kernel(k) if k.graph == 5 => Some((trace.shape(k.shape), k.node)),
+            _ => None,
+        })
+        .expect("the kernel of a graph");
+    assert_eq!(shape.0.grid, [8, 16, 5]);
+    assert_eq!(shape.0.block, [128, 1, 1]);
+    assert_eq!(
+        (shape.0.registers, shape.0.static_shared, shape.1),
+        (122, 12_544, 77)
+    );
+    assert_eq!(trace.names().full(shape.0.name), "sgemm \"quoted\" \u{e9}");
+
+    // One kernel ends before it starts; one event has no time.
+    let health = trace.health();
+    assert_eq!(
+        (health.end_before_start, health.no_timestamp, health.lost),
+        (1, 1, 1)
+    );
+    assert!(
+        loaded
+            .notices
+            .iter()
+            .any(|n| n.contains("2 python_function")),
+        "{:?}",
+        loaded.notices
+    );
+}
+
+#[test]
+fn old_categories_and_a_list_without_an_end_are_read() {
+    let loaded = load(&[data("old.json")]);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    let figures = &figures(&loaded.trace)[0];
+    assert_eq!(figures["device"], 1);
+    assert_eq!(figures["ops"], 3);
+    assert_eq!(figures["d2h"]["bytes"], 400);
+    assert_eq!(figures["span_ns"], 30_000);
+    assert_eq!(figures["no_api"], 1);
+    assert_eq!(figures["streams"], serde_json::json!({"7": 3}));
+}
+
+/// tests/data/small.sql was written by hand after the schema of Nsight Systems; so were the numbers.
+#[test]
+fn a_small_export_is_what_its_tables_say() {
+    let sql = std::fs::read_to_string(data("small.sql")).expect("a file");
+    // A name that a URI would misread.
+    let (_folder, path) = exported("a?b%20c#.sqlite", &sql);
+    let loaded = load(&[path]);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    let trace = &loaded.trace;
+    assert_eq!(trace.processes().len(), 2);
+    let got = figures(trace);
+    assert_eq!(got[0]["ops"], 3);
+    assert_eq!(got[0]["span_ns"], 900);
+    assert_eq!(got[0]["busy_ns"], 500);
+    assert_eq!(got[0]["overlap_ns"], 100);
+    assert_eq!(got[0]["h2d"]["count"], 1);
+    assert_eq!(got[0]["h2d"]["gbps"], 4.0);
+    assert_eq!(got[0]["no_api"], 1);
+    // Both processes call their device 0; TARGET_INFO_CUDA_DEVICE says which is which.
+    assert_eq!(got[1]["ops"], 1);
+    assert_eq!(trace.devices().len(), 2);
+    assert_eq!(trace.devices()[0].info.name, "GPU A");
+    assert_eq!(trace.devices()[1].info.name, "GPU B");
+    assert_eq!(trace.devices()[0].info.clock_khz, 1_980_000);
+
+    let activities = all(trace);
+    assert_eq!(
+        activities[0].span.start, 1_600_000_000_000_000_100,
+        "counted from utcEpochNs"
+    );
+    let kinds: Vec<_> = activities
+        .iter()
+        .filter_map(|a| match a.what {
+            What::Copy(c) => Some((c.from, c.to, c.is_async)),
+            _ => None,
+        })
+        .collect();
+    // This file's own table numbers pinned as 11; CUPTI's numbering would make of it something else.
+    assert_eq!(kinds, [(MemoryKind::Pinned, MemoryKind::Device, true)]);
+    let calls: Vec<_> = activities
+        .iter()
+        .filter_map(|a| match a.what {
+            What::Call(c) => Some((trace.names().full(c.name), c.thread, c.code)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("cudaMemcpyAsync", 101, 0),
+            ("cudaLaunchKernel", 101, 0),
+            ("cudaLaunchKernel", 201, 700)
+        ]
+    );
+    let ranges: Vec<_> = activities
+        .iter()
+        .filter_map(|a| match a.what {
+            What::Range(r) => Some((trace.names().full(r.name), a.span.len())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ranges, [("forward", 800), ("mark", 0)]);
+    assert!(
+        trace
+            .lanes()
+            .iter()
+            .any(|l| matches!(l.key().kind, LaneKind::Memory { device: 0 }) && l.len() == 2)
+    );
+    let stream = &trace.processes()[0].streams[0];
+    assert_eq!(
+        (stream.stream, stream.name.as_str(), stream.priority),
+        (7, "upload", -1)
+    );
+    assert!(
+        loaded
+            .notices
+            .iter()
+            .any(|n| n.contains("not shown: 1 NVTX")),
+        "{:?}",
+        loaded.notices
+    );
+}
+
+#[test]
+fn an_export_that_lacks_tables_and_columns_gives_what_it_has() {
+    let (_folder, path) = exported(
+        "old.sqlite",
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 30, 0, 7), (40, 45, 0, 7), (50, NULL, 0, 7), (60, 50, 0, 7);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+             bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (12, 14, 0, 7, 8, 2, 2, 0);
+         CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS
+             WITH RECURSIVE t(start, end, bytes) AS (SELECT 1, 2, 3 UNION ALL SELECT start + 1, end + 1, 3 FROM t) SELECT * FROM t;",
+    );
+    let loaded = load(&[path]);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    let figures = &figures(&loaded.trace)[0];
+    assert_eq!(
+        (&figures["ops"], &figures["no_api"]),
+        (&3.into(), &3.into())
+    );
+    assert_eq!(figures["d2h"]["bytes"], 8);
+    let health = loaded.trace.health();
+    assert_eq!((health.no_timestamp, health.end_before_start), (1, 1));
+    let kinds = all(&loaded.trace).iter().find_map(|a| match a.what {
+        What::Copy(c) => Some((c.from, c.to)),
+        _ => None,
+    });
+    // Without a table of the numbers: Nsight's own, in which 0 is pageable.
+    assert_eq!(kinds, Some((MemoryKind::Device, MemoryKind::Pageable)));
+}
+
+#[test]
+fn several_files_are_one_timeline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut paths = Vec::new();
+    for rank in 0..2 {
+        let path = folder.path().join(format!("rank{rank}.json"));
+        let text = format!(
+            r#"{{"distributedInfo": {{"rank": {rank}}}, "baseTimeNanoseconds": {base}, "traceEvents": [
+                {{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1.5, "dur": 2, "args": {{"device": 0, "stream": 7}}}}]}}"#,
+            base = 1_000_000 * rank
+        );
+        std::fs::write(&path, text).expect("a file");
+        paths.push(path);
+    }
+    let loaded = load(&paths);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    assert_eq!(loaded.trace.processes().len(), 2);
+    assert_eq!(loaded.trace.processes()[1].info.rank, Some(1));
+    let starts: Vec<_> = all(&loaded.trace).iter().map(|a| a.span.start).collect();
+    assert_eq!(starts, [1_500, 1_001_500]);
+    // Two ranks that both call their GPU 0 have two GPUs.
+    assert_eq!(loaded.trace.devices().len(), 2);
+}
+
+/// A recording with one memset, marked as simulated.
+fn recording() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().join("rec");
+    let mut saver = Saver::create(&directory, true).expect("a recording");
+    saver
+        .save(&Batch {
+            process: 0,
+            defs: vec![Def::Process(ProcessInfo {
+                pid: 77,
+                command: "simulated".to_owned(),
+                ended_well: Some(true),
+                ..ProcessInfo::default()
+            })],
+            items: vec![Activity {
+                span: Span::new(5, 9),
+                correlation: 0,
+                what: What::Memset(Memset {
+                    place: Place::default(),
+                    bytes: 64,
+                    graph: 0,
+                }),
+            }],
+            health: None,
+        })
+        .expect("it can be written");
+    saver.finish();
+    folder
+}
+
+#[test]
+fn recordings_are_opened_by_themselves_and_beside_other_traces() {
+    let folder = recording();
+    let path = folder.path().join("rec");
+    let opened = file::open(std::slice::from_ref(&path)).expect("a recording");
+    assert_eq!((opened.format, opened.simulated), (Format::Recording, true));
+    let alone = drain(opened);
+    assert_eq!(alone.outcome, Outcome::Complete);
+    assert_eq!(figures(&alone.trace)[0]["memsets"], 1);
+
+    let opened = file::open(&[data("small.json"), path]).expect("two traces");
+    assert_eq!((opened.format, opened.simulated), (Format::Kineto, true));
+    let both = drain(opened);
+    assert_eq!(both.outcome, Outcome::Complete);
+    let pids: Vec<u32> = both.trace.processes().iter().map(|p| p.info.pid).collect();
+    assert_eq!(pids, [574, 77]);
+}

@@ -1,0 +1,137 @@
+//! Every bundled scenario runs on the simulator, and what it expects of a GPU holds there too.
+//!
+//! `cargo test --test scenarios_on_sim -- --nocapture` prints the figures.
+
+#![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
+
+use std::sync::Arc;
+
+use cuptop::activity::feed::{Message, Outcome};
+use cuptop::analysis::passes;
+use cuptop::report::expect::check;
+use cuptop::scenario::plan::{OpKind, Plan};
+use cuptop::scenario::{Overrides, Source, bundled, compile};
+use cuptop::source::sim::{Pace, Profile, run};
+use cuptop::trace::{SourceInfo, Trace};
+
+fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
+    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    Arc::new(
+        compiled
+            .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+            .plan,
+    )
+}
+
+fn simulate(plan: Arc<Plan>) -> Trace {
+    let profile = Profile::bundled();
+    let feed = run(plan, &profile, Pace::AsFastAsPossible).expect("a thread");
+    let mut trace = Trace::new(SourceInfo::default());
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => trace.apply(batch),
+            Message::Finished(outcome) => assert_eq!(outcome, Outcome::Complete),
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    trace
+}
+
+#[test]
+fn sixteen_scenarios_are_bundled_and_each_expects_something() {
+    assert_eq!(bundled::SCENARIOS.len(), 16);
+    for scenario in bundled::SCENARIOS {
+        let plan = plan_of(scenario);
+        assert!(!plan.expectations.is_empty(), "{}", scenario.name);
+        assert!(
+            !plan.about.is_empty() && !plan.look_for.is_empty(),
+            "{}",
+            scenario.name
+        );
+        assert!(
+            plan.variants.len() >= 2,
+            "{}: a mistake and its cure",
+            scenario.name
+        );
+    }
+}
+
+#[test]
+fn what_scenarios_expect_holds_on_the_simulator() {
+    let mut failed = Vec::new();
+    for scenario in bundled::SCENARIOS {
+        let plan = plan_of(scenario);
+        let trace = simulate(plan.clone());
+        let figures = passes::variants(&trace);
+        for v in &figures {
+            let point = plan.variants[v.passes.index].point;
+            println!(
+                "{:20} {:24} {:>9} makespan {:>10} ns, wall {:>12} ns, idle {:.2}, overlap {:.2}",
+                scenario.name,
+                v.passes.name,
+                point.map_or_else(String::new, |p| p.to_string()),
+                v.makespan_ns,
+                v.wall_ns,
+                v.idle().unwrap_or(0.0),
+                v.overlap().unwrap_or(0.0),
+            );
+        }
+        for checked in check(&plan, &figures.iter().collect::<Vec<_>>()) {
+            let line = format!(
+                "{}: {} {}: {} {}",
+                scenario.name,
+                checked.what,
+                checked.expected,
+                checked.shown,
+                checked.why.unwrap_or_default()
+            );
+            println!("{} {line}", if checked.ok { "ok    " } else { "FAILED" });
+            if !checked.ok {
+                failed.push(line);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Counts of what a plan's passes ask for: every operation must appear exactly once.
+#[test]
+fn every_operation_of_every_pass_appears_once() {
+    for scenario in bundled::SCENARIOS {
+        let plan = plan_of(scenario);
+        let trace = simulate(plan.clone());
+        for v in passes::variants(&trace) {
+            let spec = &plan.variants[v.passes.index];
+            let (mut operations, mut kernels) = (0, 0);
+            for op in &spec.ops {
+                let inner = match op.kind {
+                    OpKind::GraphLaunch { graph, .. } => spec.graphs[graph].ops.as_slice(),
+                    _ => std::slice::from_ref(op),
+                };
+                for op in inner {
+                    match op.kind {
+                        OpKind::Launch { .. } => {
+                            operations += 1;
+                            kernels += 1;
+                        }
+                        OpKind::Memset { .. } => operations += 1,
+                        OpKind::Copy { bytes, chunk, .. } if chunk > 0 => {
+                            operations += bytes.div_ceil(chunk);
+                        }
+                        OpKind::Copy { .. } => operations += 1,
+                        _ => {}
+                    }
+                }
+            }
+            let name = format!("{} {}", scenario.name, v.passes.name);
+            assert_eq!(v.kernel_count(), kernels, "{name}");
+            // A cold pass also fills its buffers.
+            let fills = if spec.cold {
+                spec.buffers.len() as u64
+            } else {
+                0
+            };
+            assert_eq!(v.ops(), operations + fills, "{name}");
+        }
+    }
+}
