@@ -6,7 +6,7 @@
 //! to a box shows what is there besides it. Every column costs O(log n).
 
 use super::label;
-use crate::activity::{Span, units};
+use crate::activity::{Ns, Span, units};
 use crate::trace::{LaneId, LaneKind, Trace};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
@@ -84,13 +84,16 @@ impl Strip {
         let mut strip = Strip::default();
         let lane = &trace.lanes()[id];
         let scale = wish.scale;
+        let starts = (0..scale.columns).map(|x| scale.edge(x));
+        let edges: Vec<Ns> = starts.chain([scale.window.end]).collect();
+        let mut cells = lane.cursor_over(&edges);
         let mut x = 0;
         // Up to here everything is in a box.
         let mut boxed = scale.window.start;
         while x < scale.columns {
             let cell = at_least_1ns(scale.cell(x));
             let seen = Span::new(cell.start.max(boxed), cell.end);
-            let row = lane.longest(seen).filter(|_| !seen.is_empty());
+            let row = cells.longest(seen).filter(|_| !seen.is_empty());
             let Some(row) = row.filter(|&row| lane.span(row).end > boxed) else {
                 x += 1;
                 continue;
@@ -117,7 +120,7 @@ impl Strip {
             }
             // A box that begins at the next column takes its own time out of this one.
             let until = if is_box { span.start } else { seen.end };
-            let busy = lane.busy(Span::new(seen.start, until));
+            let busy = cells.busy(Span::new(seen.start, until));
             if busy > 0 || (!is_box && span.is_empty()) {
                 let share = busy as f64 / cell.len() as f64;
                 strip.pieces.push(Piece::Level {
