@@ -26,6 +26,26 @@ pub(super) struct Event<'a> {
     pub(super) args: Option<&'a RawValue>,
 }
 
+/// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's
+/// text is of events that need not be read any further.
+pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
+    let rest = text.strip_prefix(b"{")?.trim_ascii_start();
+    let rest = rest
+        .strip_prefix(b"\"ph\": \"")
+        .or_else(|| rest.strip_prefix(b"\"ph\":\""))?;
+    let (&phase, rest) = rest.split_first()?;
+    let rest = rest.strip_prefix(b"\",")?.trim_ascii_start();
+    if phase != b'X' {
+        return Some((phase, ""));
+    }
+    let rest = rest
+        .strip_prefix(b"\"cat\": \"")
+        .or_else(|| rest.strip_prefix(b"\"cat\":\""))?;
+    let end = memchr::memchr2(b'"', b'\\', rest)?;
+    let category = std::str::from_utf8(&rest[..end]).ok()?;
+    (rest[end] == b'"').then_some((phase, category))
+}
+
 /// `args` of the events that cuptop shows.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
