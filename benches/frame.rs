@@ -12,6 +12,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cuptop::activity::{Direction, Span};
 use cuptop::trace::{LaneKind, Measure, Trace};
+use timeline::cpu::CpuTime;
 use timeline::{Shape, batches};
 
 /// Lanes of a tall terminal.
@@ -22,21 +23,21 @@ const COLUMNS: i64 = 200;
 /// Everything that the timeline view asks for one frame: for each cell how full it is and which
 /// operation names it, and for each column of the device's rows the figures over it.
 fn frame(trace: &Trace, window: Span) -> i64 {
-    let column = |i: i64| {
-        let at = |i: i64| {
-            window.start + (i128::from(window.len()) * i128::from(i) / i128::from(COLUMNS)) as i64
-        };
-        Span::new(at(i), at(i + 1))
+    let edge = |i: i64| {
+        window.start + (i128::from(window.len()) * i128::from(i) / i128::from(COLUMNS)) as i64
     };
+    let edges: Vec<i64> = (0..=COLUMNS).map(edge).collect();
+    let column = |i: i64| Span::new(edge(i), edge(i + 1));
     let mut sum = 0;
     for lane in trace.lanes() {
         if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
             continue;
         }
+        let mut lane = lane.cursor_over(&edges);
         for i in 0..COLUMNS {
             let cell = column(i);
-            sum += lane.busy(cell);
             sum += lane.longest(cell).map_or(0, |row| row as i64);
+            sum += lane.busy(cell);
         }
     }
     let usage = &trace.devices()[0].usage;
@@ -58,7 +59,7 @@ fn frame(trace: &Trace, window: Span) -> i64 {
     sum
 }
 
-fn ladder(c: &mut Criterion) {
+fn ladder(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frame");
     group.sample_size(20);
     for power in 3..=7u32 {
@@ -99,5 +100,9 @@ fn ladder(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ladder);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime::default());
+    targets = ladder
+}
 criterion_main!(benches);

@@ -11,11 +11,12 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use cuptop::activity::Batch;
 use cuptop::trace::Trace;
+use timeline::cpu::CpuTime;
 use timeline::{Shape, batches};
 
 const OPERATIONS: usize = 500_000;
 
-fn ingest(c: &mut Criterion) {
+fn ingest(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("ingest");
     group.sample_size(10);
     let shapes = [
@@ -54,5 +55,9 @@ fn ingest(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ingest);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime::default());
+    targets = ingest
+}
 criterion_main!(benches);

@@ -1,6 +1,8 @@
 //! Timelines to measure with: many streams, kernels of a few shapes, copies, and their host calls, in
 //! batches like those of a collector that flushes every few milliseconds.
 
+pub(crate) mod cpu;
+
 use cuptop::activity::{
     Activity, Batch, Copy, Def, Direction, HostCall, Kernel, LaunchShape, MemoryKind, Ns, Place,
     Span, What,
@@ -13,18 +15,18 @@ const SHAPES: u32 = 64;
 
 /// What to make.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Operations in all.
-    pub operations: usize,
+    pub(crate) operations: usize,
     /// Streams they are spread over.
-    pub streams: u32,
+    pub(crate) streams: u32,
     /// Whether each has a host call's record too.
-    pub with_calls: bool,
+    pub(crate) with_calls: bool,
 }
 
 /// Batches of a program that launches `shape.operations` operations round robin over its streams.
 /// Every eighth is a copy; a stream's operations follow each other.
-pub fn batches(shape: Shape) -> impl Iterator<Item = Batch> {
+pub(crate) fn batches(shape: Shape) -> impl Iterator<Item = Batch> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut free = vec![0 as Ns; shape.streams as usize];
     let mut made = 0usize;
@@ -41,10 +43,11 @@ pub fn batches(shape: Shape) -> impl Iterator<Item = Batch> {
         for i in made..until {
             let correlation = i as u32 + 1;
             let stream = i as u32 % shape.streams;
-            let called = i as Ns * 1_500;
+            // As many as the streams can take, so that they stay side by side and idle now and then.
+            let called = i as Ns * (33_000 / Ns::from(shape.streams));
             if shape.with_calls {
                 batch.items.push(Activity {
-                    span: Span::new(called, called + 1_400),
+                    span: Span::new(called, called + 700),
                     correlation,
                     what: What::Call(HostCall {
                         thread: 1,

@@ -181,6 +181,9 @@ pub struct Trace {
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,
+    /// Keep only the last of each process's recording: at least this many minutes, at most twice as many.
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub keep: Option<u64>,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,

@@ -97,6 +97,10 @@ impl Watched<'_> {
             dir,
             flush_period: Duration::from_millis(self.args.flush),
             max_bytes: self.max_bytes,
+            keep: self
+                .args
+                .keep
+                .map(|minutes| Duration::from_secs(60 * minutes)),
             output,
         })?;
         self.runs += 1;

@@ -8,61 +8,17 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::forest::Forest;
-use crate::activity::{Direction, Ns, Span, What};
+use super::cursor::Cursor;
+use super::index::Index;
+use super::key::LaneKey;
+use super::maxima::Maxima;
+use crate::activity::{Ns, Span};
 
-/// Rows between stored sums: 48 bytes over 32 rows are 1.5 bytes a row, and a query walks at most
-/// 32 rows at either end.
-const STRIDE: usize = 32;
+/// Rows between stored sums: 16 bytes over 16 rows are a byte a row, and a query walks at most 16 rows
+/// at either end, which lie in two cache lines of each column.
+pub(super) const STRIDE: usize = 16;
 
-/// What a lane holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LaneKind {
-    /// Operations of one stream of a device.
-    Stream {
-        /// The device: index into [`super::Trace::devices`].
-        device: usize,
-        /// The process's id of the context.
-        context: u32,
-        /// The process's id of the stream.
-        stream: u32,
-    },
-    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX.
-    Range {
-        /// Which kind.
-        kind: crate::activity::RangeKind,
-        /// The thread.
-        thread: u32,
-    },
-    /// Calls of the CUDA API on one host thread.
-    Thread {
-        /// The operating system's id.
-        thread: u32,
-    },
-    /// Time of the driver or the profiler itself.
-    Overhead,
-    /// Synchronizations: host waits, and streams made to wait.
-    Sync,
-    /// Event records.
-    Event,
-    /// Allocations and frees on a device.
-    Memory {
-        /// The device: index into [`super::Trace::devices`].
-        device: usize,
-    },
-}
-
-/// Which lane: what it holds, in which process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LaneKey {
-    /// Index into [`super::Trace::processes`].
-    pub process: usize,
-    /// What it holds.
-    pub kind: LaneKind,
-}
-
-/// One row as it is stored. `detail` indexes the trace's table of distinct [`What`]s, which the
-/// lane's functions take as `details`.
+/// One row as it is stored. `detail` indexes the trace's table of distinct things that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) span: Span,
@@ -76,8 +32,6 @@ struct Sums {
     busy: Ns,
     /// Greatest end of the rows before this one.
     end: Ns,
-    /// Bytes of the rows before this one, by direction.
-    bytes: [u64; 4],
 }
 
 /// One row of the timeline.
@@ -89,7 +43,10 @@ pub struct Lane {
     correlations: Vec<u32>,
     details: Vec<u32>,
     sums: Vec<Sums>,
-    forest: Forest,
+    /// Finds starts.
+    index: Index,
+    /// Finds the longest row of a range.
+    maxima: Maxima,
     /// The sums after the last row.
     running: Sums,
     /// Whether a correlation id can be found by halving.
@@ -107,11 +64,11 @@ impl Lane {
             correlations: Vec::new(),
             details: Vec::new(),
             sums: Vec::new(),
-            forest: Forest::default(),
+            index: Index::default(),
+            maxima: Maxima::default(),
             running: Sums {
                 busy: 0,
                 end: Ns::MIN,
-                bytes: [0; 4],
             },
             correlations_ascend: true,
             pending: Vec::new(),
@@ -170,15 +127,17 @@ impl Lane {
     }
 
     /// Takes in what was queued. Returns how many of them came late: before a row that was there.
-    pub(super) fn settle(&mut self, details: &[What]) -> usize {
+    pub(super) fn settle(&mut self) -> usize {
         let mut pending = std::mem::take(&mut self.pending);
         // Of two rows with one start the longer goes first: the other nests in it.
         let order = |row: &Row| (row.span.start, Reverse(row.span.end));
-        pending.sort_by_key(order);
+        if !pending.is_sorted_by_key(order) {
+            pending.sort_by_key(order);
+        }
         let Some(first) = pending.first() else {
             return 0;
         };
-        let same_start = self.starts.partition_point(|&s| s < first.span.start);
+        let same_start = self.before(first.span.start);
         let keep = (same_start..self.len())
             .find(|&i| (self.starts[i], Reverse(self.ends[i])) > order(first))
             .unwrap_or(self.len());
@@ -193,19 +152,17 @@ impl Lane {
                 detail: self.details[i],
             }));
             pending.sort_by_key(order);
-            self.truncate(keep, details);
+            self.truncate(keep);
         }
         for row in &pending {
-            self.push(row, details);
+            self.push(row);
         }
         pending.clear();
         self.pending = pending;
-        let (starts, ends) = (&self.starts, &self.ends);
-        self.forest.grow(starts.len(), |i| ends[i] - starts[i]);
         late
     }
 
-    fn push(&mut self, row: &Row, details: &[What]) {
+    fn push(&mut self, row: &Row) {
         if self.len().is_multiple_of(STRIDE) {
             self.sums.push(self.running);
         }
@@ -216,18 +173,21 @@ impl Lane {
         {
             self.correlations_ascend = false;
         }
+        self.index.push(self.len(), row.span.start);
         self.starts.push(row.span.start);
         self.ends.push(row.span.end);
         self.correlations.push(row.correlation);
         self.details.push(row.detail);
-        self.running.take(row.span, moved(row.detail, details));
+        self.running.take(row.span);
+        let (starts, ends) = (&self.starts, &self.ends);
+        self.maxima.grow(starts.len(), |i| ends[i] - starts[i]);
     }
 
-    fn truncate(&mut self, keep: usize, details: &[What]) {
+    fn truncate(&mut self, keep: usize) {
         let block = keep / STRIDE;
         let mut running = self.sums.get(block).copied().unwrap_or(self.running);
         for row in block * STRIDE..keep {
-            running.take(self.span(row), moved(self.details[row], details));
+            running.take(self.span(row));
         }
         self.running = running;
         self.sums.truncate(keep.div_ceil(STRIDE));
@@ -235,12 +195,13 @@ impl Lane {
         self.ends.truncate(keep);
         self.correlations.truncate(keep);
         self.details.truncate(keep);
-        self.forest.truncate(keep);
+        self.index.truncate(keep);
+        self.maxima.truncate(keep);
     }
 
     /// The rows that start before `time`.
-    fn before(&self, time: Ns) -> usize {
-        self.starts.partition_point(|&s| s < time)
+    pub(super) fn before(&self, time: Ns) -> usize {
+        self.index.before(&self.starts, time)
     }
 
     /// The rows that start within `window`.
@@ -259,104 +220,83 @@ impl Lane {
             .fold(stored, |end, &e| end.max(e))
     }
 
+    /// A reader for many questions about neighbouring windows.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+
+    /// A reader that will be asked about windows between these edges, which must ascend: all of them are
+    /// looked for at once, which on a long lane is several times as fast as one by one.
+    #[must_use]
+    pub fn cursor_over(&self, edges: &[Ns]) -> Cursor<'_> {
+        Cursor::over(self, edges)
+    }
+
+    pub(super) fn before_each(&self, times: &[Ns]) -> Vec<usize> {
+        self.index.before_each(&self.starts, times)
+    }
+
     /// Time within `window` during which at least one row ran.
     #[must_use]
     pub fn busy(&self, window: Span) -> Ns {
-        if window.is_empty() {
-            return 0;
-        }
-        self.busy_until(window.end) - self.busy_until(window.start)
+        self.cursor().busy(window)
     }
 
-    fn busy_until(&self, time: Ns) -> Ns {
-        let rows = self.before(time);
-        if rows == 0 {
-            return 0;
-        }
-        let block = (rows - 1) / STRIDE;
-        let mut sums = self.sums[block];
-        for row in block * STRIDE..rows {
-            sums.take(self.span(row), None);
-        }
-        sums.busy - (sums.end - time).max(0)
-    }
-
-    /// Bytes that copies of `direction` moved within `window`, a copy that lies across its edge taken
-    /// in proportion. For lanes of streams, whose operations follow each other.
-    pub(super) fn bytes(&self, direction: Direction, window: Span, details: &[What]) -> f64 {
-        if window.is_empty() {
-            return 0.0;
-        }
-        self.bytes_until(direction, window.end, details)
-            - self.bytes_until(direction, window.start, details)
-    }
-
-    fn bytes_until(&self, direction: Direction, time: Ns, details: &[What]) -> f64 {
-        let rows = self.before(time);
+    /// Time before `time` during which a row ran, when `rows` rows start before it.
+    pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
         let Some(last) = rows.checked_sub(1) else {
-            return 0.0;
-        };
-        let Some(slot) = slot(direction) else {
-            return 0.0;
+            return 0;
         };
         let block = last / STRIDE;
-        let mut sum = self.sums[block].bytes[slot] as f64;
+        let mut sums = self.sums[block];
         for row in block * STRIDE..rows {
-            if let Some((d, bytes)) = moved(self.details[row], details)
-                && d == direction
-            {
-                let span = self.span(row);
-                let share = if span.end <= time {
-                    1.0
-                } else {
-                    (time - span.start) as f64 / span.len() as f64
-                };
-                sum += bytes as f64 * share;
-            }
+            sums.take(self.span(row));
         }
-        sum
+        sums.busy - (sums.end - time).max(0)
     }
 
     /// The rows that share time with `window`, or lie in it as instants. Where rows nest, rows between
     /// the first and the last of them may end before it begins.
     #[must_use]
     pub fn rows(&self, window: Span) -> Range<usize> {
-        let to = self.before(window.end.max(window.start + 1));
-        // The greatest end so far never falls, so the first row that ends after the window's start
-        // lies in the last block before which everything has ended.
-        let block = self
-            .sums
-            .partition_point(|s| s.end <= window.start)
-            .saturating_sub(1);
-        let from = (block * STRIDE..to)
-            .find(|&i| self.ends[i] > window.start || self.starts[i] >= window.start)
-            .unwrap_or(to);
-        from..to
+        self.cursor().rows(window)
+    }
+
+    /// The first of the rows before `to` that ends after `time` or starts at or after it, when `first`
+    /// rows start before it; `to` when there is none.
+    pub(super) fn first_touching(&self, first: usize, to: usize, time: Ns) -> usize {
+        // The greatest end so far never falls, so the first row that ends after the time lies in the
+        // last block before which everything has ended: mostly that of the time itself.
+        let near = first.saturating_sub(1) / STRIDE;
+        let block = if self.sums.get(near).is_none_or(|s| s.end <= time) {
+            near
+        } else {
+            let ended = self.sums.partition_point(|s| s.end <= time);
+            ended.saturating_sub(1)
+        };
+        (block * STRIDE..to)
+            .find(|&i| self.ends[i] > time || self.starts[i] >= time)
+            .unwrap_or(to)
     }
 
     /// The row that names a cell: the longest of those that start in `window`, or the one that runs
     /// into it.
     #[must_use]
     pub fn longest(&self, window: Span) -> Option<usize> {
-        let rows = self.rows(window);
-        let inside = self.before(window.start).max(rows.start);
-        let key = |i: usize| self.ends[i] - self.starts[i];
-        let starting = self.forest.best(inside, rows.end, key);
-        let running = (rows.start..inside)
-            .rev()
-            .take(STRIDE)
-            .find(|&i| self.ends[i] > window.start);
-        let share = |i: usize| self.span(i).intersect(window).len();
-        match (starting, running) {
-            (Some(a), Some(b)) => Some(if share(b) > share(a) { b } else { a }),
-            (a, b) => a.or(b),
-        }
+        self.cursor().longest(window)
+    }
+
+    /// The longest of the rows `[from, to)`.
+    pub(super) fn longest_of(&self, from: usize, to: usize) -> Option<usize> {
+        let (starts, ends) = (&self.starts, &self.ends);
+        self.maxima.best(from, to, |i| ends[i] - starts[i])
     }
 
     /// The innermost row that runs at `time`.
     #[must_use]
     pub fn at(&self, time: Ns) -> Option<usize> {
-        let to = self.starts.partition_point(|&s| s <= time);
+        let to = self.before(time.saturating_add(1));
         let from = self.rows(Span::at(time)).start;
         (from..to).rev().find(|&i| self.ends[i] > time)
     }
@@ -377,7 +317,7 @@ impl Lane {
     /// The gap that holds `time`: between the greatest end before and the next start.
     #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let next = self.starts.partition_point(|&s| s <= time);
+        let next = self.before(time.saturating_add(1));
         if next == 0 || next == self.len() {
             return None;
         }
@@ -404,7 +344,7 @@ impl Lane {
     /// The last gap of at least `min` ns that starts before `time`.
     #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let mut row = self.starts.partition_point(|&s| s <= time);
+        let mut row = self.before(time.saturating_add(1));
         row = row.min(self.len().saturating_sub(1));
         while row > 0 {
             let gap = Span::new(self.end_before(row), self.starts[row]);
@@ -432,53 +372,26 @@ impl Lane {
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.len() * (2 * size_of::<Ns>() + 3 * size_of::<u32>())
+        self.len() * (2 * size_of::<Ns>() + 2 * size_of::<u32>())
             + self.sums.len() * size_of::<Sums>()
+            + self.index.memory()
+            + self.maxima.memory()
     }
-}
-
-fn moved(detail: u32, details: &[What]) -> Option<(Direction, u64)> {
-    match details.get(detail as usize) {
-        Some(What::Copy(copy)) => Some((copy.direction, copy.bytes)),
-        _ => None,
-    }
-}
-
-fn slot(direction: Direction) -> Option<usize> {
-    Direction::NAMED.iter().position(|&d| d == direction)
 }
 
 impl Sums {
-    fn take(&mut self, span: Span, moved: Option<(Direction, u64)>) {
+    fn take(&mut self, span: Span) {
         let from = span.start.max(self.end);
         self.busy += (span.end - from).max(0);
         self.end = self.end.max(span.end);
-        if let Some((direction, bytes)) = moved
-            && let Some(slot) = slot(direction)
-        {
-            self.bytes[slot] += bytes;
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::{Copy, MemoryKind, Place};
+    use crate::trace::LaneKind;
     use proptest::prelude::*;
-
-    fn copy(bytes: u64) -> What {
-        What::Copy(Copy {
-            place: Place::default(),
-            direction: Direction::H2D,
-            from: MemoryKind::Pinned,
-            to: MemoryKind::Device,
-            is_async: true,
-            bytes,
-            peer: 0,
-            graph: 0,
-        })
-    }
 
     fn lane(batches: &[Vec<Span>]) -> (Lane, usize) {
         let key = LaneKey {
@@ -495,7 +408,7 @@ mod tests {
                     detail: 0,
                 });
             }
-            late += lane.settle(&[copy(10)]);
+            late += lane.settle();
         }
         (lane, late)
     }
@@ -527,6 +440,16 @@ mod tests {
             if let Some(first) = all.get(rows.start).filter(|_| !rows.is_empty()) {
                 prop_assert!(first.end > window.start || first.start >= window.start);
             }
+            // A cursor that goes over all cells says the same as each question by itself.
+            let edges: Vec<Ns> = (-5..330).step_by(7).collect();
+            let mut cursor = if a < b { lane.cursor() } else { lane.cursor_over(&edges) };
+            for start in (-5..330).step_by(7) {
+                let cell = Span::new(start, start + 7);
+                prop_assert_eq!(cursor.longest(cell), lane.longest(cell));
+                prop_assert_eq!(cursor.busy(cell), lane.busy(cell));
+                let cut = Span::new(start + 3, start + 7);
+                prop_assert_eq!(cursor.rows(cut), lane.rows(cut));
+            }
             let at = all.iter().rposition(|s| s.contains(a));
             prop_assert_eq!(lane.at(a), at);
 
@@ -556,24 +479,5 @@ mod tests {
         assert_eq!(lane.longest(Span::new(11, 19)), Some(1));
         assert_eq!(lane.longest(Span::new(5, 19)), Some(0));
         assert_eq!(lane.longest(Span::new(31, 39)), None);
-    }
-
-    #[test]
-    fn bytes_across_an_edge_are_taken_in_proportion() {
-        let spans: Vec<Span> = (0..100).map(|i| Span::new(i * 10, i * 10 + 10)).collect();
-        let (lane, _) = lane(&[spans]);
-        let details = [copy(10)];
-        // 10 bytes over 10 ns, back to back: a byte a nanosecond.
-        for (a, b) in [(0, 1000), (3, 4), (5, 505), (995, 2000)] {
-            let bytes = lane.bytes(Direction::H2D, Span::new(a, b), &details);
-            assert!(
-                (bytes - (b.min(1000) - a) as f64).abs() < 1e-9,
-                "{a}..{b}: {bytes}"
-            );
-        }
-        assert_eq!(
-            lane.bytes(Direction::D2H, Span::new(0, 1000), &details),
-            0.0
-        );
     }
 }

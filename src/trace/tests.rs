@@ -1,7 +1,7 @@
 //! The store as a whole: definitions, places, losses.
 
 use super::*;
-use crate::activity::{HostCall, Kernel, MemoryKind};
+use crate::activity::{Batch, Def, HostCall, Kernel, MemoryKind, Place};
 
 fn kernel(start: Ns, end: Ns, device: u32, stream: u32, correlation: u32) -> Activity {
     Activity {
@@ -181,4 +181,16 @@ fn counters_of_all_processes_add_up() {
     }
     assert_eq!(trace.health().received, 20);
     assert_eq!(trace.health().losses(), 6);
+}
+
+#[test]
+fn an_id_that_is_defined_anew_means_the_new_thing_from_then_on() {
+    let mut trace = Trace::default();
+    trace.apply(named(0, "first", vec![kernel(0, 10, 0, 7, 1)]));
+    trace.apply(named(0, "second", vec![kernel(20, 30, 0, 7, 2)]));
+    let name = |row: usize| match trace.activity(0, row).what {
+        What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((name(0).as_str(), name(1).as_str()), ("first", "second"));
 }

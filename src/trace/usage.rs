@@ -6,6 +6,7 @@
 //! [`STRIDE`]th moment make any window's figure two binary searches and two short walks, exact at
 //! every zoom.
 
+use super::index::Index;
 use crate::activity::{Direction, Ns, Span};
 
 /// Moments between stored sums. 80 bytes of sums over 64 moments cost about a byte a moment; a
@@ -57,7 +58,7 @@ pub enum Measure {
 const MEASURES: usize = 10;
 
 impl Measure {
-    fn slot(self) -> usize {
+    const fn slot(self) -> usize {
         match self {
             Measure::Busy => 0,
             Measure::Compute => 1,
@@ -72,7 +73,7 @@ impl Measure {
         }
     }
 
-    fn holds(self, set: Set) -> bool {
+    const fn holds(self, set: Set) -> bool {
         match self {
             Measure::Busy => set != 0,
             Measure::Compute => set & COMPUTE != 0,
@@ -97,7 +98,7 @@ impl Measure {
     ];
 }
 
-fn direction_bit(direction: Direction) -> Set {
+const fn direction_bit(direction: Direction) -> Set {
     match direction {
         Direction::H2D => H2D,
         Direction::D2H => D2H,
@@ -105,6 +106,29 @@ fn direction_bit(direction: Direction) -> Set {
         Direction::P2P => P2P,
         Direction::Other => OTHER,
     }
+}
+
+/// For each set of engines, which measures hold: a bit for each slot.
+static HELD: [u16; 1 << BITS] = {
+    let mut table = [0; 1 << BITS];
+    let mut set = 0;
+    while set < table.len() {
+        let mut i = 0;
+        while i < MEASURES {
+            if Measure::ALL[i].holds(set as Set) {
+                table[set] |= 1 << Measure::ALL[i].slot();
+            }
+            i += 1;
+        }
+        set += 1;
+    }
+    table
+};
+
+/// `length` if the measure in `slot` holds in `set`, else 0: a query walks over many sets, and branches on
+/// them would be wrong as often as right.
+fn length_if(set: Set, slot: usize, length: Ns) -> Ns {
+    length * Ns::from(HELD[usize::from(set)] >> slot & 1)
 }
 
 fn engine_bit(engine: Engine) -> usize {
@@ -125,6 +149,10 @@ pub struct Usage {
     sets: Vec<Set>,
     /// Sums of every measure up to moment `i * STRIDE`.
     sums: Vec<[Ns; MEASURES]>,
+    /// Sums up to the last moment.
+    running: [Ns; MEASURES],
+    /// Finds moments.
+    index: Index,
 }
 
 impl Usage {
@@ -135,16 +163,14 @@ impl Usage {
             return;
         };
         // Everything from the moment that `first` falls behind is taken off and swept again with the new.
-        let keep = self.times.partition_point(|&t| t < first);
+        let keep = self.index.before(&self.times, first);
         let mut before = keep.checked_sub(1).map_or(0, |i| self.sets[i]);
         let old: Vec<(Ns, Set)> = self.times[keep..]
             .iter()
             .copied()
             .zip(self.sets[keep..].iter().copied())
             .collect();
-        self.times.truncate(keep);
-        self.sets.truncate(keep);
-        self.sums.truncate(keep.div_ceil(STRIDE));
+        self.truncate(keep);
 
         let mut edges: Vec<(Ns, i8, u8)> = Vec::with_capacity(spans.len() * 2);
         for (span, engine) in spans.iter() {
@@ -152,7 +178,8 @@ impl Usage {
             edges.push((span.start, 1, bit));
             edges.push((span.end, -1, bit));
         }
-        edges.sort_unstable();
+        // All edges of one moment are taken together, so their order does not matter.
+        edges.sort_unstable_by_key(|edge| edge.0);
 
         let mut running = [0u32; BITS];
         let mut new: Set = 0;
@@ -189,27 +216,36 @@ impl Usage {
 
     fn push(&mut self, time: Ns, set: Set) {
         let i = self.times.len();
-        if i.is_multiple_of(STRIDE) {
-            let sums = match i.checked_sub(STRIDE) {
-                None => [0; MEASURES],
-                Some(from) => {
-                    let mut sums = self.sums[i / STRIDE - 1];
-                    for j in from..i {
-                        let until = if j + 1 < i { self.times[j + 1] } else { time };
-                        let length = until - self.times[j];
-                        for measure in Measure::ALL {
-                            if measure.holds(self.sets[j]) {
-                                sums[measure.slot()] += length;
-                            }
-                        }
-                    }
-                    sums
-                }
-            };
-            self.sums.push(sums);
+        if let (Some(&last), Some(&held)) = (self.times.last(), self.sets.last()) {
+            for (slot, sum) in self.running.iter_mut().enumerate() {
+                *sum += length_if(held, slot, time - last);
+            }
         }
+        if i.is_multiple_of(STRIDE) {
+            self.sums.push(self.running);
+        }
+        self.index.push(i, time);
         self.times.push(time);
         self.sets.push(set);
+    }
+
+    /// Forgets the moments from `keep` on.
+    fn truncate(&mut self, keep: usize) {
+        self.times.truncate(keep);
+        self.sets.truncate(keep);
+        self.sums.truncate(keep.div_ceil(STRIDE));
+        self.index.truncate(keep);
+        self.running = [0; MEASURES];
+        let Some(last) = keep.checked_sub(1) else {
+            return;
+        };
+        let block = last / STRIDE;
+        self.running = self.sums[block];
+        for j in block * STRIDE..last {
+            for (slot, sum) in self.running.iter_mut().enumerate() {
+                *sum += length_if(self.sets[j], slot, self.times[j + 1] - self.times[j]);
+            }
+        }
     }
 
     /// Time for which `measure` held within `window`.
@@ -228,19 +264,19 @@ impl Usage {
     }
 
     fn until(&self, measure: Measure, time: Ns) -> Ns {
-        let i = self.times.partition_point(|&t| t < time);
+        let i = self.index.before(&self.times, time);
         let Some(last) = i.checked_sub(1) else {
             return 0;
         };
-        let block = last / STRIDE;
-        let mut sum = self.sums[block][measure.slot()];
-        for j in block * STRIDE..=last {
-            if measure.holds(self.sets[j]) {
-                let until = if j < last { self.times[j + 1] } else { time };
-                sum += until.min(time) - self.times[j];
-            }
-        }
-        sum
+        let (block, slot) = (last / STRIDE, measure.slot());
+        let from = block * STRIDE;
+        let (times, sets) = (&self.times[from..=last], &self.sets[from..=last]);
+        let whole: Ns = times
+            .windows(2)
+            .zip(sets)
+            .map(|(t, &set)| length_if(set, slot, t[1] - t[0]))
+            .sum();
+        self.sums[block][slot] + whole + length_if(self.sets[last], slot, time - self.times[last])
     }
 
     /// First moment of use to the last one.
@@ -256,7 +292,7 @@ impl Usage {
 
     /// The gaps that start within `window`, in order.
     pub fn gaps_within(&self, window: Span) -> impl Iterator<Item = Span> + '_ {
-        let from = self.times.partition_point(|&t| t < window.start);
+        let from = self.index.before(&self.times, window.start);
         self.gaps_from(from)
             .take_while(move |gap| gap.start < window.end)
     }
@@ -264,14 +300,14 @@ impl Usage {
     /// The first gap of at least `min` ns that starts at or after `time`.
     #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let from = self.times.partition_point(|&t| t < time);
+        let from = self.index.before(&self.times, time);
         self.gaps_from(from).find(|gap| gap.len() >= min)
     }
 
     /// The last gap of at least `min` ns that starts before `time`.
     #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let until = self.times.partition_point(|&t| t < time);
+        let until = self.index.before(&self.times, time);
         (0..until)
             .rev()
             .filter(|&i| self.sets[i] == 0 && i + 1 < self.times.len())
@@ -282,17 +318,18 @@ impl Usage {
     /// The gap that holds `time`.
     #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let i = self.times.partition_point(|&t| t <= time).checked_sub(1)?;
+        let i = self
+            .index
+            .before(&self.times, time.saturating_add(1))
+            .checked_sub(1)?;
         (self.sets[i] == 0 && i + 1 < self.times.len())
             .then(|| Span::new(self.times[i], self.times[i + 1]))
     }
 
     /// The stretches of `window` in which `measure` held, merged, in order.
     pub fn stretches(&self, measure: Measure, window: Span) -> impl Iterator<Item = Span> + '_ {
-        let first = self
-            .times
-            .partition_point(|&t| t <= window.start)
-            .saturating_sub(1);
+        let after = window.start.saturating_add(1);
+        let first = self.index.before(&self.times, after).saturating_sub(1);
         let mut i = first;
         std::iter::from_fn(move || {
             while i < self.times.len() && self.times[i] < window.end {
@@ -327,6 +364,7 @@ impl Usage {
         self.times.len() * size_of::<Ns>()
             + self.sets.len()
             + self.sums.len() * size_of::<[Ns; MEASURES]>()
+            + self.index.memory()
     }
 }
 

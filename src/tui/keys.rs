@@ -354,22 +354,16 @@ mod tests {
     #[test]
     fn the_context_goes_before_the_rest() {
         let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
-        assert_eq!(
-            resolve(press(Char('j')), Context::Timeline),
-            Some(Action::Down)
-        );
-        assert_eq!(
-            resolve(press(Char('q')), Context::Picker),
-            Some(Action::Quit)
-        );
-        assert_eq!(resolve(press(Char('f')), Context::List), None);
+        assert_eq!(resolve(press(Char('j')), Timeline), Some(Action::Down));
+        assert_eq!(resolve(press(Char('q')), Picker), Some(Action::Quit));
+        assert_eq!(resolve(press(Char('f')), List), None);
         let interrupt = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(resolve(interrupt, Context::List), Some(Action::Quit));
+        assert_eq!(resolve(interrupt, List), Some(Action::Quit));
     }
 
     #[test]
     fn the_help_joins_the_keys_of_one_action() {
-        let lines = help(&[Context::Timeline], false);
+        let lines = help(&[Timeline], false);
         let pan = lines.iter().find(|l| l.text == "earlier (drag)");
         assert_eq!(pan.map(|l| l.keys.as_str()), Some("h ←"));
     }

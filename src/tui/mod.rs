@@ -38,6 +38,7 @@
 pub mod action;
 pub mod app;
 pub mod draw;
+pub mod figure;
 pub mod keys;
 pub mod shell;
 pub mod sweep;

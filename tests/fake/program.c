@@ -69,6 +69,10 @@ int main(int argc, char **argv) {
         if (everything) { everything(); rejects(); unknown(); drop(42); }
         return 0;
     }
+    if (!strcmp(how, "slowly")) {
+        for (int i = 1; i <= count; i++) { launches(i, 1); usleep(10000); }
+        return 0;
+    }
     launches(1, count);
     if (!strcmp(how, "return")) return 0;
     if (!strcmp(how, "fail")) return 7;

@@ -62,9 +62,12 @@ def operations(cuptop, directory):
     done, _ = run([cuptop, "export", directory, "--to", "csv"])
     seen = {}
     for row in csv.DictReader(done.stdout.splitlines()):
-        name = {"memset": "Memset"}.get(row["kind"], row["name"])
-        if row["kind"] == "memcpy":
-            name = "Memcpy " + {"H2D": "HtoD", "D2H": "DtoH", "D2D": "DtoD", "P2P": "PtoP"}.get(row["direction"], "?")
+        copies = {"h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "p2p": "PtoP", "copy": "?"}
+        name = row["name"]
+        if row["kind"] in copies:
+            name = "Memcpy " + copies[row["kind"]]
+        elif row["kind"] == "memset":
+            name = "Memset"
         entry = seen.setdefault(normal(name), [0, 0])
         entry[0] += 1
         entry[1] += int(row["end_ns"]) - int(row["start_ns"])

@@ -76,6 +76,9 @@ impl Collector {
         };
         let mut writer = Writer::create(&options.dir, identity, options.max_bytes)
             .map_err(StartError::Recording)?;
+        if let Some(age) = options.keep {
+            writer.keep_last(age);
+        }
         let process = ThisProcess::look();
         writer.process(&process.describe(""));
         writer.publish(&Health::default());

@@ -18,6 +18,8 @@ pub(crate) struct Host {
     api: Api,
     /// By domain and callback id.
     functions: [Vec<Option<Function>>; 2],
+    /// The part of the recording that the functions' names are of.
+    part: u32,
     threads: HashSet<u32>,
     /// Event records whose call has not come yet, by correlation.
     events: HashMap<u32, (Place, u32)>,
@@ -36,6 +38,7 @@ impl Host {
         Host {
             api,
             functions: [const { Vec::new() }; 2],
+            part: 0,
             threads: HashSet::new(),
             events: HashMap::new(),
             calls: HashMap::new(),
@@ -113,6 +116,10 @@ impl Host {
         } else {
             (1, domain::RUNTIME_API)
         };
+        if self.part != writer.part() {
+            self.part = writer.part();
+            self.functions = [const { Vec::new() }; 2];
+        }
         let at = id as usize;
         if let Some(Some(known)) = self.functions[index].get(at) {
             return *known;

@@ -14,7 +14,7 @@ const MOST_OPEN: usize = 1 << 16;
 #[derive(Debug)]
 struct Open {
     start: i64,
-    name: u32,
+    name: Box<[u8]>,
     thread: u32,
 }
 
@@ -40,10 +40,9 @@ impl Marks {
             if self.open.len() >= MOST_OPEN {
                 return 1;
             }
-            let name = writer.name(name);
             let open = Open {
                 start: time,
-                name,
+                name: name.into(),
                 thread,
             };
             // An id that comes again while its range is open: the first one's end was lost.
@@ -57,10 +56,9 @@ impl Marks {
                 None => 1,
             }
         } else {
-            let name = writer.name(name);
             let open = Open {
                 start: time,
-                name,
+                name: name.into(),
                 thread,
             };
             write(&open, time, writer);
@@ -77,13 +75,14 @@ impl Marks {
 }
 
 fn write(open: &Open, end: i64, writer: &mut Writer) {
+    let name = writer.name(&open.name);
     writer.record(&Record {
         start: open.start,
         end: end.max(open.start),
         correlation: 0,
         body: Body::Range {
             thread: open.thread,
-            name: open.name,
+            name,
             index: 0,
             kind: NVTX,
         },

@@ -12,6 +12,8 @@ pub const DIRECTORY: &str = "CUPTOP_DIR";
 pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
 /// The most bytes that one process may record.
 pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
+/// Seconds of which the last are to be kept; all are when it is not given.
+pub const KEEP: &str = "CUPTOP_KEEP_S";
 /// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
 pub const API: &str = "CUPTOP_API";
 
@@ -41,6 +43,8 @@ pub struct Options {
     pub flush_period: Duration,
     /// The most bytes the recording may have; 0 for no limit.
     pub max_bytes: u64,
+    /// Keeps only the last of the recording: at least this long. `None` keeps all.
+    pub keep: Option<Duration>,
     /// Which host calls are recorded.
     pub api: ApiCalls,
     /// Who asks: decides whether CUDA may be called.
@@ -64,6 +68,7 @@ impl Options {
             // Half of it is the mean delay until a record can be seen (measured: 10.4 ms, p99 20.2 ms).
             flush_period: Duration::from_millis(20),
             max_bytes: 0,
+            keep: None,
             api: ApiCalls::default(),
             caller: Caller::Program,
             // 8 MiB: some 30,000 launches, far more than happen between two flushes.
@@ -88,6 +93,7 @@ impl Options {
         if let Some(bytes) = number(MAX_BYTES) {
             options.max_bytes = bytes;
         }
+        options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
             Some("runtime") => ApiCalls::Runtime,
             Some("driver") => ApiCalls::Driver,

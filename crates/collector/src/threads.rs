@@ -251,6 +251,8 @@ impl Scribe {
             self.count();
             if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
                 self.writer.publish(&self.decoder.health);
+                // A new part of the recording is another file.
+                crate::fork::watch(self.writer.descriptor());
                 published = self.decoder.health;
                 last = Instant::now();
             }

@@ -43,6 +43,9 @@ pub(super) fn of(
         ),
         (options::MAX_BYTES, request.max_bytes.to_string().into()),
     ];
+    if let Some(keep) = request.keep {
+        variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
+    }
     // NVTX calls of a program that another tool listens to stay with that tool.
     if std::env::var_os(NVTX).is_none_or(|value| value.is_empty()) {
         variables.push((NVTX, library.into()));

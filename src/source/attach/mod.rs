@@ -46,6 +46,8 @@ pub struct AttachRequest {
     pub flush_period: Duration,
     /// The most bytes that each process may record; 0 for no limit.
     pub max_bytes: u64,
+    /// Keeps only the last of each recording, at least this long; `None` keeps all.
+    pub keep: Option<Duration>,
     /// What becomes of its output.
     pub output: Output,
 }

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 
 use collector::recording::{EXTENSION, OpenError, Reader, State};
 
-use super::{map, notice};
+use super::notice;
+use super::process::{Process, Sink};
 use crate::activity::feed::{Gone, Message};
-use crate::activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
-
-/// Activities in a batch, at least: a batch ends with the entries of one read.
-const BATCH: usize = 4096;
+use crate::activity::{Batch, Health};
 
 /// How a process of the run stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,23 +36,6 @@ pub struct Follower {
     /// Files that are not (yet) readable, with the reason.
     unreadable: HashMap<PathBuf, String>,
 }
-
-#[derive(Debug)]
-struct Process {
-    reader: Reader,
-    info: ProcessInfo,
-    /// Something about the process changed since it was last told.
-    changed: bool,
-    streams: HashMap<(u32, u32, u32), StreamInfo>,
-    health: Health,
-    /// Entries that nothing could be made of.
-    unreadable: u64,
-    over: bool,
-    told_trouble: bool,
-}
-
-/// Where messages go.
-type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
 
 impl Follower {
     /// Follows a recording directory. It may still be empty, but must exist.
@@ -108,7 +89,7 @@ impl Follower {
         self.look_for_files();
         for (index, process) in self.processes.iter_mut().enumerate() {
             // A process that ended after this look is read to its end by the next one.
-            let lives = process.over || process.reader.writer_lives() != Some(false);
+            let lives = process.over || process.last().writer_lives() != Some(false);
             process.read(index, sink)?;
             process.conclude(lives, index, sink)?;
         }
@@ -122,7 +103,7 @@ impl Follower {
     pub fn finish_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         self.poll_into(sink)?;
         for (index, process) in self.processes.iter_mut().enumerate() {
-            let lives = process.reader.writer_lives() == Some(true);
+            let lives = process.lives();
             process.read(index, sink)?;
             process.conclude(lives, index, sink)?;
             if !process.over {
@@ -142,9 +123,7 @@ impl Follower {
     /// Whether any process may still write.
     #[must_use]
     pub fn any_alive(&self) -> bool {
-        self.processes
-            .iter()
-            .any(|process| !process.over && process.reader.writer_lives() == Some(true))
+        self.processes.iter().any(Process::lives)
     }
 
     /// How each process stands, in the order of their indices in batches.
@@ -177,6 +156,7 @@ impl Follower {
             // A directory that was deleted has nothing new; what was opened before is still read.
             paths.extend(files_of(directory).unwrap_or_default());
         }
+        let mut found = Vec::new();
         for path in paths {
             if self.seen.contains(&path) {
                 continue;
@@ -185,7 +165,7 @@ impl Follower {
                 Ok(reader) => {
                     self.unreadable.remove(&path);
                     self.seen.insert(path);
-                    self.processes.push(Process::new(reader));
+                    found.push(reader);
                 }
                 // A file without its header yet is looked at again.
                 Err(OpenError::NotARecording(_)) => {
@@ -196,6 +176,25 @@ impl Follower {
                     self.unreadable.insert(path, error.to_string());
                 }
             }
+        }
+        found.sort_by_key(|reader| {
+            let it = reader.identity();
+            (it.start.realtime, it.pid, it.part)
+        });
+        for reader in found {
+            self.add(reader);
+        }
+    }
+
+    /// A part of a recording that is known, or another process.
+    fn add(&mut self, reader: Reader) {
+        match self
+            .processes
+            .iter_mut()
+            .find(|process| process.is_continued_by(&reader))
+        {
+            Some(process) => process.parts.push_back(reader),
+            None => self.processes.push(Process::new(reader)),
         }
     }
 }
@@ -223,149 +222,4 @@ fn collect(run: impl FnOnce(Sink<'_>) -> Result<(), Gone>) -> Vec<Batch> {
         Ok(())
     });
     batches
-}
-
-impl Process {
-    fn new(reader: Reader) -> Process {
-        let info = ProcessInfo {
-            pid: reader.identity().pid,
-            ..ProcessInfo::default()
-        };
-        Process {
-            reader,
-            info,
-            changed: true,
-            streams: HashMap::new(),
-            health: Health::default(),
-            unreadable: 0,
-            over: false,
-            told_trouble: false,
-        }
-    }
-
-    /// Hands over what is there.
-    fn read(&mut self, index: usize, sink: Sink<'_>) -> Result<(), Gone> {
-        if self.over {
-            return Ok(());
-        }
-        let index = u32::try_from(index).unwrap_or(u32::MAX);
-        if let Err(error) = self.reader.refresh() {
-            return self.fail(&error, sink);
-        }
-        loop {
-            let mut batch = Batch {
-                process: index,
-                items: Vec::with_capacity(BATCH),
-                ..Batch::default()
-            };
-            let mut notices = Vec::new();
-            let (info, streams) = (&mut self.info, &mut self.streams);
-            let (mut changed, mut unreadable) = (self.changed, 0);
-            let more = self.reader.read(&mut |entry| match map::entry_into(
-                &entry, &mut batch, info, streams,
-            ) {
-                map::Taken::Yes => {}
-                map::Taken::Process => changed = true,
-                map::Taken::Notice(is_warning, text) => notices.push((is_warning, text)),
-                map::Taken::No => unreadable += 1,
-            });
-            self.unreadable += unreadable;
-            self.changed = changed;
-            let more = match more {
-                Ok(more) => more,
-                Err(error) => return self.fail(&error, sink),
-            };
-            for (is_warning, text) in notices {
-                sink(notice(
-                    is_warning,
-                    format!("process {}: {text}", self.info.pid),
-                ))?;
-            }
-            self.send(batch, sink)?;
-            if !more {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Sends a batch unless there is nothing in it.
-    fn send(&mut self, mut batch: Batch, sink: Sink<'_>) -> Result<(), Gone> {
-        if std::mem::take(&mut self.changed) {
-            batch.defs.insert(0, Def::Process(self.info.clone()));
-        }
-        let health = self.current_health();
-        if health != self.health {
-            self.health = health;
-            batch.health = Some(health);
-        }
-        if batch.items.is_empty() && batch.defs.is_empty() && batch.health.is_none() {
-            return Ok(());
-        }
-        sink(Message::Batch(batch))
-    }
-
-    fn current_health(&self) -> Health {
-        let mut health = map::health(&self.reader.status().health);
-        health.lost += self.reader.lost() + self.unreadable;
-        health.unknown += self.reader.unknown();
-        if self.over {
-            // What was open when a process was killed is not open any more.
-            health.oldest_open = None;
-        }
-        health
-    }
-
-    /// Tells what went wrong, and whether the process is over.
-    fn conclude(&mut self, lives: bool, index: usize, sink: Sink<'_>) -> Result<(), Gone> {
-        if self.over {
-            return Ok(());
-        }
-        let pid = self.info.pid;
-        let status = self.reader.status();
-        let trouble = status
-            .trouble
-            .describe()
-            .map(|text| format!("process {pid}: {text}; it goes on, what is lost is counted"))
-            .or_else(|| {
-                let damage = self.reader.damage()?;
-                Some(format!("{}: {damage}", self.reader.path().display()))
-            });
-        if let Some(trouble) = trouble
-            && !std::mem::replace(&mut self.told_trouble, true)
-        {
-            sink(notice(true, trouble))?;
-        }
-        let ended_well = match status.state {
-            State::Closed => Some(true),
-            // It runs on untraced, and nobody knows how it ends.
-            State::Refused => None,
-            State::Running if !lives => Some(false),
-            State::Running => return Ok(()),
-        };
-        self.over = true;
-        if ended_well == Some(false) {
-            let text = format!(
-                "process {pid} ended without closing its recording: what happened after its last flush is missing"
-            );
-            sink(notice(true, text))?;
-        }
-        if ended_well.is_some() {
-            self.info.ended_well = ended_well;
-            self.changed = true;
-        }
-        let batch = Batch {
-            process: u32::try_from(index).unwrap_or(u32::MAX),
-            ..Batch::default()
-        };
-        self.send(batch, sink)
-    }
-
-    fn fail(&mut self, error: &io::Error, sink: Sink<'_>) -> Result<(), Gone> {
-        self.over = true;
-        let path = self.reader.path().display();
-        sink(notice(
-            true,
-            format!("{path} cannot be read any more: {error}"),
-        ))
-    }
 }

@@ -70,6 +70,44 @@ pub(super) enum Taken {
     No,
 }
 
+/// What the earlier parts of a recording came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Before {
+    /// Names that they defined.
+    pub(super) names: u32,
+    /// Shapes that they defined.
+    pub(super) shapes: u32,
+    /// Records that could not be read.
+    pub(super) lost: u64,
+    /// Records of unknown kinds.
+    pub(super) unknown: u64,
+}
+
+impl Before {
+    /// The entry with its ids counted on from those of the earlier parts: each part counts from 1.
+    pub(super) fn shift<'a>(&self, entry: &Entry<'a>) -> Entry<'a> {
+        let mut entry = *entry;
+        match &mut entry {
+            Entry::Name(id, _) => *id = id.saturating_add(self.names),
+            Entry::Shape(id, shape) => {
+                *id = id.saturating_add(self.shapes);
+                shape.name = shape.name.saturating_add(self.names);
+            }
+            Entry::Record(record) => match &mut record.body {
+                Body::Kernel { shape, .. } => *shape = shape.saturating_add(self.shapes),
+                Body::Call { name, .. }
+                | Body::Overhead { name, .. }
+                | Body::Range { name, .. } => {
+                    *name = name.saturating_add(self.names);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        entry
+    }
+}
+
 /// Puts an entry into a batch.
 pub(super) fn entry_into(
     entry: &Entry<'_>,

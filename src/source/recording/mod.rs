@@ -10,6 +10,7 @@
 
 mod follower;
 mod map;
+mod process;
 mod saver;
 pub mod scratch;
 mod tee;

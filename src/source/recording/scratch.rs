@@ -1,6 +1,7 @@
 //! Where a recording lies that nobody asked to keep.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The places for it, best first: in memory where there is such a place, since a recording that is
@@ -29,14 +30,15 @@ pub fn directory() -> io::Result<tempfile::TempDir> {
 }
 
 fn private(place: &Path) -> io::Result<tempfile::TempDir> {
-    // tempfile makes directories with mode 0700.
-    tempfile::Builder::new().prefix("cuptop-").tempdir_in(place)
+    tempfile::Builder::new()
+        .prefix("cuptop-")
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir_in(place)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn it_is_private_and_goes_when_dropped() {

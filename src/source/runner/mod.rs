@@ -8,10 +8,10 @@
 //!    ◄═════ batches ═════════ recording ════════ CUPTI records, pass marks
 //! ```
 //!
-//! This process never loads a CUDA library. Room by room: [`parent`] follows a run, [`child`] is a running
-//! process and [`protocol`] what is said; [`process`] is the other side; [`driver`], [`device`], [`nvrtc`]
-//! and [`compile`] are CUDA's libraries; [`probe`] says what a machine has, [`check`] compares kernels with
-//! the CPU, [`calibrate`] measures a GPU.
+//! This process never loads a CUDA library. Room by room: `parent` follows a run, `child` is a running
+//! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
+//! and `compile` are CUDA's libraries; `probe` says what a machine has, `check` compares kernels with
+//! the CPU, `calibrate` measures a GPU.
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 

@@ -168,6 +168,7 @@ impl App {
 
     fn toggle_pause(&mut self) {
         self.is_paused = !self.is_paused;
+        self.paused_at = self.trace.health().received;
         self.prepared = None;
     }
 

@@ -1,8 +1,10 @@
 //! Bringing what is derived up to date, and where the window goes by itself.
 
+use super::rows::RowKind;
 use super::selection::Selection;
 use super::{App, Scope, rows};
 use crate::activity::{Ns, Span};
+use crate::analysis::memory::MemoryUse;
 
 /// How much of a long run is on screen while following it.
 const FOLLOWED: Ns = 5_000_000_000;
@@ -38,6 +40,15 @@ impl App {
         self.viewport.bound(self.bounds());
         let is_whole = self.scope == Scope::Whole;
         self.rows = rows::rows(&self.trace, scope, is_whole);
+        self.memory = (0..self.trace.devices().len())
+            .map(|device| {
+                let kind = RowKind::Memory(device);
+                let is_shown = self.rows.iter().any(|row| row.kind == kind);
+                is_shown
+                    .then(|| MemoryUse::of(&self.trace, Some(device)))
+                    .unwrap_or_default()
+            })
+            .collect();
         self.selection.settle(&self.trace);
         if self.selection.row.is_some() && self.selection.position(&self.rows).is_none() {
             self.selection = Selection::default();

@@ -2,6 +2,7 @@
 
 use super::{App, LineKind, Status, Trouble};
 use crate::activity::feed::{Message, Outcome};
+use crate::tui::action::View;
 
 impl App {
     /// Takes a message of the feed. Returns whether the picture may have changed.
@@ -19,6 +20,7 @@ impl App {
                     LineKind::Plain
                 };
                 self.output.push(self.elapsed, kind, &line);
+                self.stay_at_end(View::Output, self.output.lines().len());
             }
             Message::Notice { is_warning, text } => {
                 let kind = if is_warning {
@@ -27,6 +29,7 @@ impl App {
                     LineKind::Plain
                 };
                 self.log.push(self.elapsed, kind, &text);
+                self.stay_at_end(View::Log, self.log.lines().len());
                 if is_warning {
                     self.flash = Some(crate::trace::printable(&text));
                 }
@@ -34,6 +37,13 @@ impl App {
             Message::Finished(outcome) => self.finish(outcome),
         }
         true
+    }
+
+    /// A cursor on the last line goes along when a list grows to `count` lines.
+    fn stay_at_end(&mut self, view: View, count: usize) {
+        if self.view == view && self.cursor + 2 >= count {
+            self.cursor = count.saturating_sub(1);
+        }
     }
 
     /// The feed has ended, with a last word or without one.

@@ -24,6 +24,7 @@ use super::sweep::{self, Work};
 use crate::activity::feed::{Outcome, Progress};
 use crate::activity::{DeviceInfo, Ns, Span};
 use crate::analysis::figures;
+use crate::analysis::memory::MemoryUse;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 pub use findings::{FindingLine, Findings};
@@ -151,6 +152,8 @@ pub struct App {
     pub is_following: bool,
     /// Whether the picture is held still.
     pub is_paused: bool,
+    /// Records that had been received when it was paused.
+    paused_at: u64,
     /// The rows of the timeline.
     pub rows: Vec<Row>,
     /// The first row on screen.
@@ -175,6 +178,8 @@ pub struct App {
     pub flash: Option<String>,
     /// What could be better in what is on screen.
     pub findings: Findings,
+    /// Memory in use by device, as far as the rows show it.
+    pub memory: Vec<MemoryUse>,
     /// The figures of the run before; empty when there is none.
     pub previous: Vec<VariantRow>,
     /// The scenarios to pick from.
@@ -261,6 +266,13 @@ impl App {
     #[must_use]
     pub fn is_picking(&self) -> bool {
         self.status == Status::Idle
+    }
+
+    /// Records that came since the picture was held still.
+    #[must_use]
+    pub fn behind(&self) -> u64 {
+        let received = self.trace.health().received;
+        received.saturating_sub(self.paused_at)
     }
 
     /// Whether a source is at work.

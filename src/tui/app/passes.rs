@@ -6,7 +6,7 @@
 use crate::activity::{Direction, Ns, RangeKind, Span, What};
 use crate::scenario::plan::Plan;
 use crate::trace::{LaneKind, Measure, Trace};
-use crate::tui::sweep::number;
+use crate::tui::figure::number;
 
 /// One pass of a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub enum RowKind {
     Bandwidth(usize, Direction),
     /// How much copies and kernels of a device overlap.
     Overlap(usize),
+    /// Memory of a device in use.
+    Memory(usize),
     /// Operations of a stream.
     Stream(LaneId),
     /// Calls of a host thread.
@@ -40,7 +42,9 @@ impl RowKind {
             | RowKind::Thread(id)
             | RowKind::Range(id)
             | RowKind::Overhead(id) => Some(id),
-            RowKind::Title | RowKind::Bandwidth(..) | RowKind::Overlap(_) => None,
+            RowKind::Title | RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => {
+                None
+            }
         }
     }
 
@@ -48,7 +52,9 @@ impl RowKind {
     #[must_use]
     pub fn device(self) -> Option<usize> {
         match self {
-            RowKind::Bandwidth(device, _) | RowKind::Overlap(device) => Some(device),
+            RowKind::Bandwidth(device, _) | RowKind::Overlap(device) | RowKind::Memory(device) => {
+                Some(device)
+            }
             _ => None,
         }
     }
@@ -120,6 +126,16 @@ fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
         kind: RowKind::Overlap(device),
         label: "overlap".to_owned(),
     });
+    let allocates = trace.lanes().iter().any(|lane| {
+        matches!(lane.key().kind, LaneKind::Memory { device: d } if d == device)
+            && !lane.rows(scope).is_empty()
+    });
+    if allocates {
+        rows.push(Row {
+            kind: RowKind::Memory(device),
+            label: "memory".to_owned(),
+        });
+    }
 }
 
 fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {

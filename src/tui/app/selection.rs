@@ -84,6 +84,7 @@ impl Selection {
         self.item = match self.row {
             Some(kind) => match (kind.lane(), kind.device()) {
                 (Some(id), _) => near(trace, id, time),
+                (None, Some(_)) if matches!(kind, RowKind::Memory(_)) => Item::None,
                 (None, Some(device)) => match trace.devices()[device].usage.gap_at(time) {
                     Some(gap) => Item::Gap(gap),
                     None => Item::None,

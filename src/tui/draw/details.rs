@@ -12,7 +12,7 @@ use crate::trace::{LaneId, Measure, Trace, printable};
 use crate::tui::action::View;
 use crate::tui::app::rows::{RowKind, place_name};
 use crate::tui::app::selection::Item;
-use crate::tui::app::{App, FindingLine};
+use crate::tui::app::{App, FindingLine, Journal};
 use crate::tui::theme::{Role, Theme};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -188,9 +188,26 @@ impl<'a> Details<'a> {
                     units::duration(copy)
                 ));
             }
+            RowKind::Memory(device) => {
+                self.name = Some(("memory".to_owned(), Role::Memset));
+                let memory = app.memory.get(device);
+                if let Some(peak) = memory.and_then(|m| m.peak(window)) {
+                    self.facts
+                        .push(format!("at most {} in use", units::bytes(peak)));
+                }
+                self.facts
+                    .push("what was allocated before is not counted".to_owned());
+            }
             _ => {}
         }
     }
+}
+
+/// The latest lines of what a watched program printed, the newest first: there may be room for one.
+fn latest(journal: &Journal, count: usize) -> String {
+    let lines = journal.lines().iter().rev().take(count);
+    let lines: Vec<&str> = lines.map(|line| line.text.as_str()).collect();
+    format!("Output: {}", lines.join("\n        "))
 }
 
 /// The finding under the cursor in full.
@@ -216,6 +233,7 @@ fn prose(app: &App) -> String {
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }
+        None if !app.output.lines().is_empty() => latest(&app.output, 4),
         _ => "j k selects a lane, n p an operation, g the next gap".to_owned(),
     }
 }

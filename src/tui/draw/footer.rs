@@ -17,9 +17,37 @@ use crate::tui::theme::{Role, Theme};
 #[derive(Clone, Debug)]
 pub struct Footer<'a> {
     theme: &'a Theme,
-    /// Parts at the left, each with its colour, the most important first.
-    totals: Vec<(String, Role)>,
+    /// Parts at the left, the most important first.
+    totals: Vec<Total>,
     hints: Vec<(String, &'static str)>,
+}
+
+/// Columns that the hints for help and quit keep, on terminals that have this many times four.
+const KEPT: usize = 16;
+
+/// A part at the left.
+#[derive(Clone, Debug)]
+struct Total {
+    /// In full.
+    long: String,
+    /// Where there is less room.
+    short: String,
+    role: Role,
+}
+
+impl Total {
+    fn new(text: impl Into<String>, role: Role) -> Self {
+        let long: String = text.into();
+        Total {
+            short: long.clone(),
+            long,
+            role,
+        }
+    }
+
+    fn short(self, short: String) -> Self {
+        Total { short, ..self }
+    }
 }
 
 impl<'a> Footer<'a> {
@@ -27,7 +55,7 @@ impl<'a> Footer<'a> {
     #[must_use]
     pub fn new(app: &App, theme: &'a Theme) -> Self {
         let totals = match &app.flash {
-            Some(text) => vec![(text.clone(), Role::Warning)],
+            Some(text) => vec![Total::new(text, Role::Warning)],
             None => totals(app),
         };
         let mut hints: Vec<(String, &'static str)> = keys::hints(app.context())
@@ -44,7 +72,7 @@ impl<'a> Footer<'a> {
     }
 }
 
-fn totals(app: &App) -> Vec<(String, Role)> {
+fn totals(app: &App) -> Vec<Total> {
     let mut totals = Vec::new();
     let window = app.figures_span();
     if window.is_empty() || app.is_picking() {
@@ -52,34 +80,31 @@ fn totals(app: &App) -> Vec<(String, Role)> {
     }
     let figures = Figures::of(&app.trace, window);
     let prefix = if app.is_zoomed() { "in view " } else { "" };
-    totals.push((
-        format!(
-            "{prefix}{} · idle {} · compute {} · copy {}",
-            units::duration(window.len()),
-            units::percent(figures.share(figures.idle)),
-            units::percent(figures.share(figures.compute)),
-            units::percent(figures.share(figures.copy)),
-        ),
-        Role::Text,
-    ));
-    if let Some((text, role)) = speedup(app) {
-        totals.push((text, role));
-    }
+    let length = units::duration(window.len());
+    let shares = format!(
+        "idle {} · compute {} · copy {}",
+        units::percent(figures.share(figures.idle)),
+        units::percent(figures.share(figures.compute)),
+        units::percent(figures.share(figures.copy)),
+    );
+    let long = format!("{prefix}{length} · {shares}");
+    totals.push(Total::new(long, Role::Text).short(shares));
+    totals.extend(speedup(app));
     let findings = app.findings.list.len();
     if findings > 0 && app.view != View::Findings {
         let word = if findings == 1 { "finding" } else { "findings" };
-        totals.push((format!("⚠ {findings} {word}"), Role::Warning));
+        totals.push(Total::new(format!("⚠ {findings} {word}"), Role::Warning));
     }
     let warnings = app.log.count(LineKind::Warning);
     if warnings > 0 && app.view != View::Log {
         let word = if warnings == 1 { "warning" } else { "warnings" };
-        totals.push((format!("⚠ {warnings} {word}"), Role::Warning));
+        totals.push(Total::new(format!("⚠ {warnings} {word}"), Role::Warning));
     }
     totals
 }
 
 /// "streamed is 2.43× sequential": against the first variant at the same value of the sweep.
-fn speedup(app: &App) -> Option<(String, Role)> {
+fn speedup(app: &App) -> Option<Total> {
     let current = app.variant()?;
     let variants = &app.passes.variants;
     let point = variants.get(current)?.point;
@@ -95,7 +120,8 @@ fn speedup(app: &App) -> Option<(String, Role)> {
         Role::Warning
     };
     let (name, base) = (&variants[current].name, &variants[base].name);
-    Some((format!("{name} is {factor:.2}× {base}"), role))
+    let short = format!("{factor:.2}× {base}");
+    Some(Total::new(format!("{name} is {short}"), role).short(short))
 }
 
 impl Widget for &Footer<'_> {
@@ -105,20 +131,30 @@ impl Widget for &Footer<'_> {
         }
         let theme = self.theme;
         let width = usize::from(area.width);
+        let kept = if width >= 4 * KEPT { KEPT } else { 0 };
+        let room = width.saturating_sub(kept);
+        let needed = |text: fn(&Total) -> &String| -> usize {
+            self.totals.iter().map(|t| pen::width(text(t)) + 3).sum()
+        };
+        let text: fn(&Total) -> &String = if needed(|t| &t.long) <= room {
+            |t| &t.long
+        } else {
+            |t| &t.short
+        };
         let mut x = 1;
         let separator = format!(" {} ", theme.glyph('│'));
-        for (i, (text, role)) in self.totals.iter().enumerate() {
-            let text = pen::plain(theme, text);
+        for (i, total) in self.totals.iter().enumerate() {
+            let text = pen::plain(theme, text(total));
             if i > 0 {
-                if usize::from(x) + 3 + pen::width(&text) > width {
+                if usize::from(x) + 3 + pen::width(&text) > room {
                     continue;
                 }
                 x = pen::text(buf, area, x, &separator, theme.fg(Role::Rule));
             }
             let style = if i == 0 {
-                theme.fg(*role)
+                theme.fg(total.role)
             } else {
-                theme.bold(*role)
+                theme.bold(total.role)
             };
             let text = pen::cut(&text, width.saturating_sub(usize::from(x)));
             x = pen::text(buf, area, x, &pen::plain(theme, &text), style);

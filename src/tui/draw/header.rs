@@ -95,7 +95,13 @@ fn state(app: &App) -> (String, Role) {
     let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
     match &app.status {
         Status::Idle => (String::new(), Role::Dim),
-        _ if app.is_paused => ("‖ PAUSED".to_owned(), Role::Warning),
+        _ if app.is_paused => {
+            let text = match app.behind() {
+                0 => "‖ PAUSED".to_owned(),
+                n => format!("‖ PAUSED +{}", units::count(n)),
+            };
+            (text, Role::Warning)
+        }
         Status::Running => match &app.progress {
             Some(p) => {
                 let share = match p.total {

@@ -17,7 +17,10 @@ pub const SMALLEST: Size = Size {
 const TALLEST: u16 = 3;
 
 fn is_meter(kind: RowKind) -> bool {
-    matches!(kind, RowKind::Bandwidth(..) | RowKind::Overlap(_))
+    matches!(
+        kind,
+        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_)
+    )
 }
 
 /// The parts of the screen.

@@ -12,6 +12,7 @@ pub mod list;
 pub mod overlay;
 pub mod panel;
 pub mod pen;
+mod range;
 pub mod strip;
 pub mod timeline;
 pub mod views;

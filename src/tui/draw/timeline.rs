@@ -106,6 +106,7 @@ impl Timeline<'_> {
                 self.bandwidth(device, direction, scale, is_wide)
             }
             RowKind::Overlap(device) => self.overlap(device, scale, is_wide),
+            RowKind::Memory(device) => self.memory(device, scale, is_wide),
             _ => self.lane(row.kind, scale, is_wide),
         };
         let lane = LaneRow {
@@ -196,6 +197,33 @@ impl Timeline<'_> {
             String::new()
         };
         let role = Role::Overlap;
+        (role, String::new(), side, Plot::Meter { shares, role })
+    }
+
+    /// The most memory in use within each column, against the most within the scope.
+    fn memory(
+        &self,
+        device: usize,
+        scale: TimeScale,
+        is_wide: bool,
+    ) -> (Role, String, String, Plot) {
+        let role = Role::Memset;
+        let scope = self.app.scope_span().unwrap_or_default();
+        let memory = self.app.memory.get(device);
+        let in_use = |window: Span| memory.and_then(|m| m.peak(window)).unwrap_or(0);
+        let most = in_use(scope);
+        let shares = (0..scale.columns)
+            .map(|x| {
+                let cell = scale.cell(x).intersect(scope);
+                in_use(cell) as f64 / most.max(1) as f64
+            })
+            .collect();
+        let most = units::bytes(most);
+        let side = if is_wide {
+            format!("at most {most}")
+        } else {
+            String::new()
+        };
         (role, String::new(), side, Plot::Meter { shares, role })
     }
 

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::{Rect, Size};
 
+use super::mouse::Mouse;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
-use crate::tui::action::Action;
 use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
 use crate::tui::{Exit, Session, StartError, draw, keys, render};
 
@@ -74,7 +74,7 @@ pub struct Loop<'a> {
     signal: Option<i32>,
     is_dirty: bool,
     is_over: bool,
-    drag: Option<(u16, bool)>,
+    mouse: Mouse,
 }
 
 impl<'a> Loop<'a> {
@@ -94,7 +94,7 @@ impl<'a> Loop<'a> {
             signal: None,
             is_dirty: true,
             is_over: false,
-            drag: None,
+            mouse: Mouse::default(),
         }
     }
 
@@ -234,7 +234,7 @@ impl<'a> Loop<'a> {
                 }
                 keys::resolve(key, self.app.context())
             }
-            Input::Mouse(mouse) => self.mouse(mouse),
+            Input::Mouse(event) => self.mouse.action(event),
             Input::Resize => {
                 self.resize(terminal.size().map_err(io::Error::other)?);
                 None
@@ -375,35 +375,6 @@ impl<'a> Loop<'a> {
                     self.app.log.push(at, LineKind::Warning, &text);
                 }
             },
-        }
-    }
-
-    /// Wheel zooms, a press that moves drags, a press that does not selects.
-    fn mouse(&mut self, mouse: MouseEvent) -> Option<Action> {
-        let (x, y) = (mouse.column, mouse.row);
-        match mouse.kind {
-            MouseEventKind::ScrollUp => Some(Action::Wheel { x, y, is_in: true }),
-            MouseEventKind::ScrollDown => Some(Action::Wheel { x, y, is_in: false }),
-            MouseEventKind::Down(MouseButton::Left) => {
-                self.drag = Some((x, false));
-                None
-            }
-            MouseEventKind::Drag(MouseButton::Left) => {
-                let (from, _) = self.drag?;
-                let columns = i32::from(x) - i32::from(from);
-                if columns == 0 {
-                    return None;
-                }
-                self.drag = Some((x, true));
-                Some(Action::Drag {
-                    columns: columns as i16,
-                })
-            }
-            MouseEventKind::Up(MouseButton::Left) => match self.drag.take() {
-                Some((_, false)) => Some(Action::Click { x, y }),
-                _ => None,
-            },
-            _ => None,
         }
     }
 }

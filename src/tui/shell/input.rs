@@ -4,11 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use crossterm::event::{self, Event};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::events::Input;
@@ -38,8 +40,55 @@ impl InputThread {
 
 fn read(inputs: &Sender<Input>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        let input = match event::poll(PATIENCE) {
-            Ok(false) => continue,
+        match wait() {
+            Waited::Nothing => {}
+            Waited::Keys => {
+                if !pass_on(inputs) {
+                    return;
+                }
+            }
+            Waited::HangUp => {
+                let _ = inputs.send(Input::Lost);
+                return;
+            }
+        }
+    }
+}
+
+enum Waited {
+    Nothing,
+    Keys,
+    HangUp,
+}
+
+/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone:
+/// it takes the end of the file for nothing to read, again and again.
+fn wait() -> Waited {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    let patience = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(PATIENCE.subsec_nanos()),
+    };
+    match rustix::event::poll(&mut watched, Some(&patience)) {
+        Ok(0) | Err(Errno::INTR) => Waited::Nothing,
+        Ok(_) => {
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            if watched[0].revents().intersects(gone) {
+                Waited::HangUp
+            } else {
+                Waited::Keys
+            }
+        }
+        Err(_) => Waited::HangUp,
+    }
+}
+
+/// Passes on what has been typed. Returns whether to go on.
+fn pass_on(inputs: &Sender<Input>) -> bool {
+    loop {
+        let input = match event::poll(Duration::ZERO) {
+            Ok(false) => return true,
             Ok(true) => event::read(),
             Err(error) => Err(error),
         };
@@ -48,12 +97,11 @@ fn read(inputs: &Sender<Input>, stop: &AtomicBool) {
             Ok(Event::Mouse(mouse)) => Input::Mouse(mouse),
             Ok(Event::Resize(..)) => Input::Resize,
             Ok(_) => continue,
-            // The terminal is gone.
             Err(_) => Input::Lost,
         };
         let is_lost = matches!(input, Input::Lost);
         if inputs.send(input).is_err() || is_lost {
-            return;
+            return false;
         }
     }
 }
@@ -61,7 +109,16 @@ fn read(inputs: &Sender<Input>, stop: &AtomicBool) {
 impl Drop for InputThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        // When the terminal goes in the middle of a read, crossterm does not come back (see `wait`). The
+        // program must end all the same, and takes the thread with it.
+        let deadline = Instant::now() + PATIENCE * 5;
+        while !thread.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if thread.is_finished() {
             let _ = thread.join();
         }
     }
@@ -75,7 +132,7 @@ pub(super) struct SignalThread {
 
 impl SignalThread {
     pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP])?;
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGWINCH])?;
         let handle = signals.handle();
         let thread = std::thread::Builder::new()
             .name("signals".to_owned())
@@ -83,6 +140,7 @@ impl SignalThread {
                 for signal in &mut signals {
                     let input = match signal {
                         SIGTSTP => Input::Suspend,
+                        SIGWINCH => Input::Resize,
                         signal => Input::Signal(signal),
                     };
                     if inputs.send(input).is_err() {

@@ -3,6 +3,7 @@
 mod events;
 mod guard;
 mod input;
+mod mouse;
 mod output;
 mod watch;
 

@@ -51,6 +51,10 @@ pub struct Identity {
     pub locked: bool,
     /// When it began.
     pub start: Clocks,
+    /// Which part of the process's recording this file is, from 0.
+    pub part: u32,
+    /// Records that the process received before this part.
+    pub earlier: u64,
 }
 
 /// Whether the writer is still at work.
@@ -63,6 +67,8 @@ pub enum State {
     Closed,
     /// The process runs untraced; a notice says why.
     Refused,
+    /// It goes on in the next part.
+    Continued,
 }
 
 /// What kept the writer from writing.
@@ -173,6 +179,8 @@ impl Identity {
         let flags = u32::from(self.simulated) | u32::from(self.locked) << 1;
         put_u32(&mut page, 20, flags);
         put_clocks(&mut page, 24, self.start);
+        put_u32(&mut page, 48, self.part);
+        put_u64(&mut page, 56, self.earlier);
         page
     }
 
@@ -191,6 +199,8 @@ impl Identity {
             simulated: flags & 1 != 0,
             locked: flags & 2 != 0,
             start: get_clocks(page, 24),
+            part: get_u32(page, 48),
+            earlier: get_u64(page, 56),
         }))
     }
 }
@@ -204,6 +214,7 @@ impl Status {
             State::Running => 0,
             State::Closed => 1,
             State::Refused => 2,
+            State::Continued => 3,
         };
         put_u32(&mut slot, 16, state);
         let trouble = match self.trouble {
@@ -248,7 +259,8 @@ impl Status {
             state: match get_u32(slot, 16) {
                 0 => State::Running,
                 1 => State::Closed,
-                _ => State::Refused,
+                2 => State::Refused,
+                _ => State::Continued,
             },
             trouble: match get_u32(slot, 20) {
                 0 => Trouble::None,

@@ -8,7 +8,8 @@
 //! # The file, version 1
 //!
 //! All numbers are little-endian. The file is named `PID-START.cuptop` (START in hexadecimal nanoseconds),
-//! mode 0600 in a directory of mode 0700. It is a header page of 4096 bytes and then entries, each at a
+//! mode 0600 in a directory of mode 0700. A process that keeps only the last of its recording writes it in parts,
+//! each a whole file: `PID-START.PART.cuptop`, with a PART from 1; part 0 has the plain name. A file is a header page of 4096 bytes and then entries, each at a
 //! multiple of 64 bytes. Times are nanoseconds of `CLOCK_REALTIME` (a simulator: nanoseconds from its start).
 //!
 //! ## Header page
@@ -21,6 +22,8 @@
 //! | 16 | u32 process id |
 //! | 20 | u32 flags: 1 simulated, 2 the writer holds `flock` on the file as long as it lives |
 //! | 24 | i64 `CLOCK_REALTIME` at the start, then `CLOCK_MONOTONIC`, then `CLOCK_MONOTONIC_RAW` |
+//! | 48 | u32 part |
+//! | 56 | u64 records received before this part |
 //! | 512 | status slot A |
 //! | 1024 | status slot B |
 //!
@@ -33,7 +36,7 @@
 //! |---|---|
 //! | 0 | u64 sequence number, from 1 |
 //! | 8 | u64 published length of the file: all before it is complete |
-//! | 16 | u32 state: 0 running, 1 closed in good order, 2 could not trace (a notice says why) |
+//! | 16 | u32 state: 0 running, 1 closed in good order, 2 could not trace (a notice says why), 3 goes on in the next part |
 //! | 20 | u32 trouble: 0 none, 1 no space left, 2 size limit reached, 3 the file was deleted, 4 another error |
 //! | 24 | u64 records received, dropped by the collecting library, lost in writing, without time stamp, ended before they started, outside the clock, of unknown kind |
 //! | 80 | i64 start of the oldest operation known to be open; 0 none |
@@ -45,13 +48,14 @@
 //!
 //! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
 //! know by their length, and counts those below 64 as unknown records. [`entry`] lists the fields of each.
-//! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used).
+//! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used) in each part.
 
 mod decode;
 mod encode;
 pub mod entry;
 pub mod header;
 mod intern;
+mod parts;
 mod reader;
 mod writer;
 

@@ -101,6 +101,18 @@ impl Reader {
         &self.status
     }
 
+    /// How many names and shapes it has defined so far.
+    #[must_use]
+    pub fn definitions(&self) -> (u32, u32) {
+        (self.names, self.shapes)
+    }
+
+    /// Whether all that is published has been read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.damage.is_some() || self.offset + UNIT as u64 > self.status.published
+    }
+
     /// Records that this reader could not read.
     #[must_use]
     pub fn lost(&self) -> u64 {

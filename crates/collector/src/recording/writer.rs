@@ -9,10 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::entry::{Device, Entry, Process, Record, Shape, Stream};
 use super::header::{Clocks, Health, Identity, SLOTS, State, Status, Trouble};
 use super::intern::Interner;
+use super::parts::{Defined, Parts};
 use super::{EXTENSION, HEADER};
 
 /// Bytes that may wait in memory before they are written: large enough that a write costs little for each
@@ -27,6 +29,10 @@ const MOST_SHAPES: usize = 1 << 18;
 pub struct Writer {
     file: File,
     path: PathBuf,
+    identity: Identity,
+    parts: Option<Parts>,
+    retired: Option<File>,
+    defined: Defined,
     max_bytes: u64,
     /// Where the next bytes go.
     end: u64,
@@ -45,13 +51,14 @@ impl Writer {
     /// # Errors
     /// When the file cannot be created or its header cannot be written.
     pub fn create(directory: &Path, mut identity: Identity, max_bytes: u64) -> io::Result<Writer> {
-        let (file, path) = create_file(directory, &identity)?;
-        // Readers tell from the lock whether the writer lives: it goes with the process however that ends.
-        identity.locked = file.try_lock().is_ok();
-        file.write_all_at(&identity.encode(), 0)?;
+        let (file, path) = create_file(directory, &mut identity)?;
         let mut writer = Writer {
             file,
             path,
+            identity,
+            parts: None,
+            retired: None,
+            defined: Defined::default(),
             max_bytes: if max_bytes == 0 { u64::MAX } else { max_bytes },
             end: HEADER as u64,
             pending: Vec::with_capacity(PENDING + PENDING / 4),
@@ -66,6 +73,18 @@ impl Writer {
         };
         writer.write_status()?;
         Ok(writer)
+    }
+
+    /// Keeps only the last of it: at least as much as happened within `age`, at most twice that. Older parts of the
+    /// recording are deleted.
+    pub fn keep_last(&mut self, age: Duration) {
+        self.parts = Some(Parts::new(age));
+    }
+
+    /// Which part of the recording is being written. Ids of names and shapes are those of one part.
+    #[must_use]
+    pub fn part(&self) -> u32 {
+        self.identity.part
     }
 
     /// Where the recording lies.
@@ -119,27 +138,32 @@ impl Writer {
 
     /// Defines a device.
     pub fn device(&mut self, device: &Device<'_>) {
-        self.define(&Entry::Device(*device));
+        self.define_for_all(&Entry::Device(*device));
     }
 
     /// Defines a stream.
     pub fn stream(&mut self, stream: &Stream<'_>) {
-        self.define(&Entry::Stream(*stream));
+        self.define_for_all(&Entry::Stream(*stream));
     }
 
     /// Names a thread.
     pub fn thread(&mut self, thread: u32, name: &[u8]) {
-        self.define(&Entry::Thread(thread, name));
+        self.define_for_all(&Entry::Thread(thread, name));
     }
 
     /// Says who the process is.
     pub fn process(&mut self, process: &Process<'_>) {
-        self.define(&Entry::Process(*process));
+        self.define_for_all(&Entry::Process(*process));
     }
 
     /// Leaves a word for the user.
     pub fn notice(&mut self, is_warning: bool, text: &str) {
         self.define(&Entry::Notice(is_warning, text.as_bytes()));
+    }
+
+    fn define_for_all(&mut self, entry: &Entry<'_>) {
+        self.defined.add(entry);
+        self.define(entry);
     }
 
     fn define(&mut self, entry: &Entry<'_>) {
@@ -185,6 +209,52 @@ impl Writer {
     /// what the writer lost is added.
     pub fn publish(&mut self, health: &Health) {
         self.publish_as(health, State::Running);
+        if self.status.trouble == Trouble::None
+            && self.parts.as_ref().is_some_and(Parts::is_due)
+            && self.begin_part(health).is_err()
+            && let Some(parts) = &mut self.parts
+        {
+            // The present part goes on.
+            parts.put_off();
+        }
+    }
+
+    /// Goes on in a new file. The present one is only marked when the next one can be read.
+    fn begin_part(&mut self, health: &Health) -> io::Result<()> {
+        let Some(directory) = self.path.parent() else {
+            return Ok(());
+        };
+        let mut identity = Identity {
+            part: self.identity.part + 1,
+            earlier: health.received,
+            ..self.identity
+        };
+        let (file, path) = create_file(directory, &mut identity)?;
+        let begin = |status: &mut Status| -> io::Result<()> {
+            file.write_all_at(self.defined.bytes(), HEADER as u64)?;
+            status.published = (HEADER + self.defined.bytes().len()) as u64;
+            status.sequence = 1;
+            file.write_all_at(&status.encode(), SLOTS[1] as u64)
+        };
+        let mut status = self.status;
+        if let Err(error) = begin(&mut status) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+        self.status.state = State::Continued;
+        let _ = self.write_status();
+        self.end = status.published;
+        self.status = status;
+        self.identity = identity;
+        // Kept open until the next part: the caller knows its descriptor.
+        self.retired = Some(std::mem::replace(&mut self.file, file));
+        self.names = Interner::new(MOST_NAMES);
+        self.shapes = Interner::new(MOST_SHAPES);
+        let ended = std::mem::replace(&mut self.path, path);
+        if let Some(parts) = &mut self.parts {
+            parts.advance(ended);
+        }
+        Ok(())
     }
 
     /// Publishes the last of it in the given state.
@@ -216,11 +286,17 @@ impl Writer {
     }
 }
 
-fn create_file(directory: &Path, identity: &Identity) -> io::Result<(File, PathBuf)> {
-    // A number is only added when two files of one process began within one tick of the clock.
-    for number in 0..1000_u64 {
-        let start = identity.start.realtime.cast_unsigned().wrapping_add(number);
-        let path = directory.join(format!("{}-{start:x}.{EXTENSION}", identity.pid));
+/// Creates the file with its header, and locks it: readers tell from the lock whether the writer lives, as it goes with the
+/// process however that ends.
+fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, PathBuf)> {
+    // The start is only moved when two recordings of one process began within one tick of the clock.
+    for _ in 0..1000 {
+        let (pid, start) = (identity.pid, identity.start.realtime);
+        let name = match identity.part {
+            0 => format!("{pid}-{start:x}.{EXTENSION}"),
+            part => format!("{pid}-{start:x}.{part}.{EXTENSION}"),
+        };
+        let path = directory.join(name);
         let file = File::options()
             .read(true)
             .write(true)
@@ -229,8 +305,15 @@ fn create_file(directory: &Path, identity: &Identity) -> io::Result<(File, PathB
             .custom_flags(libc::O_NOFOLLOW)
             .open(&path);
         match file {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            other => return other.map(|file| (file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && identity.part == 0 => {
+                identity.start.realtime += 1;
+            }
+            Err(error) => return Err(error),
+            Ok(file) => {
+                identity.locked = file.try_lock().is_ok();
+                file.write_all_at(&identity.encode(), 0)?;
+                return Ok((file, path));
+            }
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

@@ -5,7 +5,6 @@ mod runs;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -35,10 +34,10 @@ struct Fake {
 
 impl Fake {
     fn new() -> Fake {
-        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        static BUILT: OnceLock<Vec<u8>> = OnceLock::new();
         let built = BUILT.get_or_init(|| {
-            let folder = tempfile::tempdir().expect("a directory").keep();
-            let library = folder.join("driver.so");
+            let folder = tempfile::tempdir().expect("a directory");
+            let library = folder.path().join("driver.so");
             let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake/driver.c");
             let status = std::process::Command::new("cc")
                 .args(["-shared", "-fPIC", "-O1", "-o"])
@@ -47,7 +46,7 @@ impl Fake {
                 .status()
                 .expect("a C compiler: cc");
             assert!(status.success());
-            library
+            std::fs::read(&library).expect("the library")
         });
         // Another file is another library to the loader.
         let copy = tempfile::Builder::new()
@@ -55,7 +54,7 @@ impl Fake {
             .tempfile()
             .expect("a file")
             .into_temp_path();
-        std::fs::copy(built, &copy).expect("copied");
+        std::fs::write(&copy, built).expect("written");
         let driver = Driver::start(Some(&copy)).expect("the fake driver starts");
         let library = Library::open(&copy, false).expect("it is open already");
         let mut images = Images::default();

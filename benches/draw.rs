@@ -1,0 +1,62 @@
+//! A frame of the screen, whole: prepared and drawn into a buffer of 200x50, by size of the timeline
+//! and by how much of it is in the window.
+//!
+//! To reach: 4 ms at 10^7 operations and any zoom, at most twice what 10^4 operations cost.
+
+#![allow(missing_docs, reason = "criterion's macros make functions")]
+
+mod timeline;
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use cuptop::activity::Span;
+use cuptop::trace::Trace;
+use cuptop::tui::app::App;
+use cuptop::tui::{Peaks, Theme, render};
+use ratatui::layout::Size;
+use timeline::{Shape, batches};
+
+const SIZE: Size = Size {
+    width: 200,
+    height: 50,
+};
+
+fn app(operations: usize) -> App {
+    let mut trace = Trace::default();
+    let shape = Shape {
+        operations,
+        streams: 32,
+        with_calls: true,
+    };
+    for batch in batches(shape) {
+        trace.apply(batch);
+    }
+    let mut app = App::of_trace(trace, None, Peaks::default());
+    app.size = SIZE;
+    app.prepare();
+    app
+}
+
+fn draw(criterion: &mut Criterion) {
+    let theme = Theme::default();
+    let mut group = criterion.benchmark_group("draw");
+    group.sample_size(20);
+    for operations in [10_000, 1_000_000, 10_000_000] {
+        let mut app = app(operations);
+        let whole = app.viewport.bounds;
+        for zoom in [1, 100, 10_000] {
+            let length = whole.len() / zoom;
+            let start = whole.start + (whole.len() - length) / 2;
+            app.viewport.show(Span::new(start, start + length));
+            let id = BenchmarkId::new(format!("{operations}"), format!("1/{zoom}"));
+            group.bench_function(id, |bencher| {
+                bencher.iter(|| black_box(render(&app, &theme)));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, draw);
+criterion_main!(benches);

@@ -1,0 +1,62 @@
+//! Keeping only the last of a recording: it is written in parts, and the oldest go.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Bytes of definitions that are repeated at the beginning of a part. A process has some hundred streams and threads;
+/// what is beyond stays in the parts where it was defined.
+const MOST_DEFINED: usize = 4 << 20;
+
+/// The parts of one process's recording.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// How much is to be kept at least: the part before the present one always covers this long.
+    age: Duration,
+    begun: Instant,
+    previous: Option<PathBuf>,
+}
+
+impl Parts {
+    pub(super) fn new(age: Duration) -> Parts {
+        Parts {
+            age,
+            begun: Instant::now(),
+            previous: None,
+        }
+    }
+
+    /// Whether the present part is to end.
+    pub(super) fn is_due(&self) -> bool {
+        self.begun.elapsed() >= self.age
+    }
+
+    /// Tries again after another while.
+    pub(super) fn put_off(&mut self) {
+        self.begun = Instant::now();
+    }
+
+    /// A new part has begun after the one at `ended`: the one before that is not needed any more.
+    pub(super) fn advance(&mut self, ended: PathBuf) {
+        if let Some(old) = self.previous.replace(ended) {
+            // Somebody else may have removed it: that is as good.
+            let _ = std::fs::remove_file(old);
+        }
+        self.begun = Instant::now();
+    }
+}
+
+/// The definitions that every part repeats: all but names and shapes, which are numbered anew.
+#[derive(Debug, Default)]
+pub(super) struct Defined(Vec<u8>);
+
+impl Defined {
+    pub(super) fn add(&mut self, entry: &super::Entry<'_>) {
+        if self.0.len() < MOST_DEFINED {
+            entry.encode(&mut self.0);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,243 @@
+//! One process of a run: its recording, or the parts of it that were kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use collector::recording::{Reader, State};
+
+use super::{map, notice};
+use crate::activity::feed::{Gone, Message};
+use crate::activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) reader: Reader,
+    /// Further parts of its recording, in order.
+    pub(super) parts: VecDeque<Reader>,
+    /// What numbers of names and shapes, and what losses, the parts before the present one came to.
+    before: map::Before,
+    pub(super) info: ProcessInfo,
+    /// Something about the process changed since it was last told.
+    changed: bool,
+    streams: HashMap<(u32, u32, u32), StreamInfo>,
+    pub(super) health: Health,
+    /// Entries that nothing could be made of.
+    unreadable: u64,
+    pub(super) over: bool,
+    told_trouble: bool,
+    /// Whether it has been said what is missing before the first part.
+    told_earlier: bool,
+}
+
+/// Where messages go.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
+
+impl Process {
+    pub(super) fn new(reader: Reader) -> Process {
+        let info = ProcessInfo {
+            pid: reader.identity().pid,
+            ..ProcessInfo::default()
+        };
+        Process {
+            reader,
+            parts: VecDeque::new(),
+            before: map::Before::default(),
+            info,
+            changed: true,
+            streams: HashMap::new(),
+            health: Health::default(),
+            unreadable: 0,
+            over: false,
+            told_trouble: false,
+            told_earlier: false,
+        }
+    }
+
+    /// Whether this is a later part of the same recording.
+    pub(super) fn is_continued_by(&self, other: &Reader) -> bool {
+        let (mine, other) = (self.last().identity(), other.identity());
+        (mine.pid, mine.start) == (other.pid, other.start) && mine.part < other.part
+    }
+
+    /// The newest part.
+    pub(super) fn last(&self) -> &Reader {
+        self.parts.back().unwrap_or(&self.reader)
+    }
+
+    /// Whether it may still write.
+    pub(super) fn lives(&self) -> bool {
+        !self.over && self.last().writer_lives() == Some(true)
+    }
+
+    /// Goes on to the next part when the present one is read to its end. Returns whether there was one.
+    fn next_part(&mut self) -> bool {
+        if self.reader.status().state != State::Continued || !self.reader.is_at_end() {
+            return false;
+        }
+        let Some(next) = self.parts.pop_front() else {
+            return false;
+        };
+        let (names, shapes) = self.reader.definitions();
+        self.before.names = self.before.names.saturating_add(names);
+        self.before.shapes = self.before.shapes.saturating_add(shapes);
+        self.before.lost += self.reader.lost();
+        self.before.unknown += self.reader.unknown();
+        self.reader = next;
+        true
+    }
+
+    /// Says what is missing before the first part that is there.
+    fn tell_earlier(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        let it = self.reader.identity();
+        // Of later parts, what came earlier has been read.
+        if std::mem::replace(&mut self.told_earlier, true) || it.earlier == 0 {
+            return Ok(());
+        }
+        let text = format!(
+            "process {} kept only the last of its recording: {} earlier records are gone",
+            it.pid, it.earlier
+        );
+        sink(notice(true, text))
+    }
+
+    /// Hands over what is there.
+    pub(super) fn read(&mut self, index: usize, sink: Sink<'_>) -> Result<(), Gone> {
+        if self.over {
+            return Ok(());
+        }
+        self.tell_earlier(sink)?;
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        if let Err(error) = self.reader.refresh() {
+            return self.fail(&error, sink);
+        }
+        loop {
+            let mut batch = Batch {
+                process: index,
+                ..Batch::default()
+            };
+            let mut notices = Vec::new();
+            let (info, streams) = (&mut self.info, &mut self.streams);
+            let before = self.before;
+            let (mut changed, mut unreadable) = (self.changed, 0);
+            let more = self.reader.read(&mut |entry| match map::entry_into(
+                &before.shift(&entry),
+                &mut batch,
+                info,
+                streams,
+            ) {
+                map::Taken::Yes => {}
+                map::Taken::Process => changed = true,
+                map::Taken::Notice(is_warning, text) => notices.push((is_warning, text)),
+                map::Taken::No => unreadable += 1,
+            });
+            self.unreadable += unreadable;
+            self.changed = changed;
+            let more = match more {
+                Ok(more) => more,
+                Err(error) => return self.fail(&error, sink),
+            };
+            for (is_warning, text) in notices {
+                sink(notice(
+                    is_warning,
+                    format!("process {}: {text}", self.info.pid),
+                ))?;
+            }
+            self.send(batch, sink)?;
+            if more {
+                continue;
+            }
+            if !self.next_part() {
+                return Ok(());
+            }
+            if let Err(error) = self.reader.refresh() {
+                return self.fail(&error, sink);
+            }
+        }
+    }
+
+    /// Sends a batch unless there is nothing in it.
+    fn send(&mut self, mut batch: Batch, sink: Sink<'_>) -> Result<(), Gone> {
+        if std::mem::take(&mut self.changed) {
+            batch.defs.insert(0, Def::Process(self.info.clone()));
+        }
+        let health = self.current_health();
+        if health != self.health {
+            self.health = health;
+            batch.health = Some(health);
+        }
+        if batch.items.is_empty() && batch.defs.is_empty() && batch.health.is_none() {
+            return Ok(());
+        }
+        sink(Message::Batch(batch))
+    }
+
+    fn current_health(&self) -> Health {
+        let mut health = map::health(&self.reader.status().health);
+        health.lost += self.before.lost + self.reader.lost() + self.unreadable;
+        health.unknown += self.before.unknown + self.reader.unknown();
+        if self.over {
+            // What was open when a process was killed is not open any more.
+            health.oldest_open = None;
+        }
+        health
+    }
+
+    /// Tells what went wrong, and whether the process is over.
+    pub(super) fn conclude(
+        &mut self,
+        lives: bool,
+        index: usize,
+        sink: Sink<'_>,
+    ) -> Result<(), Gone> {
+        if self.over {
+            return Ok(());
+        }
+        let pid = self.info.pid;
+        let status = self.reader.status();
+        let trouble = status
+            .trouble
+            .describe()
+            .map(|text| format!("process {pid}: {text}; it goes on, what is lost is counted"))
+            .or_else(|| {
+                let damage = self.reader.damage()?;
+                Some(format!("{}: {damage}", self.reader.path().display()))
+            });
+        if let Some(trouble) = trouble
+            && !std::mem::replace(&mut self.told_trouble, true)
+        {
+            sink(notice(true, trouble))?;
+        }
+        let ended_well = match status.state {
+            State::Closed => Some(true),
+            // It runs on untraced, and nobody knows how it ends.
+            State::Refused => None,
+            State::Running | State::Continued if !lives => Some(false),
+            State::Running | State::Continued => return Ok(()),
+        };
+        self.over = true;
+        if ended_well == Some(false) {
+            let text = format!(
+                "process {pid} ended without closing its recording: what happened after its last flush is missing"
+            );
+            sink(notice(true, text))?;
+        }
+        if ended_well.is_some() {
+            self.info.ended_well = ended_well;
+            self.changed = true;
+        }
+        let batch = Batch {
+            process: u32::try_from(index).unwrap_or(u32::MAX),
+            ..Batch::default()
+        };
+        self.send(batch, sink)
+    }
+
+    fn fail(&mut self, error: &io::Error, sink: Sink<'_>) -> Result<(), Gone> {
+        self.over = true;
+        let path = self.reader.path().display();
+        sink(notice(
+            true,
+            format!("{path} cannot be read any more: {error}"),
+        ))
+    }
+}

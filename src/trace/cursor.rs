@@ -1,0 +1,129 @@
+//! Asks one lane about one cell of the screen after the other.
+//!
+//! Neighbouring cells share an edge, and a cell is asked several questions about the same two: a cursor
+//! remembers where the last edges lie, so that each is looked for once.
+
+use std::ops::Range;
+
+use super::lane::{Lane, STRIDE};
+use crate::activity::{Ns, Span};
+
+/// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
+const EDGES: usize = 4;
+
+/// A place in a lane.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    time: Ns,
+    /// Rows that start before it.
+    rows: usize,
+    /// Time before it during which a row ran, when that was asked.
+    busy: Option<Ns>,
+}
+
+/// A reader of one lane. Cheap to make: one for each lane and frame.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    lane: &'a Lane,
+    edges: [Option<Edge>; EDGES],
+    next: usize,
+    /// Edges that were announced, in order.
+    announced: Vec<Edge>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(lane: &'a Lane) -> Self {
+        Cursor {
+            lane,
+            edges: [None; EDGES],
+            next: 0,
+            announced: Vec::new(),
+        }
+    }
+
+    /// A cursor that will be asked about these edges, ascending.
+    pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
+        let rows = lane.before_each(times);
+        let announced = times.iter().zip(rows).map(|(&time, rows)| Edge {
+            time,
+            rows,
+            busy: Some(lane.busy_until(time, rows)),
+        });
+        Cursor {
+            announced: announced.collect(),
+            ..Cursor::new(lane)
+        }
+    }
+
+    /// The edge at `time`, looked for if it is not remembered; its place among those that are.
+    fn edge(&mut self, time: Ns) -> usize {
+        let known = |edge: &Option<Edge>| edge.is_some_and(|e| e.time == time);
+        if let Some(at) = self.edges.iter().position(known) {
+            return at;
+        }
+        let at = self.next;
+        self.next = (at + 1) % EDGES;
+        let announced = self.announced.binary_search_by_key(&time, |e| e.time);
+        self.edges[at] = Some(match announced {
+            Ok(known) => self.announced[known],
+            Err(_) => Edge {
+                time,
+                rows: self.lane.before(time),
+                busy: None,
+            },
+        });
+        at
+    }
+
+    /// The rows that start before `time`.
+    fn before(&mut self, time: Ns) -> usize {
+        let at = self.edge(time);
+        self.edges[at].map_or(0, |e| e.rows)
+    }
+
+    fn busy_until(&mut self, time: Ns) -> Ns {
+        let at = self.edge(time);
+        let Some(edge) = &mut self.edges[at] else {
+            return 0;
+        };
+        match edge.busy {
+            Some(busy) => busy,
+            None => *edge.busy.insert(self.lane.busy_until(time, edge.rows)),
+        }
+    }
+
+    /// See [`Lane::busy`].
+    #[must_use]
+    pub fn busy(&mut self, window: Span) -> Ns {
+        if window.is_empty() {
+            return 0;
+        }
+        self.busy_until(window.end) - self.busy_until(window.start)
+    }
+
+    /// See [`Lane::rows`].
+    #[must_use]
+    pub fn rows(&mut self, window: Span) -> Range<usize> {
+        let to = self.before(window.end.max(window.start.saturating_add(1)));
+        let first = self.before(window.start);
+        self.lane.first_touching(first, to, window.start)..to
+    }
+
+    /// See [`Lane::longest`].
+    #[must_use]
+    pub fn longest(&mut self, window: Span) -> Option<usize> {
+        let rows = self.rows(window);
+        let inside = self.before(window.start).max(rows.start);
+        let lane = self.lane;
+        let starting = lane.longest_of(inside, rows.end);
+        let running = (rows.start..inside)
+            .rev()
+            .take(STRIDE)
+            .find(|&row| lane.span(row).end > window.start);
+        let share = |row: usize| lane.span(row).intersect(window).len();
+        match (starting, running) {
+            (Some(a), Some(b)) => Some(if share(b) > share(a) { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Takes batches in: ids of a process become the store's own, records find their lanes.
+
+use super::lane::Row;
+use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace, printable};
+use crate::activity::{
+    Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, Place, ShapeId, What,
+};
+
+/// How many distinct things of a process are remembered in full. Beyond it (unique addresses, sizes)
+/// remembering costs more than it saves.
+const KNOWN_MAX: usize = 1 << 16;
+
+impl Trace {
+    /// Takes in a batch. Whatever it refers to and did not define is kept under the name "?".
+    pub fn apply(&mut self, batch: Batch) {
+        self.revision += 1;
+        let process = batch.process as usize;
+        while self.processes.len() <= process {
+            self.processes.push(Process::default());
+        }
+        if !batch.defs.is_empty() {
+            // What ids mean may have changed.
+            self.processes[process].known.clear();
+        }
+        for def in batch.defs {
+            self.define(process, def);
+        }
+        let mut touched: Vec<LaneId> = Vec::new();
+        for item in &batch.items {
+            self.take(process, item, &mut touched);
+        }
+        for lane in touched {
+            self.late += self.lanes[lane].settle() as u64;
+        }
+        for device in &mut self.devices {
+            device.settle();
+        }
+        if let Some(health) = batch.health {
+            self.processes[process].health = health;
+        }
+    }
+
+    fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {
+        let known = self.processes[process].known.get(&item.what).copied();
+        let known = known.unwrap_or_else(|| self.know(process, item.what));
+        let lane = &mut self.lanes[known.lane];
+        if !lane.has_queued() {
+            touched.push(known.lane);
+        }
+        lane.queue(Row {
+            span: item.span,
+            correlation: item.correlation,
+            detail: known.detail,
+        });
+        if let Some((device, engine)) = known.engine {
+            let device = &mut self.devices[device];
+            device.pending.push((item.span, engine));
+            if let What::Copy(copy) = item.what
+                && let Some(slot) = slot(copy.direction)
+            {
+                device.copied[slot].push((item.span, copy.bytes));
+            }
+        }
+        self.extent = Some(match self.extent {
+            Some(extent) => extent.hull(item.span),
+            None => item.span,
+        });
+    }
+
+    /// Where things like this go; the same for all of them until something is defined anew.
+    fn know(&mut self, process: usize, raw: What) -> Known {
+        let what = self.globalize(process, raw);
+        let known = Known {
+            lane: self.lane_for(process, &what),
+            detail: self.intern(what),
+            engine: engine_of(&what),
+        };
+        let table = &mut self.processes[process].known;
+        if table.len() >= KNOWN_MAX {
+            table.clear();
+        }
+        table.insert(raw, known);
+        known
+    }
+
+    fn define(&mut self, process: usize, def: Def) {
+        match def {
+            Def::Name { id, text } => {
+                let global = self.names.intern(&text);
+                put(&mut self.processes[process].names, id, global);
+            }
+            Def::Shape { id, mut shape } => {
+                shape.name = self.name_in(process, shape.name);
+                let global = *self.shape_ids.entry(shape).or_insert_with(|| {
+                    self.shapes.push(shape);
+                    (self.shapes.len() - 1) as ShapeId
+                });
+                put(&mut self.processes[process].shapes, id, global);
+            }
+            Def::Device(info) => self.define_device(process, info),
+            Def::Stream(mut info) => {
+                info.device = self.device_in(process, info.device) as u32;
+                let streams = &mut self.processes[process].streams;
+                streams.retain(|s| (s.context, s.stream) != (info.context, info.stream));
+                streams.push(info);
+            }
+            Def::Thread { thread, name } => {
+                self.processes[process]
+                    .threads
+                    .insert(thread, printable(&name));
+            }
+            Def::Process(info) => self.processes[process].info = info,
+        }
+    }
+
+    fn define_device(&mut self, process: usize, info: DeviceInfo) {
+        let ordinal = info.id;
+        let same = |d: &Device| match (d.info.uuid, info.uuid) {
+            (Some(a), Some(b)) => a == b,
+            _ => d.info.id == ordinal,
+        };
+        let known = self.processes[process].devices.get(&ordinal).copied();
+        let index = known
+            .or_else(|| self.devices.iter().position(same))
+            .unwrap_or_else(|| self.add_device(ordinal));
+        self.processes[process].devices.insert(ordinal, index);
+        let id = self.devices[index].info.id;
+        self.devices[index].info = DeviceInfo { id, ..info };
+    }
+
+    fn add_device(&mut self, ordinal: u32) -> usize {
+        let is_taken = |id: u32| self.devices.iter().any(|d| d.info.id == id);
+        let id = (ordinal..u32::MAX)
+            .find(|&id| !is_taken(id))
+            .unwrap_or(ordinal);
+        self.devices.push(Device {
+            info: DeviceInfo {
+                id,
+                ..DeviceInfo::default()
+            },
+            ..Device::default()
+        });
+        self.devices.len() - 1
+    }
+
+    fn device_in(&mut self, process: usize, ordinal: u32) -> usize {
+        if let Some(&index) = self.processes[process].devices.get(&ordinal) {
+            return index;
+        }
+        let index = self
+            .devices
+            .iter()
+            .position(|d| d.info.id == ordinal)
+            .unwrap_or_else(|| self.add_device(ordinal));
+        self.processes[process].devices.insert(ordinal, index);
+        index
+    }
+
+    fn name_in(&mut self, process: usize, id: NameId) -> NameId {
+        match self.processes[process].names.get(id as usize) {
+            Some(&global) if global != NameId::MAX => global,
+            _ => self.names.intern("?"),
+        }
+    }
+
+    fn shape_in(&mut self, process: usize, id: ShapeId) -> ShapeId {
+        match self.processes[process].shapes.get(id as usize) {
+            Some(&global) if global != ShapeId::MAX => global,
+            _ => {
+                let name = self.names.intern("?");
+                let shape = LaunchShape {
+                    name,
+                    ..LaunchShape::default()
+                };
+                *self.shape_ids.entry(shape).or_insert_with(|| {
+                    self.shapes.push(shape);
+                    (self.shapes.len() - 1) as ShapeId
+                })
+            }
+        }
+    }
+
+    /// The same thing with the store's ids in place of the process's.
+    fn globalize(&mut self, process: usize, mut what: What) -> What {
+        match &mut what {
+            What::Kernel(k) => {
+                k.shape = self.shape_in(process, k.shape);
+                self.globalize_place(process, &mut k.place);
+            }
+            What::Copy(c) => {
+                c.peer = self.device_in(process, c.peer) as u32;
+                self.globalize_place(process, &mut c.place);
+            }
+            What::Memset(m) => self.globalize_place(process, &mut m.place),
+            What::Memory(m) => self.globalize_place(process, &mut m.place),
+            What::Event(e) => self.globalize_place(process, &mut e.place),
+            What::Call(c) => c.name = self.name_in(process, c.name),
+            What::Overhead(o) => o.name = self.name_in(process, o.name),
+            What::Range(r) => r.name = self.name_in(process, r.name),
+            What::Sync(_) => {}
+        }
+        what
+    }
+
+    fn globalize_place(&mut self, process: usize, place: &mut Place) {
+        place.device = self.device_in(process, place.device) as u32;
+    }
+
+    fn lane_for(&mut self, process: usize, what: &What) -> LaneId {
+        let stream = |p: &Place| LaneKind::Stream {
+            device: p.device as usize,
+            context: p.context,
+            stream: p.stream,
+        };
+        let kind = match what {
+            What::Kernel(k) => stream(&k.place),
+            What::Copy(c) => stream(&c.place),
+            What::Memset(m) => stream(&m.place),
+            What::Call(c) => LaneKind::Thread { thread: c.thread },
+            What::Range(r) => LaneKind::Range {
+                kind: r.kind,
+                thread: r.thread,
+            },
+            What::Overhead(_) => LaneKind::Overhead,
+            What::Sync(_) => LaneKind::Sync,
+            What::Event(_) => LaneKind::Event,
+            What::Memory(m) => LaneKind::Memory {
+                device: m.place.device as usize,
+            },
+        };
+        let key = LaneKey { process, kind };
+        *self.lane_ids.entry(key).or_insert_with(|| {
+            self.lanes.push(Lane::new(key));
+            self.lanes.len() - 1
+        })
+    }
+
+    fn intern(&mut self, what: What) -> u32 {
+        *self.detail_ids.entry(what).or_insert_with(|| {
+            self.details.push(what);
+            (self.details.len() - 1) as u32
+        })
+    }
+}
+
+/// Which engine of which device an operation keeps busy.
+fn engine_of(what: &What) -> Option<(usize, Engine)> {
+    match what {
+        What::Kernel(k) => Some((k.place.device as usize, Engine::Compute)),
+        What::Copy(c) => Some((c.place.device as usize, Engine::Copy(c.direction))),
+        What::Memset(m) => Some((m.place.device as usize, Engine::Memset)),
+        _ => None,
+    }
+}
+
+/// Puts `value` at `index`, filling what lies before with "not defined". Ids are dense, so a huge one
+/// is a damaged record: it is ignored, and what refers to it is called "?".
+fn put(table: &mut Vec<u32>, index: u32, value: u32) {
+    const FAR: usize = 1 << 20;
+    let index = index as usize;
+    if index >= table.len() + FAR {
+        return;
+    }
+    if table.len() <= index {
+        table.resize(index + 1, u32::MAX);
+    }
+    table[index] = value;
+}
+
+/// The place of a direction in a device's tables; `None` for one without figures of its own.
+pub(super) fn slot(direction: Direction) -> Option<usize> {
+    Direction::NAMED.iter().position(|&d| d == direction)
+}
+
+impl Device {
+    fn settle(&mut self) {
+        self.usage.add(&mut self.pending);
+        self.pending.clear();
+        for (moved, copied) in self.moved.iter_mut().zip(&mut self.copied) {
+            moved.add(copied);
+        }
+    }
+}

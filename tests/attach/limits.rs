@@ -1,0 +1,155 @@
+//! What cannot be traced or kept, and what is said about it.
+
+use std::time::Duration;
+
+use cuptop::activity::What;
+use cuptop::activity::feed::{FailureKind, Message, Outcome};
+
+use crate::harness::{fakes, trace, trace_with};
+
+#[test]
+fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
+    let Some(made) = fakes() else { return };
+    // 1 s is kept; a launch each 10 ms for some 4 s.
+    let mut seen = trace_with(made, &["slowly", "400"], &[], |request| {
+        request.keep = Some(Duration::from_secs(1));
+    });
+    seen.has_kernels(0, 400);
+    assert_eq!(seen.processes(), 1);
+    assert_eq!(seen.health(0).losses(), 0);
+    assert_eq!(seen.ended_well(0), Some(true));
+    let names: std::collections::HashSet<&str> = seen.names().into_values().collect();
+    assert!(
+        names.contains("_Z3oddv")
+            && names.contains("_Z4evenv")
+            && names.contains("cudaLaunchKernel")
+    );
+    // Each part numbers its names anew: what is shown must still be each kernel's own.
+    for item in seen.items(0) {
+        if let What::Kernel(kernel) = item.what {
+            let wanted = if item.correlation % 2 == 1 {
+                "_Z3oddv"
+            } else {
+                "_Z4evenv"
+            };
+            assert_eq!(
+                seen.kernel_name(kernel.shape),
+                wanted,
+                "{}",
+                item.correlation
+            );
+        }
+    }
+
+    let feed =
+        cuptop::source::recording::open(&[seen.directory.path().join("run")]).expect("opens");
+    seen.batches.clear();
+    seen.notices.clear();
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => seen.batches.push(batch),
+            Message::Notice { text, .. } => seen.notices.push(text),
+            _ => {}
+        }
+    }
+    let kept = seen.kernels(0);
+    assert_eq!(kept.last(), Some(&400));
+    assert!(kept.len() < 350, "{}", kept.len());
+    assert!(
+        kept.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "no holes"
+    );
+    assert!(
+        seen.notices
+            .iter()
+            .any(|text| text.contains("earlier records are gone")),
+        "{:?}",
+        seen.notices
+    );
+    assert_eq!(seen.health(0).received, 800);
+}
+
+#[test]
+fn another_profiler_is_named_and_the_program_runs_on() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["return", "10"], &[("FAKE_TAKEN", "1")]);
+    assert!(
+        seen.notices
+            .iter()
+            .any(|text| text.contains("Some Other Profiler")),
+        "{:?}",
+        seen.notices
+    );
+    assert!(
+        matches!(&seen.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Machine),
+        "{:?}",
+        seen.outcome
+    );
+}
+
+#[test]
+fn cuda_13_0_0_is_refused_and_says_why() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["return", "10"], &[("FAKE_VERSION", "130000")]);
+    assert!(
+        seen.notices
+            .iter()
+            .any(|text| text.contains("13.0.85 or later")),
+        "{:?}",
+        seen.notices
+    );
+}
+
+#[test]
+fn a_program_without_cuda_is_said_to_be_silent() {
+    let Some(made) = fakes() else { return };
+    let seen = trace(made, &["no-cuda"], &[]);
+    assert!(
+        matches!(&seen.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Machine
+            && failure.message.contains("no process of it reported in")),
+        "{:?}",
+        seen.outcome
+    );
+}
+
+#[test]
+fn a_recording_over_its_limit_ends_and_the_program_does_not() {
+    let Some(made) = fakes() else { return };
+    let limit = 64 * 1024;
+    let seen = trace_with(made, &["return", "5000"], &[], |request| {
+        request.max_bytes = limit;
+    });
+    assert_eq!(seen.outcome, Outcome::Complete);
+    let health = seen.health(0);
+    let read = seen.items(0).len() as u64;
+    assert_eq!(health.received, 10_000);
+    assert_eq!(health.lost, 10_000 - read, "what is not there is counted");
+    assert!(
+        seen.notices.iter().any(|text| text.contains("size limit")),
+        "{:?}",
+        seen.notices
+    );
+}
+
+#[test]
+fn a_file_size_limit_of_the_system_is_a_full_disk_and_no_signal() {
+    let Some(made) = fakes() else { return };
+    let seen = trace_with(made, &[], &[], |request| {
+        // ulimit counts blocks of 512 bytes.
+        let script = "ulimit -f 128; exec \"$@\"";
+        let program = request.command.clone();
+        request.command = ["sh", "-c", script, "sh"].iter().map(Into::into).collect();
+        request.command.extend(program);
+        request.command.extend(["return".into(), "5000".into()]);
+    });
+    assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
+    let health = seen.health(0);
+    assert_eq!(health.received, 10_000);
+    assert_eq!(health.lost, 10_000 - seen.items(0).len() as u64);
+    assert!(health.lost > 0);
+    assert!(
+        seen.notices.iter().any(|text| text.contains("no space")),
+        "{:?}",
+        seen.notices
+    );
+}

@@ -1,0 +1,9 @@
+//! Tracing a program from the command to the timeline, with a CUDA driver and a libcupti that are made here (`tests/fake`): the
+//! injected library is the real one, the records are known to the last one.
+
+#![cfg(target_os = "linux")]
+
+mod ends;
+mod harness;
+mod limits;
+mod records;

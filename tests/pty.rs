@@ -1,0 +1,374 @@
+//! The program in a real pseudo-terminal: what reaches the screen, and what is left behind.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Nothing here waits for a time to pass, only for things to happen; this is when it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program on a terminal of its own.
+struct Session {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    writer: Box<dyn Write + Send>,
+    /// Everything it wrote.
+    bytes: Arc<Mutex<Vec<u8>>>,
+    size: PtySize,
+}
+
+impl Session {
+    fn start(args: &[&str], columns: u16, rows: u16) -> Session {
+        Session::start_with(args, columns, rows, |_| {})
+    }
+
+    fn start_with(
+        args: &[&str],
+        columns: u16,
+        rows: u16,
+        set_up: impl FnOnce(&mut CommandBuilder),
+    ) -> Session {
+        let size = PtySize {
+            rows,
+            cols: columns,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pair = native_pty_system().openpty(size).expect("a pty");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cuptop"));
+        command.args(args);
+        command.env("TERM", "xterm-256color");
+        command.env_remove("NO_COLOR");
+        command.env_remove("TMUX");
+        set_up(&mut command);
+        let child = pair.slave.spawn_command(command).expect("the program");
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        std::thread::Builder::new()
+            .name("pty-reader".to_owned())
+            .spawn(move || {
+                let mut chunk = [0; 4096];
+                while let Ok(n @ 1..) = reader.read(&mut chunk) {
+                    sink.lock()
+                        .expect("the reader")
+                        .extend_from_slice(&chunk[..n]);
+                }
+            })
+            .expect("a thread");
+        let writer = pair.master.take_writer().expect("a writer");
+        Session {
+            child,
+            master: pair.master,
+            writer,
+            bytes,
+            size,
+        }
+    }
+
+    fn raw(&self) -> Vec<u8> {
+        self.bytes.lock().expect("the reader").clone()
+    }
+
+    /// The terminal as it stands.
+    fn parser(&self) -> vt100::Parser {
+        let mut parser = parser(self.size);
+        parser.process(&self.raw());
+        parser
+    }
+
+    fn screen(&self) -> String {
+        self.parser().screen().contents()
+    }
+
+    /// Waits until the screen holds `text`.
+    fn wait_for(&self, text: &str) {
+        let began = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{text:?} did not appear:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).expect("the pty");
+        self.writer.flush().expect("the pty");
+    }
+
+    fn signal(&self, signal: i32) {
+        let pid = self.child.process_id().expect("a running program") as i32;
+        // The child is not reaped yet, so the id is still its own.
+        assert_eq!(kill(pid, signal), 0);
+    }
+
+    /// Waits for the program's end and returns its exit code.
+    fn end(&mut self) -> u32 {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                // What was written last may still be on its way.
+                std::thread::sleep(Duration::from_millis(50));
+                return status.exit_code();
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "it does not end:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Asserts that the terminal is as it was before the program.
+    fn assert_restored(&self) {
+        let parser = self.parser();
+        let screen = parser.screen();
+        assert!(
+            !screen.alternate_screen(),
+            "it left the alternate screen on"
+        );
+        assert!(!screen.hide_cursor(), "it left the cursor hidden");
+        assert_eq!(
+            screen.mouse_protocol_mode(),
+            vt100::MouseProtocolMode::None,
+            "it left the mouse captured"
+        );
+        let raw = self.raw();
+        let begins = count(&raw, b"\x1b[?2026h");
+        let ends = count(&raw, b"\x1b[?2026l");
+        assert_eq!(begins, ends, "it left an update open");
+        #[cfg(unix)]
+        if let Some(termios) = self.master.get_termios() {
+            let flags = format!("{:?}", termios.local_flags);
+            assert!(
+                flags.contains("ICANON") && flags.contains("ECHO"),
+                "{flags}"
+            );
+        }
+    }
+}
+
+fn parser(size: PtySize) -> vt100::Parser {
+    let lines = |n: u16| std::num::NonZero::new(n).expect("no terminal has no size");
+    vt100::Parser::new(lines(size.rows), lines(size.cols), 0)
+}
+
+fn count(haystack: &[u8], needle: &[u8]) -> usize {
+    haystack
+        .windows(needle.len())
+        .filter(|w| *w == needle)
+        .count()
+}
+
+/// kill(2), through the shell's own tool: tests have no unsafe code.
+fn kill(pid: i32, signal: i32) -> i32 {
+    std::process::Command::new("kill")
+        .arg(format!("-{signal}"))
+        .arg(pid.to_string())
+        .status()
+        .map_or(-1, |status| status.code().unwrap_or(-1))
+}
+
+const RUN: [&str; 4] = ["run", "pipeline", "--backend", "sim"];
+
+#[test]
+fn a_simulated_run_opens_and_q_leaves_the_terminal_as_it_was() {
+    let mut session = Session::start(&RUN, 100, 30);
+    session.wait_for("SIMULATED");
+    session.wait_for("DONE");
+    session.wait_for("streamed is ");
+    assert!(session.parser().screen().alternate_screen());
+    session.press("?");
+    session.wait_for("next variant");
+    session.press("x");
+    session.press("v");
+    session.wait_for("sequential");
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
+#[test]
+fn signals_end_it_with_their_code() {
+    for (signal, code) in [(15, 143), (1, 129), (2, 130)] {
+        let mut session = Session::start(&RUN, 80, 24);
+        session.wait_for("SIMULATED");
+        session.signal(signal);
+        assert_eq!(session.end(), code);
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn control_c_leaves_too() {
+    let mut session = Session::start(&RUN, 80, 24);
+    session.wait_for("SIMULATED");
+    session.press("\x03");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
+#[test]
+fn it_stops_and_goes_on() {
+    let mut session = Session::start(&RUN, 80, 24);
+    session.wait_for("DONE");
+    let drawn = session.raw().len();
+    session.press("\x1a");
+    let began = Instant::now();
+    while session.parser().screen().alternate_screen() {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "it did not give the terminal back"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    session.signal(18);
+    session.wait_for("DONE");
+    assert!(
+        session.raw().len() > drawn + 80 * 24,
+        "not all was drawn again"
+    );
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
+#[test]
+fn the_picker_runs_what_it_points_at() {
+    let mut session = Session::start(&[], 100, 30);
+    session.wait_for("pinned_vs_pageable");
+    session.press("\r");
+    session.wait_for("SIMULATED");
+    session.press("q");
+    session.end();
+    session.assert_restored();
+}
+
+#[test]
+fn saving_the_file_runs_it_again_and_a_mistake_keeps_the_last_good_run() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("mine.toml");
+    let good = include_str!("../scenarios/pipeline.toml");
+    std::fs::write(&file, good).expect("a file");
+    let path = file.to_str().expect("a plain path").to_owned();
+    let mut session = Session::start(&["run", &path, "--backend", "sim"], 110, 30);
+    session.wait_for("DONE");
+    // As editors do it: another file, renamed over.
+    let save = |text: &str| {
+        let swap = dir.path().join(".mine.toml.swp");
+        std::fs::write(&swap, text).expect("a file");
+        std::fs::rename(&swap, &file).expect("a rename");
+    };
+    save(&good.replacen("[params]", "[parms]", 1));
+    session.wait_for("below is the last run that did");
+    session.wait_for("[parms]");
+    save(&format!("{good}\n# better\n"));
+    session.wait_for("DONE");
+    let began = Instant::now();
+    while session.screen().contains("did not run") {
+        assert!(began.elapsed() < PATIENCE, "the error stays");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    session.wait_for("DONE");
+    session.press("4");
+    session.wait_for("run before");
+    session.press("q");
+    session.end();
+    session.assert_restored();
+}
+
+#[test]
+fn it_follows_the_terminals_size() {
+    let mut session = Session::start(&RUN, 120, 40);
+    session.wait_for("DONE");
+    session.size = PtySize {
+        rows: 24,
+        cols: 80,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    session.master.resize(session.size).expect("the pty");
+    // What was drawn for the old size is not what this terminal would show: only the new counts.
+    let old = session.raw().len();
+    let began = Instant::now();
+    loop {
+        let raw = session.raw();
+        let mut parser = parser(session.size);
+        parser.process(&raw[old..]);
+        if parser.screen().contents().contains("q quit") {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "nothing was drawn anew");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
+#[test]
+fn tiny_terminals_are_survived() {
+    for (columns, rows) in [(1, 1), (20, 5), (3, 50), (200, 2)] {
+        let mut session = Session::start(&RUN, columns, rows);
+        let began = Instant::now();
+        while session.raw().is_empty() {
+            assert!(began.elapsed() < PATIENCE, "nothing was drawn");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        session.press("v+gjq");
+        assert_eq!(session.end(), 0, "{columns}x{rows}");
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn without_colours_no_colour_is_sent() {
+    let mut session = Session::start_with(&RUN, 80, 24, |command| {
+        command.env("NO_COLOR", "1");
+    });
+    session.wait_for("DONE");
+    session.press("q");
+    session.end();
+    let styles = styles(&session.raw());
+    assert!(
+        styles.iter().any(|s| s == "7"),
+        "boxes are reversed: {styles:?}"
+    );
+    // Colours are 30 to 49 and 90 to 107, and what follows 38 and 48.
+    let is_color = |n: u8| matches!(n, 30..=49 | 90..=107);
+    let is_colored = |style: &String| style.split(';').any(|n| n.parse().is_ok_and(is_color));
+    let colored: Vec<&String> = styles.iter().filter(|s| is_colored(s)).collect();
+    assert!(colored.is_empty(), "{colored:?}");
+}
+
+/// The parameters of all styles (SGR) that were sent.
+fn styles(raw: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(raw);
+    text.split("\x1b[")
+        .skip(1)
+        .filter_map(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            rest[end..].starts_with('m').then(|| rest[..end].to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn nothing_is_written_while_nothing_changes() {
+    let mut session = Session::start(&RUN, 120, 40);
+    session.wait_for("DONE");
+    session.press("0");
+    std::thread::sleep(Duration::from_millis(300));
+    let before = session.raw().len();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(session.raw().len(), before);
+    session.press("q");
+    session.end();
+}
