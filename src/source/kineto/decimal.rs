@@ -126,6 +126,12 @@ mod tests {
         }
 
         #[test]
+        fn the_short_way_and_the_long_way_agree(text in "[0-9]{1,14}(\\.[0-9]{0,4})?") {
+            let long = super::any(&text);
+            prop_assert!(super::short(text.as_bytes()).is_none_or(|ns| Some(ns) == long), "{}", text);
+        }
+
+        #[test]
         fn no_text_panics(text in "[-+0-9eE.]{0,60}") {
             let _ = ns_from_us(&text);
         }

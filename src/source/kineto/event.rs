@@ -361,3 +361,37 @@ impl<'de> Deserialize<'de> for Triple {
         deserializer.deserialize_any(Any)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_sees_what_serde_reads() {
+        let cases = [
+            (
+                r#"{"ph": "X", "cat": "python_function", "name": 1}"#,
+                Some((b'X', "python_function")),
+            ),
+            (
+                "{\n    \"ph\":\"X\",\"cat\":\"kernel\"}",
+                Some((b'X', "kernel")),
+            ),
+            (r#"{"ph": "f", "id": 3}"#, Some((b'f', ""))),
+            (r#"{"name": "a", "ph": "X", "cat": "kernel"}"#, None),
+            (r#"{"ph": "X", "name": "a"}"#, None),
+            (r#"{"ph": "X", "cat": "ker\u006eel"}"#, None),
+            ("{", None),
+            (r#"{"ph": ""#, None),
+        ];
+        for (text, seen) in cases {
+            assert_eq!(glance(text.as_bytes()), seen, "{text}");
+            if let (Some((phase, category)), Ok(event)) =
+                (seen, serde_json::from_str::<Event<'_>>(text))
+            {
+                assert_eq!(event.phase.0.as_bytes(), [phase]);
+                assert!(category.is_empty() || event.category.0 == category);
+            }
+        }
+    }
+}
