@@ -81,11 +81,11 @@ impl App {
             Action::PanStart => self.viewport.pan(-1e6),
             Action::PanEnd => self.viewport.pan(1e6),
             Action::Fit => {
-                let whole = self.scope_span().unwrap_or_default();
+                // What shows all already goes on to the operations alone.
                 let was = self.viewport.window;
                 self.fit();
                 if self.viewport.window == was {
-                    self.viewport.show(whole);
+                    self.viewport.show(self.operations_window());
                 }
             }
             Action::ZoomToSelection => {

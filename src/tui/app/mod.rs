@@ -9,6 +9,7 @@ mod findings;
 mod follow;
 mod journal;
 mod messages;
+pub mod nest;
 pub mod passes;
 pub mod rows;
 pub mod selection;
