@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows scenarios. `super::lower` makes steps from a plan; a captured trace could be
 //! turned into the same steps and replayed under other conditions. Costs and durations are already
-//! numbers (see [`super::cost`]); the model decides when things run.
+//! numbers (see `super::cost`); the model decides when things run.
 
 use std::sync::Arc;
 
