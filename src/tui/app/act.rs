@@ -1,6 +1,5 @@
 //! What each action does to the state.
 
-use super::selection::Item;
 use super::{App, Effect, Scope, Status, Wanted};
 use crate::tui::action::{Action, View};
 use crate::tui::draw::layout::Layout;
