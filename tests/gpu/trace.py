@@ -51,10 +51,11 @@ def last_json(text):
 
 
 def normal(name):
-    """Demanglers differ in spaces and in the suffixes of integers; copies are named by direction."""
+    """Demanglers differ in spaces, in the suffixes of integers, and in whether a function that encloses a lambda is
+    written with its return type; copies are named by direction."""
     if name.startswith(("Memcpy", "Memset")):
         return name.split(" (")[0]
-    return re.sub(r"(?<=\d)u?l{0,2}\b|\s|\(anonymousnamespace\)|\(anonymous namespace\)", "", name)
+    return re.sub(r"(?<=\d)u?l{0,2}\b|\bvoid\b|\s|\(anonymous namespace\)", "", name)
 
 
 def operations(cuptop, directory):

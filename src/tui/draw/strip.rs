@@ -7,7 +7,7 @@
 
 use super::label;
 use crate::activity::{Ns, Span, units};
-use crate::trace::{Lane, LaneId, LaneKind, Trace};
+use crate::trace::{Cursor, LaneId, LaneKind, Trace};
 use crate::tui::app::nest;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
@@ -81,31 +81,32 @@ pub struct Wish {
 /// What a strip asks of the rows that it shows.
 trait Rows {
     /// Time within `window` during which at least one of them ran.
-    fn busy(&self, window: Span) -> Ns;
+    fn busy(&mut self, window: Span) -> Ns;
     /// The one that names a window.
-    fn longest(&self, window: Span) -> Option<usize>;
+    fn longest(&mut self, window: Span) -> Option<usize>;
 }
 
-impl Rows for Lane {
-    fn busy(&self, window: Span) -> Ns {
-        Lane::busy(self, window)
+/// All rows of a lane.
+impl Rows for Cursor<'_> {
+    fn busy(&mut self, window: Span) -> Ns {
+        Cursor::busy(self, window)
     }
 
-    fn longest(&self, window: Span) -> Option<usize> {
-        Lane::longest(self, window)
+    fn longest(&mut self, window: Span) -> Option<usize> {
+        Cursor::longest(self, window)
     }
 }
 
 /// Rows of one depth, which follow each other.
-impl Rows for [(usize, Span)] {
-    fn busy(&self, window: Span) -> Ns {
+impl Rows for &[(usize, Span)] {
+    fn busy(&mut self, window: Span) -> Ns {
         within(self, window)
             .iter()
             .map(|(_, span)| span.intersect(window).len())
             .sum()
     }
 
-    fn longest(&self, window: Span) -> Option<usize> {
+    fn longest(&mut self, window: Span) -> Option<usize> {
         within(self, window)
             .iter()
             .max_by_key(|(_, span)| span.intersect(window).len())
@@ -119,12 +120,18 @@ fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
     &rows[from..to]
 }
 
+/// The edges of all cells, which a cursor looks up at once.
+fn edges(scale: TimeScale) -> Vec<Ns> {
+    let starts = (0..scale.columns).map(|x| scale.edge(x));
+    starts.chain([scale.window.end]).collect()
+}
+
 impl Strip {
     /// Prepares a lane.
     #[must_use]
     pub fn new(trace: &Trace, id: LaneId, wish: &Wish) -> Self {
         let lane = &trace.lanes()[id];
-        let mut strip = Strip::of(trace, id, lane, wish);
+        let mut strip = Strip::of(trace, id, lane.cursor_over(&edges(wish.scale)), wish);
         if wish.has_gaps {
             strip.mark_gaps(trace, id, wish);
         }
@@ -141,12 +148,12 @@ impl Strip {
                 Strip::of(trace, id, level, wish)
             }
             // Too many to tell apart: the first row shows that there are some.
-            None if depth == 0 => Strip::of(trace, id, lane, wish),
+            None if depth == 0 => Strip::of(trace, id, lane.cursor_over(&edges(wish.scale)), wish),
             None => Strip::default(),
         }
     }
 
-    fn of<R: Rows + ?Sized>(trace: &Trace, id: LaneId, rows: &R, wish: &Wish) -> Self {
+    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, wish: &Wish) -> Self {
         let mut strip = Strip::default();
         let lane = &trace.lanes()[id];
         let scale = wish.scale;
