@@ -9,6 +9,7 @@ mod findings;
 mod follow;
 mod journal;
 mod messages;
+mod mouse;
 pub mod nest;
 pub mod passes;
 pub mod rows;

@@ -57,7 +57,7 @@ pub fn screen(app: &App, theme: &Theme, buf: &mut Buffer) {
         area.width,
         area.height.saturating_sub(2),
     );
-    if app.error.is_some() {
+    if app.error.is_some() && (app.view == View::Timeline || app.is_picking()) {
         overlay::error(app, theme, above, buf);
     }
     if app.is_help_open {
