@@ -51,11 +51,11 @@ def last_json(text):
 
 
 def normal(name):
-    """Demanglers differ in spaces, in the suffixes of integers, and in whether a function that encloses a lambda is
+    """Demanglers differ in spaces and in whether a function that encloses a lambda is
     written with its return type; copies are named by direction."""
     if name.startswith(("Memcpy", "Memset")):
         return name.split(" (")[0]
-    return re.sub(r"(?<=\d)u?l{0,2}\b|\bvoid\b|\s|\(anonymous namespace\)", "", name)
+    return re.sub(r"\bvoid\b|\s|\(anonymous namespace\)", "", name)
 
 
 def operations(cuptop, directory):
@@ -87,8 +87,10 @@ def compare_operations(ours, theirs):
         print(f"      {name[:90]}: cuptop {ours.get(name)}, torch.profiler {merged.get(name)}")
     total = sum(c for c, _ in merged.values())
     check("operations equal torch.profiler's by name and count", not different, f"{total} operations, {len(names)} names")
-    a, b = sum(n for _, n in ours.values()), sum(n for _, n in merged.values())
-    check("their total time within 1 %", b > 0 and abs(a - b) <= 0.01 * b, f"{a / 1e6:.2f} ms against {b / 1e6:.2f} ms")
+    # Copies of pageable memory take what the host takes, which differs from process to process by more than 1 %.
+    kernels = lambda seen: sum(ns for name, (_, ns) in seen.items() if not name.startswith("Memcpy"))
+    a, b = kernels(ours), kernels(merged)
+    check("the total time of kernels and memsets within 1 %", b > 0 and abs(a - b) <= 0.01 * b, f"{a / 1e6:.2f} ms against {b / 1e6:.2f} ms")
 
 
 def walls(args, out):
