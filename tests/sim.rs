@@ -4,7 +4,7 @@
 mod program;
 
 use cuptop::activity::{Direction, Ns, Span, What};
-use cuptop::source::sim::program::{Graph, Item, Node, Order, Target};
+use cuptop::source::sim::program::{Graph, Item, Node, Order, Step, Target, Upload};
 
 use program::{
     Run, alloc, copy_in, copy_out, free, kernel, kernel_with, profile, record, submit,
@@ -14,7 +14,8 @@ use program::{
 // The profile of these tests has round numbers (`program::profile`):
 //   a submitting call takes 10 ns and its item is known to the device 100 ns after the call's end,
 //   events take calls of 10 ns and are known at once; a sync call takes at least 5 ns;
-//   on one stream operations follow each other after 20 ns, a copy engine rests 30 ns between two copies,
+//   on one stream operations follow each other after 20 ns,
+//   a copy engine rests 30 ns between two copies,
 //   who waited for an event starts 40 ns after it; the host wakes 50 ns after what it waits for;
 //   graph nodes follow each other after 7 ns; one call follows another after 1 ns.
 
@@ -257,10 +258,11 @@ fn plain_free_waits_for_the_device() {
         1,
         vec![alloc(4096), submit(0, kernel(1000, 0.1)), free(4096)],
     );
-    // The allocation's call is [0, 10), the launch's [11, 21), the kernel runs [121, 1121).
-    assert_eq!(run.calls[2].span, Span::new(22, 1131));
+    // The allocation's call is [0, 10), the launch's [11, 21), the kernel runs [121, 1121). The host
+    // wakes 50 later, and the call takes 10 from there.
+    assert_eq!(run.calls[2].span, Span::new(22, 1181));
     let memory: Vec<_> = run.memory.iter().map(|a| a.span).collect();
-    assert_eq!(memory, [Span::at(10), Span::at(1131)]);
+    assert_eq!(memory, [Span::at(10), Span::at(1181)]);
 }
 
 #[test]
@@ -269,6 +271,7 @@ fn a_graph_follows_its_edges() {
         Item::Run(op) => Node {
             op: Some(op),
             after: after.to_vec(),
+            portion_end: 4,
         },
         _ => unreachable!("a kernel is an operation"),
     };
@@ -284,7 +287,16 @@ fn a_graph_follows_its_edges() {
     let run = Run::of(
         1,
         vec![
-            submit(0, Item::Graph(graph.into())),
+            submit(
+                0,
+                Item::Graph(
+                    graph.into(),
+                    Upload {
+                        fixed_ns: 10,
+                        node_ns: 0,
+                    },
+                ),
+            ),
             submit(0, kernel(5, 0.1)),
         ],
     );
@@ -298,6 +310,74 @@ fn a_graph_follows_its_edges() {
             .iter()
             .all(|a| a.correlation == run.calls[0].correlation)
     );
+}
+
+#[test]
+fn a_launch_hands_a_graph_over_in_portions() {
+    let node = |after: &[u32], portion_end| match kernel(50, 0.25) {
+        Item::Run(op) => Node {
+            op: Some(op),
+            after: after.to_vec(),
+            portion_end,
+        },
+        _ => unreachable!("a kernel is an operation"),
+    };
+    let graph = Graph {
+        nodes: vec![node(&[], 2), node(&[0], 2), node(&[1], 4), node(&[2], 4)],
+    };
+    let upload = Upload {
+        fixed_ns: 5,
+        node_ns: 1000,
+    };
+    let run = Run::of(1, vec![submit(0, Item::Graph(graph.into(), upload))]);
+    // The device has the first two nodes at 5 + 2000 and the rest at 5 + 4000, each known 100 later;
+    // nodes of one portion follow each other after 7.
+    assert_eq!(
+        spans(&run),
+        [(2105, 2155), (2162, 2212), (4105, 4155), (4162, 4212)]
+    );
+}
+
+#[test]
+fn an_engine_looks_again_after_a_while() {
+    let mut polling = profile();
+    polling.latency.poll_ns = 10_000;
+    let steps = || {
+        vec![
+            submit(0, copy_in(15_000)),
+            submit(0, kernel(2_000, 0.1)),
+            submit(0, kernel(2_000, 0.1)),
+            submit(0, copy_out(300)),
+        ]
+    };
+    let run = Run::with_profile(&polling, 1, steps());
+    // The copy: [110, 15110). The first kernel is known at 121 and looked at then and at 10121: too early.
+    // At 20121 it may start. The second, on the same engine, follows 20 after it. The copy out is known at
+    // 143, looked at at 20143 (too early) and 30143.
+    assert_eq!(
+        spans(&run),
+        [
+            (110, 15_110),
+            (20_121, 22_121),
+            (22_141, 24_141),
+            (30_143, 30_443)
+        ]
+    );
+}
+
+#[test]
+fn a_pause_comes_between_two_operations_and_only_once() {
+    let run = Run::of(
+        1,
+        vec![
+            submit(0, kernel(1000, 0.1)),
+            Step::Queue(0, Item::Pause(300)),
+            submit(0, kernel(10, 0.1)),
+            submit(0, kernel(10, 0.1)),
+        ],
+    );
+    // 20 from kernel to kernel, and 300 more behind the first.
+    assert_eq!(spans(&run), [(110, 1110), (1430, 1440), (1460, 1470)]);
 }
 
 #[test]

@@ -18,11 +18,56 @@ use cuptop::source::sim::{Pace, Profile, run};
 use cuptop::trace::{SourceInfo, Trace};
 use serde::Deserialize;
 
-/// How far the simulator may be off: a share of the makespan, and a difference of two shares of overlap.
+/// How far the simulator may be off: a share of the makespan, beyond what the GPU's own repeats differ
+/// by, and a difference of two shares of overlap.
 const TOLERANCE: f64 = 0.10;
 
-/// Variants that the model does not get right within the tolerance, and which effect is missing.
-const KNOWN_MISSES: &[(&str, &str, &str)] = &[];
+/// A variant that the model does not get right within the tolerance.
+struct Miss {
+    scenario: &'static str,
+    variant: &'static str,
+    point: Option<i64>,
+    /// Its makespan as a share of the GPU's median. It may get nearer to 1, and no further off.
+    ratio: f64,
+    /// What the model lacks.
+    _missing: &'static str,
+}
+
+const KNOWN_MISSES: &[Miss] = &[
+    Miss {
+        scenario: "warmup",
+        variant: "cold",
+        point: None,
+        ratio: 0.75,
+        _missing: "the host's filling of its buffers (52 us), and what the first memset (19 us), the first \
+                   copy's DMA (12 us) and the first synchronizations take longer than later ones",
+    },
+    Miss {
+        scenario: "cpu_or_gpu",
+        variant: "gpu_matmul_with_copies",
+        point: Some(32),
+        ratio: 0.627,
+        _missing: SMALL_COPIES,
+    },
+    Miss {
+        scenario: "cpu_or_gpu",
+        variant: "gpu_matmul_with_copies",
+        point: Some(64),
+        ratio: 0.548,
+        _missing: SMALL_COPIES,
+    },
+    Miss {
+        scenario: "cpu_or_gpu",
+        variant: "gpu_sin_with_copies",
+        point: Some(256),
+        ratio: 0.709,
+        _missing: "whether the download is ready a little before or a little after the engine looks: the model \
+                   has it before, the GPU after, which is a whole period (9.3 us) later",
+    },
+];
+
+const SMALL_COPIES: &str = "two copies of a few KiB that follow each other in one direction are often 9 us apart, as \
+                            if on two engines; larger ones never are";
 
 #[derive(Deserialize)]
 struct Measured {
@@ -36,6 +81,8 @@ struct MeasuredVariant {
     name: String,
     point: Option<i64>,
     makespan_ns: i64,
+    /// Of the shortest and the longest repeat.
+    makespan_range_ns: [i64; 2],
     wall_ns: i64,
     overlap: Option<f64>,
     /// Mean duration of each kernel, in ns.
@@ -82,21 +129,26 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
                 wrong.push(format!("{} {} was not measured", scenario.name, spec.name));
                 continue;
             };
-            let known = (KNOWN_MISSES.iter()).any(|(in_scenario, variant, _)| {
-                *in_scenario == scenario.name && *variant == spec.name
+            let known = (KNOWN_MISSES.iter()).find(|miss| {
+                miss.scenario == scenario.name
+                    && miss.variant == spec.name
+                    && miss.point == spec.point
             });
-            for miss in compare(&simulated, spec.point, real) {
-                if !known {
-                    wrong.push(format!("{} {miss}", scenario.name));
-                }
+            for miss in compare(&simulated, spec.point, real, known.map(|miss| miss.ratio)) {
+                wrong.push(format!("{} {miss}", scenario.name));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Prints a variant's two sides and says what is too far off.
-fn compare(simulated: &VariantFigures, point: Option<i64>, real: &MeasuredVariant) -> Vec<String> {
+/// Prints a variant's two sides and says what is too far off; `known` is how far the makespan is known to be.
+fn compare(
+    simulated: &VariantFigures,
+    point: Option<i64>,
+    real: &MeasuredVariant,
+    known: Option<f64>,
+) -> Vec<String> {
     let name = match point {
         Some(point) => format!("{} @ {point}", real.name),
         None => real.name.clone(),
@@ -120,7 +172,13 @@ fn compare(simulated: &VariantFigures, point: Option<i64>, real: &MeasuredVarian
         }
     }
     let mut misses = Vec::new();
-    if (makespan - 1.0).abs() > TOLERANCE {
+    let [least, most] = real
+        .makespan_range_ns
+        .map(|ns| ratio(ns as f64, real.makespan_ns as f64));
+    // A known miss may be 2 % further off than what was written down, for changes elsewhere.
+    let low = (least - TOLERANCE).min(known.unwrap_or(1.0) - 0.02);
+    let high = (most + TOLERANCE).max(known.unwrap_or(1.0) + 0.02);
+    if !(low..=high).contains(&makespan) {
         misses.push(format!("{name}: makespan is {makespan:.3} of the GPU's"));
     }
     if overlap.abs() > TOLERANCE {

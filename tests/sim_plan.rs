@@ -200,13 +200,11 @@ fn pinned_copies_run_at_the_measured_bandwidth_and_pageable_ones_block() {
     let [pinned, pageable] = sent.operations()[..] else {
         panic!("two copies");
     };
-    // Measured on an H200: 304.5 us for 16 MiB pinned, 16.4 GB/s for 16 MiB pageable.
+    // Recorded on an H200: 304.2 us for 16 MiB pinned; 1513 to 1517 us for 16 MiB pageable, while the call
+    // took 1597 us: the record begins when the first piece is staged.
     let close = |ns: i64, measured: f64| ((ns as f64 - measured) / measured).abs() < 0.01;
-    assert!(close(pinned.span.len(), 304_500.0), "{pinned:?}");
-    assert!(
-        close(pageable.span.len(), 16.0 * MIB as f64 / 16.4),
-        "{pageable:?}"
-    );
+    assert!(close(pinned.span.len(), 304_200.0), "{pinned:?}");
+    assert!(close(pageable.span.len(), 1_515_000.0), "{pageable:?}");
     let call_of = |correlation| {
         (sent.items.iter())
             .find(|a| a.correlation == correlation && matches!(a.what, What::Call(_)))
@@ -451,7 +449,7 @@ fn profiles_survive_being_written_and_nonsense_is_refused() {
         profile
     );
 
-    let zero = text.replace("h2d_gbps = 55.5", "h2d_gbps = 0.0");
+    let zero = text.replace("h2d_gbps = 55.55", "h2d_gbps = 0.0");
     assert_ne!(zero, text);
     let error = Profile::parse(&zero, "bad.toml").expect_err("a copy that never ends");
     assert!(

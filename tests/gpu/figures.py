@@ -23,6 +23,8 @@ def figures(on, report):
                 "name": v["name"],
                 "point": v.get("point"),
                 "makespan_ns": v["makespan_ns"],
+                # The GPU does not take equally long every time: what its repeats took at least and at most.
+                "makespan_range_ns": [min(v["makespans_ns"]), max(v["makespans_ns"])],
                 "wall_ns": v["wall_ns"],
                 "overlap": overlap(v["devices"]),
                 "kernels": {k["name"]: k["total_ns"] / max(k["count"], 1) for k in v["kernels"]},

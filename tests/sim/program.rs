@@ -7,7 +7,8 @@ use cuptop::activity::{
 use cuptop::source::sim::machine::Machine;
 use cuptop::source::sim::profile::Profile;
 use cuptop::source::sim::program::{
-    Engine, EventKey, HostThread, Item, Operation, Order, Step, StreamConfig, StreamKey, Target,
+    Engine, EventKey, HostThread, Item, Operation, Order, Returns, Step, StreamConfig, StreamKey,
+    Target,
 };
 
 /// The name of every call.
@@ -28,6 +29,7 @@ pub(crate) fn profile() -> Profile {
     p.latency.kernel_to_copy_ns = 20;
     p.latency.copy_to_kernel_ns = 20;
     p.latency.copy_to_copy_ns = 30;
+    p.latency.poll_ns = 0;
     p.latency.event_ns = 40;
     p.latency.graph_node_ns = 7;
     p.latency.wake_ns = 50;
@@ -125,7 +127,7 @@ pub(crate) fn submit(stream: StreamKey, item: Item) -> Step {
         cost: COST,
         stream,
         item,
-        blocks: false,
+        returns: Returns::AtOnce,
         first_use: None,
     }
 }
@@ -137,7 +139,7 @@ pub(crate) fn submit_blocking(stream: StreamKey, item: Item) -> Step {
         cost: COST,
         stream,
         item,
-        blocks: true,
+        returns: Returns::After(0),
         first_use: None,
     }
 }

@@ -1,7 +1,7 @@
 //! How long things take by a profile: copies by size and kind of memory, kernels by what they do.
 
-use super::profile::{Entry, Profile, WARP};
-use super::program::Engine;
+use super::profile::{Entry, Profile, RAMP_BYTES, WARP};
+use super::program::{Engine, Returns};
 use crate::activity::{Direction, MemoryKind, Ns};
 
 /// Shared memory that the driver keeps for itself in each block, on compute capability 8.0 and later.
@@ -16,8 +16,8 @@ pub(super) struct CopyCost {
     pub ns: Ns,
     /// Host time of the call beside waiting.
     pub call_ns: Ns,
-    /// Whether the call waits for the copy even when it is the asynchronous one.
-    pub blocks: bool,
+    /// When even the asynchronous call returns.
+    pub returns: Returns,
 }
 
 /// What a kernel does, as far as the model cares.
@@ -51,50 +51,17 @@ pub(super) fn copy(
     bytes: u64,
 ) -> CopyCost {
     let c = &profile.copy;
-    let call_ns = profile.api.copy_ns;
     let at_once = |engine, ns| CopyCost {
         engine,
         ns,
-        call_ns,
-        blocks: false,
+        call_ns: profile.api.copy_ns,
+        returns: Returns::AtOnce,
     };
     match direction {
-        Direction::H2D => {
-            let pinned_ns = c.h2d_fixed_ns + transfer_ns(bytes, c.h2d_gbps);
-            if from != MemoryKind::Pageable {
-                at_once(Engine::H2D, pinned_ns)
-            } else if bytes <= c.inline_bytes {
-                CopyCost {
-                    engine: Engine::H2D,
-                    ns: pinned_ns,
-                    call_ns: call_ns + transfer_ns(bytes, c.inline_gbps),
-                    blocks: false,
-                }
-            } else {
-                let ns = transfer_ns(bytes, pageable_gbps(profile, bytes, Direction::H2D));
-                CopyCost {
-                    engine: Engine::H2D,
-                    ns: ns.max(pinned_ns),
-                    call_ns,
-                    blocks: true,
-                }
-            }
-        }
-        Direction::D2H => {
-            let pinned_ns = c.d2h_fixed_ns + transfer_ns(bytes, c.d2h_gbps);
-            if to != MemoryKind::Pageable {
-                at_once(Engine::D2H, pinned_ns)
-            } else {
-                // A few bytes travel with the completion signal; more is staged.
-                let staged = transfer_ns(bytes, pageable_gbps(profile, bytes, Direction::D2H));
-                CopyCost {
-                    engine: Engine::D2H,
-                    ns: staged.max(pinned_ns),
-                    call_ns,
-                    blocks: true,
-                }
-            }
-        }
+        Direction::H2D if from == MemoryKind::Pageable => staged_in(profile, bytes),
+        Direction::H2D => at_once(Engine::H2D, pinned_h2d_ns(profile, bytes)),
+        Direction::D2H if to == MemoryKind::Pageable => staged_out(profile, bytes),
+        Direction::D2H => at_once(Engine::D2H, pinned_d2h_ns(profile, bytes)),
         Direction::P2P => at_once(
             Engine::Peer,
             c.p2p_fixed_ns + transfer_ns(bytes, c.p2p_gbps),
@@ -105,8 +72,54 @@ pub(super) fn copy(
     }
 }
 
-/// Bandwidth of a pageable copy, between the profile's sizes by the logarithm of the size.
-fn pageable_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
+fn pinned_h2d_ns(profile: &Profile, bytes: u64) -> Ns {
+    let c = &profile.copy;
+    let ramp = bytes.min(RAMP_BYTES) as f64 / RAMP_BYTES as f64 * c.h2d_ramp_ns as f64;
+    c.h2d_fixed_ns + ramp.round() as Ns + transfer_ns(bytes, c.h2d_gbps)
+}
+
+fn pinned_d2h_ns(profile: &Profile, bytes: u64) -> Ns {
+    let c = &profile.copy;
+    c.d2h_fixed_ns + transfer_ns(bytes, c.d2h_gbps)
+}
+
+/// A pageable copy to the device. The host puts the bytes into the command or, in pieces, into a pinned
+/// buffer; the engine starts when the first piece is there and is done a piece after the host.
+fn staged_in(profile: &Profile, bytes: u64) -> CopyCost {
+    let c = &profile.copy;
+    let gbps = if bytes <= c.inline_bytes {
+        c.inline_gbps
+    } else {
+        staging_gbps(profile, bytes, Direction::H2D)
+    };
+    let piece = bytes.min(c.stage_bytes);
+    CopyCost {
+        engine: Engine::H2D,
+        ns: transfer_ns(bytes - piece, gbps) + pinned_h2d_ns(profile, piece),
+        call_ns: profile.api.copy_ns + transfer_ns(piece, gbps),
+        returns: if bytes > piece {
+            Returns::After(0)
+        } else {
+            Returns::AtOnce
+        },
+    }
+}
+
+/// A pageable copy to the host: the reverse. The host moves the last piece when the engine is done.
+fn staged_out(profile: &Profile, bytes: u64) -> CopyCost {
+    let c = &profile.copy;
+    let gbps = staging_gbps(profile, bytes, Direction::D2H);
+    let piece = bytes.min(c.stage_bytes);
+    CopyCost {
+        engine: Engine::D2H,
+        ns: transfer_ns(bytes - piece, gbps) + pinned_d2h_ns(profile, piece),
+        call_ns: profile.api.copy_ns,
+        returns: Returns::After(transfer_ns(piece, gbps)),
+    }
+}
+
+/// How fast the host stages a copy, between the profile's sizes by the logarithm of the size.
+fn staging_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
     let table = &profile.copy.pageable;
     let gbps = |i: usize| match direction {
         Direction::H2D => table[i].h2d_gbps,
@@ -127,7 +140,8 @@ fn pageable_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
 
 /// The cost of a memset: a kernel that only writes.
 pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
-    let ns = profile.kernel.fixed_ns + transfer_ns(bytes, profile.kernel.memset_gbps);
+    let gbps = profile.kernel.memset_gbps * l2_gain(profile, bytes);
+    let ns = profile.kernel.fixed_ns + transfer_ns(bytes, gbps);
     // A block writes a few KiB at least; with a megabyte the memory is the limit, not the SMs.
     let share = (bytes as f64 / f64::from(1 << 20)).clamp(0.01, 1.0);
     let memory = (profile.kernel.memset_gbps / profile.device.memory_gbps).min(1.0);
@@ -140,8 +154,8 @@ pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
     )
 }
 
-/// The cost of a kernel: the longest of its arithmetic and its memory traffic at the rates it can
-/// reach with this many blocks, or the time that the scenario states; plus what an empty one takes.
+/// The cost of a kernel: its latency, and the time for its arithmetic and its memory traffic at the rates
+/// it can reach with this many blocks, or the time that the scenario states.
 pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engine, Ns) {
     let known = profile.entry.get(entry).copied().unwrap_or_default();
     let (d, k) = (&profile.device, &profile.kernel);
@@ -153,7 +167,7 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
     let share = (blocks as f64 / capacity as f64).min(1.0);
 
     // How much of the device's rates so many blocks can draw.
-    let active_sms = blocks.min(sms) as f64 / sms as f64;
+    let active_sms = blocks.min(sms) as f64;
     let resident = (blocks.div_ceil(sms).min(per_sm) * threads) as f64;
     let fill = |needed: u32| active_sms * (resident / f64::from(needed)).min(1.0);
     // The last round of blocks leaves multiprocessors idle that arithmetic could have used.
@@ -166,18 +180,33 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
 
     // Per nanosecond: TFLOP/s are 1000 operations, GB/s are bytes.
     let compute_share = known.compute_share.unwrap_or(k.compute_share);
-    let flops_rate = d.fp32_tflops * 1e3 * compute_share * fill(k.threads_for_compute) * evenness;
+    let sm_flops = d.fp32_tflops * 1e3 * compute_share / sms as f64;
+    let flops_rate = sm_flops * fill(k.threads_for_compute) * evenness;
     let memory_share = known.memory_share.unwrap_or(k.memory_share);
-    let bytes_rate = d.memory_gbps * memory_share * fill(k.threads_for_memory);
+    let bytes = work.bytes.unwrap_or(0);
+    let whole_rate = d.memory_gbps * memory_share * l2_gain(profile, bytes);
+    let bytes_rate = whole_rate.min(k.sm_gbps * fill(k.threads_for_memory));
     let arithmetic = work.flops.unwrap_or(0) as f64 / flops_rate;
-    let traffic = work.bytes.unwrap_or(0) as f64 / bytes_rate;
+    let traffic = bytes as f64 / bytes_rate;
     let stated = work.time.unwrap_or(0) as f64;
 
-    let busy = arithmetic.max(traffic).max(stated);
-    let ns = k.fixed_ns + busy.round() as Ns;
-    let drawn = work.bytes.unwrap_or(0) as f64 / (ns.max(1) as f64);
+    // Arithmetic hides behind traffic, but not wholly where the two take about as long: the sum of
+    // squares fits what was measured on both sides of the ridge and on it.
+    let busy = arithmetic.hypot(traffic).max(stated);
+    let ns = known.fixed_ns.unwrap_or(k.fixed_ns) + busy.round() as Ns;
+    let drawn = bytes as f64 / (ns.max(1) as f64);
     let memory = (drawn / (d.memory_gbps * memory_share)).min(1.0);
     (Engine::Compute { share, memory }, ns.max(1))
+}
+
+/// How much faster than from device memory so many bytes move: they are taken to be in the L2 cache, left
+/// there by whatever wrote them, when they all fit.
+fn l2_gain(profile: &Profile, bytes: u64) -> f64 {
+    if bytes <= profile.device.l2 {
+        profile.kernel.l2_gain
+    } else {
+        1.0
+    }
 }
 
 /// Blocks that one multiprocessor holds at a time.

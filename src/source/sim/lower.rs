@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use self::ops::PendingCopy;
-use self::setup::Contexts;
+use self::setup::{Contexts, SmallBlock};
 use self::tables::Tables;
 use super::profile::Profile;
 use super::program::{EventKey, Graph, Operation, Step, StreamKey};
@@ -63,6 +63,9 @@ pub(super) struct Lowering {
     current: Current,
     /// Device memory in use, by device.
     in_use: Vec<u64>,
+    /// Blocks of small allocations, by device, and of pinned memory.
+    small_device: Vec<SmallBlock>,
+    small_pinned: SmallBlock,
     /// Why the program cannot go on, once it cannot. The steps end there.
     failure: Arc<OnceLock<Failure>>,
 }
@@ -80,7 +83,8 @@ struct Current {
     device_address: Vec<u64>,
     /// For each buffer, where its host side lies.
     host_address: Vec<u64>,
-    graphs: Vec<Option<Arc<Graph>>>,
+    /// The graphs that were captured, and whether they were launched since.
+    graphs: Vec<Option<(Arc<Graph>, bool)>>,
     /// For each event, the context of the stream that recorded it last.
     event_context: Vec<u32>,
     /// For each phase, how often it was opened in this pass.
@@ -95,6 +99,8 @@ impl Lowering {
     ) -> Lowering {
         Lowering {
             in_use: vec![0; Lowering::devices(&plan) as usize],
+            small_device: vec![SmallBlock::default(); Lowering::devices(&plan) as usize],
+            small_pinned: SmallBlock::default(),
             failure,
             plan,
             profile,

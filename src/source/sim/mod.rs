@@ -8,9 +8,9 @@
 //!
 //! The model knows no scenarios ([`program`]); only `lower` does. It is deterministic: with
 //! [`Pace::AsFastAsPossible`] the same plan and profile give the same activities to the nanosecond.
-//! What it does not model: caches (a buffer that fits L2 is read at the speed of device memory),
-//! clock and power limits, several processes on one GPU, and the tail of a kernel, during which the
-//! next one could already start.
+//! What it does not model: which data is in the L2 cache (what fits is taken to be there), clock and
+//! power limits, several processes on one GPU, and the tail of a kernel, during which the next one could
+//! already start. `docs/SIMULATOR.md` says how well it agrees with an H200.
 
 mod cost;
 mod device;

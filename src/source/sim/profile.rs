@@ -58,6 +58,8 @@ pub struct Device {
     pub memory: u64,
     /// Peak device memory bandwidth.
     pub memory_gbps: f64,
+    /// Size of the L2 cache in bytes.
+    pub l2: u64,
     /// Peak fp32 rate without tensor cores.
     pub fp32_tflops: f64,
     /// Peak SM clock in kHz.
@@ -90,13 +92,20 @@ pub struct Copies {
     pub d2h_shared_gbps: f64,
     /// Time that a host-to-device copy takes beside its bytes.
     pub h2d_fixed_ns: i64,
+    /// Time that a host-to-device copy of [`RAMP_BYTES`] or more takes on top of that, until the reads of
+    /// the host's memory have come up to speed. Smaller copies take as much less.
+    pub h2d_ramp_ns: i64,
     /// Time that a device-to-host copy takes beside its bytes.
     pub d2h_fixed_ns: i64,
     /// Pageable copies up to this size are put into the command itself and do not block the host.
     pub inline_bytes: u64,
     /// How fast the host puts them there.
     pub inline_gbps: f64,
-    /// Pageable copies by size, ascending; in between, the logarithm of the size is interpolated.
+    /// Larger pageable copies are staged in pieces of this size: the engine copies one piece while the
+    /// host stages another.
+    pub stage_bytes: u64,
+    /// How fast the host stages, by size of the copy, ascending; in between, the logarithm of the size is
+    /// interpolated.
     pub pageable: Vec<Pageable>,
     /// Within one device, bytes counted once.
     pub d2d_gbps: f64,
@@ -108,7 +117,11 @@ pub struct Copies {
     pub p2p_fixed_ns: i64,
 }
 
-/// Bandwidth of pageable copies at one size.
+/// Bytes from which a copy from the host pays [`Copies::h2d_ramp_ns`] in full.
+pub(crate) const RAMP_BYTES: u64 = 64 << 10;
+
+/// How fast the host moves the bytes of a pageable copy between the program's memory and the driver's
+/// pinned buffer, at one size of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pageable {
@@ -124,7 +137,7 @@ pub struct Pageable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernels {
-    /// How long an empty kernel runs; part of every kernel.
+    /// How long an empty kernel runs; part of every kernel. [`Entry::fixed_ns`] refines it.
     pub fixed_ns: i64,
     /// Share of [`Device::fp32_tflops`] that a kernel reaches when nothing better is known.
     pub compute_share: f64,
@@ -132,8 +145,12 @@ pub struct Kernels {
     pub memory_share: f64,
     /// Resident threads an SM needs to reach its arithmetic rate.
     pub threads_for_compute: u32,
-    /// Resident threads an SM needs to reach its share of the memory bandwidth.
+    /// Resident threads an SM needs to draw [`Kernels::sm_gbps`].
     pub threads_for_memory: u32,
+    /// What one SM can draw from the memory.
+    pub sm_gbps: f64,
+    /// How many times as fast a kernel moves bytes that all fit into the L2 cache.
+    pub l2_gain: f64,
     /// Memset.
     pub memset_gbps: f64,
     /// Kernels that may run at one time.
@@ -144,6 +161,9 @@ pub struct Kernels {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Entry {
+    /// How long it runs with next to nothing to do: its latency. [`Kernels::fixed_ns`] when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_ns: Option<i64>,
     /// Share of the peak fp32 rate it reaches; [`Kernels::compute_share`] when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compute_share: Option<f64>,
@@ -182,6 +202,10 @@ pub struct Api {
     pub graph_launch_ns: i64,
     /// Host time of a graph launch for each of its nodes.
     pub graph_launch_node_ns: i64,
+    /// More of it at a graph's first launch, which hands its nodes to the device, for each of them.
+    pub graph_upload_node_ns: i64,
+    /// Nodes that a launch prepares before it hands them to the device, which starts on them.
+    pub graph_portion: u32,
     /// Capturing one operation.
     pub graph_capture_node_ns: i64,
     /// Instantiating a graph, beside its nodes.
@@ -206,10 +230,13 @@ pub struct Latency {
     pub kernel_to_kernel_ns: i64,
     /// Kernel to copy on one stream.
     pub kernel_to_copy_ns: i64,
-    /// Copy to kernel on one stream.
+    /// Copy to kernel on one stream, or to a copy of the other direction.
     pub copy_to_kernel_ns: i64,
-    /// Copy to copy on one engine or one stream.
+    /// Copy to copy on one engine.
     pub copy_to_copy_ns: i64,
+    /// An engine that finds that its next operation has to wait for one of another engine on the same
+    /// stream looks again after this time, and so on. 0 for one that is told.
+    pub poll_ns: i64,
     /// From an event on one stream to what waits for it on another.
     pub event_ns: i64,
     /// Node to node inside a graph.
@@ -222,13 +249,14 @@ pub struct Latency {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Device allocations below [`Memory::granule`], which share a block already mapped.
+    /// An allocation below [`Memory::granule`] that finds room in a block already mapped, on the device or
+    /// pinned, and freeing one.
     pub alloc_small_ns: i64,
     /// Device allocations that need memory mapped.
     pub alloc_ns: i64,
     /// How fast it is mapped.
     pub alloc_gbps: f64,
-    /// Freeing device memory, after the wait for the device.
+    /// Freeing device memory, after the wait for the device and the host's return from it.
     pub free_ns: i64,
     /// How fast it is unmapped.
     pub free_gbps: f64,
@@ -238,6 +266,8 @@ pub struct Memory {
     pub pool_alloc_ns: i64,
     /// Stream-ordered free.
     pub pool_free_ns: i64,
+    /// What a stream-ordered allocation with its free costs the stream between two operations.
+    pub pool_stream_ns: i64,
     /// Page-locked host memory.
     pub pinned_alloc_ns: i64,
     /// How fast pages are locked.
@@ -256,8 +286,10 @@ pub struct Cold {
     pub context_ns: i64,
     /// Destroying a context.
     pub context_destroy_ns: i64,
-    /// Loading a module.
+    /// Loading a module, and its kernels.
     pub module_load_ns: i64,
+    /// Added to the first stream that a context creates.
+    pub first_stream_ns: i64,
     /// Added to the first launch of a kernel.
     pub first_launch_ns: i64,
     /// Added to the first copy of each direction.

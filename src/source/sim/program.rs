@@ -50,11 +50,13 @@ pub enum Step {
         stream: StreamKey,
         /// What is queued.
         item: Item,
-        /// Whether the call returns only after the item is done.
-        blocks: bool,
+        /// When the call returns.
+        returns: Returns,
         /// Time that the driver takes on top, inside the call, because something is used for the first time.
         first_use: Option<(Overhead, Ns)>,
     },
+    /// Queues something on a stream that no call stands for. Takes no time.
+    Queue(StreamKey, Item),
     /// A call that waits.
     Sync {
         /// The function.
@@ -88,6 +90,15 @@ pub enum Step {
     },
     /// The innermost phase ends.
     End,
+}
+
+/// When a call that queues something returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// When it has queued it.
+    AtOnce,
+    /// When the item is done, and the host has then worked for this long.
+    After(Ns),
 }
 
 /// What a host thread waits for.
@@ -134,7 +145,9 @@ pub enum Item {
     /// Waits for an event, as recorded when this was queued.
     Wait(EventKey, Sync),
     /// A graph.
-    Graph(Arc<Graph>),
+    Graph(Arc<Graph>, Upload),
+    /// Something that takes the device's time between the operations around it.
+    Pause(Ns),
 }
 
 /// An operation of the GPU.
@@ -168,6 +181,15 @@ pub enum Engine {
     Peer,
 }
 
+/// How a launch hands a graph's nodes to the device: in portions, while it goes on with the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Upload {
+    /// Host time of the launch before the first node.
+    pub fixed_ns: Ns,
+    /// Host time for each node.
+    pub node_ns: Ns,
+}
+
 /// Operations with the order among them.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
@@ -182,4 +204,6 @@ pub struct Node {
     pub op: Option<Operation>,
     /// Nodes that must be done first.
     pub after: Vec<u32>,
+    /// Nodes that the launch has prepared when it hands this one to the device: a portion of them.
+    pub portion_end: u32,
 }

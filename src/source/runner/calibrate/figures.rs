@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::activity::{Direction, MemoryAction, MemoryKind, Ns, What};
 use crate::scenario::plan::Plan;
-use crate::source::sim::profile::{Entry, Pageable, Profile};
+use crate::source::sim::profile::{Entry, Pageable, Profile, RAMP_BYTES};
 
 use super::observe::{Observed, Stretch, all, median};
 
@@ -58,6 +58,7 @@ impl<'a> Making<'a> {
         self.copies();
         self.kernels(plan);
         self.delays();
+        self.staging();
         self.graphs();
         self.memory();
         self.cold();
@@ -173,7 +174,6 @@ impl<'a> Making<'a> {
     fn copies(&mut self) {
         let pinned = self.passes("pinned");
         let both = self.passes("both_ways");
-        let pageable = self.passes("pageable");
         let inline = self.passes("inline");
         let within = self.passes("within");
         let time = |passes: &[Stretch<'a>], direction, bytes| {
@@ -214,20 +214,49 @@ impl<'a> Making<'a> {
         let call = median(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
         let inline_gbps = rate(32 * KIB, call, copy_call);
         Self::put(m, "copy.inline_gbps", &mut c.inline_gbps, inline_gbps);
-        let sizes = [4 * KIB, 64 * KIB, MIB, 16 * MIB, LARGE];
+        let ramp = time(&pinned, h2d, RAMP_BYTES)
+            .map(|ns| ns - c.h2d_fixed_ns - (RAMP_BYTES as f64 / c.h2d_gbps) as Ns);
+        Self::put(
+            m,
+            "copy.h2d_ramp_ns",
+            &mut c.h2d_ramp_ns,
+            ramp.map(|ns| ns.max(0)),
+        );
+        // One GPU cannot measure those between two; the driver decides and documents the others.
+        m.extend([
+            "copy.inline_bytes",
+            "copy.stage_bytes",
+            "copy.p2p_gbps",
+            "copy.p2p_fixed_ns",
+        ]);
+    }
+
+    /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
+    /// not cover what the host does before it or after it.
+    fn staging(&mut self) {
+        let pageable = self.passes("pageable");
+        let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
+        let c = &self.profile.copy;
+        let call = |name: &'static str, direction, bytes| {
+            median(all(&pageable, |s| s.copy_calls(name, direction, bytes)))
+        };
+        let sizes = [64 * KIB, MIB, 16 * MIB, LARGE];
         let table: Option<Vec<Pageable>> = sizes
             .iter()
             .map(|&bytes| {
+                let up = call("cuMemcpyHtoD", Direction::H2D, bytes);
+                let down = call("cuMemcpyDtoH", Direction::D2H, bytes);
+                let piece = bytes.min(c.stage_bytes) as f64 / c.d2h_gbps;
+                let around = copy_call + l.copy_ns + c.d2h_fixed_ns + piece as Ns + l.wake_ns;
                 Some(Pageable {
                     bytes,
-                    h2d_gbps: rate(bytes, time(&pageable, h2d, bytes), 0)?,
-                    d2h_gbps: rate(bytes, time(&pageable, d2h, bytes), 0)?,
+                    h2d_gbps: rate(bytes, up, copy_call)?,
+                    d2h_gbps: rate(bytes, down, around)?,
                 })
             })
             .collect();
-        Self::put(m, "copy.pageable", &mut c.pageable, table);
-        // One GPU cannot measure them; the driver documents the first.
-        m.extend(["copy.inline_bytes", "copy.p2p_gbps", "copy.p2p_fixed_ns"]);
+        let place = &mut self.profile.copy.pageable;
+        Self::put(&mut self.missing, "copy.pageable", place, table);
     }
 
     fn kernels(&mut self, plan: &Plan) {
@@ -246,7 +275,9 @@ impl<'a> Making<'a> {
         for variant in variants {
             for launch in &variant.launches {
                 let entry = &variant.kernels[launch.kernel].entry;
-                let Some(ns) = time(entry).map(|ns| ns - k.fixed_ns).filter(|&ns| ns > 0) else {
+                let fixed_ns = self.profile.entry.get(entry).and_then(|e| e.fixed_ns);
+                let fixed = fixed_ns.unwrap_or(k.fixed_ns);
+                let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
                     continue;
                 };
                 let ns = ns as f64;
@@ -256,6 +287,7 @@ impl<'a> Making<'a> {
                 entries.insert(
                     entry.clone(),
                     Entry {
+                        fixed_ns,
                         compute_share: launch
                             .flops
                             .map(|flops| share(flops as f64 / ns / 1e3, device.fp32_tflops)),
@@ -274,6 +306,10 @@ impl<'a> Making<'a> {
             "kernel.compute_share",
             "kernel.threads_for_compute",
             "kernel.threads_for_memory",
+            "kernel.sm_gbps",
+            "kernel.l2_gain",
+            "entry.fixed_ns",
+            "device.l2",
             "kernel.concurrent",
         ]);
         if entries.is_empty() {
@@ -323,7 +359,7 @@ impl<'a> Making<'a> {
         Self::put(m, "latency.event_ns", &mut l.event_ns, found);
         let found = median(all(&idle, |s| s.wakes("cuStreamSynchronize")));
         Self::put(m, "latency.wake_ns", &mut l.wake_ns, found);
-        m.push("api.queue_depth");
+        m.extend(["api.queue_depth", "latency.poll_ns"]);
     }
 
     fn graphs(&mut self) {
@@ -338,6 +374,10 @@ impl<'a> Making<'a> {
                 .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)))
         };
         let launch = fit("cuGraphLaunch");
+        // Of the launches after a capture only the first hands the nodes to the device.
+        let first = median(all(&large, |s| {
+            s.calls("cuGraphLaunch").into_iter().step_by(5).collect()
+        }));
         let make = fit("cuGraphInstantiateWithFlags");
         let capture = median(all(&large, |s| s.calls("cuLaunchKernel")));
         let node = median(all(&large, |s| s.gaps(|_, _| true)));
@@ -351,6 +391,11 @@ impl<'a> Making<'a> {
         );
         let place = &mut a.graph_launch_node_ns;
         Self::put(m, "api.graph_launch_node_ns", place, launch.map(|l| l.1));
+        let usual = a.graph_launch_ns + LARGE as Ns * a.graph_launch_node_ns;
+        let upload = first.map(|ns| ((ns - usual) / LARGE as Ns).max(0));
+        let place = &mut a.graph_upload_node_ns;
+        Self::put(m, "api.graph_upload_node_ns", place, upload);
+        m.push("api.graph_portion");
         let place = &mut a.graph_instantiate_ns;
         Self::put(m, "api.graph_instantiate_ns", place, make.map(|l| l.0));
         let place = &mut a.graph_instantiate_node_ns;
@@ -379,7 +424,11 @@ impl<'a> Making<'a> {
             )
         };
         let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
-        let small = time(&allocation, alloc, MemoryKind::Device, 4 * KIB);
+        // The first of two takes a block, the second shares it.
+        let small = median(all(&allocation, |s| {
+            let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
+            calls.into_iter().skip(1).step_by(2).collect()
+        }));
         let allocs = fit(&allocation, alloc, MemoryKind::Device);
         let frees = fit(&allocation, free, MemoryKind::Device);
         let pins = fit(&whole, alloc, MemoryKind::Pinned);
@@ -430,7 +479,7 @@ impl<'a> Making<'a> {
         );
         let place = &mut mem.pinned_free_gbps;
         Self::put(m, "memory.pinned_free_gbps", place, unpins.map(|l| l.1));
-        m.push("memory.granule");
+        m.extend(["memory.granule", "memory.pool_stream_ns"]);
     }
 
     fn cold(&mut self) {
@@ -442,8 +491,10 @@ impl<'a> Making<'a> {
         let a = &self.profile.api;
         let launch = over("cuLaunchKernel", a.launch_ns);
         let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
+        let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
         let c = &mut self.profile.cold;
         let m = &mut self.missing;
+        Self::put(m, "cold.first_stream_ns", &mut c.first_stream_ns, stream);
         Self::put(
             m,
             "cold.context_ns",

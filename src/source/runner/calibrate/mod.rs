@@ -128,6 +128,7 @@ fn evaluate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::sim::profile::Pageable;
     use crate::source::sim::{self, Pace};
     use std::sync::Arc;
 
@@ -151,6 +152,16 @@ mod tests {
         p.latency.launch_ns = 3_100;
         p.latency.kernel_to_kernel_ns = 1_900;
         p.latency.copy_to_kernel_ns = 5_100;
+        p.latency.poll_ns = 0;
+        p.copy.h2d_ramp_ns = 2_400;
+        p.copy.pageable = vec![Pageable {
+            bytes: 1 << 20,
+            h2d_gbps: 5.0,
+            d2h_gbps: 7.0,
+        }];
+        p.api.graph_upload_node_ns = 2_000;
+        p.memory.alloc_small_ns = 4_400;
+        p.cold.first_stream_ns = 91_000;
         p.latency.wake_ns = 6_000;
         p.latency.graph_node_ns = 700;
         p.memory.pool_alloc_ns = 2_600;
@@ -159,6 +170,10 @@ mod tests {
             entry.compute_share = Some(0.33);
         }
         p
+    }
+
+    fn large(profile: &Profile) -> Pageable {
+        *profile.copy.pageable.last().expect("a table")
     }
 
     #[test]
@@ -183,6 +198,8 @@ mod tests {
             ),
             ("d2d", found.copy.d2d_gbps, truth.copy.d2d_gbps),
             ("memset", found.kernel.memset_gbps, truth.kernel.memset_gbps),
+            ("staged in", large(&found).h2d_gbps, 5.0),
+            ("staged out", large(&found).d2h_gbps, 7.0),
             ("sum", found.host.sum_gbps, truth.host.sum_gbps),
             ("matmul", found.host.matmul_gflops, truth.host.matmul_gflops),
             (
@@ -201,6 +218,22 @@ mod tests {
             ("h2d", found.copy.h2d_fixed_ns, truth.copy.h2d_fixed_ns),
             ("d2h", found.copy.d2h_fixed_ns, truth.copy.d2h_fixed_ns),
             ("kernel", found.kernel.fixed_ns, truth.kernel.fixed_ns),
+            ("ramp", found.copy.h2d_ramp_ns, truth.copy.h2d_ramp_ns),
+            (
+                "upload",
+                found.api.graph_upload_node_ns,
+                truth.api.graph_upload_node_ns,
+            ),
+            (
+                "small",
+                found.memory.alloc_small_ns,
+                truth.memory.alloc_small_ns,
+            ),
+            (
+                "stream",
+                found.cold.first_stream_ns,
+                truth.cold.first_stream_ns,
+            ),
             ("launch", found.api.launch_ns, truth.api.launch_ns),
             ("copy", found.api.copy_ns, truth.api.copy_ns),
             (

@@ -1,6 +1,6 @@
 //! A recording as calibration needs it: the passes of each variant, and the times of what lies in them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::activity::feed::Message;
 use crate::activity::{
@@ -135,6 +135,22 @@ impl<'a> Stretch<'a> {
         self.call_spans(function).map(Span::len).collect()
     }
 
+    /// Times of the calls of a function that copied so many bytes.
+    pub(super) fn copy_calls(self, function: &str, direction: Direction, bytes: u64) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        let names: HashSet<Span> = self.call_spans(function).collect();
+        self.items
+            .iter()
+            .filter(|item| match item.what {
+                What::Copy(copy) => copy.direction == direction && copy.bytes == bytes,
+                _ => false,
+            })
+            .filter_map(|item| calls.get(&item.correlation))
+            .filter(|span| names.contains(span))
+            .map(|span| span.len())
+            .collect()
+    }
+
     /// Times between a call of a function and the next.
     pub(super) fn between_calls(self, function: &str) -> Vec<Ns> {
         let spans: Vec<Span> = self.call_spans(function).collect();
@@ -161,13 +177,20 @@ impl<'a> Stretch<'a> {
             .collect()
     }
 
-    /// From the end of an operation to the start of the next on its stream.
+    /// From the end of an operation to the start of the next on its stream, where that one was queued
+    /// by then: the device's time, not the host's.
     pub(super) fn gaps(self, wanted: impl Fn(What, What) -> bool) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        let is_queued = |before: &Activity, item: &Activity| {
+            before.correlation == item.correlation
+                || (calls.get(&item.correlation)).is_some_and(|call| call.end <= before.span.end)
+        };
         let mut last: HashMap<u32, &Activity> = HashMap::new();
         let mut gaps = Vec::new();
         for (place, item) in self.operations() {
             if let Some(before) = last.insert(place.stream, item)
                 && wanted(before.what, item.what)
+                && is_queued(before, item)
             {
                 gaps.push(item.span.start - before.span.end);
             }

@@ -7,7 +7,7 @@ use super::Lowering;
 use crate::activity::{Direction, What};
 use crate::scenario::plan::{EventId, GraphId, GraphSpec, Op, OpKind, StreamId, VariantPlan};
 use crate::source::sim::cost;
-use crate::source::sim::program::{Graph, Item, Node, Operation};
+use crate::source::sim::program::{Graph, Item, Node, Operation, Upload};
 
 /// The graph while it is captured.
 #[derive(Default)]
@@ -22,7 +22,12 @@ impl Capture {
     fn add(&mut self, stream: StreamId, op: Option<Operation>) {
         let index = self.nodes.len() as u32;
         let after = self.front.insert(stream, vec![index]).unwrap_or_default();
-        self.nodes.push(Node { op, after });
+        // Which portion it belongs to is decided when all are there.
+        self.nodes.push(Node {
+            op,
+            after,
+            portion_end: 0,
+        });
     }
 
     fn record(&mut self, event: EventId, stream: StreamId) {
@@ -59,16 +64,26 @@ impl Lowering {
         let nodes = built.nodes.len() as i64;
         let instantiate = api.graph_instantiate_ns + nodes * api.graph_instantiate_node_ns;
         self.call("cuGraphInstantiate", instantiate);
-        self.current.graphs[graph] = Some(Arc::new(built));
+        self.current.graphs[graph] = Some((Arc::new(built), false));
     }
 
     /// Launches a graph that was captured before; the plan says that it was.
     pub(super) fn launch_graph(&mut self, graph: GraphId, stream: StreamId) {
-        let api = &self.profile.api;
-        if let Some(built) = self.current.graphs[graph].clone() {
-            let nodes = built.nodes.len() as i64;
-            let cost = api.graph_launch_ns + nodes * api.graph_launch_node_ns;
-            self.submit("cuGraphLaunch", cost, stream, Item::Graph(built));
+        let api = self.profile.api.clone();
+        if let Some((built, was_launched)) = &mut self.current.graphs[graph] {
+            let is_first = !std::mem::replace(was_launched, true);
+            let upload = Upload {
+                fixed_ns: api.graph_launch_ns,
+                node_ns: api.graph_launch_node_ns
+                    + if is_first {
+                        api.graph_upload_node_ns
+                    } else {
+                        0
+                    },
+            };
+            let cost = upload.fixed_ns + built.nodes.len() as i64 * upload.node_ns;
+            let item = Item::Graph(built.clone(), upload);
+            self.submit("cuGraphLaunch", cost, stream, item);
         }
     }
 
@@ -137,7 +152,23 @@ impl Lowering {
                 _ => {}
             }
         }
+        portion(&mut nodes, self.profile.api.graph_portion);
         Graph { nodes }
+    }
+}
+
+/// Cuts the nodes into the portions in which a launch hands them over: of `size` at most, and kernels
+/// apart from the rest.
+fn portion(nodes: &mut [Node], size: u32) {
+    let is_kernel = |node: &Node| matches!(node.op.map(|op| op.what), Some(What::Kernel(_)));
+    let mut end = 0;
+    for part in nodes.chunk_by_mut(|a, b| is_kernel(a) == is_kernel(b)) {
+        for portion in part.chunks_mut(size.max(1) as usize) {
+            end += portion.len() as u32;
+            for node in portion {
+                node.portion_end = end;
+            }
+        }
     }
 }
 

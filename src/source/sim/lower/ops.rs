@@ -11,7 +11,7 @@ use crate::scenario::plan::{
     VariantPlan,
 };
 use crate::source::sim::cost::{self, CopyCost, transfer_ns};
-use crate::source::sim::program::{EventKey, Item, Operation, Step, StreamKey, Target};
+use crate::source::sim::program::{EventKey, Item, Operation, Returns, Step, StreamKey, Target};
 
 /// A copy of which some pieces are still to come.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +148,7 @@ impl Lowering {
             cost: cost.call_ns,
             stream,
             item: Item::Run(op),
-            blocks: blocks(&template, cost, is_async),
+            returns: returns(&template, cost, is_async),
             first_use,
         });
     }
@@ -216,7 +216,7 @@ impl Lowering {
             cost: self.profile.api.launch_ns,
             stream: self.current.streams[stream],
             item: Item::Run(op),
-            blocks: false,
+            returns: Returns::AtOnce,
             first_use,
         };
         self.push(step);
@@ -230,7 +230,7 @@ impl Lowering {
             cost,
             stream,
             item,
-            blocks: false,
+            returns: Returns::AtOnce,
             first_use: None,
         });
     }
@@ -312,6 +312,11 @@ impl Lowering {
             op,
             waits_for: None,
         });
+        // A pair costs the stream something; which half does, the records do not tell.
+        if action == MemoryAction::Free {
+            let pause = Item::Pause(self.profile.memory.pool_stream_ns);
+            self.push(Step::Queue(self.current.streams[stream], pause));
+        }
     }
 
     fn host_time(&self, work: HostWork) -> Ns {
@@ -336,13 +341,17 @@ impl Lowering {
     }
 }
 
-/// Whether the call returns only when the copy is done: pageable memory needs the host for staging, and
+/// When the call returns: pageable memory needs the host for staging, and
 /// the synchronous calls wait for the host's side of a copy, but not for copies between devices.
-fn blocks(copy: &Copy, cost: CopyCost, is_async: bool) -> bool {
-    let is_staged_at_once =
-        copy.direction == Direction::H2D && copy.from == MemoryKind::Pageable && !cost.blocks;
+fn returns(copy: &Copy, cost: CopyCost, is_async: bool) -> Returns {
+    let is_staged_at_once = copy.direction == Direction::H2D
+        && copy.from == MemoryKind::Pageable
+        && cost.returns == Returns::AtOnce;
     let touches_host = matches!(copy.direction, Direction::H2D | Direction::D2H);
-    cost.blocks || (!is_async && touches_host && !is_staged_at_once)
+    if cost.returns == Returns::AtOnce && !is_async && touches_host && !is_staged_at_once {
+        return Returns::After(0);
+    }
+    cost.returns
 }
 
 /// The driver's function for a copy.

@@ -12,7 +12,7 @@ use crate::activity::{
 use crate::scenario::plan::{BufferSpec, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan};
 use crate::source::sim::cost::{self, KernelWork, transfer_ns};
 use crate::source::sim::lower::tables::{DEFAULT_NAME, context_of};
-use crate::source::sim::program::{Item, Operation, Step};
+use crate::source::sim::program::{Item, Operation, Returns, Step};
 
 /// What the contexts that exist have loaded and used.
 #[derive(Default)]
@@ -23,8 +23,34 @@ pub(super) struct Contexts {
     modules: HashSet<String>,
     /// Kernels that were launched, by device and entry point.
     launched: HashSet<(u32, String)>,
+    /// Devices on which a stream was created.
+    streamed: HashSet<u32>,
     /// Directions in which something was copied, by device.
     copied: HashSet<(u32, Direction)>,
+}
+
+/// The block that allocations below the granule share. It is gone when the last of them is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SmallBlock {
+    room: u64,
+    live: u32,
+}
+
+impl SmallBlock {
+    /// Takes a small allocation in. Returns whether there was room.
+    fn take(&mut self, bytes: u64, granule: u64) -> bool {
+        self.live += 1;
+        let had_room = bytes <= self.room;
+        self.room = if had_room { self.room } else { granule } - bytes;
+        had_room
+    }
+
+    fn give_back(&mut self) {
+        self.live = self.live.saturating_sub(1);
+        if self.live == 0 {
+            self.room = 0;
+        }
+    }
 }
 
 impl Lowering {
@@ -93,7 +119,13 @@ impl Lowering {
         }
         for stream in &spec.streams {
             if stream.name != DEFAULT_NAME {
-                self.call("cuStreamCreateWithPriority", api.stream_create_ns);
+                let is_first = self.contexts.streamed.insert(stream.device);
+                let first = if is_first {
+                    self.profile.cold.first_stream_ns
+                } else {
+                    0
+                };
+                self.call("cuStreamCreateWithPriority", api.stream_create_ns + first);
             }
         }
         for _ in &spec.events {
@@ -119,7 +151,7 @@ impl Lowering {
                 cost,
                 stream: default,
                 item,
-                blocks: false,
+                returns: Returns::AtOnce,
                 first_use: None,
             });
         } else {
@@ -175,7 +207,9 @@ impl Lowering {
     pub(super) fn allocate(&mut self, index: usize, buffer: &BufferSpec) {
         let m = &self.profile.memory;
         let is_managed = buffer.host == HostMemory::Managed;
-        let cost = if buffer.bytes < m.granule {
+        let block = &mut self.small_device[buffer.device.unwrap_or(0) as usize];
+        let is_shared = buffer.bytes < m.granule && block.take(buffer.bytes, m.granule);
+        let cost = if is_shared {
             m.alloc_small_ns
         } else {
             m.alloc_ns + transfer_ns(buffer.bytes, m.alloc_gbps)
@@ -201,6 +235,7 @@ impl Lowering {
     pub(super) fn free(&mut self, index: usize, buffer: &BufferSpec) {
         let m = &self.profile.memory;
         let cost = if buffer.bytes < m.granule {
+            self.small_device[buffer.device.unwrap_or(0) as usize].give_back();
             m.alloc_small_ns
         } else {
             m.free_ns + transfer_ns(buffer.bytes, m.free_gbps)
@@ -278,7 +313,13 @@ impl Lowering {
         }
         if buffer.host == HostMemory::Pinned {
             let m = &self.profile.memory;
-            let cost = m.pinned_alloc_ns + transfer_ns(buffer.bytes, m.pinned_alloc_gbps);
+            let is_shared =
+                buffer.bytes < m.granule && self.small_pinned.take(buffer.bytes, m.granule);
+            let cost = if is_shared {
+                m.alloc_small_ns
+            } else {
+                m.pinned_alloc_ns + transfer_ns(buffer.bytes, m.pinned_alloc_gbps)
+            };
             let address = self.tables.address(buffer.bytes);
             self.current.host_address[index] = address;
             self.host_memory("cuMemHostAlloc", cost, MemoryAction::Alloc, buffer, address);
@@ -288,7 +329,12 @@ impl Lowering {
     fn free_host(&mut self, index: usize, buffer: &BufferSpec) {
         if buffer.host == HostMemory::Pinned {
             let m = &self.profile.memory;
-            let cost = m.pinned_free_ns + transfer_ns(buffer.bytes, m.pinned_free_gbps);
+            let cost = if buffer.bytes < m.granule {
+                self.small_pinned.give_back();
+                m.alloc_small_ns
+            } else {
+                m.pinned_free_ns + transfer_ns(buffer.bytes, m.pinned_free_gbps)
+            };
             let address = self.current.host_address[index];
             self.host_memory("cuMemFreeHost", cost, MemoryAction::Free, buffer, address);
         }

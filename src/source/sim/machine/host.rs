@@ -2,7 +2,7 @@
 
 use super::{Happening, Machine};
 use crate::activity::{Correlation, HostCall, NameId, Ns, Range, RangeKind, Span, Sync, What};
-use crate::source::sim::program::{EventKey, HostThread, Item, Step, StreamKey, Target};
+use crate::source::sim::program::{EventKey, HostThread, Item, Returns, Step, StreamKey, Target};
 
 /// A host thread.
 pub(super) struct Thread {
@@ -60,6 +60,8 @@ enum Then {
         call: NameId,
         correlation: Correlation,
         sync: Option<Sync>,
+        /// Host time between the wait's end and the return.
+        after: Ns,
     },
     /// The step is tried again (its stream was full).
     Again(Step),
@@ -94,6 +96,9 @@ impl Machine {
                 self.threads[thread].phases.push((kind, name, index, now));
             }
             Step::End => self.end_phase(thread),
+            Step::Queue(stream, item) => {
+                self.enqueue(stream, item, 0, self.now, 0);
+            }
             Step::Call {
                 call,
                 cost,
@@ -116,7 +121,7 @@ impl Machine {
                 mut cost,
                 stream,
                 item,
-                blocks,
+                returns,
                 first_use,
             } => {
                 if let Some((overhead, ns)) = first_use {
@@ -124,7 +129,7 @@ impl Machine {
                     self.record(span, self.correlation + 1, What::Overhead(overhead));
                     cost += ns;
                 }
-                return self.submit(thread, began, (call, cost), stream, item, blocks);
+                return self.submit(thread, began, (call, cost), stream, item, returns);
             }
             Step::Sync {
                 call,
@@ -137,6 +142,7 @@ impl Machine {
                     call,
                     correlation,
                     sync: Some(record),
+                    after: 0,
                 };
                 return self.wait(thread, began, self.api.sync_ns, until, then);
             }
@@ -177,18 +183,20 @@ impl Machine {
         (call, cost): (NameId, Ns),
         stream: StreamKey,
         item: Item,
-        blocks: bool,
+        returns: Returns,
     ) -> Option<Ns> {
         let correlation = self.next_correlation();
-        let returns = self.now + cost;
+        let queued = self.now + cost;
         let sync = match &item {
             Item::Wait(_, sync) => Some(*sync),
             _ => None,
         };
         let latency = match &item {
             Item::Run(op) if matches!(op.what, What::Copy(_)) => self.latency.copy_ns,
-            Item::Run(_) | Item::Graph(_) => self.latency.launch_ns,
-            Item::Record(..) | Item::Wait(..) => 0,
+            Item::Run(_) => self.latency.launch_ns,
+            // Its nodes arrive one by one, while the call goes on.
+            Item::Graph(_, upload) => upload.fixed_ns - cost,
+            Item::Record(..) | Item::Wait(..) | Item::Pause(_) => 0,
         };
         let event_turn = match &item {
             Item::Record(event, _) => {
@@ -199,17 +207,18 @@ impl Machine {
             Item::Wait(event, _) => self.event(*event).queued,
             _ => 0,
         };
-        let ticket = self.enqueue(stream, item, correlation, returns + latency, event_turn);
-        if blocks {
+        let ticket = self.enqueue(stream, item, correlation, queued + latency, event_turn);
+        if let Returns::After(after) = returns {
             let then = Then::Return {
                 call,
                 correlation,
                 sync,
+                after,
             };
             let until = Until::stream(stream, ticket);
             return self.wait(thread, began, cost, until, then);
         }
-        let span = Span::new(began, returns);
+        let span = Span::new(began, queued);
         if let Some(sync) = sync {
             self.record(span, correlation, What::Sync(sync));
         }
@@ -252,15 +261,22 @@ impl Machine {
                 call,
                 correlation,
                 sync,
+                after,
             } => {
-                let end = (self.now + wake).max(blocked.began + blocked.cost);
+                let end = (self.now + wake + after).max(blocked.began + blocked.cost);
                 let span = Span::new(blocked.began, end);
                 if let Some(sync) = sync {
                     self.record(span, correlation, What::Sync(sync));
                 }
                 Some(self.end_call(thread, span, call, correlation))
             }
-            Then::Again(step) | Then::Memory(step) => self.execute(thread, step, blocked.began),
+            Then::Again(step) => self.execute(thread, step, blocked.began),
+            Then::Memory(mut step) => {
+                if let Step::Memory { cost, .. } = &mut step {
+                    *cost += wake;
+                }
+                self.execute(thread, step, blocked.began)
+            }
         }
     }
 

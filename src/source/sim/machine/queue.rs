@@ -69,21 +69,27 @@ impl Machine {
                     self.complete_head(key);
                 }
                 Item::Run(op) => {
-                    let op = *op;
-                    if self.is_ready_for(key, op) {
+                    let (op, arrival) = (*op, head.arrival);
+                    if self.is_ready_for(key, op, arrival) {
                         let stream = &mut self.streams[key as usize];
                         stream.is_head_running = true;
                         self.request(key, None, op, correlation);
                     }
                     return;
                 }
-                Item::Graph(graph) => {
-                    let graph = graph.clone();
+                Item::Pause(ns) => {
+                    let ns = *ns;
+                    self.streams[key as usize].pause += ns;
+                    self.complete_head(key);
+                }
+                Item::Graph(graph, upload) => {
+                    let (graph, upload) = (graph.clone(), *upload);
+                    let arrival = head.arrival;
                     let first = graph.nodes.iter().find_map(|n| n.op);
-                    if first.is_some_and(|op| !self.is_ready_for(key, op)) {
+                    if first.is_some_and(|op| !self.is_ready_for(key, op, arrival)) {
                         return;
                     }
-                    let run = GraphRun::new(graph, correlation);
+                    let run = GraphRun::new(graph, correlation, arrival, upload);
                     let roots = run.roots();
                     let stream = &mut self.streams[key as usize];
                     stream.is_head_running = true;
@@ -123,8 +129,8 @@ impl Machine {
     }
 
     /// Whether the stream lets an operation start now. When not, it will be pumped again.
-    fn is_ready_for(&mut self, key: StreamKey, op: Operation) -> bool {
-        let ready = self.streams[key as usize].ready_time(op.what, &self.latency);
+    fn is_ready_for(&mut self, key: StreamKey, op: Operation, arrival: Ns) -> bool {
+        let ready = self.streams[key as usize].ready_time(op.what, arrival, &self.latency);
         if ready > self.now {
             self.at(ready, Happening::Stream(key));
         }
@@ -176,6 +182,11 @@ impl Machine {
             return;
         };
         let correlation = run.correlation;
+        let ready = run.handed_over(node) + self.latency.launch_ns;
+        if ready > self.now {
+            self.at(ready, Happening::Node(key, node));
+            return;
+        }
         match run.graph.nodes[node as usize].op {
             Some(op) => self.request(key, Some(node), op, correlation),
             None => self.node_done(key, node),

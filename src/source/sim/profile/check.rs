@@ -21,6 +21,7 @@ impl Profile {
             ),
             ("kernel.threads_for_memory", self.kernel.threads_for_memory),
             ("kernel.concurrent", self.kernel.concurrent),
+            ("api.graph_portion", self.api.graph_portion),
             ("api.queue_depth", self.api.queue_depth),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, n)| *n == 0) {
@@ -41,6 +42,8 @@ impl Profile {
             ("kernel.compute_share", self.kernel.compute_share),
             ("kernel.memory_share", self.kernel.memory_share),
             ("kernel.memset_gbps", self.kernel.memset_gbps),
+            ("kernel.sm_gbps", self.kernel.sm_gbps),
+            ("kernel.l2_gain", self.kernel.l2_gain),
             ("memory.alloc_gbps", m.alloc_gbps),
             ("memory.free_gbps", m.free_gbps),
             ("memory.pinned_alloc_gbps", m.pinned_alloc_gbps),
@@ -63,6 +66,9 @@ impl Profile {
         if c.pageable.is_empty() || !c.pageable.is_sorted_by(|a, b| a.bytes < b.bytes) {
             return Some("copy.pageable must have sizes in ascending order".to_owned());
         }
+        if c.stage_bytes == 0 {
+            return Some("copy.stage_bytes must be at least 1".to_owned());
+        }
         let times = self.times();
         (times.iter().find(|(_, ns)| !(0..=MAX_NS).contains(ns)))
             .map(|(name, _)| format!("{name} must lie between 0 and {MAX_NS} ns"))
@@ -70,8 +76,9 @@ impl Profile {
 
     fn times(&self) -> Vec<(&'static str, i64)> {
         let (a, l, m, c) = (&self.api, &self.latency, &self.memory, &self.cold);
-        vec![
+        let mut times = vec![
             ("copy.h2d_fixed_ns", self.copy.h2d_fixed_ns),
+            ("copy.h2d_ramp_ns", self.copy.h2d_ramp_ns),
             ("copy.d2h_fixed_ns", self.copy.d2h_fixed_ns),
             ("copy.d2d_fixed_ns", self.copy.d2d_fixed_ns),
             ("copy.p2p_fixed_ns", self.copy.p2p_fixed_ns),
@@ -86,6 +93,7 @@ impl Profile {
             ("api.event_create_ns", a.event_create_ns),
             ("api.graph_launch_ns", a.graph_launch_ns),
             ("api.graph_launch_node_ns", a.graph_launch_node_ns),
+            ("api.graph_upload_node_ns", a.graph_upload_node_ns),
             ("api.graph_capture_node_ns", a.graph_capture_node_ns),
             ("api.graph_instantiate_ns", a.graph_instantiate_ns),
             ("api.graph_instantiate_node_ns", a.graph_instantiate_node_ns),
@@ -96,6 +104,7 @@ impl Profile {
             ("latency.kernel_to_copy_ns", l.kernel_to_copy_ns),
             ("latency.copy_to_kernel_ns", l.copy_to_kernel_ns),
             ("latency.copy_to_copy_ns", l.copy_to_copy_ns),
+            ("latency.poll_ns", l.poll_ns),
             ("latency.event_ns", l.event_ns),
             ("latency.graph_node_ns", l.graph_node_ns),
             ("latency.wake_ns", l.wake_ns),
@@ -104,13 +113,18 @@ impl Profile {
             ("memory.free_ns", m.free_ns),
             ("memory.pool_alloc_ns", m.pool_alloc_ns),
             ("memory.pool_free_ns", m.pool_free_ns),
+            ("memory.pool_stream_ns", m.pool_stream_ns),
             ("memory.pinned_alloc_ns", m.pinned_alloc_ns),
             ("memory.pinned_free_ns", m.pinned_free_ns),
             ("cold.context_ns", c.context_ns),
             ("cold.context_destroy_ns", c.context_destroy_ns),
             ("cold.module_load_ns", c.module_load_ns),
+            ("cold.first_stream_ns", c.first_stream_ns),
             ("cold.first_launch_ns", c.first_launch_ns),
             ("cold.first_copy_ns", c.first_copy_ns),
-        ]
+        ];
+        let entries = self.entry.values().filter_map(|e| e.fixed_ns);
+        times.extend(entries.map(|ns| ("entry.fixed_ns", ns)));
+        times
     }
 }
