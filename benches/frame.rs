@@ -5,14 +5,15 @@
 
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
+mod cpu;
 mod timeline;
 
 use std::hint::black_box;
 
+use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cuptop::activity::{Direction, Span};
 use cuptop::trace::{LaneKind, Measure, Trace};
-use timeline::cpu::CpuTime;
 use timeline::{Shape, batches};
 
 /// Lanes of a tall terminal.

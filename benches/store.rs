@@ -4,14 +4,15 @@
 
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
+mod cpu;
 mod timeline;
 
 use std::hint::black_box;
 
+use cpu::CpuTime;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use cuptop::activity::Batch;
 use cuptop::trace::Trace;
-use timeline::cpu::CpuTime;
 use timeline::{Shape, batches};
 
 const OPERATIONS: usize = 500_000;

@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cuptop::activity::feed::Feed;
+use cuptop::trace::SourceInfo;
+use cuptop::tui;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Nothing here waits for a time to pass, only for things to happen; this is when it gives up.
@@ -36,9 +39,32 @@ impl Session {
             pixel_width: 0,
             pixel_height: 0,
         };
-        let pair = native_pty_system().openpty(size).expect("a pty");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cuptop"));
         command.args(args);
+        Session::spawn(command, size, set_up)
+    }
+
+    /// This test program itself, as a screen that meets with `accident` (see [`child`]).
+    fn accident(accident: &str) -> Session {
+        let this = std::env::current_exe().expect("a test program");
+        let mut command = CommandBuilder::new(this);
+        command.args(["--exact", "child", "--nocapture"]);
+        command.env(ACCIDENT, accident);
+        let size = PtySize {
+            rows: 24,
+            cols: 140,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        Session::spawn(command, size, |_| {})
+    }
+
+    fn spawn(
+        mut command: CommandBuilder,
+        size: PtySize,
+        set_up: impl FnOnce(&mut CommandBuilder),
+    ) -> Session {
+        let pair = native_pty_system().openpty(size).expect("a pty");
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
         command.env_remove("TMUX");
@@ -174,6 +200,63 @@ fn kill(pid: i32, signal: i32) -> i32 {
         .arg(pid.to_string())
         .status()
         .map_or(-1, |status| status.code().unwrap_or(-1))
+}
+
+/// Says which accident [`child`] meets with.
+const ACCIDENT: &str = "CUPTOP_TEST_ACCIDENT";
+
+/// Not a test of its own: what [`Session::accident`] starts. The screen is the library's, the accident
+/// happens in what it calls.
+#[test]
+fn child() {
+    let Ok(accident) = std::env::var(ACCIDENT) else {
+        return;
+    };
+    let session = tui::Session {
+        start: Box::new(move |_| {
+            assert_ne!(accident, "screen", "an accident of the screen's thread");
+            let feed = Feed::spawn("accident", |_| panic!("an accident of another thread"));
+            Ok(tui::Running {
+                feed: feed.expect("a thread"),
+                source: SourceInfo::default(),
+                plan: None,
+                peaks: tui::Peaks::default(),
+                warnings: Vec::new(),
+                file: None,
+            })
+        }),
+        first: Some(tui::Wanted::Same),
+        choices: Vec::new(),
+        save: Box::new(|_| Ok(String::new())),
+        theme: tui::Theme::default(),
+    };
+    tui::run(session).expect("a terminal");
+}
+
+#[test]
+fn a_panic_of_the_screen_gives_the_terminal_back_and_is_read_on_it() {
+    let mut session = Session::accident("screen");
+    assert_ne!(session.end(), 0);
+    session.assert_restored();
+    // After the terminal was given back, so it can be read.
+    let raw = String::from_utf8_lossy(&session.raw()).into_owned();
+    let (_, after) = raw.rsplit_once("\x1b[?1049l").expect("the normal screen");
+    assert!(
+        after.contains("an accident of the screen's thread"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_panic_of_another_thread_leaves_the_screen_alone() {
+    let mut session = Session::accident("worker");
+    session.wait_for("FAILED");
+    assert!(session.parser().screen().alternate_screen());
+    session.press("7");
+    session.wait_for("an accident of another thread");
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
 }
 
 const RUN: [&str; 4] = ["run", "pipeline", "--backend", "sim"];

@@ -178,6 +178,10 @@ pub struct Trace {
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
+    /// Also record what streams and threads wait for, so that a gap can name the event it waited for. Costs
+    /// programs that are bound by launches some 10 %.
+    #[arg(long)]
+    pub waits: bool,
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
-use crate::trace::Trace;
+use crate::trace::{Trace, printable};
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
             }
             Message::Output { line: text, .. } => {
                 line.clear();
-                eprint_line(&crate::trace::printable(&text));
+                eprint_line(&text);
             }
             Message::Finished(outcome) => {
                 line.clear();
@@ -47,6 +47,8 @@ pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
 }
 
 fn eprint_line(text: &str) {
+    // What a file or a program says must not reach the terminal as it is.
+    let text = printable(text);
     let _ = writeln!(std::io::stderr().lock(), "cuptop: {text}");
 }
 

@@ -1,6 +1,6 @@
 //! The command line: thin glue between sources, the screen and the reports.
 //!
-//! Each command is a function that returns an exit code or an [`Ending`]. Nothing but the asked-for
+//! Each command is a function that returns an exit code or an `Ending`. Nothing but the asked-for
 //! output goes to standard output; messages, progress and help go to standard error.
 
 pub mod args;

@@ -101,6 +101,7 @@ impl Watched<'_> {
                 .args
                 .keep
                 .map(|minutes| Duration::from_secs(60 * minutes)),
+            waits: self.args.waits,
             output,
         })?;
         self.runs += 1;

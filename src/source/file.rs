@@ -178,7 +178,7 @@ fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
     }
     match kineto::peek(path) {
         Ok(Some(peek)) => Ok((Format::Kineto, peek.simulated)),
-        Ok(None) => Err(is_not(looks_like(&head))),
+        Ok(None) => Err(is_not(looks_like(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))
         }
@@ -186,14 +186,17 @@ fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
     }
 }
 
-fn looks_like(head: &[u8]) -> &'static str {
-    // Nsight's own reports begin with a version in ASCII; their extension is what people know them by.
+fn looks_like(path: &Path, head: &[u8]) -> &'static str {
+    let extension = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or_default();
     match head {
-        [0x1f, 0x8b, ..] => "gzip data, but no JSON trace inside",
-        [b'{' | b'[', ..] => "JSON, but without \"traceEvents\"",
-        _ if head.windows(9).any(|w| w == b"NVIDIA  N") || head.starts_with(b"QDSTRM") => {
+        _ if matches!(extension, "nsys-rep" | "qdrep") => {
             "a report of Nsight Systems: export it first"
         }
+        [0x1f, 0x8b, ..] => "gzip data, but no JSON trace inside",
+        [b'{' | b'[', ..] => "JSON, but without \"traceEvents\"",
         _ => "neither JSON nor SQLite nor a recording",
     }
 }

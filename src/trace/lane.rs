@@ -233,8 +233,11 @@ impl Lane {
         Cursor::over(self, edges)
     }
 
+    /// How many rows start before each of these times; what is next to them is read ahead.
     pub(super) fn before_each(&self, times: &[Ns]) -> Vec<usize> {
-        self.index.before_each(&self.starts, times)
+        let rows = self.index.before_each(&self.starts, times);
+        self.maxima.warm(&rows);
+        rows
     }
 
     /// Time within `window` during which at least one row ran.

@@ -74,7 +74,51 @@ fn demangled(raw: &str) -> String {
     cpp_demangle::Symbol::new(raw)
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| raw.to_owned())
+        .map_or_else(|| raw.to_owned(), |name| literals(&name))
+}
+
+/// Numbers of template arguments as `c++filt` and other profilers write them: "(unsigned long)3" becomes
+/// "3ul", "(bool)1" becomes "true".
+fn literals(name: &str) -> String {
+    const SUFFIXES: [(&str, &str); 6] = [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned long long)", "ull"),
+        ("(long)", "l"),
+        ("(long long)", "ll"),
+        ("(bool)", ""),
+    ];
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(open) = rest.find('(') {
+        out.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let cast = SUFFIXES.iter().find(|(cast, _)| rest.starts_with(cast));
+        let number = cast.map(|(cast, _)| {
+            let digits = &rest[cast.len()..];
+            let end = digits.find(|c: char| !c.is_ascii_digit());
+            &digits[..end.unwrap_or(digits.len())]
+        });
+        match (cast, number) {
+            (Some((cast, suffix)), Some(number)) if !number.is_empty() => {
+                match (*cast, number) {
+                    ("(bool)", "0") => out.push_str("false"),
+                    ("(bool)", _) => out.push_str("true"),
+                    _ => {
+                        out.push_str(number);
+                        out.push_str(suffix);
+                    }
+                }
+                rest = &rest[cast.len() + number.len()..];
+            }
+            _ => {
+                out.push('(');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Replaces what a terminal would obey or misplace: C0 and C1 controls, and bidirectional marks.
@@ -197,6 +241,26 @@ mod tests {
             let mut names = Names::default();
             let id = names.intern(raw);
             assert_eq!(names.short(id), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_template_arguments_are_as_other_profilers_write_them() {
+        // As c++filt demangles _Z1kILm3ELb1ELj2EEvi and the like.
+        let cases = [
+            (
+                "void k<(unsigned long)3, (bool)1, (unsigned int)2>(int)",
+                "void k<3ul, true, 2u>(int)",
+            ),
+            ("void k<(bool)0>(bool, long)", "void k<false>(bool, long)"),
+            ("void k<-(long)4>()", "void k<-4l>()"),
+            (
+                "(anonymous namespace)::k(int)",
+                "(anonymous namespace)::k(int)",
+            ),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(literals(given), expected);
         }
     }
 

@@ -9,6 +9,8 @@ pub enum Figure {
     Makespan,
     /// The host's time around a pass, in ns.
     Wall,
+    /// The host's time in the phases that the scenario names, in ns.
+    Phases,
     /// GB/s of copies of one direction.
     Rate(Direction),
     /// GB/s of device memory, by what the kernels declare.
@@ -19,9 +21,10 @@ pub enum Figure {
 
 impl Figure {
     /// All, in the order in which a key goes through them.
-    pub const ALL: [Figure; 7] = [
+    pub const ALL: [Figure; 8] = [
         Figure::Makespan,
         Figure::Wall,
+        Figure::Phases,
         Figure::Rate(Direction::H2D),
         Figure::Rate(Direction::D2H),
         Figure::Rate(Direction::D2D),
@@ -35,6 +38,7 @@ impl Figure {
         match self {
             Figure::Makespan => "makespan".to_owned(),
             Figure::Wall => "time of the host".to_owned(),
+            Figure::Phases => "time in named phases".to_owned(),
             Figure::Rate(direction) => format!("{} GB/s", direction.label()),
             Figure::Memory => "GB/s of device memory".to_owned(),
             Figure::Flops => "FLOP/s".to_owned(),
@@ -45,7 +49,7 @@ impl Figure {
     #[must_use]
     pub fn value(self, value: f64) -> String {
         match self {
-            Figure::Makespan | Figure::Wall => units::duration(value as Ns),
+            Figure::Makespan | Figure::Wall | Figure::Phases => units::duration(value as Ns),
             Figure::Rate(_) | Figure::Memory => format!("{} GB/s", units::rate(value)),
             Figure::Flops => flops(value),
         }
@@ -54,7 +58,7 @@ impl Figure {
     /// Whether less is better.
     #[must_use]
     pub fn is_time(self) -> bool {
-        matches!(self, Figure::Makespan | Figure::Wall)
+        matches!(self, Figure::Makespan | Figure::Wall | Figure::Phases)
     }
 }
 

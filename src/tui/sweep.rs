@@ -4,10 +4,10 @@ use super::app::App;
 use super::app::passes::Pass;
 use super::figure::Figure;
 use super::theme::{KERNEL_COLORS, Role};
-use crate::activity::{Ns, Span};
+use crate::activity::{Ns, RangeKind, Span};
 use crate::scenario::expect;
 use crate::scenario::plan::{OpKind, Plan, VariantPlan};
-use crate::trace::{Measure, Trace};
+use crate::trace::{LaneKind, Measure, Trace};
 
 /// One variant's line.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +115,17 @@ pub fn sweep(app: &App) -> Option<Sweep> {
 }
 
 /// The figure that the scenario is about: that of its first expectation that a chart can show.
+/// Expectations of FLOP/s make it a roofline, which has the others in it; expectations of a phase say
+/// that the phase is what the scenario measures.
 fn main_figure(plan: &Plan) -> Figure {
+    let is_flops = |e: &expect::Expectation| matches!(e.figure, expect::Figure::KernelFlops(_));
+    if plan.expectations.iter().any(is_flops) {
+        return Figure::Flops;
+    }
+    let is_phase = |e: &expect::Expectation| matches!(e.figure, expect::Figure::Phase(_));
+    if plan.expectations.iter().any(is_phase) {
+        return Figure::Phases;
+    }
     plan.expectations
         .iter()
         .find_map(|e| match &e.figure {
@@ -179,7 +189,7 @@ fn chart(app: &App, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> 
         },
         figure,
         is_log: is_log || is_roofline,
-        crossings: crossings(&curves),
+        crossings: crossings(&curves, &compared(app.plan.as_deref())),
         curves,
         roof,
     })
@@ -193,6 +203,7 @@ fn value(trace: &Trace, pass: &Pass, figure: Figure, work: Work) -> Option<f64> 
     match figure {
         Figure::Makespan => Some(pass.operations?.len() as f64),
         Figure::Wall => Some(pass.span.len() as f64),
+        Figure::Phases => phases(trace, pass.span),
         Figure::Rate(direction) => {
             let window = pass.operations?;
             let time = total(trace, Measure::Direction(direction), window);
@@ -204,6 +215,20 @@ fn value(trace: &Trace, pass: &Pass, figure: Figure, work: Work) -> Option<f64> 
         Figure::Memory => rate(work.bytes),
         Figure::Flops => rate(work.flops).map(|per_ns| per_ns * 1e9),
     }
+}
+
+/// Time within the phases of a pass; `None` when it names none.
+fn phases(trace: &Trace, pass: Span) -> Option<f64> {
+    let time: Ns = trace
+        .lanes()
+        .iter()
+        .filter(|lane| {
+            let kind = lane.key().kind;
+            matches!(kind, LaneKind::Range { kind, .. } if kind == RangeKind::Phase)
+        })
+        .map(|lane| lane.busy(pass))
+        .sum();
+    (time > 0).then_some(time as f64)
 }
 
 fn total(trace: &Trace, measure: Measure, window: Span) -> Ns {
@@ -224,11 +249,36 @@ fn curve_role(index: usize) -> Role {
     }
 }
 
-/// Where curves change places, between points at the same x, on straight lines in the logarithms.
-fn crossings(curves: &[Curve]) -> Vec<Crossing> {
+/// The variants that the scenario compares, by its expectations.
+fn compared(plan: Option<&Plan>) -> Vec<(&str, &str)> {
+    let pair = |e| {
+        let expect::Expectation {
+            variant, figure, ..
+        }: &expect::Expectation = e;
+        match figure {
+            expect::Figure::SpeedupOver(other) | expect::Figure::WallSpeedupOver(other) => {
+                Some((variant.as_str(), other.as_str()))
+            }
+            _ => None,
+        }
+    };
+    plan.map_or_else(Vec::new, |p| {
+        p.expectations.iter().filter_map(pair).collect()
+    })
+}
+
+/// Where curves change places (those of `compared`, or all when that is empty), between points at the same x, on straight lines in the logarithms.
+fn crossings(curves: &[Curve], compared: &[(&str, &str)]) -> Vec<Crossing> {
     let mut found = Vec::new();
     for (i, a) in curves.iter().enumerate() {
         for b in &curves[i + 1..] {
+            let (a_name, b_name) = (a.name.as_str(), b.name.as_str());
+            let is_compared = compared.contains(&(a_name, b_name))
+                || compared.contains(&(b_name, a_name))
+                || compared.is_empty();
+            if !is_compared {
+                continue;
+            }
             let both: Vec<(f64, f64)> = a
                 .points
                 .iter()
@@ -272,7 +322,9 @@ mod tests {
         // y = x against y = 100: they meet at 100, whatever lies between the points.
         let rising = curve("rising", &[(10.0, 10.0), (1000.0, 1000.0)]);
         let flat = curve("flat", &[(10.0, 100.0), (1000.0, 100.0)]);
-        let found = crossings(&[rising, flat]);
+        let other = [("rising", "another")];
+        assert!(crossings(&[rising.clone(), flat.clone()], &other).is_empty());
+        let found = crossings(&[rising, flat], &[("flat", "rising")]);
         assert_eq!(found.len(), 1);
         assert!((found[0].x - 100.0).abs() < 1e-9);
         assert_eq!(
@@ -285,6 +337,6 @@ mod tests {
     fn curves_that_share_no_x_do_not_cross() {
         let a = curve("a", &[(1.0, 1.0), (3.0, 3.0)]);
         let b = curve("b", &[(2.0, 5.0), (4.0, 1.0)]);
-        assert!(crossings(&[a, b]).is_empty());
+        assert!(crossings(&[a, b], &[]).is_empty());
     }
 }

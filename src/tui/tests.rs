@@ -11,7 +11,7 @@ use super::action::{Action, View};
 use super::app::App;
 use super::*;
 use crate::activity::feed::{Failure, FailureKind, Message};
-use crate::activity::{Batch, Health};
+use crate::activity::{Batch, Def, Health, ProcessInfo};
 use crate::analysis::figures;
 
 pub(super) const PEAKS: Peaks = Peaks {
@@ -231,6 +231,34 @@ fn ascii_without_colours_is_ascii_without_colours() {
     }
     app.is_help_open = false;
     insta::assert_snapshot!("ascii_100x30", text(&render(&app, &theme)));
+}
+
+#[test]
+fn a_simulation_says_so_at_every_width_and_in_every_view() {
+    let mut app = done(80, 24);
+    for width in 24..200 {
+        app.size = Size::new(width, 24);
+        for view in View::ALL {
+            app.view = view;
+            let screen = text(&render(&app, &Theme::default()));
+            assert!(screen.contains("SIMULATED"), "{width} {view:?}:\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_an_incomplete_timeline() {
+    let mut app = live(2);
+    app.take(Message::Batch(Batch {
+        defs: vec![Def::Process(ProcessInfo {
+            ended_well: Some(false),
+            ..ProcessInfo::default()
+        })],
+        ..Batch::default()
+    }));
+    app.prepare();
+    let screen = text(&render(&app, &Theme::default()));
+    assert!(screen.contains("INCOMPLETE"), "{screen}");
 }
 
 #[test]

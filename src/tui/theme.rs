@@ -119,17 +119,18 @@ impl Theme {
             Role::D2D => (0x58_c7_c2, 80, Color::Cyan),
             Role::P2P => (0xf0_8c_b8, 211, Color::Magenta),
             Role::Memset => (0x9a_a5_b5, 247, Color::Gray),
+            // Kernels are warm, copies cool, what is good is green.
             Role::Kernel(i) => match i % KERNEL_COLORS {
-                0 => (0x8c_cf_6a, 113, Color::LightGreen),
+                0 => (0xa8_d6_72, 149, Color::LightYellow),
                 1 => (0xe0_c0_5c, 179, Color::LightYellow),
                 2 => (0xf0_9a_5c, 209, Color::Yellow),
-                3 => (0x4f_c4_98, 79, Color::Green),
+                3 => (0xf5_b9_71, 215, Color::Yellow),
                 4 => (0xc4_d0_58, 185, Color::LightYellow),
                 _ => (0xe8_8f_7a, 174, Color::LightRed),
             },
             Role::Overlap => (0x6f_d6_a8, 79, Color::LightGreen),
             Role::Host => (0x8f_9b_b3, 103, Color::Gray),
-            Role::Wait => (0xd0_7f_6a, 173, Color::Red),
+            Role::Wait => (0xb8_6b_74, 132, Color::Red),
             Role::Range => (0x7a_9c_c8, 110, Color::Cyan),
             Role::Selected => (0xff_ff_ff, 231, Color::White),
         };

@@ -46,6 +46,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
+        waits: true,
         output: Output::Inherit,
     })
     .expect("started");
@@ -128,6 +129,7 @@ fn stopping_the_feed_ends_the_program() {
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
+        waits: true,
         output: Output::Capture,
     })
     .expect("started");
@@ -148,6 +150,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
+        waits: true,
         output: Output::Capture,
     })
     .expect_err("nothing to start");

@@ -90,6 +90,7 @@ pub(crate) fn trace_with(
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
+        waits: true,
         output: Output::Capture,
     };
     change(&mut request);

@@ -51,10 +51,11 @@ def last_json(text):
 
 
 def normal(name):
-    """Demanglers differ in spaces and in the suffixes of integers; copies are named by direction."""
+    """Demanglers differ in spaces and in whether a function that encloses a lambda is
+    written with its return type; copies are named by direction."""
     if name.startswith(("Memcpy", "Memset")):
         return name.split(" (")[0]
-    return re.sub(r"(?<=\d)u?l{0,2}\b|\s|\(anonymousnamespace\)|\(anonymous namespace\)", "", name)
+    return re.sub(r"\bvoid\b|\s|\(anonymous namespace\)", "", name)
 
 
 def operations(cuptop, directory):
@@ -62,9 +63,12 @@ def operations(cuptop, directory):
     done, _ = run([cuptop, "export", directory, "--to", "csv"])
     seen = {}
     for row in csv.DictReader(done.stdout.splitlines()):
-        name = {"memset": "Memset"}.get(row["kind"], row["name"])
-        if row["kind"] == "memcpy":
-            name = "Memcpy " + {"H2D": "HtoD", "D2H": "DtoH", "D2D": "DtoD", "P2P": "PtoP"}.get(row["direction"], "?")
+        copies = {"h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "p2p": "PtoP", "copy": "?"}
+        name = row["name"]
+        if row["kind"] in copies:
+            name = "Memcpy " + copies[row["kind"]]
+        elif row["kind"] == "memset":
+            name = "Memset"
         entry = seen.setdefault(normal(name), [0, 0])
         entry[0] += 1
         entry[1] += int(row["end_ns"]) - int(row["start_ns"])
@@ -83,8 +87,10 @@ def compare_operations(ours, theirs):
         print(f"      {name[:90]}: cuptop {ours.get(name)}, torch.profiler {merged.get(name)}")
     total = sum(c for c, _ in merged.values())
     check("operations equal torch.profiler's by name and count", not different, f"{total} operations, {len(names)} names")
-    a, b = sum(n for _, n in ours.values()), sum(n for _, n in merged.values())
-    check("their total time within 1 %", b > 0 and abs(a - b) <= 0.01 * b, f"{a / 1e6:.2f} ms against {b / 1e6:.2f} ms")
+    # Copies of pageable memory take what the host takes, which differs from process to process by more than 1 %.
+    kernels = lambda seen: sum(ns for name, (_, ns) in seen.items() if not name.startswith("Memcpy"))
+    a, b = kernels(ours), kernels(merged)
+    check("the total time of kernels and memsets within 1 %", b > 0 and abs(a - b) <= 0.01 * b, f"{a / 1e6:.2f} ms against {b / 1e6:.2f} ms")
 
 
 def walls(args, out):

@@ -132,7 +132,6 @@ const KINDS: &[(u32, &str)] = &[
     (kinds::DEVICE, "devices"),
     (kinds::CONTEXT, "contexts"),
     (kinds::STREAM, "streams"),
-    (kinds::SYNCHRONIZATION, "synchronisations"),
     (kinds::OVERHEAD, "overhead"),
     (kinds::MEMORY2, "allocations"),
     (kinds::NAME, "names"),
@@ -141,7 +140,11 @@ const KINDS: &[(u32, &str)] = &[
 const ESSENTIAL: usize = 2;
 
 /// Sets CUPTI up. Returns what could not be had, in words.
-pub(crate) fn enable(cupti: &Cupti, calls: ApiCalls) -> Result<Vec<String>, StartError> {
+pub(crate) fn enable(
+    cupti: &Cupti,
+    calls: ApiCalls,
+    waits: bool,
+) -> Result<Vec<String>, StartError> {
     let api = &cupti.api;
     let mut lacks = Vec::new();
     if let Some(set) = api.set_thread_id_type {
@@ -177,24 +180,37 @@ pub(crate) fn enable(cupti: &Cupti, calls: ApiCalls) -> Result<Vec<String>, Star
             lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
         }
     }
-    if let Some(all) = api.enable_all_sync_records {
+    enable_calls(cupti, calls, &mut lacks);
+    if waits {
+        enable_waits(cupti, calls, &mut lacks);
+    }
+    Ok(lacks)
+}
+
+fn enable_kind(cupti: &Cupti, kind: u32, what: &str, lacks: &mut Vec<String>) {
+    // SAFETY: takes a number.
+    let code = unsafe { (cupti.api.enable)(kind) };
+    if code != SUCCESS {
+        lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
+    }
+}
+
+/// What streams and threads wait for.
+fn enable_waits(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
+    enable_kind(cupti, kinds::SYNCHRONIZATION, "synchronisations", lacks);
+    if let Some(all) = cupti.api.enable_all_sync_records {
         // Programs poll events by the million.
         // SAFETY: takes a number.
         unsafe { all(0) };
     }
-    enable_calls(cupti, calls, &mut lacks);
-    Ok(lacks)
+    if calls != ApiCalls::None {
+        // Event records carry no time: they get their call's.
+        enable_kind(cupti, kinds::CUDA_EVENT, "events", lacks);
+    }
 }
 
 fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
-    let api = &cupti.api;
-    let mut enable = |kind, what: &str| {
-        // SAFETY: takes a number.
-        let code = unsafe { (api.enable)(kind) };
-        if code != SUCCESS {
-            lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
-        }
-    };
+    let mut enable = |kind, what: &str| enable_kind(cupti, kind, what, lacks);
     // Filters are set after the kind: enabling it sets them back.
     if matches!(calls, ApiCalls::Mixed | ApiCalls::Runtime | ApiCalls::Both) {
         enable(kinds::RUNTIME, "calls of the runtime API");
@@ -207,10 +223,6 @@ fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
     if calls == ApiCalls::Mixed {
         // Single functions can be recorded without their kind.
         set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work);
-    }
-    if calls != ApiCalls::None {
-        // Event records carry no time: they get their call's.
-        enable(kinds::CUDA_EVENT, "events");
     }
 }
 
@@ -323,8 +335,13 @@ fn set_u8(cupti: &Cupti, attribute: u32, mut value: u8) {
 
 /// Stops the collection and lets another tool in. The buffers that CUPTI still holds stay its own.
 pub(crate) fn release(cupti: &Cupti, subscription: Subscription) {
-    let calls = [kinds::RUNTIME, kinds::DRIVER, kinds::CUDA_EVENT];
-    for kind in KINDS.iter().map(|(kind, _)| *kind).chain(calls) {
+    let optional = [
+        kinds::RUNTIME,
+        kinds::DRIVER,
+        kinds::SYNCHRONIZATION,
+        kinds::CUDA_EVENT,
+    ];
+    for kind in KINDS.iter().map(|(kind, _)| *kind).chain(optional) {
         // SAFETY: takes a number; a kind that was never enabled is refused without harm.
         unsafe { (cupti.api.disable)(kind) };
     }

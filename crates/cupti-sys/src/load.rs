@@ -139,6 +139,13 @@ impl Cupti {
                 }
             }
         }
+        if let Some(path) = surroundings.chosen.as_ref().filter(|_| rejected.is_empty()) {
+            rejected.push(Rejected {
+                path: path.clone(),
+                reason: "CUPTOP_CUPTI names it, and it is not the absolute path of a file"
+                    .to_owned(),
+            });
+        }
         Err(LoadError::NoneFits {
             rejected,
             searched: surroundings.directories().len(),

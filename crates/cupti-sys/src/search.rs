@@ -1,9 +1,9 @@
 //! Where a libcupti may lie, in which order, and which one fits the driver.
 //!
-//! The order, first hit wins: what the user says (`CUPTOP_CUPTI`), what the process has mapped already
-//! (a second copy in one process would be a second state machine over one driver slot), the wheels next
-//! to the program's own CUDA, conda, the toolkit, the system's libraries. Always absolute paths: the
-//! loader's search would take the first `libcupti.so` that happens to lie around.
+//! What the user says (`CUPTOP_CUPTI`) is the only candidate. Without it the order is, first hit wins:
+//! what the process has mapped already (a second copy in one process would be a second state machine over
+//! one driver slot), the wheels next to the program's own CUDA, conda, the toolkit, the system's libraries.
+//! Always absolute paths: the loader's search would take the first `libcupti.so` that happens to lie around.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -113,8 +113,10 @@ impl Surroundings {
                 found.push(Candidate { path, why, major });
             }
         };
-        for path in self.chosen.iter() {
+        if let Some(path) = &self.chosen {
+            // Who names a library wants that one: another in its place would be a surprise.
             offer(path.clone(), "CUPTOP_CUPTI names it");
+            return found;
         }
         for path in self.mapped.iter().filter(|path| is_cupti(path)) {
             offer(path.clone(), MAPPED);

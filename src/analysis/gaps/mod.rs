@@ -11,7 +11,7 @@
 //! 7. nothing on the timeline shows why.
 //!
 //! (Latency is asked after the engines: a busy engine is a record, latency is only its absence.)
-//! [`event`] holds the search for what a stream waited for, [`host`] what the host thread did meanwhile.
+//! `event` holds the search for what a stream waited for, `host` what the host thread did meanwhile.
 
 mod event;
 mod host;

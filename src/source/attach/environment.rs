@@ -42,6 +42,7 @@ pub(super) fn of(
             request.flush_period.as_millis().max(1).to_string().into(),
         ),
         (options::MAX_BYTES, request.max_bytes.to_string().into()),
+        (options::WAITS, u8::from(request.waits).to_string().into()),
     ];
     if let Some(keep) = request.keep {
         variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));

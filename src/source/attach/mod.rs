@@ -48,6 +48,9 @@ pub struct AttachRequest {
     pub max_bytes: u64,
     /// Keeps only the last of each recording, at least this long; `None` keeps all.
     pub keep: Option<Duration>,
+    /// Whether to record what streams and threads wait for: it costs launches 6 to 14 %, and shows why a stream
+    /// waited for another.
+    pub waits: bool,
     /// What becomes of its output.
     pub output: Output,
 }

@@ -44,6 +44,18 @@ pub(super) struct Converter {
 }
 
 impl Converter {
+    /// Takes in what [`super::event::glance`] saw of an event. False when it has to be read.
+    pub(super) fn pass_over(&mut self, phase: u8, category: &str) -> bool {
+        match (phase, category) {
+            (b's' | b't' | b'f', _) => true,
+            (b'X', "python_function" | "gpu_user_annotation") => {
+                self.leave_out(category);
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn take(&mut self, event: &Event<'_>) {
         match event.phase.0.as_ref() {
             "X" => {}

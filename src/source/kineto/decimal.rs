@@ -10,6 +10,37 @@ const DIGITS_MAX: u32 = 36;
 
 /// Nanoseconds from a JSON number of microseconds. `None` for what is no number or does not fit.
 pub(super) fn ns_from_us(text: &str) -> Option<Ns> {
+    short(text.as_bytes()).or_else(|| any(text))
+}
+
+/// What all times of real traces look like: digits, and up to three more behind a point.
+fn short(text: &[u8]) -> Option<Ns> {
+    if text.is_empty() || text[0] == b'.' || text.len() > 17 {
+        return None;
+    }
+    let mut value: Ns = 0;
+    let mut decimals = None;
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                value = value * 10 + Ns::from(byte - b'0');
+                decimals = decimals.map(|n| n + 1);
+            }
+            b'.' if decimals.is_none() => decimals = Some(0),
+            _ => return None,
+        }
+    }
+    match decimals {
+        Some(3) => Some(value),
+        Some(2) => Some(value * 10),
+        Some(1) => Some(value * 100),
+        None => value.checked_mul(1000),
+        _ => None,
+    }
+}
+
+/// Any number that JSON can write.
+fn any(text: &str) -> Option<Ns> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -92,6 +123,12 @@ mod tests {
             let (sign, value) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
             let text = format!("{sign}{}.{:03}", value / 1000, value % 1000);
             prop_assert_eq!(ns_from_us(&text), Some(ns));
+        }
+
+        #[test]
+        fn the_short_way_and_the_long_way_agree(text in "[0-9]{1,14}(\\.[0-9]{0,4})?") {
+            let long = super::any(&text);
+            prop_assert!(super::short(text.as_bytes()).is_none_or(|ns| Some(ns) == long), "{}", text);
         }
 
         #[test]

@@ -26,6 +26,26 @@ pub(super) struct Event<'a> {
     pub(super) args: Option<&'a RawValue>,
 }
 
+/// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's
+/// text is of events that need not be read any further.
+pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
+    let rest = text.strip_prefix(b"{")?.trim_ascii_start();
+    let rest = rest
+        .strip_prefix(b"\"ph\": \"")
+        .or_else(|| rest.strip_prefix(b"\"ph\":\""))?;
+    let (&phase, rest) = rest.split_first()?;
+    let rest = rest.strip_prefix(b"\",")?.trim_ascii_start();
+    if phase != b'X' {
+        return Some((phase, ""));
+    }
+    let rest = rest
+        .strip_prefix(b"\"cat\": \"")
+        .or_else(|| rest.strip_prefix(b"\"cat\":\""))?;
+    let end = memchr::memchr2(b'"', b'\\', rest)?;
+    let category = std::str::from_utf8(&rest[..end]).ok()?;
+    (rest[end] == b'"').then_some((phase, category))
+}
+
 /// `args` of the events that cuptop shows.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
@@ -339,5 +359,39 @@ impl<'de> Deserialize<'de> for Triple {
             }
         }
         deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_sees_what_serde_reads() {
+        let cases = [
+            (
+                r#"{"ph": "X", "cat": "python_function", "name": 1}"#,
+                Some((b'X', "python_function")),
+            ),
+            (
+                "{\n    \"ph\":\"X\",\"cat\":\"kernel\"}",
+                Some((b'X', "kernel")),
+            ),
+            (r#"{"ph": "f", "id": 3}"#, Some((b'f', ""))),
+            (r#"{"name": "a", "ph": "X", "cat": "kernel"}"#, None),
+            (r#"{"ph": "X", "name": "a"}"#, None),
+            (r#"{"ph": "X", "cat": "ker\u006eel"}"#, None),
+            ("{", None),
+            (r#"{"ph": ""#, None),
+        ];
+        for (text, seen) in cases {
+            assert_eq!(glance(text.as_bytes()), seen, "{text}");
+            if let (Some((phase, category)), Ok(event)) =
+                (seen, serde_json::from_str::<Event<'_>>(text))
+            {
+                assert_eq!(event.phase.0.as_bytes(), [phase]);
+                assert!(category.is_empty() || event.category.0 == category);
+            }
+        }
     }
 }

@@ -287,6 +287,11 @@ impl Reading {
         self.scanner.peek()?;
         let at = self.scanner.offset();
         let text = self.scanner.value()?;
+        if let Some((phase, category)) = event::glance(text)
+            && self.converter.pass_over(phase, category)
+        {
+            return Ok(());
+        }
         match serde_json::from_slice::<Event<'_>>(text) {
             Ok(event) => self.converter.take(&event),
             Err(_) if text == b"null" => {}

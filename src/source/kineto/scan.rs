@@ -7,6 +7,8 @@
 
 use std::io::Read;
 
+use memchr::memchr2;
+
 /// Bytes asked from the input at a time.
 const CHUNK: usize = 256 * 1024;
 /// Longest value that is handed out.
@@ -34,28 +36,26 @@ pub(super) enum ScanError {
 #[derive(Debug)]
 pub(super) struct Scanner<R> {
     input: R,
+    /// What has been read lies in `buffer[..end]`.
     buffer: Vec<u8>,
+    end: usize,
     /// Next byte to look at, in `buffer`.
     next: usize,
     /// Bytes of the text before `buffer`.
     before: u64,
     /// Where the value that is to be handed out starts, in `buffer`.
     keep: Option<usize>,
-    is_at_end: bool,
-    /// What ended the input, to be told once the bytes before it have been looked at.
-    failure: Option<std::io::Error>,
 }
 
 impl<R: Read> Scanner<R> {
     pub(super) fn new(input: R) -> Self {
         Scanner {
             input,
-            buffer: Vec::with_capacity(2 * CHUNK),
+            buffer: Vec::new(),
+            end: 0,
             next: 0,
             before: 0,
             keep: None,
-            is_at_end: false,
-            failure: None,
         }
     }
 
@@ -75,45 +75,50 @@ impl<R: Read> Scanner<R> {
         }
     }
 
+    /// What has been read and not looked at.
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.next..self.end]
+    }
+
     /// Reads on. False when there is no more.
     fn fill(&mut self) -> Result<bool, ScanError> {
-        if self.is_at_end {
-            return Ok(false);
-        }
         let from = self.keep.unwrap_or(self.next);
-        if self.buffer.len() - from > VALUE_MAX {
+        if self.end - from > VALUE_MAX {
             return Err(self.error("a single value of more than 64 MiB"));
         }
-        self.buffer.drain(..from);
+        self.buffer.copy_within(from..self.end, 0);
         self.before += from as u64;
         self.next -= from;
+        self.end -= from;
         self.keep = self.keep.map(|_| 0);
-        if let Some(error) = self.failure.take() {
-            self.is_at_end = true;
-            return Err(error.into());
+        if self.buffer.len() < self.end + CHUNK {
+            // By half as much again, so that a long value is not copied for every chunk of it.
+            self.buffer.resize(self.end + self.end / 2 + CHUNK, 0);
         }
-        let had = self.buffer.len();
-        let result = (&mut self.input)
-            .take(CHUNK as u64)
-            .read_to_end(&mut self.buffer);
-        let has_more = self.buffer.len() > had;
-        match result {
-            Err(error) if has_more => self.failure = Some(error),
-            Err(error) => return Err(error.into()),
-            Ok(_) => self.is_at_end = !has_more,
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+                Ok(read) => {
+                    self.end += read;
+                    return Ok(read > 0);
+                }
+            }
         }
-        Ok(has_more)
     }
 
     /// The next byte that is not white space; it stays where it is.
     pub(super) fn peek(&mut self) -> Result<Option<u8>, ScanError> {
         loop {
-            while let Some(&byte) = self.buffer.get(self.next) {
-                if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-                    return Ok(Some(byte));
-                }
-                self.next += 1;
+            let is_blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r');
+            let rest = self.rest();
+            let blanks = rest.iter().position(|b| !is_blank(b));
+            if let Some(blanks) = blanks {
+                let byte = rest[blanks];
+                self.next += blanks;
+                return Ok(Some(byte));
             }
+            self.next = self.end;
             if !self.fill()? {
                 return Ok(None);
             }
@@ -130,7 +135,7 @@ impl<R: Read> Scanner<R> {
     /// Steps over a byte order mark.
     pub(super) fn skip_mark(&mut self) -> Result<(), ScanError> {
         self.peek()?;
-        if self.buffer[self.next..].starts_with(b"\xef\xbb\xbf") {
+        if self.rest().starts_with(b"\xef\xbb\xbf") {
             self.next += 3;
         }
         Ok(())
@@ -168,16 +173,18 @@ impl<R: Read> Scanner<R> {
     }
 
     fn skip_word(&mut self) -> Result<(), ScanError> {
+        let is_end = |b: &u8| {
+            matches!(
+                b,
+                b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r'
+            )
+        };
         loop {
-            while let Some(byte) = self.buffer.get(self.next) {
-                if matches!(
-                    byte,
-                    b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r'
-                ) {
-                    return Ok(());
-                }
-                self.next += 1;
+            if let Some(length) = self.rest().iter().position(is_end) {
+                self.next += length;
+                return Ok(());
             }
+            self.next = self.end;
             if !self.fill()? {
                 return Ok(());
             }
@@ -187,58 +194,66 @@ impl<R: Read> Scanner<R> {
     /// Steps over a string whose opening quote comes next.
     fn skip_string(&mut self) -> Result<(), ScanError> {
         self.next += 1;
-        let mut is_escaped = false;
         loop {
-            while let Some(&byte) = self.buffer.get(self.next) {
-                self.next += 1;
-                if is_escaped {
-                    is_escaped = false;
-                } else if byte == b'"' {
-                    return Ok(());
-                } else {
-                    is_escaped = byte == b'\\';
+            match memchr2(b'"', b'\\', self.rest()) {
+                Some(length) => {
+                    self.next += length + 1;
+                    if self.buffer[self.next - 1] == b'"' {
+                        return Ok(());
+                    }
+                    // What is escaped may be a quote, and may not have been read yet.
+                    if self.next == self.end && !self.fill()? {
+                        return Err(self.error("the text ends within a string"));
+                    }
+                    self.next += 1;
                 }
-            }
-            if !self.fill()? {
-                return Err(self.error("the text ends within a string"));
+                None => {
+                    self.next = self.end;
+                    if !self.fill()? {
+                        return Err(self.error("the text ends within a string"));
+                    }
+                }
             }
         }
     }
 
     fn skip_container(&mut self) -> Result<(), ScanError> {
         let (mut depth, mut braces) = (0u32, 0u128);
+        let is_mark = |b: &u8| matches!(b, b'"' | b'{' | b'}' | b'[' | b']');
         loop {
-            while let Some(&byte) = self.buffer.get(self.next) {
-                match byte {
-                    b'"' => {
-                        self.skip_string()?;
-                        continue;
-                    }
-                    b'{' | b'[' => {
-                        if depth == DEPTH_MAX {
-                            return Err(self.error("values nest more than 128 deep"));
-                        }
-                        depth += 1;
-                        braces = braces << 1 | u128::from(byte == b'{');
-                    }
-                    b'}' | b']' => {
-                        if (braces & 1 == 1) != (byte == b'}') {
-                            return Err(self.error("this bracket closes another one"));
-                        }
-                        depth -= 1;
-                        braces >>= 1;
-                        if depth == 0 {
-                            self.next += 1;
-                            return Ok(());
-                        }
-                    }
-                    _ => {}
+            let Some(length) = self.rest().iter().position(is_mark) else {
+                self.next = self.end;
+                if !self.fill()? {
+                    return Err(self.error("the text ends within a value"));
                 }
-                self.next += 1;
+                continue;
+            };
+            self.next += length;
+            match self.buffer[self.next] {
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                byte @ (b'{' | b'[') => {
+                    if depth == DEPTH_MAX {
+                        return Err(self.error("values nest more than 128 deep"));
+                    }
+                    depth += 1;
+                    braces = braces << 1 | u128::from(byte == b'{');
+                }
+                byte => {
+                    if (braces & 1 == 1) != (byte == b'}') {
+                        return Err(self.error("this bracket closes another one"));
+                    }
+                    depth -= 1;
+                    braces >>= 1;
+                    if depth == 0 {
+                        self.next += 1;
+                        return Ok(());
+                    }
+                }
             }
-            if !self.fill()? {
-                return Err(self.error("the text ends within a value"));
-            }
+            self.next += 1;
         }
     }
 }

@@ -85,6 +85,8 @@ impl Child {
     pub(crate) fn start(job: &Job) -> io::Result<Child> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(PROCESS_COMMAND)
+            // The runner collects for itself; a second collector in its process would take CUPTI from it.
+            .env_remove("CUDA_INJECTION64_PATH")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -6,7 +6,7 @@
 //!                   └─── cost ◄─ profile (h200.toml, or what `cuptop calibrate` wrote)
 //! ```
 //!
-//! The model knows no scenarios ([`program`]); only [`lower`] does. It is deterministic: with
+//! The model knows no scenarios ([`program`]); only `lower` does. It is deterministic: with
 //! [`Pace::AsFastAsPossible`] the same plan and profile give the same activities to the nanosecond.
 //! What it does not model: which data is in the L2 cache (what fits is taken to be there), clock and
 //! power limits, several processes on one GPU, and the tail of a kernel, during which the next one could

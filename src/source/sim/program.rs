@@ -1,8 +1,8 @@
 //! What the model executes: host threads, each a sequence of [`Step`]s.
 //!
-//! Nothing here knows scenarios. [`super::lower`] makes steps from a plan; a captured trace could be
+//! Nothing here knows scenarios. `super::lower` makes steps from a plan; a captured trace could be
 //! turned into the same steps and replayed under other conditions. Costs and durations are already
-//! numbers (see [`super::cost`]); the model decides when things run.
+//! numbers (see `super::cost`); the model decides when things run.
 
 use std::sync::Arc;
 

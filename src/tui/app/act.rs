@@ -1,13 +1,12 @@
 //! What each action does to the state.
 
-use super::selection::Item;
 use super::{App, Effect, Scope, Status, Wanted};
 use crate::tui::action::{Action, View};
-use crate::tui::draw::layout::{Layout, Place};
+use crate::tui::draw::layout::Layout;
 use crate::tui::keys::Context;
 
 /// One step of zooming.
-const ZOOM: f64 = 0.7;
+pub(super) const ZOOM: f64 = 0.7;
 /// One step of panning, as a share of the window.
 const PAN: f64 = 0.15;
 
@@ -58,7 +57,9 @@ impl App {
                 Scope::Pass(_) => self.show_whole(),
                 Scope::Whole => self.step_variant(0),
             },
-            Action::Click { x, y } => self.click(x, y),
+            Action::Click { x, y } => return self.click(x, y),
+            Action::Drag { columns } => self.drag(columns),
+            Action::Wheel { x, is_in, .. } => self.wheel(x, is_in),
             _ => self.move_window(action),
         }
         None
@@ -81,11 +82,11 @@ impl App {
             Action::PanStart => self.viewport.pan(-1e6),
             Action::PanEnd => self.viewport.pan(1e6),
             Action::Fit => {
-                let whole = self.scope_span().unwrap_or_default();
+                // What shows all already goes on to the operations alone.
                 let was = self.viewport.window;
                 self.fit();
                 if self.viewport.window == was {
-                    self.viewport.show(whole);
+                    self.viewport.show(self.operations_window());
                 }
             }
             Action::ZoomToSelection => {
@@ -101,17 +102,6 @@ impl App {
             Action::PreviousOperation => self.step_item(false, false),
             Action::NextGap => self.step_item(true, true),
             Action::PreviousGap => self.step_item(false, true),
-            Action::Drag { columns } => {
-                let plot = Layout::new(self).plot_columns().max(1);
-                self.viewport.pan(-f64::from(columns) / f64::from(plot));
-            }
-            Action::Wheel { x, y, is_in } => {
-                let layout = Layout::new(self);
-                let fixed = layout.time_at(x, self.viewport.window).unwrap_or(fixed);
-                let _ = y;
-                self.viewport
-                    .zoom(fixed, if is_in { ZOOM } else { 1.0 / ZOOM });
-            }
             _ => {}
         }
         self.is_following = false;
@@ -172,7 +162,7 @@ impl App {
         self.prepared = None;
     }
 
-    fn step(&mut self, by: i32) {
+    pub(super) fn step(&mut self, by: i32) {
         if self.is_picking() {
             let last = self.choices.len().saturating_sub(1);
             self.cursor = self.cursor.saturating_add_signed(by as isize).min(last);
@@ -192,7 +182,7 @@ impl App {
     }
 
     /// Lines of the list on screen.
-    fn list_len(&self) -> usize {
+    pub(super) fn list_len(&self) -> usize {
         match self.view {
             View::Log => self.log.lines().len(),
             View::Output => self.output.lines().len(),
@@ -258,24 +248,6 @@ impl App {
         }
     }
 
-    fn click(&mut self, x: u16, y: u16) {
-        if self.view != View::Timeline || self.is_picking() {
-            return;
-        }
-        let layout = Layout::new(self);
-        if let Place::Row(i) = layout.place(self, y)
-            && let Some(row) = self.rows.get(i)
-            && row.kind != super::rows::RowKind::Title
-        {
-            self.selection.row = Some(row.kind);
-            match layout.time_at(x, self.viewport.window) {
-                Some(time) => self.selection.select_near(&self.trace, time),
-                None => self.selection.item = Item::None,
-            }
-            self.is_following = false;
-        }
-    }
-
     /// Scrolls so that the selected row is on screen.
     pub(super) fn scroll(&mut self) {
         let Some(at) = self.selection.position(&self.rows) else {
@@ -290,7 +262,7 @@ impl App {
         }
     }
 
-    fn choose(&mut self) -> Option<Effect> {
+    pub(super) fn choose(&mut self) -> Option<Effect> {
         if self.is_picking() {
             let choice = self.choices.get(self.cursor)?;
             return Some(Effect::Start(Wanted::Scenario(choice.name.clone())));

@@ -133,7 +133,7 @@ fn row_of(trace: &Trace, evidence: &Evidence) -> Option<RowKind> {
     match trace.lanes().get(lane)?.key().kind {
         LaneKind::Stream { .. } => Some(RowKind::Stream(lane)),
         LaneKind::Thread { .. } => Some(RowKind::Thread(lane)),
-        LaneKind::Range { .. } => Some(RowKind::Range(lane)),
+        LaneKind::Range { .. } => Some(RowKind::Range(lane, 0)),
         LaneKind::Overhead => Some(RowKind::Overhead(lane)),
         LaneKind::Sync | LaneKind::Event | LaneKind::Memory { .. } => None,
     }

@@ -44,9 +44,11 @@ impl App {
             .map(|device| {
                 let kind = RowKind::Memory(device);
                 let is_shown = self.rows.iter().any(|row| row.kind == kind);
-                is_shown
-                    .then(|| MemoryUse::of(&self.trace, Some(device)))
-                    .unwrap_or_default()
+                if is_shown {
+                    MemoryUse::of(&self.trace, Some(device))
+                } else {
+                    MemoryUse::default()
+                }
             })
             .collect();
         self.selection.settle(&self.trace);
@@ -120,23 +122,23 @@ impl App {
     /// Shows all of the scope.
     pub(super) fn fit(&mut self) {
         self.viewport.bound(self.bounds());
-        self.viewport.show(self.fitting());
+        self.viewport.show(self.bounds());
     }
 
-    /// The window that shows the operations in scope with a little room, or the whole pass when the
-    /// host's part of it is not much longer or there is no operation.
-    pub(super) fn fitting(&self) -> Span {
+    /// The window that shows the operations in scope alone, with a little room; all of the scope when
+    /// there is none.
+    pub(super) fn operations_window(&self) -> Span {
         let scope = self.scope_span().unwrap_or_default();
         let operations = match self.scope {
             Scope::Whole => None,
             Scope::Pass(i) => self.passes.list.get(i).and_then(|p| p.operations),
         };
         match operations {
-            Some(operations) if scope.len() > operations.len() + operations.len() / 4 => {
+            Some(operations) => {
                 let room = operations.len() / 25;
                 Span::new(operations.start - room, operations.end + room / 2).intersect(scope)
             }
-            _ => scope,
+            None => scope,
         }
     }
 

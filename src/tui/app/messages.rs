@@ -67,6 +67,10 @@ impl App {
             };
             self.error = Some(Trouble { title, text });
         }
+        let is_swept = self.plan.as_ref().is_some_and(|p| p.sweep.is_some());
+        if is_swept && outcome == Outcome::Complete {
+            self.flash = Some("the sweep is measured: 5 shows its chart".to_owned());
+        }
         self.status = Status::Ended(outcome);
         self.needs_choice = self.is_following;
         self.prepared = None;

@@ -9,6 +9,8 @@ mod findings;
 mod follow;
 mod journal;
 mod messages;
+mod mouse;
+pub mod nest;
 pub mod passes;
 pub mod rows;
 pub mod selection;

@@ -1,5 +1,6 @@
 //! Which rows the timeline has, in which order, under which names.
 
+use super::nest;
 use crate::activity::{Direction, Place, RangeKind, Span, StreamInfo};
 use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 
@@ -27,8 +28,8 @@ pub enum RowKind {
     Stream(LaneId),
     /// Calls of a host thread.
     Thread(LaneId),
-    /// Phases and NVTX ranges.
-    Range(LaneId),
+    /// Phases and NVTX ranges of a lane that lie this deep in others.
+    Range(LaneId, usize),
     /// Time of the driver or the profiler itself.
     Overhead(LaneId),
 }
@@ -40,7 +41,7 @@ impl RowKind {
         match self {
             RowKind::Stream(id)
             | RowKind::Thread(id)
-            | RowKind::Range(id)
+            | RowKind::Range(id, _)
             | RowKind::Overhead(id) => Some(id),
             RowKind::Title | RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => {
                 None
@@ -114,18 +115,19 @@ fn title(rows: &mut Vec<Row>, label: String) {
 fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
     let usage = &trace.devices()[device].usage;
     for direction in [Direction::H2D, Direction::D2H, Direction::P2P] {
-        let always = direction != Direction::P2P;
-        if always || usage.time(Measure::Direction(direction), scope) > 0 {
+        if usage.total(Measure::Direction(direction)) > 0 {
             rows.push(Row {
                 kind: RowKind::Bandwidth(device, direction),
                 label: direction.label().to_owned(),
             });
         }
     }
-    rows.push(Row {
-        kind: RowKind::Overlap(device),
-        label: "overlap".to_owned(),
-    });
+    if usage.total(Measure::Copy) > 0 {
+        rows.push(Row {
+            kind: RowKind::Overlap(device),
+            label: "overlap".to_owned(),
+        });
+    }
     let allocates = trace.lanes().iter().any(|lane| {
         matches!(lane.key().kind, LaneKind::Memory { device: d } if d == device)
             && !lane.rows(scope).is_empty()
@@ -162,7 +164,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
         }
         let (kind, label) = match key.kind {
             LaneKind::Range { kind, .. } => (
-                RowKind::Range(id),
+                RowKind::Range(id, 0),
                 match kind {
                     RangeKind::Variant => "variants",
                     RangeKind::Warmup => "warm-up",
@@ -176,6 +178,23 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             _ => (RowKind::Thread(id), thread_name(trace, key)),
         };
         rows.push(Row { kind, label });
+        for depth in 1..depths(trace, id, key.kind, scope) {
+            rows.push(Row {
+                kind: RowKind::Range(id, depth),
+                label: String::new(),
+            });
+        }
+    }
+}
+
+/// How many rows a lane of ranges needs.
+fn depths(trace: &Trace, id: LaneId, kind: LaneKind, scope: Span) -> usize {
+    match kind {
+        LaneKind::Range {
+            kind: RangeKind::Phase | RangeKind::Nvtx,
+            ..
+        } => nest::levels(&trace.lanes()[id], scope).map_or(1, |levels| levels.len()),
+        _ => 1,
     }
 }
 

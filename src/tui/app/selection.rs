@@ -1,5 +1,6 @@
 //! What is selected: a row of the timeline, and on it an operation, a gap, or just a moment.
 
+use super::nest;
 use super::rows::{Row, RowKind};
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, Trace};
@@ -82,6 +83,7 @@ impl Selection {
     pub fn select_near(&mut self, trace: &Trace, time: Ns) {
         self.cursor = time;
         self.item = match self.row {
+            Some(RowKind::Range(id, depth)) => range_at(trace, id, depth, time),
             Some(kind) => match (kind.lane(), kind.device()) {
                 (Some(id), _) => near(trace, id, time),
                 (None, Some(_)) if matches!(kind, RowKind::Memory(_)) => Item::None,
@@ -167,6 +169,18 @@ impl Selection {
             .take_while(|&i| lane.span(i).start == span.start)
             .find(|&i| lane.span(i) == span);
         self.item = found.map_or(Item::None, |row| Item::Record { row, span });
+    }
+}
+
+/// The range of this depth, else what is nearest on the lane.
+fn range_at(trace: &Trace, id: LaneId, depth: usize, time: Ns) -> Item {
+    let lane = &trace.lanes()[id];
+    match nest::at(lane, depth, time) {
+        Some(row) => Item::Record {
+            row,
+            span: lane.span(row),
+        },
+        None => near(trace, id, time),
     }
 }
 

@@ -251,3 +251,26 @@ fn the_table_leads_to_the_longest_operation() {
     assert_eq!(app.view, View::Timeline);
     assert_eq!(selected(&app), Some((STREAMED + 300 * US, 400 * US)));
 }
+
+#[test]
+fn a_list_takes_the_line_that_is_clicked_twice() {
+    let choice = |name: &str| Choice {
+        name: name.to_owned(),
+        about: String::new(),
+    };
+    let mut app = App::new(vec![choice("one"), choice("two"), choice("three")]);
+    app.size = Size::new(80, 24);
+    let screen = crate::tui::tests::text(&crate::tui::render(&app, &crate::tui::Theme::default()));
+    let y = screen
+        .lines()
+        .position(|l| l.contains("three"))
+        .expect("a line") as u16;
+    let click = crate::tui::action::Action::Click { x: 4, y };
+    assert_eq!(app.act(click), None);
+    assert_eq!(app.cursor, 2);
+    let expected = Effect::Start(Wanted::Scenario("three".to_owned()));
+    assert_eq!(app.act(click), Some(expected));
+    // Below the last line there is nothing.
+    let below = crate::tui::action::Action::Click { x: 4, y: y + 1 };
+    assert_eq!(app.act(below), None);
+}

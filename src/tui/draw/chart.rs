@@ -197,7 +197,7 @@ impl Chart<'_> {
         );
         let mut free = 0;
         let count = usize::from(plot.width / 12);
-        let is_power = |x: f64| x >= 2.0 && x.log2().fract() == 0.0;
+        let is_power = |x: f64| x >= 1.0 && x.log2().fract() == 0.0;
         let mut points = self.sweep.curves.iter().flat_map(|c| c.points.iter());
         let ticks = if xs.is_log && points.all(|p| is_power(p.0)) {
             xs.binary_ticks(count)

@@ -35,8 +35,19 @@ impl<'a> Details<'a> {
             facts: Vec::new(),
             prose: String::new(),
         };
-        if app.view == View::Findings {
-            details.prose = finding(app);
+        // On lists, the line under the cursor in full.
+        let line = |journal: &Journal| {
+            let line = journal.lines().get(app.cursor);
+            line.map_or_else(String::new, |line| line.text.clone())
+        };
+        let in_full = match app.view {
+            View::Findings => Some(finding(app)),
+            View::Log => Some(line(&app.log)),
+            View::Output => Some(line(&app.output)),
+            _ => None,
+        };
+        if let Some(text) = in_full {
+            details.prose = text;
             return details;
         }
         match (app.selection.row, app.selection.item) {

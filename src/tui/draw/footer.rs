@@ -120,7 +120,12 @@ fn speedup(app: &App) -> Option<Total> {
         Role::Warning
     };
     let (name, base) = (&variants[current].name, &variants[base].name);
-    let short = format!("{factor:.2}× {base}");
+    let factor = match factor {
+        f if f < 9.995 => format!("{f:.2}"),
+        f if f < 99.95 => format!("{f:.1}"),
+        f => units::count(f.round() as u64),
+    };
+    let short = format!("{factor}× {base}");
     Some(Total::new(format!("{name} is {short}"), role).short(short))
 }
 

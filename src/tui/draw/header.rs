@@ -21,6 +21,8 @@ pub struct Header<'a> {
     detail: String,
     device: String,
     is_simulated: bool,
+    /// A process did not end well: what it did last may be missing.
+    is_incomplete: bool,
     state: (String, Role),
     records: String,
     losses: String,
@@ -41,6 +43,11 @@ impl<'a> Header<'a> {
             detail: detail(app),
             device: device(app),
             is_simulated: app.trace.source.simulated,
+            is_incomplete: app
+                .trace
+                .processes()
+                .iter()
+                .any(|p| p.info.ended_well == Some(false)),
             state: state(app),
             records: match health.received {
                 0 => String::new(),
@@ -105,6 +112,10 @@ fn state(app: &App) -> (String, Role) {
         Status::Running => match &app.progress {
             Some(p) => {
                 let share = match p.total {
+                    // Bytes and the like say nothing as numbers.
+                    Some(total) if total > 1_000 => {
+                        format!(" {}", units::percent(p.done as f64 / total as f64))
+                    }
                     Some(total) if total > 0 => format!(" {}/{}", p.done, total),
                     _ if p.done > 0 => format!(" {}", units::count(p.done)),
                     _ => String::new(),
@@ -139,6 +150,10 @@ impl Widget for &Header<'_> {
         if self.is_simulated {
             right.push((" SIMULATED ".to_owned(), badge, false));
         }
+        if self.is_incomplete {
+            let text = "INCOMPLETE".to_owned();
+            right.push((text, theme.bold(Role::Bad), false));
+        }
         right.push((self.state.0.clone(), theme.bold(self.state.1), false));
         right.push((self.records.clone(), theme.fg(Role::Dim), true));
         if self.losses.is_empty() {
@@ -162,7 +177,7 @@ impl Widget for &Header<'_> {
             right.remove(i);
         }
         while total(&right) > width.saturating_sub(8) && right.len() > 1 {
-            right.remove(usize::from(self.is_simulated && right.len() > 2));
+            right.remove(usize::from(self.is_simulated));
         }
         let start = width.saturating_sub(total(&right)) as u16;
         let left = Rect::new(area.x, area.y, start, 1);

@@ -14,7 +14,7 @@ pub const SMALLEST: Size = Size {
 };
 
 /// A row that shows a height gets no more lines than this.
-const TALLEST: u16 = 3;
+const TALLEST: u16 = 2;
 
 fn is_meter(kind: RowKind) -> bool {
     matches!(

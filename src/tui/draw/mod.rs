@@ -14,6 +14,7 @@ pub mod panel;
 pub mod pen;
 mod range;
 pub mod strip;
+pub mod tabs;
 pub mod timeline;
 pub mod views;
 
@@ -30,6 +31,7 @@ use details::Details;
 use footer::Footer;
 use header::Header;
 use layout::{Layout, SMALLEST};
+use tabs::Tabs;
 use timeline::Timeline;
 
 /// Draws the app's screen into a buffer of the app's size. [`App::prepare`] must have been called
@@ -42,7 +44,7 @@ pub fn screen(app: &App, theme: &Theme, buf: &mut Buffer) {
     }
     let layout = Layout::new(app);
     (&Header::new(app, theme)).render(layout.header, buf);
-    rule(theme, layout.rule, buf);
+    (&Tabs::new(app, theme)).render(layout.rule, buf);
     rule(theme, layout.details_rule, buf);
     middle(app, theme, &layout, buf);
     if !app.is_picking() {
@@ -55,7 +57,7 @@ pub fn screen(app: &App, theme: &Theme, buf: &mut Buffer) {
         area.width,
         area.height.saturating_sub(2),
     );
-    if app.error.is_some() {
+    if app.error.is_some() && (app.view == View::Timeline || app.is_picking()) {
         overlay::error(app, theme, above, buf);
     }
     if app.is_help_open {

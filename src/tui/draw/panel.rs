@@ -30,7 +30,7 @@ pub struct Panel<'a> {
 
 impl Panel<'_> {
     fn place(&self, area: Rect) -> Rect {
-        let longest = self.lines.iter().map(line_width).max();
+        let longest = self.lines.iter().map(|line| line_width(line)).max();
         let title = pen::width(&self.title).max(self.foot.len()) + 2;
         let width = (longest.unwrap_or(0).max(title) + 4).min(usize::from(area.width)) as u16;
         let height = (self.lines.len() + 2).min(usize::from(area.height)) as u16;
@@ -44,7 +44,7 @@ impl Panel<'_> {
     }
 }
 
-fn line_width(line: &Vec<(String, Style)>) -> usize {
+fn line_width(line: &[(String, Style)]) -> usize {
     line.iter().map(|(text, _)| pen::width(text)).sum()
 }
 

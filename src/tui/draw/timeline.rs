@@ -240,7 +240,8 @@ impl Timeline<'_> {
             return nothing();
         };
         let selection = &self.app.selection;
-        let item = if selection.row == Some(kind) {
+        // A range that was stepped to may stand on another of its lane's rows.
+        let item = if selection.row.and_then(RowKind::lane) == Some(id) {
             selection.item
         } else {
             Item::None
@@ -271,7 +272,10 @@ impl Timeline<'_> {
         } else {
             String::new()
         };
-        let strip = Strip::new(&self.app.trace, id, &wish);
+        let strip = match kind {
+            RowKind::Range(_, depth) => Strip::nested(&self.app.trace, id, depth, &wish),
+            _ => Strip::new(&self.app.trace, id, &wish),
+        };
         (Role::Text, String::new(), side, Plot::Strip(strip))
     }
 }

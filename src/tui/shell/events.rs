@@ -11,6 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::{Rect, Size};
 
+use super::frame_log::FrameLog;
 use super::mouse::Mouse;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
@@ -75,6 +76,7 @@ pub struct Loop<'a> {
     is_dirty: bool,
     is_over: bool,
     mouse: Mouse,
+    frames: FrameLog,
 }
 
 impl<'a> Loop<'a> {
@@ -95,6 +97,7 @@ impl<'a> Loop<'a> {
             is_dirty: true,
             is_over: false,
             mouse: Mouse::default(),
+            frames: FrameLog::from_env(),
         }
     }
 
@@ -166,7 +169,9 @@ impl<'a> Loop<'a> {
             app.size = Size::new(buf.area().width, buf.area().height);
             draw::screen(app, theme, buf);
         });
-        drawn.map(|_| ()).map_err(io::Error::other)
+        drawn.map(|_| ()).map_err(io::Error::other)?;
+        self.frames.note(&self.app.trace);
+        Ok(())
     }
 
     fn tick(&mut self) {

@@ -1,6 +1,7 @@
 //! The shell around the app: terminal, threads, clock.
 
 mod events;
+mod frame_log;
 mod guard;
 mod input;
 mod mouse;

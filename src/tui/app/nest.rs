@@ -1,0 +1,115 @@
+//! Ranges within ranges: which row of a lane lies at which depth.
+
+use crate::activity::{Ns, Span};
+use crate::trace::Lane;
+
+/// Depths that get a row of their own. What lies deeper is inside what the last of them shows, and
+/// can be stepped to.
+pub const DEEPEST: usize = 4;
+
+/// Rows of a window that are looked at one by one: about 1 ms. With more of them the columns are too
+/// narrow to tell depths apart anyway.
+const LIMIT: usize = 20_000;
+
+/// Rows of one depth with their times. They follow each other.
+pub type Level = Vec<(usize, Span)>;
+
+/// The rows of `window` by depth, at least one level. `None` when there are too many.
+#[must_use]
+pub fn levels(lane: &Lane, window: Span) -> Option<Vec<Level>> {
+    let rows = lane.rows(window);
+    if rows.len() > LIMIT {
+        return None;
+    }
+    let mut levels: Vec<Level> = vec![Vec::new()];
+    // Each goes to the first level that is free when it starts. For ranges that nest this is their
+    // depth; for others it still lets no two of a level run at once. A range that contains the
+    // window's start is among the rows, and so is everything between it and the window.
+    for row in rows {
+        let span = lane.span(row);
+        let is_free = |level: &Level| level.last().is_none_or(|(_, last)| last.end <= span.start);
+        match levels.iter().position(is_free) {
+            Some(depth) => levels[depth].push((row, span)),
+            None if levels.len() < DEEPEST => levels.push(vec![(row, span)]),
+            None => {}
+        }
+    }
+    Some(levels)
+}
+
+/// The row of a depth that runs at `time`.
+#[must_use]
+pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
+    let levels = levels(lane, Span::at(time))?;
+    let level = levels.get(depth)?;
+    level
+        .iter()
+        .rev()
+        .find(|(_, span)| span.contains(time))
+        .map(|(row, _)| *row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::{Activity, Batch, Range, RangeKind, What};
+    use crate::trace::Trace;
+
+    fn trace(spans: &[(Ns, Ns)]) -> Trace {
+        let mut trace = Trace::default();
+        let range = |&(start, end): &(Ns, Ns)| Activity {
+            span: Span::new(start, end),
+            correlation: 0,
+            what: What::Range(Range {
+                kind: RangeKind::Nvtx,
+                name: 0,
+                thread: 1,
+                index: 0,
+            }),
+        };
+        trace.apply(Batch {
+            items: spans.iter().map(range).collect(),
+            ..Batch::default()
+        });
+        trace
+    }
+
+    #[test]
+    fn each_range_lies_below_the_one_that_holds_it() {
+        // A step with two parts, the second with a part of its own; then another step.
+        let trace = trace(&[(0, 100), (10, 40), (50, 90), (60, 70), (100, 120)]);
+        let lane = &trace.lanes()[0];
+        let levels = levels(lane, Span::new(0, 200)).expect("few rows");
+        let rows: Vec<Vec<usize>> = levels
+            .iter()
+            .map(|level| level.iter().map(|(row, _)| *row).collect())
+            .collect();
+        assert_eq!(rows, [vec![0, 4], vec![1, 2], vec![3]]);
+        // The same when the window begins in the middle of it.
+        assert_eq!(at(lane, 0, 65), Some(0));
+        assert_eq!(at(lane, 1, 65), Some(2));
+        assert_eq!(at(lane, 2, 65), Some(3));
+        assert_eq!(at(lane, 1, 45), None);
+        assert_eq!(at(lane, 3, 65), None);
+    }
+
+    #[test]
+    fn what_is_deeper_than_there_are_rows_is_left_to_the_last_of_them() {
+        let spans: Vec<(Ns, Ns)> = (0..10).map(|i| (i, 100 - i)).collect();
+        let trace = trace(&spans);
+        let levels = levels(&trace.lanes()[0], Span::new(0, 100)).expect("few rows");
+        let counts: Vec<usize> = levels.iter().map(Vec::len).collect();
+        assert_eq!(counts, [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn ranges_that_overlap_without_nesting_never_share_a_level() {
+        let trace = trace(&[(0, 10), (5, 15), (12, 20)]);
+        let levels = levels(&trace.lanes()[0], Span::new(0, 30)).expect("few rows");
+        let rows: Vec<Vec<usize>> = levels
+            .iter()
+            .map(|level| level.iter().map(|(row, _)| *row).collect())
+            .collect();
+        assert_eq!(rows, [vec![0, 2], vec![1]]);
+    }
+}
