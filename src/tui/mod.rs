@@ -25,7 +25,7 @@
 //!
 //! ```text
 //!  input thread ──keys, mouse, size──┐
-//!  signal thread ──TERM, HUP, INT────┼─► select ─► App ─► at most one frame every 33 ms
+//!  signal thread ──TERM, HUP, INT────┼─► select ─► App ─► at most one frame every 25 ms
 //!  file watcher ──the scenario───────┤
 //!  feed (a source's thread) ─────────┘
 //! ```

@@ -56,7 +56,7 @@ pub struct AttachRequest {
 }
 
 /// How often recordings are looked at.
-const PERIOD: Duration = Duration::from_millis(10);
+const PERIOD: Duration = Duration::from_millis(5);
 /// How long children may go on writing after the program itself has ended.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 /// How long a program that was told to end may take before it is killed.

@@ -14,9 +14,9 @@ use super::child::{Child, End, Heard};
 use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
 use super::tally::Tally;
 
-/// How often the recording is looked at. With a flush every 20 ms this adds 5 ms on average to the time
+/// How often the recording is looked at. With a flush every 20 ms this adds 2.5 ms on average to the time
 /// until an operation is on the screen.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A scenario to run on the GPU.
 #[derive(Clone, Debug)]

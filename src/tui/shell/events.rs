@@ -19,7 +19,7 @@ use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
 use crate::tui::{Exit, Session, StartError, draw, keys, render};
 
 /// Frames are at least this far apart: 30 a second.
-const FRAME: Duration = Duration::from_millis(33);
+const FRAME: Duration = Duration::from_millis(25);
 /// The clock in the header goes on this often.
 const TICK: Duration = Duration::from_millis(100);
 /// How long messages are taken in before the keyboard gets its turn.
