@@ -18,7 +18,7 @@ use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
 use crate::tui::{Exit, Session, StartError, draw, keys, render};
 
-/// Frames are at least this far apart: 30 a second.
+/// Frames are at least this far apart: 40 a second.
 const FRAME: Duration = Duration::from_millis(25);
 /// The clock in the header goes on this often.
 const TICK: Duration = Duration::from_millis(100);
