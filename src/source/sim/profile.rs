@@ -92,7 +92,7 @@ pub struct Copies {
     pub d2h_shared_gbps: f64,
     /// Time that a host-to-device copy takes beside its bytes.
     pub h2d_fixed_ns: i64,
-    /// Time that a host-to-device copy of [`RAMP_BYTES`] or more takes on top of that, until the reads of
+    /// Time that a host-to-device copy of 64 KiB or more takes on top of that, until the reads of
     /// the host's memory have come up to speed. Smaller copies take as much less.
     pub h2d_ramp_ns: i64,
     /// Time that a device-to-host copy takes beside its bytes.

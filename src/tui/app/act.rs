@@ -1,6 +1,9 @@
 //! What each action does to the state.
 
+use super::rows::RowKind;
+use super::selection::Item;
 use super::{App, Effect, Scope, Status, Wanted};
+use crate::activity::Span;
 use crate::tui::action::{Action, View};
 use crate::tui::draw::layout::Layout;
 use crate::tui::keys::Context;
@@ -92,10 +95,8 @@ impl App {
             Action::ZoomToSelection => {
                 if let Some(span) = self.selection.item.span() {
                     let room = span.len() / 4;
-                    self.viewport.show(crate::activity::Span::new(
-                        span.start - room,
-                        span.end + room,
-                    ));
+                    self.viewport
+                        .show(Span::new(span.start - room, span.end + room));
                 }
             }
             Action::NextOperation => self.step_item(true, false),
@@ -177,8 +178,43 @@ impl App {
             self.selection.cursor = self.viewport.window.start + self.viewport.window.len() / 2;
         }
         self.selection.step_row(&self.trace, &self.rows, by);
+        if !self.is_in_scope() {
+            // The nearest record is another pass's: this one's first is meant.
+            self.select_first();
+        }
         self.is_following = false;
         self.scroll();
+    }
+
+    /// Whether what is selected belongs to what is on the timeline: the pass, or the whole run.
+    fn is_in_scope(&self) -> bool {
+        let scope = self.scope_span();
+        self.selection.item.span().is_none_or(|span| {
+            let inside = |scope: Span| scope.overlaps(span) || scope.contains(span.start);
+            // A gap that reaches out of a pass is the time between two of them.
+            match self.selection.item {
+                Item::Gap(_) => scope.is_some_and(|s| s.start <= span.start && span.end <= s.end),
+                _ => scope.is_some_and(inside),
+            }
+        })
+    }
+
+    /// Selects the first record of the selected lane in the pass, if there is one.
+    fn select_first(&mut self) {
+        let (Some(scope), Some(lane)) = (
+            self.scope_span(),
+            self.selection.row.and_then(RowKind::lane),
+        ) else {
+            return;
+        };
+        self.selection.item = Item::None;
+        if let Some(row) = self.trace.lanes()[lane].next(scope.start) {
+            let span = self.trace.lanes()[lane].span(row);
+            if scope.contains(span.start) {
+                self.selection.item = Item::Record { row, span };
+                self.selection.cursor = span.start;
+            }
+        }
     }
 
     /// Lines of the list on screen.
@@ -198,11 +234,12 @@ impl App {
             self.selection.cursor = self.viewport.window.start;
             self.selection.step_row(&self.trace, &self.rows, 0);
             if !is_gap {
-                self.selection
-                    .select_near(&self.trace, self.viewport.window.start);
+                self.select_first();
+                self.scroll();
                 return;
             }
         }
+        let before = self.selection;
         if is_gap {
             let found = self.selection.step_gap(&self.trace, is_forwards);
             // A gap between two passes is none of this one's.
@@ -216,6 +253,11 @@ impl App {
             }
         } else {
             self.selection.step_record(&self.trace, is_forwards);
+            if !self.is_in_scope() {
+                self.selection = before;
+                let side = if is_forwards { "after" } else { "before" };
+                self.flash = Some(format!("no operation {side} this one in this pass"));
+            }
         }
         if let Some(span) = self.selection.item.span() {
             self.viewport.reveal(span);
@@ -292,7 +334,7 @@ impl App {
         let (lane, row) = line.longest;
         self.view = View::Timeline;
         self.is_following = false;
-        self.selection.row = Some(super::rows::RowKind::Stream(lane));
+        self.selection.row = Some(RowKind::Stream(lane));
         self.selection.select_record(&self.trace, lane, row);
         self.viewport.reveal(self.trace.lanes()[lane].span(row));
         self.scroll();

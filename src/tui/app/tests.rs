@@ -274,3 +274,38 @@ fn a_list_takes_the_line_that_is_clicked_twice() {
     let below = crate::tui::action::Action::Click { x: 4, y: y + 1 };
     assert_eq!(app.act(below), None);
 }
+
+/// The same streams are busy again after the pass that is shown: what is selected stays in the pass.
+#[test]
+fn the_selection_does_not_leave_the_pass() {
+    let mut trace = fixture::trace();
+    let later = fixture::batches().remove(1).items;
+    trace.apply(crate::activity::Batch {
+        items: later
+            .into_iter()
+            .filter(crate::activity::Activity::is_operation)
+            .map(|mut it| {
+                it.span = Span::new(it.span.start + 20_000 * US, it.span.end + 20_000 * US);
+                it
+            })
+            .collect(),
+        ..crate::activity::Batch::default()
+    });
+    let mut app = App::of_trace(trace, None, PEAKS);
+    app.size = Size::new(120, 40);
+    press(&mut app, "");
+    let scope = app.scope_span().expect("a pass is shown");
+    assert_eq!(scope.start / US, (EPOCH + 10_000 * US) / US);
+    let mut seen = std::collections::BTreeSet::new();
+    for keys in [
+        "j", "n", "n", "n", "n", "n", "j", "n", "n", "n", "n", "j", "p", "p", "p",
+    ] {
+        press(&mut app, keys);
+        if let Some((start, _)) = selected(&app) {
+            assert!(scope.contains(start), "{keys}: {} µs", (start - EPOCH) / US);
+            seen.insert(start);
+        }
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+    assert!(app.flash.is_some());
+}
