@@ -455,3 +455,36 @@ fn nothing_is_written_while_nothing_changes() {
     session.press("q");
     session.end();
 }
+
+/// The connection breaks: nothing may be left that spins on a terminal that is gone.
+#[test]
+fn it_ends_when_the_terminal_goes() {
+    let size = PtySize {
+        rows: 24,
+        cols: 80,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    let pair = native_pty_system().openpty(size).expect("a pty");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cuptop"));
+    command.args(["run", "pipeline", "--backend", "sim"]);
+    command.env("TERM", "xterm-256color");
+    let mut child = pair.slave.spawn_command(command).expect("the program");
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().expect("a reader");
+    let mut seen = Vec::new();
+    let mut chunk = [0; 4096];
+    // Up to the whole first screen.
+    while !seen.windows(4).any(|bytes| bytes == b"quit") {
+        let read = reader.read(&mut chunk).expect("the screen");
+        assert_ne!(read, 0, "it ended: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&chunk[..read]);
+    }
+    drop(reader);
+    drop(pair.master);
+    let began = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        assert!(began.elapsed() < PATIENCE, "it goes on without a terminal");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

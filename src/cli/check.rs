@@ -33,8 +33,12 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
             }
             Ok(compiled) => {
                 print(&compiled.warnings.render(color))?;
-                let warnings = compiled.warnings.count(Severity::Warning);
-                print(&format!("{}: fine, {warnings} warning(s)\n", source.name))?;
+                let verdict = match compiled.warnings.count(Severity::Warning) {
+                    0 => "fine".to_owned(),
+                    1 => "fine, 1 warning".to_owned(),
+                    warnings => format!("fine, {warnings} warnings"),
+                };
+                print(&format!("{}: {verdict}\n", source.name))?;
             }
             Err(diagnostics) => {
                 print(&diagnostics.render(color))?;
@@ -59,11 +63,7 @@ pub(super) fn list() -> Result<u8, Ending> {
     }
     text.push_str("\nKernels (file = \"NAME\" in a scenario):\n");
     for (name, source) in KERNELS {
-        let about = source
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("// Shows: "))
-            .unwrap_or_default();
+        let about = shows(source);
         text.push_str(&format!("  {name:width$}  {about}\n"));
     }
     print(&text)?;
@@ -97,6 +97,20 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
             path.display()
         ))),
     }
+}
+
+/// The first sentence of a kernel file's comment, which says what it shows.
+fn shows(source: &str) -> String {
+    let comment: Vec<&str> = source
+        .lines()
+        .map_while(|line| line.strip_prefix("//"))
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let text = comment.join(" ");
+    let text = text.strip_prefix("Shows: ").unwrap_or(&text);
+    let end = text.find(". ").unwrap_or(text.len());
+    text[..end].trim_end_matches(['.', ':']).to_owned()
 }
 
 /// Prints the JSON schema of scenario files.
