@@ -105,14 +105,14 @@ fn text_options() -> crate::report::text::Options {
 }
 
 fn stdout_has_color() -> bool {
-    std::io::stdout().is_terminal() && no_color_unset()
+    std::io::stdout().is_terminal() && may_color()
 }
 
 fn stderr_has_color() -> bool {
-    std::io::stderr().is_terminal() && no_color_unset()
+    std::io::stderr().is_terminal() && may_color()
 }
 
 /// <https://no-color.org>: set and not empty means no colour.
-fn no_color_unset() -> bool {
+fn may_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

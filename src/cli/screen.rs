@@ -54,20 +54,22 @@ pub(super) fn open(
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
     }
     // Colours that were asked for are shown even under NO_COLOR.
-    crossterm::style::force_color_output(args.color != Color::Auto || !is_no_color());
+    crossterm::style::force_color_output(args.color != Color::Auto || super::may_color());
+    // Only the picker shows them, and compiling sixteen scenarios takes a part of the first frame's time.
+    let choices = if first.is_none() {
+        choices()
+    } else {
+        Vec::new()
+    };
     let exit = tui::run(Session {
         start,
         first,
-        choices: choices(),
+        choices,
         save: Box::new(save_beside),
         theme: theme(args),
     })
     .map_err(|error| Ending::machine(format!("the screen failed: {error}")))?;
     code_of(exit)
-}
-
-fn is_no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn code_of(exit: Exit) -> Result<u8, Ending> {

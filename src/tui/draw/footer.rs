@@ -23,7 +23,7 @@ pub struct Footer<'a> {
 }
 
 /// Columns that the hints for help and quit keep, on terminals that have this many times four.
-const KEPT: usize = 16;
+const KEPT: usize = 18;
 
 /// A part at the left.
 #[derive(Clone, Debug)]
@@ -161,7 +161,8 @@ impl Widget for &Footer<'_> {
             } else {
                 theme.bold(total.role)
             };
-            let text = pen::cut(&text, width.saturating_sub(usize::from(x)));
+            // A long message leaves room for the hints too: help must be found on the first screen.
+            let text = pen::cut(&text, room.saturating_sub(usize::from(x)));
             x = pen::text(buf, area, x, &pen::plain(theme, &text), style);
         }
         // As many hints as fit; the last ones (help, quit) are the last to go.
