@@ -14,6 +14,7 @@ pub mod launches;
 pub mod memory;
 pub mod occupancy;
 pub mod passes;
+pub mod stats;
 pub mod tables;
 
 pub use calls::CallIndex;
