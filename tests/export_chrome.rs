@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::made::{made, written};
-use common::{figures, load, shared_traces};
+use common::{figures, load, real_traces};
 use cuptop::activity::What;
 use cuptop::activity::feed::Outcome;
 use cuptop::export::{self, Timeline};
@@ -107,16 +107,9 @@ fn chrome_json_comes_back_the_same() {
 
 #[test]
 fn real_traces_come_back_from_chrome_json_with_the_same_figures() {
-    let Some(folder) = shared_traces() else {
-        return;
-    };
-    for name in [
-        "h200_streamed.json.gz",
-        "event_sync_multi_stream.json.gz",
-        "h200_first_sum.json.gz",
-        "h100_2gpu_1s.sqlite",
-    ] {
-        let first = load(&[folder.join(name)]);
+    for (path, _) in real_traces() {
+        let name = path.display();
+        let first = load(std::slice::from_ref(&path));
         let (again, text) = round_trip(&first.trace);
         assert_eq!(figures(&again.trace), figures(&first.trace), "{name}");
         assert!(

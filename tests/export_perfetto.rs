@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 
 use common::made::{made, written};
-use common::{load, shared_traces};
+use common::{load, real_traces};
 use cuptop::export::Timeline;
 use cuptop::trace::{Lane, Trace};
 
@@ -246,11 +246,9 @@ fn perfetto_shows_every_slice_where_and_when_it_was() {
 
 #[test]
 fn perfetto_has_every_record_of_real_traces() {
-    let Some(folder) = shared_traces() else {
-        return;
-    };
-    for name in ["h200_streamed.json.gz", "v100_gpu_bound.json.gz"] {
-        let trace = load(&[folder.join(name)]).trace;
+    for (path, _) in real_traces() {
+        let name = path.display();
+        let trace = load(std::slice::from_ref(&path)).trace;
         let shown = shown(&written(Timeline::Perfetto, &trace));
         let rows: usize = trace.lanes().iter().map(Lane::len).sum();
         assert_eq!(shown.slices.len() + shown.instants.len(), rows, "{name}");

@@ -50,20 +50,34 @@ pub(crate) fn drain(opened: Opened) -> Loaded {
     loaded
 }
 
-/// Real traces, which lie beside the checkout where they are at hand.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-pub(crate) fn shared_traces() -> Option<PathBuf> {
+/// Folders of real traces, each with the figures that an oracle printed of them (`expected.jsonl`): the one of
+/// this repository, and a larger one where it lies beside the checkout.
+pub(crate) fn trace_folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found = [
-        root.join("../shared/traces"),
-        root.join("../../shared/traces"),
+    [
+        "tests/data/traces",
+        "../shared/traces",
+        "../../shared/traces",
     ]
-    .into_iter()
-    .find(|path| path.join("expected.jsonl").is_file());
-    if found.is_none() {
-        println!("skipped: ../shared/traces is not here");
+    .iter()
+    .map(|folder| root.join(folder))
+    .filter(|folder| folder.join("expected.jsonl").is_file())
+    .collect()
+}
+
+/// Every real trace at hand, with its line of `expected.jsonl`.
+pub(crate) fn real_traces() -> Vec<(PathBuf, serde_json::Value)> {
+    let mut traces = Vec::new();
+    for folder in trace_folders() {
+        let lines = std::fs::read_to_string(folder.join("expected.jsonl")).expect("figures");
+        for line in lines.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+            let name = line["trace"].as_str().expect("a name");
+            traces.push((folder.join(name), line));
+        }
     }
-    found
+    assert!(traces.len() >= 4, "the repository's own traces are there");
+    traces
 }
 
 /// The figures as JSON, without what the oracle's lines do not have.
