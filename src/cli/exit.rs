@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::activity::feed::{Failure, FailureKind};
+use crate::tui::StartError;
 
 /// Everything went well.
 pub(super) const FINE: u8 = 0;
@@ -71,6 +73,29 @@ impl Ending {
     }
 }
 
+impl Ending {
+    /// The same for the screen, which shows it and hands it back when the user leaves. `file` is what
+    /// must change for another try.
+    #[must_use]
+    pub(super) fn for_screen(self, file: Option<PathBuf>) -> StartError {
+        let kind = match self.code {
+            MACHINE => FailureKind::Machine,
+            INPUT => FailureKind::Input,
+            code => FailureKind::Program {
+                code: i32::from(code),
+            },
+        };
+        StartError {
+            failure: Failure {
+                kind,
+                message: self.message,
+                help: self.help,
+            },
+            file,
+        }
+    }
+}
+
 impl From<Failure> for Ending {
     fn from(failure: Failure) -> Self {
         Ending {
@@ -97,6 +122,17 @@ pub(super) fn code_of(kind: FailureKind) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_start_keeps_its_code_and_its_help_across_the_screen() {
+        for ending in [
+            Ending::machine("no GPU").help("--sim needs none"),
+            Ending::input("no such scenario"),
+        ] {
+            let error = ending.clone().for_screen(None);
+            assert_eq!(Ending::from(error.failure), ending);
+        }
+    }
 
     #[test]
     fn a_programs_own_code_is_passed_on() {

@@ -15,7 +15,7 @@ use crate::report::compare::Comparison;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{Peaks, Running, StartError, Wanted};
+use crate::tui::{Peaks, Running, Wanted};
 
 /// Shows traces.
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -31,10 +31,9 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         Box::new(move |_| {
             let opened = match first.take() {
                 Some(opened) => opened,
-                None => file::open(&paths).map_err(|error| StartError {
-                    text: error.to_string(),
-                    file: None,
-                })?,
+                None => {
+                    file::open(&paths).map_err(|error| Ending::input(error).for_screen(None))?
+                }
             };
             let source = source_info(&opened, &paths);
             Ok(Running {

@@ -17,7 +17,7 @@ use crate::scenario::value;
 use crate::source::attach::{self, AttachRequest, Output};
 use crate::source::recording::scratch;
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{Peaks, Running, StartError, Wanted};
+use crate::tui::{Peaks, Running, Wanted};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -33,9 +33,8 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
     }
     screen::open(
         Box::new(move |_| {
-            let feed = watched.start(Output::Capture).map_err(|error| StartError {
-                text: error.to_string(),
-                file: None,
+            let feed = watched.start(Output::Capture).map_err(|error| {
+                Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
             Ok(Running {
                 feed,

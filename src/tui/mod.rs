@@ -52,7 +52,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
-use crate::activity::feed::{Feed, Outcome};
+use crate::activity::feed::{Failure, Feed, Outcome};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
@@ -98,11 +98,12 @@ pub struct Running {
 }
 
 /// Why a run could not be started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", failure.message)]
 pub struct StartError {
-    /// What to show, line by line as it is: rendered diagnostics without colours.
-    pub text: String,
+    /// What went wrong, whose fault it is, and what would help. The message is shown line by line as
+    /// it is: rendered diagnostics without colours.
+    pub failure: Failure,
     /// The file whose change is worth another try.
     pub file: Option<PathBuf>,
 }
@@ -110,9 +111,9 @@ pub struct StartError {
 /// How the session ended.
 #[derive(Debug)]
 pub struct Exit {
-    /// How the last run ended, when one did before the user left.
+    /// How the last run that started ended, when it did before the user left.
     pub outcome: Option<Outcome>,
-    /// The last start's error, when there was no run at all.
+    /// The last start's error, when no run was ever started.
     pub error: Option<StartError>,
     /// The signal that ended the session, when one did.
     pub signal: Option<i32>,

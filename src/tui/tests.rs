@@ -25,6 +25,15 @@ pub(super) const PEAKS: Peaks = Peaks {
     flops: None,
 };
 
+/// A start that failed by its input.
+pub(super) fn wrong_input(message: &str) -> Failure {
+    Failure {
+        kind: FailureKind::Input,
+        message: message.to_owned(),
+        help: String::new(),
+    }
+}
+
 /// The lines of a buffer.
 pub(super) fn text(buf: &Buffer) -> String {
     let width = usize::from(buf.area().width);
@@ -139,10 +148,9 @@ fn losses_are_red() {
 #[test]
 fn an_error_lies_above_the_last_good_run() {
     let mut app = done(80, 24);
-    app.fail(
-        "error: unknown key `repat`\n  --> pipeline.toml:24:1\n   |\n24 | repat = 3\n   | ^^^^^ did you mean `repeat`?"
-            .to_owned(),
-    );
+    app.fail(&wrong_input(
+        "error: unknown key `repat`\n  --> pipeline.toml:24:1\n   |\n24 | repat = 3\n   | ^^^^^ did you mean `repeat`?",
+    ));
     insta::assert_snapshot!("error_80x24", both(&app));
 }
 
@@ -294,7 +302,9 @@ fn no_size_and_no_view_panics() {
             app.prepare();
             let _ = render(&app, &Theme::default());
         }
-        app.fail("error: one\n  --> a\nsome words that are long enough to be wrapped".to_owned());
+        app.fail(&wrong_input(
+            "error: one\n  --> a\nsome words that are long enough to be wrapped",
+        ));
         for view in View::ALL {
             app.act(Action::Show(view));
             let _ = render(&app, &Theme::default());

@@ -154,9 +154,12 @@ impl Runner {
         }
         let name = self.current.clone();
         let file = || Runner::find(&name).ok().and_then(|source| source.path);
-        let started = self.start(&name).map_err(|ending| StartError {
-            text: strip_ansi(&ending.message),
-            file: file(),
+        let started = self.start(&name).map_err(|ending| {
+            let plain = Ending {
+                message: strip_ansi(&ending.message),
+                ..ending
+            };
+            plain.for_screen(file())
         })?;
         let mut warnings: Vec<String> = self
             .place

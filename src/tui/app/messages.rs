@@ -1,7 +1,7 @@
 //! What arrives from the feed.
 
-use super::{App, LineKind, Status, Trouble};
-use crate::activity::feed::{Message, Outcome};
+use super::{App, ErrorPanel, LineKind, Status};
+use crate::activity::feed::{Failure, Message, Outcome};
 use crate::tui::action::View;
 
 impl App {
@@ -39,6 +39,17 @@ impl App {
         true
     }
 
+    /// A run could not be started; what is on screen stays.
+    pub fn fail(&mut self, failure: &Failure) {
+        let title = if self.trace.revision() > 0 {
+            "it did not run · below is the last run that did"
+        } else {
+            "it did not run"
+        };
+        let text = in_full(failure);
+        self.error = Some(ErrorPanel { title, text });
+    }
+
     /// A cursor on the last line goes along when a list grows to `count` lines.
     fn stay_at_end(&mut self, view: View, count: usize) {
         if self.view == view && self.cursor + 2 >= count {
@@ -53,11 +64,7 @@ impl App {
         }
         self.progress = None;
         if let Outcome::Failed(failure) = &outcome {
-            let mut text = crate::trace::printable(&failure.message);
-            if !failure.help.is_empty() {
-                text.push_str("\n\n");
-                text.push_str(&crate::trace::printable(&failure.help));
-            }
+            let text = in_full(failure);
             self.log
                 .push(self.elapsed, LineKind::Error, &failure.message);
             let title = if self.trace.revision() > 0 {
@@ -65,7 +72,7 @@ impl App {
             } else {
                 "the run failed"
             };
-            self.error = Some(Trouble { title, text });
+            self.error = Some(ErrorPanel { title, text });
         }
         let is_swept = self.plan.as_ref().is_some_and(|p| p.sweep.is_some());
         if is_swept && outcome == Outcome::Complete {
@@ -75,4 +82,18 @@ impl App {
         self.needs_choice = self.is_following;
         self.prepared = None;
     }
+}
+
+/// What failed and what would help, line by line.
+fn in_full(failure: &Failure) -> String {
+    let lines = |text: &str| {
+        let line = |line: &str| crate::trace::printable(&line.replace('\t', "    "));
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    let mut text = lines(&failure.message);
+    if !failure.help.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&lines(&failure.help));
+    }
+    text
 }

@@ -83,7 +83,7 @@ pub struct Peaks {
 
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ErrorPanel {
     /// In a few words.
     pub title: &'static str,
     /// The whole of it, line by line.
@@ -175,7 +175,7 @@ pub struct App {
     /// What the watched program printed.
     pub output: Journal,
     /// What went wrong last; lies above the last good run.
-    pub error: Option<Trouble>,
+    pub error: Option<ErrorPanel>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
     /// What could be better in what is on screen.
@@ -245,16 +245,6 @@ impl App {
         self.output = Journal::default();
         self.findings = Findings::default();
         self.prepared = None;
-    }
-
-    /// A run could not be started; what is on screen stays. `text` is shown as it is.
-    pub fn fail(&mut self, text: String) {
-        let title = if self.trace.revision() > 0 {
-            "it did not run · below is the last run that did"
-        } else {
-            "it did not run"
-        };
-        self.error = Some(Trouble { title, text });
     }
 
     /// Time goes on.

@@ -8,7 +8,7 @@ use super::*;
 use crate::activity::feed::Message;
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
-use crate::tui::tests::PEAKS;
+use crate::tui::tests::{PEAKS, wrong_input};
 
 const US: Ns = 1_000;
 /// Where `sequential`'s first operation starts.
@@ -237,7 +237,7 @@ fn any_key_closes_the_help_and_escape_closes_an_error() {
     assert!(app.is_help_open);
     press(&mut app, "v");
     assert_eq!((app.is_help_open, app.variant()), (false, Some(1)));
-    app.fail("error".to_owned());
+    app.fail(&wrong_input("error"));
     press(&mut app, "~");
     assert_eq!(app.error, None);
     assert_eq!(press(&mut app, "q"), [Effect::Quit]);

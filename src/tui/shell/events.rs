@@ -69,7 +69,6 @@ pub struct Loop<'a> {
     app: App,
     feed: Option<Feed>,
     watch: Option<Watch>,
-    wanted: Wanted,
     began: Instant,
     error: Option<StartError>,
     signal: Option<i32>,
@@ -90,7 +89,6 @@ impl<'a> Loop<'a> {
             sender,
             feed: None,
             watch: None,
-            wanted: Wanted::Same,
             began: Instant::now(),
             error: None,
             signal: None,
@@ -186,7 +184,7 @@ impl<'a> Loop<'a> {
         }
         let now = Instant::now();
         if self.watch.as_mut().is_some_and(|w| w.is_changed(now)) {
-            self.start(self.wanted.clone());
+            self.start(Wanted::Same);
         }
     }
 
@@ -356,14 +354,13 @@ impl<'a> Loop<'a> {
                 self.watch_file(running.file.as_deref());
             }
             Err(error) => {
-                self.app.fail(error.text.clone());
+                self.app.fail(&error.failure);
                 self.watch_file(error.file.as_deref());
-                self.error = Some(error);
+                // Beside a run that did start, on which the screen still stands, this is a passing word.
+                if self.app.is_picking() {
+                    self.error = Some(error);
+                }
             }
-        }
-        // What the picker chose is what runs again.
-        if wanted != Wanted::Same {
-            self.wanted = Wanted::Same;
         }
     }
 

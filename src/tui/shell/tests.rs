@@ -11,7 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::events::{Host, Input, Loop};
-use crate::activity::feed::{Feed, Message, Outcome};
+use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::Wanted;
 use crate::tui::tests::{PEAKS, text};
 use crate::tui::{Choice, Exit, Running, Session, StartError, Theme, fixture};
@@ -60,6 +60,16 @@ struct Outcomes {
 
 /// Runs a session: the first run, then `inputs` one after another with some time between them.
 fn run(first: Option<Wanted>, file: Option<PathBuf>, inputs: Vec<Input>) -> Outcomes {
+    run_of(usize::MAX, first, file, inputs)
+}
+
+/// The same with a source that starts only `runs` times.
+fn run_of(
+    runs: usize,
+    first: Option<Wanted>,
+    file: Option<PathBuf>,
+    inputs: Vec<Input>,
+) -> Outcomes {
     let (sender, receiver) = unbounded();
     let (sent, is_sent) = unbounded();
     let started = Rc::new(RefCell::new(Vec::new()));
@@ -69,9 +79,13 @@ fn run(first: Option<Wanted>, file: Option<PathBuf>, inputs: Vec<Input>) -> Outc
     let session = Session {
         start: Box::new(move |wanted| {
             starts.borrow_mut().push(wanted.clone());
-            if *wanted == Wanted::Scenario("broken".to_owned()) {
+            if *wanted == Wanted::Scenario("broken".to_owned()) || starts.borrow().len() > runs {
                 return Err(StartError {
-                    text: "error: it is broken".to_owned(),
+                    failure: Failure {
+                        kind: FailureKind::Machine,
+                        message: "error: it is broken".to_owned(),
+                        help: "mend it".to_owned(),
+                    },
                     file: None,
                 });
             }
@@ -166,7 +180,19 @@ fn a_start_that_fails_is_shown() {
     assert_eq!(out.started, [Wanted::Scenario("broken".to_owned())]);
     assert!(out.screen.contains("error: it is broken"), "{}", out.screen);
     let error = out.exit.error.expect("the start's error");
-    assert_eq!(error.text, "error: it is broken");
+    assert_eq!(error.failure.message, "error: it is broken");
+    assert_eq!(error.failure.kind, FailureKind::Machine);
+    assert!(out.screen.contains("mend it"), "{}", out.screen);
+}
+
+#[test]
+fn a_rerun_that_cannot_start_leaves_the_last_good_run_and_its_end() {
+    let inputs = vec![key(KeyCode::Char('r')), key(KeyCode::Char('q'))];
+    let out = run_of(1, Some(Wanted::Same), None, inputs);
+    assert_eq!(out.started.len(), 2);
+    assert!(out.screen.contains("error: it is broken"), "{}", out.screen);
+    assert_eq!(out.exit.error, None);
+    assert_eq!(out.exit.outcome, Some(Outcome::Complete));
 }
 
 #[test]
