@@ -15,6 +15,8 @@ fn main() {
         "build.rs",
         "Cargo.toml",
         "Cargo.lock",
+        "crates/activity/Cargo.toml",
+        "crates/activity/src",
         "crates/collector/Cargo.toml",
         "crates/collector/src",
         "crates/cupti-sys/Cargo.toml",

@@ -3,8 +3,9 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use collector::recording::{Body, Clocks, Health, Identity, Place, Record, Shape, State, Writer};
+use collector::recording::{Clocks, Identity, State, Writer};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use cuptop::activity::{Activity, Health, HostCall, Kernel, LaunchShape, Place, Span, What};
 use cuptop::source::recording::Follower;
 
 const RECORDS: u64 = 100_000;
@@ -24,34 +25,31 @@ fn write(directory: &Path) {
         let start = i64::try_from(at).expect("small") * 1000;
         let correlation = u32::try_from(at).expect("small") + 1;
         let name = writer.name(b"cudaLaunchKernel");
-        writer.record(&Record {
-            start,
-            end: start + 500,
+        writer.record(&Activity {
+            span: Span::new(start, start + 500),
             correlation,
-            body: Body::Call {
+            what: What::Call(HostCall {
                 thread: 1,
                 name,
                 code: 0,
-            },
+            }),
         });
         let name = writer.name(names[at as usize % names.len()].as_bytes());
-        let shape = writer.shape(&Shape {
+        let shape = writer.shape(&LaunchShape {
             name,
             grid: [1024, 1, 1],
             block: [128, 1, 1],
-            ..Shape::default()
+            ..LaunchShape::default()
         });
-        writer.record(&Record {
-            start: start + 700,
-            end: start + 900,
+        writer.record(&Activity {
+            span: Span::new(start + 700, start + 900),
             correlation,
-            body: Body::Kernel {
+            what: What::Kernel(Kernel {
                 place: Place::default(),
                 shape,
                 graph: 0,
-                channel: 0,
                 node: 0,
-            },
+            }),
         });
         if at % 1000 == 0 {
             writer.publish(&Health::default());

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use activity::{Health, Place, RangeKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, LoadError};
@@ -13,24 +14,14 @@ use cupti_sys::{Cupti, LoadError};
 use crate::buffers::Pool;
 use crate::decode::Decoder;
 use crate::fork;
-use crate::options::Options;
+use crate::options::{Ending, Options};
 use crate::process::ThisProcess;
-use crate::recording::{Clocks, Health, Identity, Place, State, Writer};
+use crate::recording::{Clocks, Identity, State, Writer};
 use crate::setup::{StartError, enable, subscribe};
-use crate::threads::{Counts, Flusher, Scribe, Word, start};
+use crate::threads::{Command, Counts, DecodeThread, Flusher, start};
 
-/// What becomes of CUPTI at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The process ends: flush and leave everything as it is. CUDA may be half gone already.
-    Exit,
-    /// The process goes on: also stop recording and let another tool in. (What CUPTI has instrumented stays so;
-    /// finalising CUPTI is known to crash programs.)
-    Release,
-}
-
-/// Words that may wait for the decode thread. A program sends a few for each pass of a scenario.
-const WORDS: usize = 1024;
+/// Commands that may wait for the decode thread. A program sends a few for each pass of a scenario.
+const COMMANDS: usize = 1024;
 /// How long a program waits for its recording to be closed.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -42,7 +33,7 @@ static HAD_ONE: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct Collector {
     cupti: Cupti,
-    words: Option<Sender<Word>>,
+    commands: Option<Sender<Command>>,
     flushes: Sender<Sender<()>>,
     stop: Sender<Ending>,
     closed: Receiver<()>,
@@ -121,7 +112,7 @@ impl Collector {
             counts: Arc::clone(&counts),
             subscription,
         };
-        let scribe = Scribe {
+        let decode_thread = DecodeThread {
             pool,
             decoder,
             writer,
@@ -129,13 +120,13 @@ impl Collector {
             told: false,
             told_timeless: false,
         };
-        let (words, hear) = bounded(WORDS);
+        let (commands, received) = bounded(COMMANDS);
         let (flushes, asked) = bounded(16);
         let (stop, stopped) = bounded(1);
         let (flushed, flusher_gone) = bounded(1);
         let (closing, closed) = bounded::<()>(1);
         let decode = start("cuptop-decode", move || {
-            scribe.run(&hear, &flusher_gone);
+            decode_thread.run(&received, &flusher_gone);
             drop(closing);
         })
         .map_err(StartError::Thread)?;
@@ -146,7 +137,7 @@ impl Collector {
         .map_err(StartError::Thread)?;
         Ok(Collector {
             cupti,
-            words: Some(words),
+            commands: Some(commands),
             flushes,
             stop,
             closed,
@@ -154,12 +145,12 @@ impl Collector {
         })
     }
 
-    /// Records a phase of the calling thread. `kind` is one of the recording's: 0 variant, 1 warm-up, 2 repeat, 3 phase.
+    /// Records a phase of the calling thread.
     /// Times are nanoseconds of `CLOCK_REALTIME`.
-    pub fn range(&self, kind: u8, name: &str, index: u32, start_ns: i64, end_ns: i64) {
+    pub fn range(&self, kind: RangeKind, name: &str, index: u32, start_ns: i64, end_ns: i64) {
         // SAFETY: has no preconditions.
         let thread = unsafe { libc::gettid() };
-        self.say(Word::Range {
+        self.send(Command::Range {
             kind,
             name: name.to_owned(),
             index,
@@ -191,25 +182,25 @@ impl Collector {
             ]
         };
         if codes == [SUCCESS; 3] {
-            self.say(Word::Stream {
+            self.send(Command::Stream {
                 place,
                 name: name.to_owned(),
             });
         }
     }
 
-    /// Leaves a word for the user in the recording.
+    /// Leaves a message for the user in the recording.
     pub fn notice(&self, is_warning: bool, text: &str) {
-        self.say(Word::Notice {
+        self.send(Command::Notice {
             is_warning,
             text: text.to_owned(),
         });
     }
 
-    fn say(&self, word: Word) {
-        if let Some(words) = &self.words {
-            // Waits when a thousand words are waiting already: words are not dropped, and no launch path calls this.
-            let _ = words.send(word);
+    fn send(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            // Waits when a thousand are waiting already: none is dropped, and no launch path calls this.
+            let _ = commands.send(command);
         }
     }
 
@@ -222,7 +213,7 @@ impl Collector {
             }
         }
         let (done, wait) = bounded(1);
-        self.say(Word::Flush(done));
+        self.send(Command::Flush(done));
         let _ = wait.recv_timeout(PATIENCE);
     }
 
@@ -245,7 +236,7 @@ impl Collector {
             return false;
         }
         let _ = self.stop.send(ending);
-        drop(self.words.take());
+        drop(self.commands.take());
         // The decode thread drops its end when it is done. A CUPTI that hangs must not hang the program's exit.
         let in_time = self.closed.recv_timeout(PATIENCE)
             == Err(crossbeam_channel::RecvTimeoutError::Disconnected);

@@ -6,12 +6,16 @@
 
 use std::collections::HashMap;
 
+use activity::{
+    Activity, Copy, DeviceInfo, Direction, Health, Kernel, LaunchShape, MemoryAction, MemoryKind,
+    MemoryOp, Memset, Overhead, Place, Span, StreamInfo, Sync, SyncKind, What,
+};
 use cupti_sys::records::{self, Text};
 use cupti_sys::{Cupti, RecordSizes, kinds};
 
 use crate::host::Host;
 use crate::marks::Marks;
-use crate::recording::{Body, Clocks, Device, Health, Place, Record, Shape, Stream, Writer};
+use crate::recording::{Clocks, Writer};
 
 /// A time this long before the start of the session, or this long after now, is a broken clock.
 const BEFORE: i64 = 600_000_000_000;
@@ -33,7 +37,7 @@ pub(crate) struct Decoder {
 }
 
 /// What became of a record.
-pub(crate) enum Fate {
+pub(crate) enum Decoded {
     /// Written, or kept until what it belongs to comes.
     Kept,
     /// Of a kind that is not known.
@@ -79,8 +83,8 @@ impl Decoder {
             bytes = rest;
             self.health.received += 1;
             match self.record(kind, record, writer) {
-                Some(Fate::Kept) => {}
-                Some(Fate::Unknown) => self.health.unknown += 1,
+                Some(Decoded::Kept) => {}
+                Some(Decoded::Unknown) => self.health.unknown += 1,
                 None => self.health.lost += 1,
             }
         }
@@ -90,39 +94,39 @@ impl Decoder {
     }
 
     /// `None` for a record that is shorter than its kind's oldest layout.
-    fn record(&mut self, kind: u32, bytes: &[u8], writer: &mut Writer) -> Option<Fate> {
+    fn record(&mut self, kind: u32, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
         match kind {
             kinds::KERNEL | kinds::CONCURRENT_KERNEL => self.kernel(bytes, writer)?,
             kinds::MEMCPY => self.copy(bytes, writer)?,
             kinds::MEMCPY2 => self.peer_copy(bytes, writer)?,
             kinds::MEMSET => {
                 let it = records::Memset::read(bytes)?;
-                let body = Body::Memset {
+                let what = What::Memset(Memset {
                     place: place(it.device, it.context, it.stream),
-                    graph: it.graph,
-                    channel: it.channel,
                     bytes: it.bytes,
-                };
-                self.put(it.start, it.end, it.correlation, body, writer);
+                    graph: it.graph,
+                });
+                self.put(it.start, it.end, it.correlation, what, writer);
             }
             kinds::RUNTIME | kinds::DRIVER => {
                 let it = records::ApiCall::read(bytes)?;
-                if let Some((start, end)) = self.times(it.start, it.end) {
-                    self.host.call(kind, &it, start, end, writer);
+                if let Some(span) = self.span(it.start, it.end) {
+                    self.host.call(kind, &it, span, writer);
                 }
             }
             kinds::SYNCHRONIZATION => {
                 let it = records::Sync::read(bytes)?;
-                let Some(code) = sync_code(it.sync_kind) else {
-                    return Some(Fate::Unknown);
+                let Some(kind) = sync_kind(it.sync_kind) else {
+                    return Some(Decoded::Unknown);
                 };
-                let body = Body::Sync {
-                    kind: code,
+                let valid = |id: u32| Some(id).filter(|id| *id != kinds::sync::INVALID);
+                let what = What::Sync(Sync {
+                    kind,
                     context: it.context,
-                    stream: it.stream,
-                    event: it.event,
-                };
-                self.put(it.start, it.end, it.correlation, body, writer);
+                    stream: valid(it.stream),
+                    event: valid(it.event),
+                });
+                self.put(it.start, it.end, it.correlation, what, writer);
             }
             kinds::OVERHEAD => {
                 let it = records::Overhead::read(bytes)?;
@@ -132,13 +136,8 @@ impl Decoder {
                 };
                 let name = writer.name(kinds::overhead_name(it.overhead_kind).as_bytes());
                 let correlation = it.correlation.unwrap_or(0);
-                self.put(
-                    it.start,
-                    it.end,
-                    correlation,
-                    Body::Overhead { thread, name },
-                    writer,
-                );
+                let what = What::Overhead(Overhead { name, thread });
+                self.put(it.start, it.end, correlation, what, writer);
             }
             kinds::MEMORY2 => return self.memory(bytes, writer),
             kinds::CUDA_EVENT => {
@@ -152,7 +151,7 @@ impl Decoder {
             }
             kinds::MARKER => {
                 let it = records::Marker::read(bytes)?;
-                if let Some((time, _)) = self.times(it.time, it.time) {
+                if let Some(Span { start: time, .. }) = self.span(it.time, it.time) {
                     // SAFETY: the record came from this process's library just now.
                     let name = unsafe { records::text(it.name) };
                     self.health.lost += self.marks.marker(&it, name, time, writer);
@@ -171,39 +170,34 @@ impl Decoder {
             kinds::CONTEXT => {
                 let it = records::Context::read(bytes)?;
                 self.contexts.insert(it.id, it.device);
-                writer.stream(&Stream {
-                    place: place(it.device, it.id, u32::from(it.null_stream)),
+                writer.stream(&StreamInfo {
                     is_default: true,
-                    ..Stream::default()
+                    ..stream(place(it.device, it.id, u32::from(it.null_stream)))
                 });
             }
             kinds::STREAM => {
                 let it = records::Stream::read(bytes)?;
                 // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
                 const NULL_STREAM: u32 = 3;
-                writer.stream(&Stream {
-                    place: self.place_of(it.context, it.id),
+                writer.stream(&StreamInfo {
                     priority: it.priority,
                     is_default: it.flag == NULL_STREAM,
-                    name: b"",
+                    ..stream(self.place_of(it.context, it.id))
                 });
             }
-            _ => return Some(Fate::Unknown),
+            _ => return Some(Decoded::Unknown),
         }
-        Some(Fate::Kept)
+        Some(Decoded::Kept)
     }
 
     fn kernel(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::Kernel::read(bytes)?;
-        let (start, end) = match self.times(it.start, it.end) {
-            Some(times) => times,
-            None => {
-                self.timeless_nodes += u64::from(it.graph != 0 && (it.start == 0 || it.end == 0));
-                return Some(());
-            }
+        let Some(span) = self.span(it.start, it.end) else {
+            self.timeless_nodes += u64::from(it.graph != 0 && (it.start == 0 || it.end == 0));
+            return Some(());
         };
         let name = name_of(it.name, writer);
-        let shape = writer.shape(&Shape {
+        let shape = writer.shape(&LaunchShape {
             name,
             grid: it.grid,
             block: it.block,
@@ -213,35 +207,32 @@ impl Decoder {
             local: it.local,
             cluster: it.cluster,
         });
-        writer.record(&Record {
-            start,
-            end,
+        writer.record(&Activity {
+            span,
             correlation: it.correlation,
-            body: Body::Kernel {
+            what: What::Kernel(Kernel {
                 place: place(it.device, it.context, it.stream),
                 shape,
                 graph: it.graph,
-                channel: it.channel,
                 node: it.graph_node,
-            },
+            }),
         });
         Some(())
     }
 
     fn copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::Memcpy::read(bytes)?;
-        let body = Body::Copy {
+        let what = What::Copy(Copy {
             place: place(it.device, it.context, it.stream),
+            direction: direction(it.copy_kind),
+            from: memory_kind(u32::from(it.source_kind)),
+            to: memory_kind(u32::from(it.target_kind)),
+            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
+            bytes: it.bytes,
             peer: it.device,
             graph: it.graph,
-            channel: it.channel,
-            bytes: it.bytes,
-            direction: direction(it.copy_kind),
-            from: memory_code(u32::from(it.source_kind)),
-            to: memory_code(u32::from(it.target_kind)),
-            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
-        };
-        self.put(it.start, it.end, it.correlation, body, writer);
+        });
+        self.put(it.start, it.end, it.correlation, what, writer);
         Some(())
     }
 
@@ -252,38 +243,37 @@ impl Decoder {
         } else {
             it.source_device
         };
-        let body = Body::Copy {
+        let what = What::Copy(Copy {
             place: place(it.device, it.context, it.stream),
+            direction: direction(kinds::copy::PTOP),
+            from: memory_kind(u32::from(it.source_kind)),
+            to: memory_kind(u32::from(it.target_kind)),
+            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
+            bytes: it.bytes,
             peer,
             graph: it.graph,
-            channel: it.channel,
-            bytes: it.bytes,
-            direction: direction(kinds::copy::PTOP),
-            from: memory_code(u32::from(it.source_kind)),
-            to: memory_code(u32::from(it.target_kind)),
-            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
-        };
-        self.put(it.start, it.end, it.correlation, body, writer);
+        });
+        self.put(it.start, it.end, it.correlation, what, writer);
         Some(())
     }
 
-    fn memory(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Fate> {
+    fn memory(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
         let it = records::Memory::read(bytes)?;
         let action = match it.operation {
-            kinds::memory::OPERATION_ALLOCATION => 0,
-            kinds::memory::OPERATION_RELEASE => 1,
-            _ => return Some(Fate::Unknown),
+            kinds::memory::OPERATION_ALLOCATION => MemoryAction::Alloc,
+            kinds::memory::OPERATION_RELEASE => MemoryAction::Free,
+            _ => return Some(Decoded::Unknown),
         };
-        let body = Body::Memory {
-            place: place(it.device, it.context, it.stream),
-            address: it.address,
-            bytes: it.bytes,
+        let what = What::Memory(MemoryOp {
             action,
-            kind: memory_code(it.memory_kind),
+            kind: memory_kind(it.memory_kind),
+            place: place(it.device, it.context, it.stream),
+            bytes: it.bytes,
+            address: it.address,
             is_async: it.is_async != 0,
-        };
-        self.put(it.time, it.time, it.correlation, body, writer);
-        Some(Fate::Kept)
+        });
+        self.put(it.time, it.time, it.correlation, what, writer);
+        Some(Decoded::Kept)
     }
 
     fn name(&mut self, it: &records::Name, writer: &mut Writer) {
@@ -291,28 +281,26 @@ impl Decoder {
         let text = unsafe { records::text(it.name) };
         match it.object_kind {
             kinds::object::THREAD => writer.thread(it.object[1], text),
-            kinds::object::STREAM => writer.stream(&Stream {
-                place: place(it.object[0], it.object[1], it.object[2]),
-                name: text,
-                ..Stream::default()
+            kinds::object::STREAM => writer.stream(&StreamInfo {
+                name: lossy(text),
+                ..stream(place(it.object[0], it.object[1], it.object[2]))
             }),
             _ => {}
         }
     }
 
-    fn put(&mut self, start: u64, end: u64, correlation: u32, body: Body, writer: &mut Writer) {
-        if let Some((start, end)) = self.times(start, end) {
-            writer.record(&Record {
-                start,
-                end,
+    fn put(&mut self, start: u64, end: u64, correlation: u32, what: What, writer: &mut Writer) {
+        if let Some(span) = self.span(start, end) {
+            writer.record(&Activity {
+                span,
                 correlation,
-                body,
+                what,
             });
         }
     }
 
     /// The times, or `None` with the reason counted.
-    fn times(&mut self, start: u64, end: u64) -> Option<(i64, i64)> {
+    fn span(&mut self, start: u64, end: u64) -> Option<Span> {
         if start == 0 || end == 0 {
             self.health.no_timestamp += 1;
             return None;
@@ -330,7 +318,7 @@ impl Decoder {
         if times.is_none() {
             self.health.bad_clock += 1;
         }
-        times
+        times.map(|(start, end)| Span { start, end })
     }
 
     pub(crate) fn place_of(&self, context: u32, stream: u32) -> Place {
@@ -367,12 +355,12 @@ fn device(it: &records::Device, writer: &mut Writer) {
         return;
     }
     let link = crate::link::describe(&it.uuid);
-    writer.device(&Device {
+    writer.device(&DeviceInfo {
         id: it.id,
         // SAFETY: the record came from this process's library just now.
-        name: unsafe { records::text(it.name) },
-        link: link.as_bytes(),
-        capability: [it.major, it.minor],
+        name: lossy(unsafe { records::text(it.name) }),
+        link,
+        capability: (it.major, it.minor),
         multiprocessors: it.multiprocessors,
         clock_khz: it.clock,
         memory: it.memory,
@@ -387,40 +375,52 @@ fn device(it: &records::Device, writer: &mut Writer) {
     });
 }
 
-/// CUPTI's copy kinds in the recording's numbers. An array on the device is device memory here.
-fn direction(kind: u8) -> u8 {
+fn stream(place: Place) -> StreamInfo {
+    StreamInfo {
+        device: place.device,
+        context: place.context,
+        stream: place.stream,
+        ..StreamInfo::default()
+    }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// The direction of CUPTI's copy kinds. An array is device memory.
+fn direction(kind: u8) -> Direction {
     use kinds::copy::{ATOA, ATOD, ATOH, DTOA, DTOD, DTOH, HTOA, HTOD, PTOP};
     match kind {
-        HTOD | HTOA => 0,
-        DTOH | ATOH => 1,
-        DTOD | ATOA | ATOD | DTOA => 2,
-        PTOP => 3,
-        _ => 4,
+        HTOD | HTOA => Direction::H2D,
+        DTOH | ATOH => Direction::D2H,
+        DTOD | ATOA | ATOD | DTOA => Direction::D2D,
+        PTOP => Direction::P2P,
+        _ => Direction::Other,
     }
 }
 
-/// CUPTI's memory kinds in the recording's numbers.
-fn memory_code(kind: u32) -> u8 {
+fn memory_kind(kind: u32) -> MemoryKind {
     use kinds::memory::{ARRAY, DEVICE, DEVICE_STATIC, MANAGED, MANAGED_STATIC, PAGEABLE, PINNED};
     match kind {
-        PAGEABLE => 1,
-        PINNED => 2,
-        DEVICE | DEVICE_STATIC => 3,
-        ARRAY => 4,
-        MANAGED | MANAGED_STATIC => 5,
-        _ => 0,
+        PAGEABLE => MemoryKind::Pageable,
+        PINNED => MemoryKind::Pinned,
+        DEVICE | DEVICE_STATIC => MemoryKind::Device,
+        ARRAY => MemoryKind::Array,
+        MANAGED | MANAGED_STATIC => MemoryKind::Managed,
+        _ => MemoryKind::Unknown,
     }
 }
 
-fn sync_code(kind: u32) -> Option<u8> {
+fn sync_kind(kind: u32) -> Option<SyncKind> {
     use kinds::sync::{
         CONTEXT_SYNCHRONIZE, EVENT_SYNCHRONIZE, STREAM_SYNCHRONIZE, STREAM_WAIT_EVENT,
     };
     match kind {
-        EVENT_SYNCHRONIZE => Some(0),
-        STREAM_WAIT_EVENT => Some(1),
-        STREAM_SYNCHRONIZE => Some(2),
-        CONTEXT_SYNCHRONIZE => Some(3),
+        EVENT_SYNCHRONIZE => Some(SyncKind::Event),
+        STREAM_WAIT_EVENT => Some(SyncKind::StreamWaitEvent),
+        STREAM_SYNCHRONIZE => Some(SyncKind::Stream),
+        CONTEXT_SYNCHRONIZE => Some(SyncKind::Context),
         _ => None,
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use activity::{Activity, EventRecord, HostCall, Place, Span, What};
 use cupti_sys::kinds::{self, domain};
 use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Api, records};
 
-use crate::recording::{Body, Place, Record, Writer};
+use crate::recording::Writer;
 
 /// Events or calls that may wait for each other. CUPTI delivers both within a flush or two.
 const MOST_WAITING: usize = 1 << 16;
@@ -50,32 +51,30 @@ impl Host {
         &mut self,
         kind: u32,
         it: &records::ApiCall,
-        start: i64,
-        end: i64,
+        span: Span,
         writer: &mut Writer,
     ) {
         let function = self.function(kind, it.callback_id, writer);
         if self.threads.len() < MOST_THREADS && self.threads.insert(it.thread) {
             name_thread(it.thread, writer);
         }
-        writer.record(&Record {
-            start,
-            end,
+        writer.record(&Activity {
+            span,
             correlation: it.correlation,
-            body: Body::Call {
+            what: What::Call(HostCall {
                 thread: it.thread,
                 name: function.name,
                 code: it.code,
-            },
+            }),
         });
         if function.records_event {
             if let Some((place, event)) = self.events.remove(&it.correlation) {
-                write_event(it.correlation, place, event, end, writer);
+                write_event(it.correlation, place, event, span.end, writer);
             } else {
                 if self.calls.len() >= MOST_WAITING {
                     self.calls.clear();
                 }
-                self.calls.insert(it.correlation, end);
+                self.calls.insert(it.correlation, span.end);
             }
         }
     }
@@ -142,11 +141,10 @@ impl Host {
 }
 
 fn write_event(correlation: u32, place: Place, event: u32, time: i64, writer: &mut Writer) {
-    writer.record(&Record {
-        start: time,
-        end: time,
+    writer.record(&Activity {
+        span: Span::at(time),
         correlation,
-        body: Body::Event { place, event },
+        what: What::Event(EventRecord { place, event }),
     });
 }
 

@@ -11,9 +11,9 @@ use std::sync::{Mutex, Once, OnceLock};
 
 use cupti_sys::{Caller, Cupti, LoadError};
 
-use crate::collector::{Collector, Ending};
+use crate::collector::Collector;
 use crate::fork;
-use crate::options::Options;
+use crate::options::{Ending, Options};
 
 static START: Once = Once::new();
 static COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);

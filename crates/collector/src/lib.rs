@@ -28,6 +28,6 @@ pub mod recording;
 mod setup;
 mod threads;
 
-pub use collector::{Collector, Ending};
-pub use options::{ApiCalls, Caller, Options};
+pub use collector::Collector;
+pub use options::{ApiCalls, Caller, Ending, Options};
 pub use setup::StartError;

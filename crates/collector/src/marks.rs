@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
+use activity::{Activity, Range, RangeKind, Span, What};
 use cupti_sys::{kinds, records};
 
-use crate::recording::{Body, Record, Writer};
+use crate::recording::Writer;
 
-/// The recording's number of an NVTX range.
-const NVTX: u8 = 4;
 /// Ranges that may be open at a time.
 const MOST_OPEN: usize = 1 << 16;
 
@@ -76,15 +75,14 @@ impl Marks {
 
 fn write(open: &Open, end: i64, writer: &mut Writer) {
     let name = writer.name(&open.name);
-    writer.record(&Record {
-        start: open.start,
-        end: end.max(open.start),
+    writer.record(&Activity {
+        span: Span::new(open.start, end),
         correlation: 0,
-        body: Body::Range {
-            thread: open.thread,
+        what: What::Range(Range {
+            kind: RangeKind::Nvtx,
             name,
+            thread: open.thread,
             index: 0,
-            kind: NVTX,
-        },
+        }),
     });
 }

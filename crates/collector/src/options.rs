@@ -36,6 +36,16 @@ pub enum ApiCalls {
     None,
 }
 
+/// What becomes of CUPTI at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The process ends: flush and leave everything as it is. CUDA may be half gone already.
+    Exit,
+    /// The process goes on: also stop recording and let another tool in. (What CUPTI has instrumented stays so;
+    /// finalising CUPTI is known to crash programs.)
+    Release,
+}
+
 /// How to collect.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -1,11 +1,11 @@
 //! Who this process is.
 
-use crate::recording::Process;
+use activity::ProcessInfo;
 
 /// What a recording says of its process.
 #[derive(Clone, Debug)]
 pub(crate) struct ThisProcess {
-    command: Vec<u8>,
+    command: String,
     rank: Option<u32>,
     local_rank: Option<u32>,
 }
@@ -27,19 +27,20 @@ impl ThisProcess {
                 .and_then(|value| value.parse().ok())
         };
         ThisProcess {
-            command,
+            command: String::from_utf8_lossy(&command).into_owned(),
             rank: number("RANK"),
             local_rank: number("LOCAL_RANK"),
         }
     }
 
-    pub(crate) fn describe<'a>(&'a self, versions: &'a str) -> Process<'a> {
-        Process {
+    pub(crate) fn describe(&self, versions: &str) -> ProcessInfo {
+        ProcessInfo {
             pid: std::process::id(),
             rank: self.rank,
             local_rank: self.local_rank,
-            command: &self.command,
-            versions: versions.as_bytes(),
+            command: self.command.clone(),
+            versions: versions.to_owned(),
+            ended_well: None,
         }
     }
 }

@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use activity::{Activity, Health, Place, Range, RangeKind, Span, StreamInfo, What};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
 
 use crate::buffers::Pool;
-use crate::collector::Ending;
 use crate::decode::Decoder;
-use crate::recording::{Body, Clocks, Health, Place, Record, State, Stream, Writer};
+use crate::options::Ending;
+use crate::recording::{Clocks, State, Writer};
 use crate::setup::{Subscription, release};
 
-/// A word from the program to the decode thread.
+/// What the program asks of the decode thread.
 #[derive(Debug)]
-pub(crate) enum Word {
+pub(crate) enum Command {
     /// A phase.
     Range {
-        kind: u8,
+        kind: RangeKind,
         name: String,
         index: u32,
         thread: u32,
@@ -203,7 +204,7 @@ impl FlushTimes {
 
 /// What the decode thread works with.
 #[derive(Debug)]
-pub(crate) struct Scribe {
+pub(crate) struct DecodeThread {
     pub(crate) pool: &'static Pool,
     pub(crate) decoder: Decoder,
     pub(crate) writer: Writer,
@@ -222,9 +223,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Times between two looks at what the flush thread counted while no buffer comes.
 const TICK: Duration = Duration::from_millis(50);
 
-impl Scribe {
+impl DecodeThread {
     /// Decodes until the program is done talking and the flush thread is gone.
-    pub(crate) fn run(mut self, words: &Receiver<Word>, flusher_gone: &Receiver<()>) {
+    pub(crate) fn run(mut self, commands: &Receiver<Command>, flusher_gone: &Receiver<()>) {
         let mut published = Health::default();
         let mut last = Instant::now();
         let mut ending = false;
@@ -235,8 +236,8 @@ impl Scribe {
                 recv(self.pool.done()) -> completed => if let Ok(completed) = completed {
                     self.buffer(&completed);
                 },
-                recv(words) -> word => match word {
-                    Ok(word) => waiting = self.word(word),
+                recv(commands) -> command => match command {
+                    Ok(command) => waiting = self.command(command),
                     Err(_) => ending = true,
                 },
                 recv(flusher_gone) -> _ => ending = true,
@@ -245,8 +246,8 @@ impl Scribe {
             while let Ok(completed) = self.pool.done().try_recv() {
                 self.buffer(&completed);
             }
-            while let Ok(word) = words.try_recv() {
-                waiting = self.word(word).or(waiting);
+            while let Ok(command) = commands.try_recv() {
+                waiting = self.command(command).or(waiting);
             }
             self.count();
             if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
@@ -314,12 +315,13 @@ impl Scribe {
         // Of a discarded buffer only the bytes are known: records are of about this length.
         health.lost += self.pool.take_discarded().div_ceil(128);
         health.dropped = self.counts.dropped.load(Ordering::Relaxed);
-        health.oldest_open = self.counts.oldest_open.load(Ordering::Relaxed);
+        let oldest = self.counts.oldest_open.load(Ordering::Relaxed);
+        health.oldest_open = Some(oldest).filter(|time| *time != 0);
     }
 
-    fn word(&mut self, word: Word) -> Option<Sender<()>> {
-        match word {
-            Word::Range {
+    fn command(&mut self, command: Command) -> Option<Sender<()>> {
+        match command {
+            Command::Range {
                 kind,
                 name,
                 index,
@@ -328,27 +330,27 @@ impl Scribe {
                 end,
             } => {
                 let name = self.writer.name(name.as_bytes());
-                let body = Body::Range {
-                    thread,
-                    name,
-                    index,
-                    kind,
-                };
                 self.decoder.health.received += 1;
-                self.writer.record(&Record {
-                    start,
-                    end: end.max(start),
+                self.writer.record(&Activity {
+                    span: Span::new(start, end),
                     correlation: 0,
-                    body,
+                    what: What::Range(Range {
+                        kind,
+                        name,
+                        thread,
+                        index,
+                    }),
                 });
             }
-            Word::Stream { place, name } => self.writer.stream(&Stream {
-                place,
-                name: name.as_bytes(),
-                ..Stream::default()
+            Command::Stream { place, name } => self.writer.stream(&StreamInfo {
+                device: place.device,
+                context: place.context,
+                stream: place.stream,
+                name,
+                ..StreamInfo::default()
             }),
-            Word::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
-            Word::Flush(done) => return Some(done),
+            Command::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
+            Command::Flush(done) => return Some(done),
         }
         None
     }

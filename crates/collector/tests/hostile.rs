@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use collector::recording::{
-    Body, Entry, HEADER, Health, Identity, Place, Reader, Record, Shape, State, UNIT, Writer,
-};
+use activity::{Activity, Health, Kernel, LaunchShape, Place, Span, What};
+use collector::recording::{Entry, HEADER, Identity, Reader, State, UNIT, Writer};
 use proptest::prelude::*;
 
 /// A recording with a few of everything.
@@ -12,22 +11,20 @@ fn sample() -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut writer = Writer::create(directory.path(), Identity::default(), 0).expect("a recording");
     let name = writer.name(&[b'k'; 200]);
-    let shape = writer.shape(&Shape {
+    let shape = writer.shape(&LaunchShape {
         name,
-        ..Shape::default()
+        ..LaunchShape::default()
     });
     for at in 0..20 {
-        writer.record(&Record {
-            start: at,
-            end: at + 1,
+        writer.record(&Activity {
+            span: Span::new(at, at + 1),
             correlation: 1,
-            body: Body::Kernel {
+            what: What::Kernel(Kernel {
                 place: Place::default(),
                 shape,
                 graph: 0,
-                channel: 0,
                 node: 0,
-            },
+            }),
         });
     }
     writer.notice(false, "a word");
@@ -64,9 +61,9 @@ fn read(bytes: &[u8]) -> usize {
                         assert!(shape.name <= names);
                     }
                     Entry::Record(record) => {
-                        assert!(0 <= record.start && record.start <= record.end);
-                        if let Body::Kernel { shape, .. } = record.body {
-                            assert!((1..=shapes).contains(&shape));
+                        assert!(0 <= record.span.start && record.span.start <= record.span.end);
+                        if let What::Kernel(kernel) = record.what {
+                            assert!((1..=shapes).contains(&kernel.shape));
                         }
                     }
                     _ => {}

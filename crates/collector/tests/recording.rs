@@ -3,9 +3,13 @@
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
+use activity::{
+    Activity, Copy, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel, LaunchShape,
+    MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range, RangeKind,
+    Span, StreamInfo, Sync, SyncKind, What,
+};
 use collector::recording::{
-    Body, Clocks, Device, Entry, HEADER, Health, Identity, Place, Process, Reader, Record, Shape,
-    State, Stream, Trouble, UNIT, Writer,
+    Clocks, Entry, HEADER, Identity, Reader, State, UNIT, WriteError, Writer,
 };
 
 fn identity() -> Identity {
@@ -16,86 +20,79 @@ fn identity() -> Identity {
     }
 }
 
-fn record(start: i64, body: Body) -> Record {
-    Record {
-        start,
-        end: start + 10,
+fn record(start: i64, what: What) -> Activity {
+    Activity {
+        span: Span::new(start, start + 10),
         correlation: 7,
-        body,
+        what,
     }
 }
 
-fn memset(start: i64) -> Record {
-    record(
-        start,
-        Body::Memset {
-            place: Place::default(),
-            graph: 0,
-            channel: 0,
-            bytes: 64,
-        },
-    )
+fn memset(start: i64) -> Activity {
+    let memset = Memset {
+        place: Place::default(),
+        bytes: 64,
+        graph: 0,
+    };
+    record(start, What::Memset(memset))
 }
 
 /// One of every kind of record, each field with a value of its own.
-fn all_bodies(name: u32, shape: u32) -> Vec<Body> {
+fn all_kinds(name: u32, shape: u32) -> Vec<What> {
     let place = Place {
         device: 1,
         context: 2,
         stream: 3,
     };
     vec![
-        Body::Kernel {
+        What::Kernel(Kernel {
             place,
             shape,
             graph: 5,
-            channel: 6,
             node: 1 << 40,
-        },
-        Body::Copy {
+        }),
+        What::Copy(Copy {
             place,
+            direction: Direction::P2P,
+            from: MemoryKind::Pageable,
+            to: MemoryKind::Pinned,
+            is_async: true,
+            bytes: 1 << 41,
             peer: 4,
             graph: 5,
-            channel: 6,
-            bytes: 1 << 41,
-            direction: 3,
-            from: 1,
-            to: 2,
-            is_async: true,
-        },
-        Body::Memset {
+        }),
+        What::Memset(Memset {
             place,
-            graph: 5,
-            channel: 6,
             bytes: 9,
-        },
-        Body::Call {
+            graph: 5,
+        }),
+        What::Call(HostCall {
             thread: 11,
             name,
             code: -3,
-        },
-        Body::Sync {
-            kind: 2,
+        }),
+        What::Sync(Sync {
+            kind: SyncKind::Stream,
             context: 12,
-            stream: 13,
-            event: u32::MAX,
-        },
-        Body::Overhead { thread: 14, name },
-        Body::Memory {
+            stream: Some(13),
+            event: None,
+        }),
+        What::Overhead(Overhead { name, thread: 14 }),
+        What::Memory(MemoryOp {
+            action: MemoryAction::Free,
+            kind: MemoryKind::Device,
             place,
-            address: 0x7fff_0000_1234,
             bytes: 15,
-            action: 1,
-            kind: 3,
+            address: 0x7fff_0000_1234,
             is_async: true,
-        },
-        Body::Event { place, event: 16 },
-        Body::Range {
-            thread: 17,
+        }),
+        What::Event(EventRecord { place, event: 16 }),
+        What::Range(Range {
+            kind: RangeKind::Nvtx,
             name,
+            thread: 17,
             index: 18,
-            kind: 4,
-        },
+        }),
     ]
 }
 
@@ -128,7 +125,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
     let mut expected = Vec::new();
     let name = writer.name(b"kernel \xff\x1b[31m");
     expected.push(format!("{:?}", Entry::Name(1, b"kernel \xff\x1b[31m")));
-    let shape = Shape {
+    let shape = LaunchShape {
         name,
         grid: [1, 2, 3],
         block: [4, 5, 6],
@@ -141,9 +138,9 @@ fn what_is_written_is_read_in_order_and_only_once() {
     assert_eq!(writer.shape(&shape), 1);
     assert_eq!(writer.shape(&shape), 1, "the same shape is defined once");
     expected.push(format!("{:?}", Entry::Shape(1, shape)));
-    for body in all_bodies(name, 1) {
-        writer.record(&record(1_000, body));
-        expected.push(format!("{:?}", Entry::Record(record(1_000, body))));
+    for what in all_kinds(name, 1) {
+        writer.record(&record(1_000, what));
+        expected.push(format!("{:?}", Entry::Record(record(1_000, what))));
     }
     assert!(
         read_all(&mut reader).is_empty(),
@@ -153,12 +150,11 @@ fn what_is_written_is_read_in_order_and_only_once() {
     assert_eq!(read_all(&mut reader), expected);
     assert_eq!(read_all(&mut reader), Vec::<String>::new());
 
-    let long = vec![b'x'; 3 * UNIT];
-    let device = Device {
+    let device = DeviceInfo {
         id: 1,
-        name: &long,
-        link: b"PCIe 5.0 x16",
-        capability: [9, 0],
+        name: "x".repeat(3 * UNIT),
+        link: "PCIe 5.0 x16".to_owned(),
+        capability: (9, 0),
         multiprocessors: 132,
         clock_khz: 1_980_000,
         memory: 1 << 37,
@@ -171,22 +167,21 @@ fn what_is_written_is_read_in_order_and_only_once() {
         warp_size: 32,
         uuid: Some([7; 16]),
     };
-    let stream = Stream {
-        place: Place {
-            device: 1,
-            context: 2,
-            stream: 3,
-        },
+    let stream = StreamInfo {
+        device: 1,
+        context: 2,
+        stream: 3,
+        name: "upload".to_owned(),
         priority: -5,
         is_default: true,
-        name: b"upload",
     };
-    let process = Process {
+    let process = ProcessInfo {
         pid: 4242,
+        command: "python train.py".to_owned(),
         rank: Some(3),
         local_rank: None,
-        command: b"python train.py",
-        versions: b"CUPTI 130001",
+        versions: "CUPTI 130001".to_owned(),
+        ended_well: None,
     };
     writer.device(&device);
     writer.stream(&stream);
@@ -201,7 +196,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
         end_before_start: 4,
         bad_clock: 5,
         unknown: 6,
-        oldest_open: 7,
+        oldest_open: Some(7),
     };
     writer.close(&health, State::Closed);
     assert_eq!(
@@ -257,7 +252,6 @@ fn over_the_size_limit_everything_is_counted_and_nothing_written() {
         writer.publish(&Health::default());
     }
     writer.record(&memset(1_000));
-    assert_eq!(writer.trouble(), Trouble::SizeLimit);
     let path = writer.path().to_path_buf();
     writer.close(&Health::default(), State::Closed);
     assert!(path.metadata().expect("exists").len() <= limit);
@@ -265,7 +259,7 @@ fn over_the_size_limit_everything_is_counted_and_nothing_written() {
     // 60 fit, 120 would not: 121 of 181 are lost.
     assert_eq!(read_all(&mut reader).len(), 60);
     assert_eq!(reader.status().health.lost, 121);
-    assert_eq!(reader.status().trouble, Trouble::SizeLimit);
+    assert_eq!(reader.status().error, WriteError::SizeLimit);
     assert_eq!(reader.status().state, State::Closed);
 }
 
@@ -282,7 +276,7 @@ fn a_deleted_recording_is_not_written_on_and_its_follower_learns_it() {
     writer.record(&memset(3));
     writer.publish(&Health::default());
     assert!(read_all(&mut reader).is_empty());
-    assert_eq!(reader.status().trouble, Trouble::Deleted);
+    assert_eq!(reader.status().error, WriteError::Deleted);
     assert_eq!(reader.status().health.lost, 2);
 }
 
@@ -362,8 +356,8 @@ fn unknown_tags_are_skipped_and_records_among_them_counted() {
 fn references_to_what_was_never_defined_are_not_handed_on() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
-    for body in all_bodies(9, 9) {
-        writer.record(&record(5, body));
+    for what in all_kinds(9, 9) {
+        writer.record(&record(5, what));
     }
     writer.close(&Health::default(), State::Closed);
     let mut reader = Reader::open(&the_only_file(directory.path())).expect("a recording");

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::RecvTimeoutError;
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
-use crate::source::recording::{Follower, Standing};
+use crate::source::recording::{Follower, ProcessState};
 use child::Child;
 use library::Library;
 
@@ -99,7 +99,7 @@ pub fn run(request: AttachRequest) -> io::Result<Feed> {
 fn empty(directory: &Path) -> io::Result<Follower> {
     let mut follower = Follower::open(directory)?;
     follower.look_for_files();
-    if follower.standing().is_empty() {
+    if follower.states().is_empty() {
         return Ok(follower);
     }
     Err(io::Error::new(
@@ -134,7 +134,7 @@ impl Run {
             Ok(Some(code)) => code,
             _ => return Outcome::Stopped,
         };
-        conclude(&self.name, code, &self.follower.standing(), outlet)
+        conclude(&self.name, code, &self.follower.states(), outlet)
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -176,7 +176,7 @@ impl Run {
 }
 
 /// The outcome for the program's exit code, and what was not traced.
-fn conclude(name: &str, code: i32, processes: &[Standing], outlet: &Outlet) -> Outcome {
+fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) -> Outcome {
     let traced = processes.iter().filter(|process| process.traced).count();
     let untraced = processes.len() - traced;
     let silent = processes.is_empty();

@@ -284,6 +284,7 @@ impl Converter {
                     pid: u32::try_from(pid).unwrap_or(0),
                     command: self.process_names.get(&pid).cloned().unwrap_or_default(),
                     rank: header.rank,
+                    local_rank: None,
                     versions: header.versions.join(" · "),
                     ended_well: Some(true),
                 }),

@@ -37,6 +37,7 @@ fn processes(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
             pid: pid_of(key),
             command: names.get(&key).cloned().unwrap_or_default(),
             rank: None,
+            local_rank: None,
             versions: version.clone(),
             ended_well: Some(true),
         };

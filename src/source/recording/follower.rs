@@ -11,9 +11,9 @@ use super::process::{Process, Sink};
 use crate::activity::feed::{Gone, Message};
 use crate::activity::{Batch, Health};
 
-/// How a process of the run stands.
+/// What is known of a process of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ProcessState {
     /// Its id.
     pub pid: u32,
     /// Its recording.
@@ -126,12 +126,12 @@ impl Follower {
         self.processes.iter().any(Process::lives)
     }
 
-    /// How each process stands, in the order of their indices in batches.
+    /// What is known of each process, in the order of their indices in batches.
     #[must_use]
-    pub fn standing(&self) -> Vec<Standing> {
+    pub fn states(&self) -> Vec<ProcessState> {
         self.processes
             .iter()
-            .map(|process| Standing {
+            .map(|process| ProcessState {
                 pid: process.reader.identity().pid,
                 path: process.reader.path().to_path_buf(),
                 traced: process.reader.status().state != State::Refused,

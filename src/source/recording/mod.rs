@@ -17,7 +17,7 @@ mod tee;
 #[cfg(test)]
 mod tests;
 
-pub use follower::{Follower, Standing};
+pub use follower::{Follower, ProcessState};
 pub use saver::Saver;
 pub use tee::tee;
 
@@ -61,7 +61,7 @@ pub fn open(paths: &[PathBuf]) -> io::Result<Feed> {
         {
             return Outcome::Stopped;
         }
-        match follower.standing().is_empty() {
+        match follower.states().is_empty() {
             false => Outcome::Complete,
             true => Outcome::Failed(Failure {
                 kind: FailureKind::Input,

@@ -21,8 +21,6 @@ pub(super) struct Process {
     changed: bool,
     streams: HashMap<(u32, u32, u32), StreamInfo>,
     pub(super) health: Health,
-    /// Entries that nothing could be made of.
-    unreadable: u64,
     pub(super) over: bool,
     told_trouble: bool,
     /// Whether it has been said what is missing before the first part.
@@ -46,7 +44,6 @@ impl Process {
             changed: true,
             streams: HashMap::new(),
             health: Health::default(),
-            unreadable: 0,
             over: false,
             told_trouble: false,
             told_earlier: false,
@@ -118,19 +115,14 @@ impl Process {
             let mut notices = Vec::new();
             let (info, streams) = (&mut self.info, &mut self.streams);
             let before = self.before;
-            let (mut changed, mut unreadable) = (self.changed, 0);
+            let mut changed = self.changed;
             let more = self.reader.read(&mut |entry| match map::entry_into(
-                &before.shift(&entry),
-                &mut batch,
-                info,
-                streams,
+                entry, &before, &mut batch, info, streams,
             ) {
-                map::Taken::Yes => {}
-                map::Taken::Process => changed = true,
-                map::Taken::Notice(is_warning, text) => notices.push((is_warning, text)),
-                map::Taken::No => unreadable += 1,
+                map::Mapped::Yes => {}
+                map::Mapped::Process => changed = true,
+                map::Mapped::Notice(is_warning, text) => notices.push((is_warning, text)),
             });
-            self.unreadable += unreadable;
             self.changed = changed;
             let more = match more {
                 Ok(more) => more,
@@ -172,8 +164,8 @@ impl Process {
     }
 
     fn current_health(&self) -> Health {
-        let mut health = map::health(&self.reader.status().health);
-        health.lost += self.before.lost + self.reader.lost() + self.unreadable;
+        let mut health = self.reader.status().health;
+        health.lost += self.before.lost + self.reader.lost();
         health.unknown += self.before.unknown + self.reader.unknown();
         if self.over {
             // What was open when a process was killed is not open any more.
@@ -195,7 +187,7 @@ impl Process {
         let pid = self.info.pid;
         let status = self.reader.status();
         let trouble = status
-            .trouble
+            .error
             .describe()
             .map(|text| format!("process {pid}: {text}; it goes on, what is lost is counted"))
             .or_else(|| {

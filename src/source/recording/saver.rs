@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collector::recording::{
-    Clocks, Identity, Process, Record, Shape, State, Writer, create_directory,
-};
+use collector::recording::{Clocks, Identity, State, Writer, create_directory};
 
 use super::map;
-use crate::activity::{Batch, Def, Health, ProcessInfo};
+use crate::activity::{Activity, Batch, Def, Health, LaunchShape};
 
 /// Writes the batches that pass by into a recording directory, one file for each process.
 #[derive(Debug)]
@@ -95,9 +93,9 @@ impl Saved {
         };
         let mut writer = Writer::create(directory, identity, 0)?;
         let no_name = writer.name(b"");
-        let no_shape = writer.shape(&Shape {
+        let no_shape = writer.shape(&LaunchShape {
             name: no_name,
-            ..Shape::default()
+            ..LaunchShape::default()
         });
         Ok(Saved {
             writer,
@@ -116,17 +114,12 @@ impl Saved {
             self.define(def);
         }
         for item in &batch.items {
-            let body = map::body(
-                &item.what,
+            let what = map::with_ids(
+                item.what,
                 |id| self.names.get(&id).copied().unwrap_or(self.no_name),
                 |id| self.shapes.get(&id).copied().unwrap_or(self.no_shape),
             );
-            self.writer.record(&Record {
-                start: item.span.start,
-                end: item.span.end,
-                correlation: item.correlation,
-                body,
-            });
+            self.writer.record(&Activity { what, ..*item });
         }
         self.received += batch.items.len() as u64;
         self.health = batch.health.or(self.health);
@@ -134,14 +127,11 @@ impl Saved {
         self.writer.publish(&health);
     }
 
-    fn totals(&self) -> collector::recording::Health {
-        self.health.as_ref().map_or_else(
-            || collector::recording::Health {
-                received: self.received,
-                ..Default::default()
-            },
-            map::health_to_disk,
-        )
+    fn totals(&self) -> Health {
+        self.health.unwrap_or_else(|| Health {
+            received: self.received,
+            ..Health::default()
+        })
     }
 
     fn define(&mut self, def: &Def) {
@@ -152,35 +142,16 @@ impl Saved {
             }
             Def::Shape { id, shape } => {
                 let name = self.names.get(&shape.name).copied().unwrap_or(self.no_name);
-                let own = self.writer.shape(&Shape {
-                    name,
-                    grid: shape.grid,
-                    block: shape.block,
-                    registers: shape.registers,
-                    static_shared: shape.static_shared,
-                    dynamic_shared: shape.dynamic_shared,
-                    local: shape.local,
-                    cluster: shape.cluster,
-                });
+                let own = self.writer.shape(&LaunchShape { name, ..*shape });
                 self.shapes.insert(*id, own);
             }
-            Def::Device(info) => self.writer.device(&map::device(info)),
-            Def::Stream(info) => self.writer.stream(&map::stream(info)),
+            Def::Device(info) => self.writer.device(info),
+            Def::Stream(info) => self.writer.stream(info),
             Def::Thread { thread, name } => self.writer.thread(*thread, name.as_bytes()),
             Def::Process(info) => {
                 self.ended_well = info.ended_well;
-                self.writer.process(&process(info));
+                self.writer.process(info);
             }
         }
-    }
-}
-
-fn process(info: &ProcessInfo) -> Process<'_> {
-    Process {
-        pid: info.pid,
-        rank: info.rank,
-        local_rank: None,
-        command: info.command.as_bytes(),
-        versions: info.versions.as_bytes(),
     }
 }

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use collector::recording::{
-    Body, Clocks, Health as DiskHealth, Identity, Place as DiskPlace, Record, State, Writer,
-};
+use collector::recording::{Clocks, Identity, State, Writer};
 
 use super::{Follower, Saver, is_simulated, open};
 use crate::activity::feed::{Message, Outcome};
@@ -93,6 +91,7 @@ fn everything() -> Batch {
                 pid: 31,
                 command: "a b".to_owned(),
                 rank: Some(2),
+                local_rank: Some(1),
                 versions: "v".to_owned(),
                 ended_well: None,
             }),
@@ -245,17 +244,15 @@ fn what_is_saved_comes_back() {
     assert!(is_simulated(&[path]));
 }
 
-fn memset(start: i64) -> Record {
-    Record {
-        start,
-        end: start + 1,
+fn memset(start: i64) -> Activity {
+    Activity {
+        span: Span::new(start, start + 1),
         correlation: 0,
-        body: Body::Memset {
-            place: DiskPlace::default(),
-            graph: 0,
-            channel: 0,
+        what: What::Memset(Memset {
+            place: Place::default(),
             bytes: 1,
-        },
+            graph: 0,
+        }),
     }
 }
 
@@ -284,31 +281,31 @@ fn processes_are_followed_as_they_come_and_those_that_died_are_marked() {
 
     let mut first = writer(directory.path(), 1);
     first.record(&memset(1));
-    first.publish(&DiskHealth::default());
+    first.publish(&Health::default());
     assert_eq!(items(&follower.poll(), 0), 1);
 
     let mut second = writer(directory.path(), 2);
     for at in 0..40_000 {
         second.record(&memset(at));
     }
-    second.publish(&DiskHealth::default());
+    second.publish(&Health::default());
     first.record(&memset(2));
-    first.publish(&DiskHealth::default());
+    first.publish(&Health::default());
     let batches = follower.poll();
     assert_eq!((items(&batches, 0), items(&batches, 1)), (1, 40_000));
     assert!(follower.any_alive());
 
-    first.close(&DiskHealth::default(), State::Closed);
+    first.close(&Health::default(), State::Closed);
     second.record(&memset(3));
     drop(second); // killed: what was not published is gone
     assert_eq!(items(&follower.poll(), 1), 0);
     assert!(!follower.any_alive());
-    let standing: Vec<_> = follower
-        .standing()
+    let states: Vec<_> = follower
+        .states()
         .into_iter()
         .map(|it| (it.pid, it.ended_well))
         .collect();
-    assert_eq!(standing, [(1, Some(true)), (2, Some(false))]);
+    assert_eq!(states, [(1, Some(true)), (2, Some(false))]);
     assert!(follower.finish().is_empty(), "said once");
 }
 
@@ -317,7 +314,7 @@ fn a_recording_is_opened_while_it_is_written_and_ends_with_its_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut process = writer(directory.path(), 1);
     process.record(&memset(1));
-    process.publish(&DiskHealth::default());
+    process.publish(&Health::default());
     let feed = open(&[directory.path().to_path_buf()]).expect("a feed");
     let mut seen = 0;
     let mut process = Some(process);
@@ -327,7 +324,7 @@ fn a_recording_is_opened_while_it_is_written_and_ends_with_its_process() {
                 seen += batch.items.len();
                 if let Some(mut process) = (seen == 1).then(|| process.take()).flatten() {
                     process.record(&memset(2));
-                    process.close(&DiskHealth::default(), State::Closed);
+                    process.close(&Health::default(), State::Closed);
                 }
             }
             Message::Finished(outcome) => {

@@ -1,5 +1,7 @@
 //! The header page: who wrote the recording, and how far it has come.
 
+use activity::{Health, codes};
+
 use super::HEADER;
 
 const MAGIC: [u8; 8] = *b"cuptop\x1a\n";
@@ -57,69 +59,50 @@ pub struct Identity {
     pub earlier: u64,
 }
 
-/// Whether the writer is still at work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// More may come.
-    #[default]
-    Running,
-    /// Closed in good order.
-    Closed,
-    /// The process runs untraced; a notice says why.
-    Refused,
-    /// It goes on in the next part.
-    Continued,
-}
+codes! {
+    /// Whether the writer is still at work.
+    #[derive(Default)]
+    pub enum State {
+        /// More may come.
+        #[default]
+        Running = 0,
+        /// Closed in good order.
+        Closed = 1,
+        /// The process runs untraced; a notice says why.
+        Refused = 2,
+        /// It goes on in the next part.
+        Continued = 3,
+    }
 
-/// What kept the writer from writing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nothing.
-    #[default]
-    None,
-    /// No space left on the device, or a quota or file size limit of the system.
-    NoSpace,
-    /// The size limit that the user set.
-    SizeLimit,
-    /// The file has been deleted.
-    Deleted,
-    /// Another error.
-    Other,
-}
-
-impl Trouble {
-    /// In words for people; `None` when there is no trouble.
-    #[must_use]
-    pub fn describe(self) -> Option<&'static str> {
-        match self {
-            Trouble::None => None,
-            Trouble::NoSpace => Some("no space was left for the recording"),
-            Trouble::SizeLimit => Some("the recording reached its size limit"),
-            Trouble::Deleted => Some("the recording was deleted while it was being written"),
-            Trouble::Other => Some("the recording could not be written"),
-        }
+    /// What kept the writer from writing.
+    #[derive(Default)]
+    pub enum WriteError {
+        /// Nothing.
+        #[default]
+        None = 0,
+        /// No space left on the device, or a quota or file size limit of the system.
+        NoSpace = 1,
+        /// The size limit that the user set.
+        SizeLimit = 2,
+        /// The file has been deleted.
+        Deleted = 3,
+        /// Another error.
+        Other = 4,
     }
 }
 
-/// Counters of one process, totals since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Health {
-    /// Records that arrived, the rejected ones included.
-    pub received: u64,
-    /// Records that CUPTI said it dropped.
-    pub dropped: u64,
-    /// Records that could not be decoded or written.
-    pub lost: u64,
-    /// Rejected: start or end time zero.
-    pub no_timestamp: u64,
-    /// Rejected: ended before it started.
-    pub end_before_start: u64,
-    /// Rejected: a time outside the session.
-    pub bad_clock: u64,
-    /// Records of a kind that the writer does not know.
-    pub unknown: u64,
-    /// Start of the oldest operation known to be open; 0 for none.
-    pub oldest_open: i64,
+impl WriteError {
+    /// In words for people; `None` when there is none.
+    #[must_use]
+    pub fn describe(self) -> Option<&'static str> {
+        match self {
+            WriteError::None => None,
+            WriteError::NoSpace => Some("no space was left for the recording"),
+            WriteError::SizeLimit => Some("the recording reached its size limit"),
+            WriteError::Deleted => Some("the recording was deleted while it was being written"),
+            WriteError::Other => Some("the recording could not be written"),
+        }
+    }
 }
 
 /// How far a recording has come.
@@ -132,7 +115,7 @@ pub struct Status {
     /// Whether more may come.
     pub state: State,
     /// What kept the writer from writing.
-    pub trouble: Trouble,
+    pub error: WriteError,
     /// The counters.
     pub health: Health,
     /// When this was.
@@ -154,6 +137,10 @@ fn get_u64(page: &[u8], at: usize) -> u64 {
     page.get(at..at + 8)
         .and_then(|bytes| bytes.try_into().ok())
         .map_or(0, u64::from_le_bytes)
+}
+
+fn code_at(page: &[u8], at: usize) -> Option<u8> {
+    u8::try_from(get_u32(page, at)).ok()
 }
 
 fn put_clocks(page: &mut [u8], at: usize, clocks: Clocks) {
@@ -210,21 +197,8 @@ impl Status {
         let mut slot = [0; SLOT];
         put_u64(&mut slot, 0, self.sequence);
         put_u64(&mut slot, 8, self.published);
-        let state = match self.state {
-            State::Running => 0,
-            State::Closed => 1,
-            State::Refused => 2,
-            State::Continued => 3,
-        };
-        put_u32(&mut slot, 16, state);
-        let trouble = match self.trouble {
-            Trouble::None => 0,
-            Trouble::NoSpace => 1,
-            Trouble::SizeLimit => 2,
-            Trouble::Deleted => 3,
-            Trouble::Other => 4,
-        };
-        put_u32(&mut slot, 20, trouble);
+        put_u32(&mut slot, 16, self.state.code().into());
+        put_u32(&mut slot, 20, self.error.code().into());
         let health = &self.health;
         for (index, value) in [
             health.received,
@@ -234,7 +208,7 @@ impl Status {
             health.end_before_start,
             health.bad_clock,
             health.unknown,
-            health.oldest_open.cast_unsigned(),
+            health.oldest_open.unwrap_or(0).cast_unsigned(),
         ]
         .into_iter()
         .enumerate()
@@ -256,19 +230,12 @@ impl Status {
         Some(Status {
             sequence: get_u64(slot, 0),
             published: get_u64(slot, 8),
-            state: match get_u32(slot, 16) {
-                0 => State::Running,
-                1 => State::Closed,
-                2 => State::Refused,
-                _ => State::Continued,
-            },
-            trouble: match get_u32(slot, 20) {
-                0 => Trouble::None,
-                1 => Trouble::NoSpace,
-                2 => Trouble::SizeLimit,
-                3 => Trouble::Deleted,
-                _ => Trouble::Other,
-            },
+            state: code_at(slot, 16)
+                .and_then(State::from_code)
+                .unwrap_or(State::Continued),
+            error: code_at(slot, 20)
+                .and_then(WriteError::from_code)
+                .unwrap_or(WriteError::Other),
             health: Health {
                 received: count(0),
                 dropped: count(1),
@@ -277,7 +244,7 @@ impl Status {
                 end_before_start: count(4),
                 bad_clock: count(5),
                 unknown: count(6),
-                oldest_open: count(7).cast_signed(),
+                oldest_open: Some(count(7).cast_signed()).filter(|time| *time != 0),
             },
             clocks: get_clocks(slot, 88),
         })

@@ -37,7 +37,7 @@
 //! | 0 | u64 sequence number, from 1 |
 //! | 8 | u64 published length of the file: all before it is complete |
 //! | 16 | u32 state: 0 running, 1 closed in good order, 2 could not trace (a notice says why), 3 goes on in the next part |
-//! | 20 | u32 trouble: 0 none, 1 no space left, 2 size limit reached, 3 the file was deleted, 4 another error |
+//! | 20 | u32 write error: 0 none, 1 no space left, 2 size limit reached, 3 the file was deleted, 4 another error |
 //! | 24 | u64 records received, dropped by the collecting library, lost in writing, without time stamp, ended before they started, outside the clock, of unknown kind |
 //! | 80 | i64 start of the oldest operation known to be open; 0 none |
 //! | 88 | i64 the three clocks, as in the header, at the time of this slot |
@@ -47,20 +47,17 @@
 //! ## Entries
 //!
 //! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
-//! know by their length, and counts those below 64 as unknown records. [`entry`] lists the fields of each.
+//! know by their length, and counts those below 64 as unknown records. [`activity::entry`] lists the fields of each.
 //! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used) in each part.
 
-mod decode;
-mod encode;
-pub mod entry;
 pub mod header;
 mod intern;
 mod parts;
 mod reader;
 mod writer;
 
-pub use entry::{Body, Device, Entry, Place, Process, Record, Shape, Stream};
-pub use header::{Clocks, Health, Identity, State, Status, Trouble};
+pub use activity::entry::{Entry, UNIT};
+pub use header::{Clocks, Identity, State, Status, WriteError};
 pub use reader::{OpenError, Reader};
 pub use writer::Writer;
 
@@ -71,10 +68,6 @@ use std::path::Path;
 pub const EXTENSION: &str = "cuptop";
 /// Length of the header page.
 pub const HEADER: usize = 4096;
-/// Entries lie at multiples of this.
-pub const UNIT: usize = 64;
-/// The longest entry.
-pub const LONGEST: usize = 1024 * UNIT;
 
 /// Creates a recording directory (with its parents) that only its owner may read.
 ///

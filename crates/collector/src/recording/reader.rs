@@ -8,10 +8,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::decode::{self, Decoded};
-use super::entry::{Body, Entry};
+use activity::entry::{self, Entry, LONGEST, UNIT, Unreadable};
+use activity::{HostCall, Overhead, Range, What};
+
+use super::HEADER;
 use super::header::{Identity, Status};
-use super::{HEADER, LONGEST, UNIT};
 
 /// Bytes read at a time; several of the longest entries.
 const CHUNK: usize = 16 * LONGEST;
@@ -131,12 +132,6 @@ impl Reader {
         self.damage
     }
 
-    /// Bytes of entries read so far.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.offset
-    }
-
     /// Whether the writer still lives: `None` when the file does not tell.
     #[must_use]
     pub fn writer_lives(&self) -> Option<bool> {
@@ -184,7 +179,7 @@ impl Reader {
         let whole = got - got % UNIT;
         let mut at = 0;
         while at < whole {
-            let Some(length) = decode::length(&buffer[at..whole]) else {
+            let Some(length) = entry::length(&buffer[at..whole]) else {
                 self.stop("it is damaged", valid, at);
                 break;
             };
@@ -194,7 +189,7 @@ impl Reader {
                 }
                 break;
             }
-            self.take(decode::decode(&buffer[at..at + length]), each);
+            self.take(Entry::decode(&buffer[at..at + length]), each);
             at += length;
         }
         self.offset += at as u64;
@@ -216,18 +211,12 @@ impl Reader {
         self.lost += left.min(self.status.health.received.max(1));
     }
 
-    fn take(&mut self, decoded: Decoded<'_>, each: &mut dyn FnMut(Entry<'_>)) {
-        match decoded {
-            Decoded::Entry(entry) => {
-                if self.is_sound(&entry) {
-                    each(entry);
-                } else {
-                    self.lost += 1;
-                }
-            }
-            Decoded::UnknownRecord => self.unknown += 1,
-            Decoded::UnknownDefinition => {}
-            Decoded::Damaged => self.lost += 1,
+    fn take(&mut self, entry: Result<Entry<'_>, Unreadable>, each: &mut dyn FnMut(Entry<'_>)) {
+        match entry {
+            Ok(entry) if self.is_sound(&entry) => each(entry),
+            Ok(_) | Err(Unreadable::Damaged) => self.lost += 1,
+            Err(Unreadable::UnknownRecord) => self.unknown += 1,
+            Err(Unreadable::UnknownDefinition) => {}
         }
     }
 
@@ -245,11 +234,11 @@ impl Reader {
                 self.shapes += u32::from(fits);
                 fits
             }
-            Entry::Record(record) => match record.body {
-                Body::Kernel { shape, .. } => (1..=self.shapes).contains(&shape),
-                Body::Call { name: id, .. }
-                | Body::Overhead { name: id, .. }
-                | Body::Range { name: id, .. } => name(id),
+            Entry::Record(record) => match record.what {
+                What::Kernel(it) => (1..=self.shapes).contains(&it.shape),
+                What::Call(HostCall { name: id, .. })
+                | What::Overhead(Overhead { name: id, .. })
+                | What::Range(Range { name: id, .. }) => name(id),
                 _ => true,
             },
             _ => true,

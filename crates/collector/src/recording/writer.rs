@@ -11,8 +11,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::entry::{Device, Entry, Process, Record, Shape, Stream};
-use super::header::{Clocks, Health, Identity, SLOTS, State, Status, Trouble};
+use activity::entry::{Entry, encode_record};
+use activity::{Activity, DeviceInfo, Health, LaunchShape, ProcessInfo, StreamInfo};
+
+use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
 use super::intern::Interner;
 use super::parts::{Defined, Parts};
 use super::{EXTENSION, HEADER};
@@ -40,7 +42,7 @@ pub struct Writer {
     pending_records: u64,
     status: Status,
     names: Interner<Box<[u8]>>,
-    shapes: Interner<Shape>,
+    shapes: Interner<LaunchShape>,
     /// Records that could not be written.
     lost: u64,
 }
@@ -99,19 +101,13 @@ impl Writer {
         self.file.as_raw_fd()
     }
 
-    /// What keeps the writer from writing.
-    #[must_use]
-    pub fn trouble(&self) -> Trouble {
-        self.status.trouble
-    }
-
     /// Appends something that happened.
-    pub fn record(&mut self, record: &Record) {
-        if self.status.trouble != Trouble::None {
+    pub fn record(&mut self, record: &Activity) {
+        if self.status.error != WriteError::None {
             self.lost += 1;
             return;
         }
-        record.encode(&mut self.pending);
+        encode_record(record, &mut self.pending);
         self.pending_records += 1;
         self.write_when_full();
     }
@@ -127,7 +123,7 @@ impl Writer {
     }
 
     /// The id of a launch shape; defines it when it is new.
-    pub fn shape(&mut self, shape: &Shape) -> u32 {
+    pub fn shape(&mut self, shape: &LaunchShape) -> u32 {
         if let Some(id) = self.shapes.get(shape) {
             return id;
         }
@@ -137,13 +133,13 @@ impl Writer {
     }
 
     /// Defines a device.
-    pub fn device(&mut self, device: &Device<'_>) {
-        self.define_for_all(&Entry::Device(*device));
+    pub fn device(&mut self, device: &DeviceInfo) {
+        self.define_for_all(&Entry::Device(device.clone()));
     }
 
     /// Defines a stream.
-    pub fn stream(&mut self, stream: &Stream<'_>) {
-        self.define_for_all(&Entry::Stream(*stream));
+    pub fn stream(&mut self, stream: &StreamInfo) {
+        self.define_for_all(&Entry::Stream(stream.clone()));
     }
 
     /// Names a thread.
@@ -152,8 +148,8 @@ impl Writer {
     }
 
     /// Says who the process is.
-    pub fn process(&mut self, process: &Process<'_>) {
-        self.define_for_all(&Entry::Process(*process));
+    pub fn process(&mut self, process: &ProcessInfo) {
+        self.define_for_all(&Entry::Process(process.clone()));
     }
 
     /// Leaves a word for the user.
@@ -167,7 +163,7 @@ impl Writer {
     }
 
     fn define(&mut self, entry: &Entry<'_>) {
-        if self.status.trouble == Trouble::None {
+        if self.status.error == WriteError::None {
             entry.encode(&mut self.pending);
             self.write_when_full();
         }
@@ -185,7 +181,7 @@ impl Writer {
         }
         let length = self.pending.len() as u64;
         if self.end + length > self.max_bytes {
-            self.give_up(Trouble::SizeLimit);
+            self.give_up(WriteError::SizeLimit);
             return;
         }
         match self.file.write_all_at(&self.pending, self.end) {
@@ -194,22 +190,22 @@ impl Writer {
                 self.pending.clear();
                 self.pending_records = 0;
             }
-            Err(error) => self.give_up(trouble_of(&error)),
+            Err(error) => self.give_up(write_error(&error)),
         }
     }
 
-    fn give_up(&mut self, trouble: Trouble) {
+    fn give_up(&mut self, error: WriteError) {
         self.lost += self.pending_records;
         self.pending_records = 0;
         self.pending = Vec::new();
-        self.status.trouble = trouble;
+        self.status.error = error;
     }
 
     /// Writes what is pending and publishes it together with the counters. `health.lost` is what the caller lost;
     /// what the writer lost is added.
     pub fn publish(&mut self, health: &Health) {
         self.publish_as(health, State::Running);
-        if self.status.trouble == Trouble::None
+        if self.status.error == WriteError::None
             && self.parts.as_ref().is_some_and(Parts::is_due)
             && self.begin_part(health).is_err()
             && let Some(parts) = &mut self.parts
@@ -263,11 +259,11 @@ impl Writer {
     }
 
     fn publish_as(&mut self, health: &Health, state: State) {
-        if self.status.trouble == Trouble::None
+        if self.status.error == WriteError::None
             && self.file.metadata().is_ok_and(|it| it.nlink() == 0)
         {
             // Nobody can open it any more, and its blocks would be taken from the disk unseen.
-            self.give_up(Trouble::Deleted);
+            self.give_up(WriteError::Deleted);
         }
         self.write_pending();
         self.status.state = state;
@@ -319,9 +315,9 @@ fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, P
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn trouble_of(error: &io::Error) -> Trouble {
+fn write_error(error: &io::Error) -> WriteError {
     match error.raw_os_error() {
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Trouble::NoSpace,
-        _ => Trouble::Other,
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => WriteError::NoSpace,
+        _ => WriteError::Other,
     }
 }

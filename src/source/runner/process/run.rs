@@ -118,14 +118,6 @@ fn refused(error: &StartError) -> Fault {
 
 impl Marks for Collector {
     fn range(&self, kind: RangeKind, name: &str, index: u32, start: Ns, end: Ns) {
-        // The recording's numbers for them.
-        let kind = match kind {
-            RangeKind::Variant => 0,
-            RangeKind::Warmup => 1,
-            RangeKind::Repeat => 2,
-            RangeKind::Phase => 3,
-            RangeKind::Nvtx => 4,
-        };
         Collector::range(self, kind, name, index, start, end);
     }
 

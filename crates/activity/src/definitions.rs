@@ -1,0 +1,93 @@
+//! What activities refer to.
+
+use crate::NameId;
+
+/// A kernel's name and the configuration it was launched with. Launches repeat it, so it is defined once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// The kernel's (possibly mangled) name.
+    pub name: NameId,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Registers a thread; 0 where unknown.
+    pub registers: u32,
+    /// Static shared memory of a block, in bytes.
+    pub static_shared: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub dynamic_shared: u32,
+    /// Local memory of a thread, in bytes.
+    pub local: u32,
+    /// Blocks of a cluster in x, y, z; zeros when clusters were not used.
+    pub cluster: [u32; 3],
+}
+
+/// What is known of a device. Zero means unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The ordinal that [`crate::Place::device`] uses.
+    pub id: u32,
+    /// The physical device's id, which tells apart devices that two processes both call 0.
+    pub uuid: Option<[u8; 16]>,
+    /// "NVIDIA H200".
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Device memory in bytes.
+    pub memory: u64,
+    /// Peak device memory bandwidth in bytes per second, as the driver gives it.
+    pub memory_bandwidth: u64,
+    /// Peak SM clock in kHz.
+    pub clock_khz: u32,
+    /// Copy engines.
+    pub copy_engines: u32,
+    /// Limits that occupancy is reckoned from.
+    pub max_warps_per_sm: u32,
+    /// Resident blocks of an SM.
+    pub max_blocks_per_sm: u32,
+    /// Shared memory of an SM in bytes.
+    pub shared_per_sm: u32,
+    /// Registers of an SM.
+    pub registers_per_sm: u32,
+    /// Threads of a warp.
+    pub warp_size: u32,
+    /// How it is attached ("PCIe 5.0 x16"), where known.
+    pub link: String,
+}
+
+/// What is known of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// The device that it runs on.
+    pub device: u32,
+    /// Its context.
+    pub context: u32,
+    /// Its id within the context.
+    pub stream: u32,
+    /// The name that the program (or the scenario) gave it; empty when none.
+    pub name: String,
+    /// CUDA's priority; lower numbers go first.
+    pub priority: i32,
+    /// Whether it is the context's default stream.
+    pub is_default: bool,
+}
+
+/// What is known of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessInfo {
+    /// The operating system's id; 0 where unknown.
+    pub pid: u32,
+    /// The command line.
+    pub command: String,
+    /// RANK of a distributed program, where set.
+    pub rank: Option<u32>,
+    /// LOCAL_RANK of a distributed program, where set.
+    pub local_rank: Option<u32>,
+    /// Driver, CUPTI and CUDA versions in words, for the header and `doctor`.
+    pub versions: String,
+    /// Whether it ended in good order: `None` while it runs, `Some(false)` when it was killed or crashed.
+    pub ended_well: Option<bool>,
+}

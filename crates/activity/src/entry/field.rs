@@ -1,0 +1,86 @@
+//! Values at fixed places of an entry.
+
+use crate::Place;
+
+/// A value with a fixed place in the bytes of an entry.
+pub trait Field: Sized {
+    /// Writes it at `at`, where there must be room.
+    fn put(self, bytes: &mut [u8], at: usize);
+    /// Reads it; `None` when there is none that can be.
+    fn get(bytes: &[u8], at: usize) -> Option<Self>;
+}
+
+macro_rules! number {
+    ($($type:ty)*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn put(self, bytes: &mut [u8], at: usize) {
+                bytes[at..at + size_of::<$type>()].copy_from_slice(&self.to_le_bytes());
+            }
+            #[inline]
+            fn get(bytes: &[u8], at: usize) -> Option<$type> {
+                let bytes = bytes.get(at..at + size_of::<$type>())?;
+                Some(<$type>::from_le_bytes(bytes.try_into().ok()?))
+            }
+        }
+    )*};
+}
+number!(u8 u16 u32 u64 i32 i64);
+
+impl Field for bool {
+    #[inline]
+    fn put(self, bytes: &mut [u8], at: usize) {
+        bytes[at] = u8::from(self);
+    }
+    #[inline]
+    fn get(bytes: &[u8], at: usize) -> Option<bool> {
+        Some(*bytes.get(at)? != 0)
+    }
+}
+
+/// A number that does not apply.
+const NONE: u32 = u32::MAX;
+
+impl Field for Option<u32> {
+    #[inline]
+    fn put(self, bytes: &mut [u8], at: usize) {
+        self.unwrap_or(NONE).put(bytes, at);
+    }
+    #[inline]
+    fn get(bytes: &[u8], at: usize) -> Option<Option<u32>> {
+        Some(Some(u32::get(bytes, at)?).filter(|value| *value != NONE))
+    }
+}
+
+impl<const N: usize> Field for [u32; N] {
+    #[inline]
+    fn put(self, bytes: &mut [u8], at: usize) {
+        for (index, value) in self.into_iter().enumerate() {
+            value.put(bytes, at + index * 4);
+        }
+    }
+    #[inline]
+    fn get(bytes: &[u8], at: usize) -> Option<[u32; N]> {
+        let mut values = [0; N];
+        for (index, value) in values.iter_mut().enumerate() {
+            *value = u32::get(bytes, at + index * 4)?;
+        }
+        Some(values)
+    }
+}
+
+impl Field for Place {
+    #[inline]
+    fn put(self, bytes: &mut [u8], at: usize) {
+        [self.device, self.context, self.stream].put(bytes, at);
+    }
+    #[inline]
+    fn get(bytes: &[u8], at: usize) -> Option<Place> {
+        let [device, context, stream] = Field::get(bytes, at)?;
+        Some(Place {
+            device,
+            context,
+            stream,
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! What happens on a timeline.
+
+use crate::{Correlation, NameId, ShapeId, Span, codes};
+
+/// Where a GPU operation ran. Context and stream ids are only unique within their process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The device, by its ordinal in the process.
+    pub device: u32,
+    /// The CUDA context. 0 where the source does not say.
+    pub context: u32,
+    /// The CUDA stream.
+    pub stream: u32,
+}
+
+/// One thing that happened, with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Activity {
+    /// When it ran. Instants (an event record, an allocation) are empty spans.
+    pub span: Span,
+    /// The host call that caused it, or for a host call its own id. 0 means none.
+    pub correlation: Correlation,
+    /// What it was.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// A kernel ran on the GPU.
+    Kernel(Kernel),
+    /// Memory was copied.
+    Copy(Copy),
+    /// Device memory was filled with a value.
+    Memset(Memset),
+    /// A host thread was inside a CUDA API function.
+    Call(HostCall),
+    /// A host thread waited, or a stream was told to wait.
+    Sync(Sync),
+    /// The profiler or the driver spent time on itself (module loading, buffer flushing).
+    Overhead(Overhead),
+    /// Memory was allocated or freed.
+    Memory(MemoryOp),
+    /// An event was recorded on a stream.
+    Event(EventRecord),
+    /// A named phase on the host: a variant, a repeat, an NVTX range.
+    Range(Range),
+}
+
+/// A kernel execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// Where it ran.
+    pub place: Place,
+    /// Its name and launch configuration.
+    pub shape: ShapeId,
+    /// The CUDA graph that it was a node of; 0 when launched by itself.
+    pub graph: u32,
+    /// The node within the graph; 0 when none.
+    pub node: u64,
+}
+
+/// A copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Copy {
+    /// Where it ran. For P2P, the device whose stream it was queued on.
+    pub place: Place,
+    /// Which way.
+    pub direction: Direction,
+    /// What it read.
+    pub from: MemoryKind,
+    /// What it wrote.
+    pub to: MemoryKind,
+    /// Whether the call that issued it was an asynchronous one.
+    pub is_async: bool,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// The other device of a P2P copy, else the same as `place.device`.
+    pub peer: u32,
+    /// The CUDA graph that it was a node of; 0 when none.
+    pub graph: u32,
+}
+
+/// A memset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Memset {
+    /// Where it ran.
+    pub place: Place,
+    /// Bytes written.
+    pub bytes: u64,
+    /// The CUDA graph that it was a node of; 0 when none.
+    pub graph: u32,
+}
+
+/// Time inside a CUDA API function on a host thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HostCall {
+    /// The operating system's id of the thread.
+    pub thread: u32,
+    /// The function's name, without a version suffix.
+    pub name: NameId,
+    /// What it returned; 0 is success.
+    pub code: i32,
+}
+
+/// A synchronization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sync {
+    /// What it waited for.
+    pub kind: SyncKind,
+    /// The context it belongs to.
+    pub context: u32,
+    /// The stream, where one is meant.
+    pub stream: Option<u32>,
+    /// The event, where one is meant.
+    pub event: Option<u32>,
+}
+
+/// Time that the driver or the profiler itself took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Overhead {
+    /// What for, in words ("lazy function loading").
+    pub name: NameId,
+    /// The thread it was charged to; 0 where the source does not say.
+    pub thread: u32,
+}
+
+/// An allocation or a free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryOp {
+    /// Taken or given back.
+    pub action: MemoryAction,
+    /// Of which memory.
+    pub kind: MemoryKind,
+    /// Where: the stream is only meaningful when `is_async`.
+    pub place: Place,
+    /// Size in bytes; 0 for a free whose size the source does not know.
+    pub bytes: u64,
+    /// The address, which joins a free with its allocation.
+    pub address: u64,
+    /// Whether it was ordered on a stream (from a pool).
+    pub is_async: bool,
+}
+
+/// An event recorded on a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EventRecord {
+    /// The stream it was recorded on.
+    pub place: Place,
+    /// The event.
+    pub event: u32,
+}
+
+/// A named phase on a host thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// What kind of phase.
+    pub kind: RangeKind,
+    /// Its name: of the variant, of the phase, of the NVTX range.
+    pub name: NameId,
+    /// The thread it was opened on.
+    pub thread: u32,
+    /// Which one, counted from 0, where phases of one name repeat.
+    pub index: u32,
+}
+
+codes! {
+    /// The direction of a copy.
+    pub enum Direction {
+        /// Host to device.
+        H2D = 0,
+        /// Device to host.
+        D2H = 1,
+        /// Within one device.
+        D2D = 2,
+        /// Between two devices.
+        P2P = 3,
+        /// Host to host, or unknown.
+        Other = 4,
+    }
+
+    /// The kind of memory at one side of a copy, or of an allocation.
+    #[derive(Default)]
+    pub enum MemoryKind {
+        /// The source does not say.
+        #[default]
+        Unknown = 0,
+        /// Ordinary host memory, which the driver stages through a pinned buffer.
+        Pageable = 1,
+        /// Page-locked host memory.
+        Pinned = 2,
+        /// Device memory.
+        Device = 3,
+        /// A CUDA array.
+        Array = 4,
+        /// Managed (unified) memory.
+        Managed = 5,
+    }
+
+    /// What a synchronization waited for.
+    pub enum SyncKind {
+        /// The host waited for an event.
+        Event = 0,
+        /// A stream was made to wait for an event of another stream.
+        StreamWaitEvent = 1,
+        /// The host waited for a stream.
+        Stream = 2,
+        /// The host waited for everything on a context.
+        Context = 3,
+    }
+
+    /// Whether memory was taken or given back.
+    pub enum MemoryAction {
+        /// Allocated.
+        Alloc = 0,
+        /// Freed.
+        Free = 1,
+    }
+
+    /// What kind of phase a [`Range`] is.
+    pub enum RangeKind {
+        /// All repeats of one variant of a scenario, warm-up included.
+        Variant = 0,
+        /// A warm-up pass of a variant: not measured.
+        Warmup = 1,
+        /// One measured repeat of a variant. The host's clock around it is its `wall_ns`.
+        Repeat = 2,
+        /// A phase that the scenario names.
+        Phase = 3,
+        /// An NVTX range, or another profiler's user annotation.
+        Nvtx = 4,
+    }
+}
+
+impl Activity {
+    /// Where it ran, for operations of the GPU (kernel, copy, memset).
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        match self.what {
+            What::Kernel(k) => Some(k.place),
+            What::Copy(c) => Some(c.place),
+            What::Memset(m) => Some(m.place),
+            _ => None,
+        }
+    }
+
+    /// Whether this is an operation of the GPU: a kernel, a copy or a memset.
+    #[must_use]
+    pub fn is_operation(&self) -> bool {
+        self.place().is_some()
+    }
+}
+
+impl Direction {
+    /// The directions that have a figure of their own in reports.
+    pub const NAMED: [Direction; 4] = [
+        Direction::H2D,
+        Direction::D2H,
+        Direction::D2D,
+        Direction::P2P,
+    ];
+
+    /// CUDA's own short name.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Direction::H2D => "H2D",
+            Direction::D2H => "D2H",
+            Direction::D2D => "D2D",
+            Direction::P2P => "P2P",
+            Direction::Other => "copy",
+        }
+    }
+}
+
+impl MemoryKind {
+    /// The field's word for it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            MemoryKind::Unknown => "unknown",
+            MemoryKind::Pageable => "pageable",
+            MemoryKind::Pinned => "pinned",
+            MemoryKind::Device => "device",
+            MemoryKind::Array => "array",
+            MemoryKind::Managed => "managed",
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The bytes of entries are those that the format says, and numbers that mean nothing are not made into values.
+
+use activity::entry::{Entry, UNIT, Unreadable, length};
+use activity::{
+    Activity, Copy, Direction, MemoryAction, MemoryKind, Place, RangeKind, Span, Sync, SyncKind,
+    What,
+};
+
+fn bytes_of(what: What) -> Vec<u8> {
+    let record = Activity {
+        span: Span::new(0x0102_0304_0506, 0x0102_0304_0507),
+        correlation: 0x0a0b_0c0d,
+        what,
+    };
+    let mut bytes = Vec::new();
+    Entry::Record(record).encode(&mut bytes);
+    bytes
+}
+
+/// Written down by hand from the description of the format.
+#[test]
+fn a_copy_lies_where_the_format_says() {
+    let bytes = bytes_of(What::Copy(Copy {
+        place: Place {
+            device: 1,
+            context: 2,
+            stream: 3,
+        },
+        direction: Direction::P2P,
+        from: MemoryKind::Pageable,
+        to: MemoryKind::Managed,
+        is_async: true,
+        bytes: 0x1122_3344_5566_7788,
+        peer: 4,
+        graph: 5,
+    }));
+    let mut expected = vec![
+        2, 0, 1, 0, 0x0d, 0x0c, 0x0b, 0x0a, // tag, length, correlation
+        6, 5, 4, 3, 2, 1, 0, 0, 7, 5, 4, 3, 2, 1, 0, 0, // start, end
+        1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, // place
+        4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, // peer, graph, nothing
+        0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // bytes
+        3, 1, 5, 1, // direction, from, to, asynchronous
+    ];
+    expected.resize(UNIT, 0);
+    assert_eq!(bytes, expected);
+    assert_eq!(length(&bytes), Some(UNIT));
+}
+
+#[test]
+fn a_number_without_a_meaning_makes_an_unknown_record_and_no_value() {
+    let mut bytes = bytes_of(What::Sync(Sync {
+        kind: SyncKind::Context,
+        context: 1,
+        stream: None,
+        event: Some(2),
+    }));
+    assert!(Entry::decode(&bytes).is_ok());
+    bytes[24] = 4;
+    assert_eq!(Entry::decode(&bytes), Err(Unreadable::UnknownRecord));
+    bytes[0] = 63;
+    assert_eq!(Entry::decode(&bytes), Err(Unreadable::UnknownRecord));
+    bytes[0] = 255;
+    assert_eq!(Entry::decode(&bytes), Err(Unreadable::UnknownDefinition));
+}
+
+#[test]
+fn each_number_is_that_of_at_most_one_value() {
+    fn check<T: PartialEq + Copyable>(from: fn(u8) -> Option<T>, code: fn(T) -> u8, count: u8) {
+        for number in 0..=u8::MAX {
+            assert_eq!(from(number).map(code), (number < count).then_some(number));
+        }
+    }
+    use std::marker::Copy as Copyable;
+    check(Direction::from_code, Direction::code, 5);
+    check(MemoryKind::from_code, MemoryKind::code, 6);
+    check(SyncKind::from_code, SyncKind::code, 4);
+    check(MemoryAction::from_code, MemoryAction::code, 2);
+    check(RangeKind::from_code, RangeKind::code, 5);
+}
