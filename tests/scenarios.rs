@@ -4,8 +4,10 @@
 use std::path::Path;
 
 use cuptop::scenario::keys::{self, Key, Kind};
+use cuptop::scenario::plan::Plan;
+use cuptop::scenario::view::View;
 use cuptop::scenario::{
-    Compiled, FIGURES, Overrides, Severity, Source, bundled, compile, schema, template,
+    Compiled, FIGURES, Overrides, Severity, Source, bundled, compile, edit, schema, template,
 };
 
 fn source(name: &str, text: &str) -> Source {
@@ -93,6 +95,7 @@ fn the_documentation_names_every_key_step_and_figure() {
         keys::KERNEL,
         keys::STREAM,
         keys::VARIANT,
+        keys::PAIR,
         keys::SWEEP,
     ];
     let steps = keys::STEPS
@@ -111,6 +114,11 @@ fn the_documentation_names_every_key_step_and_figure() {
     }
     for (figure, ..) in FIGURES {
         assert!(is_named(figure), "{figure} is not documented");
+    }
+    for (edit, _) in edit::FORMS {
+        let forms = [format!("`{edit}`"), format!("`{edit}:")];
+        let is_named = forms.iter().any(|form| text.contains(form));
+        assert!(is_named, "{edit} is not documented");
     }
 }
 
@@ -149,7 +157,8 @@ fn every_key_of_the_tables_is_read() {
         ("kernels.x", keys::KERNEL),
         ("streams.x", keys::STREAM),
     ];
-    for (table, keys) in tables.into_iter().chain([("[variant]", keys::VARIANT)]) {
+    let lists = [("[variant]", keys::VARIANT), ("[pair]", keys::PAIR)];
+    for (table, keys) in tables.into_iter().chain(lists) {
         for key in keys {
             refused(key, &format!("[{table}]\n{} = {NEVER}", key.name));
         }
@@ -209,4 +218,94 @@ fn the_bundled_race_is_found_and_no_other() {
     };
     assert_eq!(*name, "cross_stream_reuse");
     assert!(message.contains("race on `data[0]`"), "{message}");
+}
+
+fn bundled(name: &str) -> Source {
+    let mut all = bundled::SCENARIOS.iter();
+    let found = all.find(|bundled| bundled.name == name);
+    Source::from(found.expect("a bundled scenario"))
+}
+
+/// What each variant is compared with.
+fn baselines(plan: &Plan) -> Vec<(&str, Option<&str>)> {
+    let mut all: Vec<_> = plan
+        .variants
+        .iter()
+        .map(|variant| (variant.name.as_str(), variant.baseline.as_deref()))
+        .collect();
+    all.dedup();
+    all
+}
+
+#[test]
+fn speed_ups_are_against_what_does_the_same_work_rightly() {
+    let of = |name: &str| clean(&bundled(name)).plan;
+    assert_eq!(
+        baselines(&of("two_gpus")),
+        [
+            ("through_host", None),
+            ("peer", Some("through_host")),
+            ("on_one", None),
+            ("on_two", Some("on_one")),
+        ]
+    );
+    assert_eq!(
+        baselines(&of("cross_stream_reuse")),
+        [
+            ("race", None),
+            ("ordered", None),
+            ("two_buffers", Some("ordered")),
+        ]
+    );
+    let pinned = of("pinned_vs_pageable");
+    let against = Some("pageable_sync");
+    assert_eq!(
+        baselines(&pinned),
+        [
+            ("pinned_async", against),
+            ("pinned_sync", against),
+            ("pageable_async", against),
+            ("pageable_sync", None),
+        ]
+    );
+    let at: Vec<Option<i64>> = pinned.pairs.iter().map(|pair| pair.at).collect();
+    let (large, small) = (Some(256 << 20), Some(1 << 20));
+    assert_eq!(at, [large, large, small, small]);
+}
+
+#[test]
+fn the_command_line_leaves_out_pairs_and_baselines_of_what_it_leaves_out() {
+    let compiled = |variant: Option<&str>| {
+        let overrides = Overrides {
+            variant: variant.map(str::to_owned),
+            ..Overrides::default()
+        };
+        let compiled = compile(&bundled("sync_points"), &overrides);
+        compiled.unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+    };
+    let all = compiled(None).plan;
+    let edits: Vec<_> = all.pairs.iter().map(|pair| pair.edit.to_string()).collect();
+    assert_eq!(edits, ["no-sync", "no-sync", "no-sync"]);
+    assert!(
+        all.variants
+            .iter()
+            .all(|v| v.view == Some(View::First(200_000)))
+    );
+    let one = compiled(Some("no_sync")).plan;
+    assert!(one.pairs.is_empty());
+    assert_eq!(baselines(&one), [("no_sync", None)]);
+    // A swept parameter that is set leaves the one value.
+    let set = |value: &str| {
+        let overrides = Overrides {
+            set: vec![("size".to_owned(), value.to_owned())],
+            ..Overrides::default()
+        };
+        let compiled = compile(&bundled("pinned_vs_pageable"), &overrides);
+        compiled
+            .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+            .plan
+            .pairs
+            .len()
+    };
+    assert_eq!((set("2 MiB"), set("1 MiB")), (0, 2));
 }

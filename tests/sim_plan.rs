@@ -83,6 +83,7 @@ fn variant(ops: Vec<Op>) -> VariantPlan {
 
 fn plan(variants: Vec<VariantPlan>) -> Arc<Plan> {
     Arc::new(Plan {
+        pairs: Vec::new(),
         name: "test".to_owned(),
         about: String::new(),
         look_for: String::new(),

@@ -1,6 +1,6 @@
 //! `[expect]`: what must hold of a run's figures.
 
-use super::plan::SiteId;
+use super::site::SiteId;
 
 /// One line of `[expect]`.
 #[derive(Clone, Debug, PartialEq)]

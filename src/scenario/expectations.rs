@@ -9,8 +9,8 @@ use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
 use super::figures::{self, FIGURES, Operand};
 use super::file::{ExpectDecl, File, Named, VariantDecl};
-use super::lower::Sites;
 use super::plan::{Sweep, VariantPlan};
+use super::site::Sites;
 
 /// Reads the expectations. Those about variants and values that the command line left out are left
 /// out, too, with a note.

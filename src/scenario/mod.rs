@@ -10,7 +10,9 @@
 
 pub mod bundled;
 mod code;
+mod comparisons;
 pub mod diagnostics;
+pub mod edit;
 pub mod expect;
 mod expectations;
 pub mod expr;
@@ -21,8 +23,10 @@ mod lower;
 pub mod plan;
 mod resolve;
 pub mod signature;
+pub mod site;
 mod source;
 mod template;
+pub mod view;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use expr::value;

@@ -6,10 +6,13 @@
 //! ([`MAX_OPS`]). It knows nothing of TOML, CUDA or the screen. Each operation keeps its [`Site`],
 //! the place in the file it came from, so that a failure on the GPU can name the scenario's line.
 
-use std::ops::Range;
 use std::sync::Arc;
 
+use super::edit::EditSet;
+use super::view::View;
 use crate::activity::{Direction, Ns};
+
+pub use super::site::{Site, SiteId};
 
 /// Operations that one variant may have after unrolling.
 pub const MAX_OPS: usize = 2_000_000;
@@ -24,8 +27,6 @@ pub type BufferId = usize;
 pub type LaunchId = usize;
 /// Index into [`VariantPlan::graphs`].
 pub type GraphId = usize;
-/// Index into [`Plan::sites`].
-pub type SiteId = u32;
 
 /// A scenario, ready to run.
 #[derive(Clone, Debug)]
@@ -44,6 +45,23 @@ pub struct Plan {
     pub sites: Vec<Site>,
     /// What must hold, from `[expect]`.
     pub expectations: Vec<super::expect::Expectation>,
+    /// Mistakes whose cure an edit predicts, from `[[pair]]`.
+    pub pairs: Vec<Pair>,
+}
+
+/// A mistake and its cure: what-if on the mistake's trace predicts what the cure takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The variant to predict from.
+    pub mistake: String,
+    /// The variant that is predicted.
+    pub cure: String,
+    /// What to change of the mistake.
+    pub edit: EditSet,
+    /// At which value of the sweep, when there is one; `None` means at every value.
+    pub at: Option<i64>,
+    /// Where the file says so.
+    pub site: SiteId,
 }
 
 /// A parameter that takes several values in turn.
@@ -57,17 +75,6 @@ pub struct Sweep {
     pub is_log: bool,
 }
 
-/// A place in the scenario file.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Site {
-    /// Bytes in the file.
-    pub span: Range<usize>,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-}
-
 /// One variant at one value of the sweep.
 #[derive(Clone, Debug, Default)]
 pub struct VariantPlan {
@@ -75,6 +82,11 @@ pub struct VariantPlan {
     pub name: String,
     /// What it does differently, in a sentence; may be empty.
     pub about: String,
+    /// The part of a pass to show first; `None` for all of it.
+    pub view: Option<View>,
+    /// The variant that its speed-up is against; `None` where it is compared with nothing: it is what
+    /// others are compared with, or the command line left out what it is compared with.
+    pub baseline: Option<String>,
     /// The sweep's value that this plan was made for.
     pub point: Option<i64>,
     /// Passes that are run and not measured.

@@ -69,6 +69,7 @@ fn variant(name: &str, point: Option<i64>) -> VariantPlan {
 
 fn plan(variants: Vec<VariantPlan>, expectations: Vec<Expectation>) -> Plan {
     Plan {
+        pairs: Vec::new(),
         name: "test".to_owned(),
         about: String::new(),
         look_for: String::new(),

@@ -36,6 +36,10 @@ pub enum Kind {
     Condition,
     /// "i in 0..n".
     Loop,
+    /// A part of a pass: "first 100 us".
+    View,
+    /// What-if edits: "pin+no-sync".
+    Edits,
     /// A table of names and numbers.
     Params,
     /// A table of names, each with a table of these keys.
@@ -84,6 +88,12 @@ pub const TOP: &[Key] = &[
     required("name", Kind::Text, "The scenario's name, as shown."),
     key("about", Kind::Text, "What it does, in a sentence or two."),
     key("look_for", Kind::Text, "What to look for on the timeline."),
+    key("view", Kind::View, VIEW_DOC),
+    key(
+        "baseline",
+        Kind::Name,
+        "The variant that speed-ups are against. Default: the first one that shows no race.",
+    ),
     key(
         "params",
         Kind::Params,
@@ -115,9 +125,32 @@ pub const TOP: &[Key] = &[
         "A way to do the work; each is run and compared.",
     ),
     key(
+        "pair",
+        Kind::List(PAIR),
+        "A mistake and its cure: what-if on the mistake's trace predicts the cure.",
+    ),
+    key(
         "expect",
         Kind::Expect,
         "What must hold: \"VARIANT.FIGURE\" = \">= 2.0\".",
+    ),
+];
+
+const VIEW_DOC: &str = "The part of a pass to show first: \"first 100 us\", \"last 1 ms\" or \"200 us .. 300 us\", from its first operation on. Default: all of it.";
+
+/// The keys of `[[pair]]`.
+pub const PAIR: &[Key] = &[
+    required("mistake", Kind::Name, "The variant to predict from."),
+    required("cure", Kind::Name, "The variant that is predicted."),
+    required(
+        "edit",
+        Kind::Edits,
+        "What to change of the mistake, as `cuptop whatif --edit` takes it: \"pin\", \"no-sync+own-stream\".",
+    ),
+    key(
+        "at",
+        Kind::Size,
+        "At this value of the sweep. Default: at every value.",
     ),
 ];
 
@@ -225,6 +258,12 @@ pub const STREAM: &[Key] = &[
 pub const VARIANT: &[Key] = &[
     required("name", Kind::Name, "Its name: letters, digits, _ and -."),
     key("about", Kind::Text, "What it does differently."),
+    key("view", Kind::View, VIEW_DOC),
+    key(
+        "baseline",
+        Kind::Name,
+        "The variant that its speed-up is against; its own name for none. Default: the scenario's.",
+    ),
     key(
         "warmup",
         Kind::Number,

@@ -11,10 +11,12 @@ mod steps;
 
 use std::sync::Arc;
 
+use super::edit::EditSet;
 use super::expr::parse::Template;
 use super::expr::{Expr, Loc};
 use super::plan::{Fill, HostMemory};
 use super::signature::Param as KernelParam;
+use super::view::View;
 use crate::activity::Direction;
 
 pub use schema::schema;
@@ -33,12 +35,15 @@ pub(super) struct File {
     pub(super) name: String,
     pub(super) about: String,
     pub(super) look_for: String,
+    pub(super) view: Option<View>,
+    pub(super) baseline: Option<Named>,
     pub(super) params: Vec<ParamDecl>,
     pub(super) sweep: Option<SweepDecl>,
     pub(super) buffers: Vec<BufferDecl>,
     pub(super) kernels: Vec<KernelDecl>,
     pub(super) streams: Vec<StreamDecl>,
     pub(super) variants: Vec<VariantDecl>,
+    pub(super) pairs: Vec<PairDecl>,
     pub(super) expect: Vec<ExpectDecl>,
 }
 
@@ -126,12 +131,24 @@ pub(super) struct StreamDecl {
 pub(super) struct VariantDecl {
     pub(super) name: Named,
     pub(super) about: String,
+    pub(super) view: Option<View>,
+    pub(super) baseline: Option<Named>,
     pub(super) warmup: Option<Expr>,
     pub(super) repeat: Option<Expr>,
     pub(super) is_cold: bool,
     pub(super) shows_race: bool,
     pub(super) params: Vec<ParamDecl>,
     pub(super) steps: Vec<Step>,
+}
+
+/// `[[pair]]`.
+#[derive(Debug)]
+pub(super) struct PairDecl {
+    pub(super) mistake: Named,
+    pub(super) cure: Named,
+    pub(super) edit: EditSet,
+    pub(super) at: Option<Expr>,
+    pub(super) loc: Loc,
 }
 
 /// A line of `[expect]`.

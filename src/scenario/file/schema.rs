@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::edit::FORMS;
 use super::super::figures::{FIGURES, Operand};
 use super::keys::{self, Form, Key, Kind};
 
@@ -92,6 +93,11 @@ fn kind(kind: Kind) -> Value {
         Kind::Steps => json!({ "allOf": [{ "$ref": "#/definitions/steps" }] }),
         Kind::Loop => {
             json!({ "type": "string", "pattern": "^\\s*[A-Za-z_][A-Za-z0-9_]*\\s+in\\s.*\\.\\." })
+        }
+        Kind::View => json!({ "type": "string", "pattern": "^\\s*(first|last) |\\.\\." }),
+        Kind::Edits => {
+            let words: Vec<&str> = FORMS.iter().map(|(word, _)| *word).collect();
+            json!({ "type": "string", "pattern": format!("^\\s*({})\\s*([:@+]|$)", words.join("|")) })
         }
         Kind::Params => json!({ "type": "object", "additionalProperties": number() }),
         Kind::Tables(keys) => json!({ "type": "object", "additionalProperties": object(keys) }),

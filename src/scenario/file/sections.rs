@@ -3,15 +3,17 @@
 use toml::de::{DeTable, DeValue};
 
 use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
+use super::super::edit;
 use super::super::expr::parse::is_identifier;
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
+use super::super::view::{self, View};
 use super::keys;
 use super::reader::{Field, Fields, Reader, element};
 use super::{
-    ArgDecl, BufferDecl, ExpectDecl, File, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl,
-    SweepValues, VariantDecl,
+    ArgDecl, BufferDecl, ExpectDecl, File, KernelDecl, Named, PairDecl, ParamDecl, StreamDecl,
+    SweepDecl, SweepValues, VariantDecl,
 };
 
 /// Bytes of a scenario file.
@@ -60,6 +62,8 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     file.name = text("name");
     file.about = text("about");
     file.look_for = text("look_for");
+    file.view = view(reader, &top);
+    file.baseline = named(reader, &top, "baseline");
     file.params = top
         .get("params")
         .map(|field| params(reader, field))
@@ -85,19 +89,11 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
             file.streams.extend(stream(reader, name, item.field));
         }
     }
-    if let Some(variants) = top.get("variant") {
-        match variants.value {
-            DeValue::Array(array) => {
-                for value in array {
-                    file.variants.extend(variant(reader, element(value)));
-                }
-            }
-            DeValue::Table(_) => {
-                let help = "write [[variant]], with two brackets";
-                reader.error_help(variants.key_loc, "variants are a list", help);
-            }
-            _ => reader.wrong_type(variants, "variants are a list of tables, as [[variant]]"),
-        }
+    for field in tables(reader, &top, "variant") {
+        file.variants.extend(variant(reader, field));
+    }
+    for field in tables(reader, &top, "pair") {
+        file.pairs.extend(pair(reader, field));
     }
     file.expect = top
         .get("expect")
@@ -124,6 +120,25 @@ fn first_line(text: &str) -> Loc {
         start: 0,
         end: text.find('\n').unwrap_or(text.len()),
     }
+}
+
+/// The tables of `[[what]]`.
+fn tables<'a>(reader: &mut Reader<'_>, top: &Fields<'a>, what: &str) -> Vec<Field<'a>> {
+    let Some(field) = top.get(what) else {
+        return Vec::new();
+    };
+    match field.value {
+        DeValue::Array(array) => return array.iter().map(|value| element(value)).collect(),
+        DeValue::Table(_) => {
+            let help = format!("write [[{what}]], with two brackets");
+            reader.error_help(field.key_loc, format!("{what}s are a list"), help);
+        }
+        _ => reader.wrong_type(
+            field,
+            &format!("{what}s are a list of tables, as [[{what}]]"),
+        ),
+    }
+    Vec::new()
 }
 
 fn table_of<'a>(reader: &mut Reader<'_>, field: Field<'a>, what: &str) -> Option<&'a DeTable<'a>> {
@@ -223,6 +238,50 @@ fn placeholder(loc: Loc) -> Expr {
 
 fn optional(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Expr> {
     fields.get(key).and_then(|field| reader.expr(field))
+}
+
+fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Named> {
+    fields.get(key).and_then(|field| reader.named(field))
+}
+
+fn view(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<View> {
+    let field = fields.get("view")?;
+    let piece = reader.piece(
+        field,
+        "a view is a text in quotes, such as \"first 100 us\"",
+    )?;
+    reader.parsed(view::read(piece))
+}
+
+fn pair(reader: &mut Reader<'_>, field: Field<'_>) -> Option<PairDecl> {
+    let header = header(field, "[[pair]]");
+    let field = Field {
+        key_loc: header,
+        ..field
+    };
+    let fields = reader.fields(field, &[keys::PAIR], "a pair")?;
+    let mistake = named(reader, &fields, "mistake");
+    let cure = named(reader, &fields, "cure");
+    let at = optional(reader, &fields, "at");
+    let edit = fields.get("edit").and_then(|field| {
+        let piece = reader.piece(field, "edits are a text in quotes, such as \"pin\"")?;
+        reader.parsed(edit::read(piece))
+    });
+    Some(PairDecl {
+        mistake: mistake?,
+        cure: cure?,
+        edit: edit?,
+        at,
+        loc: header,
+    })
+}
+
+/// The brackets that a table begins with.
+fn header(field: Field<'_>, brackets: &str) -> Loc {
+    Loc {
+        start: field.loc.start,
+        end: field.loc.end.min(field.loc.start + brackets.len()),
+    }
 }
 
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
@@ -397,10 +456,7 @@ fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Stre
 }
 
 fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
-    let header = Loc {
-        start: field.loc.start,
-        end: field.loc.end.min(field.loc.start + 11),
-    };
+    let header = header(field, "[[variant]]");
     let fields = reader.fields(
         Field {
             key_loc: header,
@@ -437,6 +493,8 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
             .get("about")
             .and_then(|field| reader.text(field))
             .unwrap_or_default(),
+        view: view(reader, &fields),
+        baseline: named(reader, &fields, "baseline"),
         warmup: optional(reader, &fields, "warmup"),
         repeat: optional(reader, &fields, "repeat"),
         is_cold,

@@ -12,14 +12,14 @@ mod settings;
 mod steps;
 mod transfer;
 
-use std::collections::HashMap;
-
 use super::Overrides;
+use super::comparisons;
 use super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::expr::Loc;
 use super::expr::value::Value;
 use super::file::{File, VariantDecl};
-use super::plan::{MAX_OPS, Plan, Site, SiteId, VariantPlan};
+use super::plan::{MAX_OPS, Plan, VariantPlan};
+use super::site::Sites;
 use capture::Capturing;
 use objects::Objects;
 
@@ -80,6 +80,15 @@ pub(super) fn plan(
         }
     }
     let sweep = sweep.map(|(sweep, _)| sweep);
+    comparisons::baselines(file, &mut variants, lowering.diagnostics);
+    let pairs = comparisons::pairs(
+        file,
+        &chosen,
+        sweep.as_ref(),
+        overrides,
+        &mut lowering.sites,
+        lowering.diagnostics,
+    );
     let expectations = super::expectations::read(
         file,
         &chosen,
@@ -95,51 +104,10 @@ pub(super) fn plan(
         look_for: file.look_for.clone(),
         sweep,
         variants,
-        sites: lowering.sites.list,
+        sites: lowering.sites.into_list(),
         expectations,
+        pairs,
     })
-}
-
-/// The places of the file that operations came from.
-pub(super) struct Sites {
-    list: Vec<Site>,
-    known: HashMap<Loc, SiteId>,
-    text: String,
-    /// Where each line starts.
-    lines: Vec<usize>,
-}
-
-impl Sites {
-    fn new(text: &str) -> Self {
-        let starts = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at + 1);
-        Self {
-            list: Vec::new(),
-            known: HashMap::new(),
-            text: text.to_owned(),
-            lines: std::iter::once(0).chain(starts).collect(),
-        }
-    }
-
-    pub(super) fn id(&mut self, loc: Loc) -> SiteId {
-        if let Some(known) = self.known.get(&loc) {
-            return *known;
-        }
-        let line = self.lines.partition_point(|start| *start <= loc.start);
-        let before = &self.text[self.lines[line - 1]..loc.start];
-        // A file has 256 KiB at most, so none of these numbers is near its limit.
-        let id = self.list.len() as SiteId;
-        self.list.push(Site {
-            span: loc.range(),
-            line: line as u32,
-            column: before.chars().count() as u32 + 1,
-        });
-        self.known.insert(loc, id);
-        id
-    }
 }
 
 /// What the variants of a file share.
@@ -192,6 +160,7 @@ impl<'f> Lowering<'f> {
             plan: VariantPlan {
                 name: variant.name.text.clone(),
                 about: variant.about.clone(),
+                view: variant.view.or(self.file.view),
                 point: point.map(settings::point_value),
                 ..VariantPlan::default()
             },

@@ -409,7 +409,7 @@ impl<'f> Unroll<'_, 'f> {
                 let device = self.plan.streams[stream].device;
                 let first = *devices.entry(event).or_insert(device);
                 if first != device {
-                    let site = &self.lowering.sites.list[op.site as usize];
+                    let site = self.lowering.sites.get(op.site);
                     let name = quoted(&self.plan.events[event]);
                     let message = format!(
                         "the event {name} is recorded on device {first} and on device {device}"

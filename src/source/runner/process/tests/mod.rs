@@ -245,6 +245,7 @@ fn plan(variants: Vec<VariantPlan>) -> Plan {
         })
         .collect();
     Plan {
+        pairs: Vec::new(),
         name: "test".to_owned(),
         about: String::new(),
         look_for: String::new(),
