@@ -15,5 +15,6 @@ pub mod export;
 pub mod report;
 pub mod scenario;
 pub mod source;
+pub mod text;
 pub mod trace;
 pub mod tui;

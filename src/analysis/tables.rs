@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::figures::share;
-use crate::activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, SyncKind, What};
+use crate::activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
+use crate::trace::describe::is_host_wait;
 use crate::trace::{LaneKind, Trace};
 
 /// Durations of things with one name.
@@ -114,16 +115,6 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
         }
     }
     waits.into_iter().map(union).sum()
-}
-
-/// Whether a host thread waits in this for the GPU.
-#[must_use]
-pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
-    match what {
-        What::Sync(sync) => sync.kind != SyncKind::StreamWaitEvent,
-        What::Call(call) => trace.names().full(call.name).contains("Synchronize"),
-        _ => false,
-    }
 }
 
 /// Length of the union of spans.

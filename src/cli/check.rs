@@ -9,6 +9,7 @@ use super::exit::{self, Ending};
 use super::print;
 use crate::scenario::bundled::{KERNELS, SCENARIOS};
 use crate::scenario::{Overrides, Severity, Source, compile};
+use crate::text::printable;
 
 /// Checks scenario files.
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
@@ -22,14 +23,14 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
         let source = match Source::find(name) {
             Ok(source) => source,
             Err(error) => {
-                print(&format!("error: {error}\n"))?;
+                print(&format!("error: {}\n", printable(&error.to_string())))?;
                 code = exit::INPUT;
                 continue;
             }
         };
         match compile(&source, &overrides) {
             Ok(compiled) if compiled.warnings.is_empty() => {
-                print(&format!("{}: fine\n", source.name))?;
+                print(&format!("{}: fine\n", printable(&source.name)))?;
             }
             Ok(compiled) => {
                 print(&compiled.warnings.render(color))?;
@@ -38,12 +39,12 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
                     1 => "fine, 1 warning".to_owned(),
                     warnings => format!("fine, {warnings} warnings"),
                 };
-                print(&format!("{}: {verdict}\n", source.name))?;
+                print(&format!("{}: {verdict}\n", printable(&source.name)))?;
             }
             Err(diagnostics) => {
                 print(&diagnostics.render(color))?;
                 let errors = diagnostics.count(Severity::Error);
-                print(&format!("{}: {errors} error(s)\n", source.name))?;
+                print(&format!("{}: {errors} error(s)\n", printable(&source.name)))?;
                 code = exit::INPUT;
             }
         }
@@ -81,7 +82,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
         .and_then(|mut file| file.write_all(text.as_bytes()));
     match written {
         Ok(()) => {
-            let shown = path.display();
+            let shown = printable(&path.display().to_string());
             print(&format!(
                 "wrote {shown}\nnext: cuptop run {shown}    (edit the file while it runs)\n"
             ))?;

@@ -4,7 +4,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
-use crate::trace::{Trace, printable};
+use crate::text::printable;
+use crate::trace::Trace;
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -71,7 +72,7 @@ impl ProgressLine {
             }
             _ => String::new(),
         };
-        let _ = write!(err, "\r\u{1b}[K{}{share}", progress.what);
+        let _ = write!(err, "\r\u{1b}[K{}{share}", printable(&progress.what));
         let _ = err.flush();
     }
 

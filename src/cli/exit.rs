@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::activity::feed::{Failure, FailureKind};
+use crate::text::printable_lines;
 use crate::tui::StartError;
 
 /// Everything went well.
@@ -19,13 +20,33 @@ pub(super) const MACHINE: u8 = 3;
 /// The watched program failed, and its own code cannot be passed on.
 pub(super) const PROGRAM: u8 = 4;
 
+/// What is printed on standard error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Text {
+    /// A sentence or two, as it was written, read or found: the program's name goes before it, and it may
+    /// hold what a terminal would obey.
+    Plain(String),
+    /// Diagnostics: laid out, coloured, and fit to be shown.
+    Rendered(String),
+}
+
+impl Text {
+    fn shown(&self) -> String {
+        match self {
+            Text::Plain(text) if text.is_empty() => String::new(),
+            Text::Plain(text) => format!("cuptop: {}\n", printable_lines(text.trim_end())),
+            Text::Rendered(text) => format!("{}\n", text.trim_end()),
+        }
+    }
+}
+
 /// Why a command ends early: what to print, and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ending {
     /// The exit code.
     pub(super) code: u8,
-    /// What went wrong, in a sentence or two. May hold several lines (diagnostics).
-    pub(super) message: String,
+    /// What went wrong.
+    pub(super) message: Text,
     /// What would help; may be empty.
     pub(super) help: String,
 }
@@ -35,7 +56,7 @@ impl Ending {
     pub(super) fn input(message: impl Display) -> Self {
         Ending {
             code: INPUT,
-            message: message.to_string(),
+            message: Text::Plain(message.to_string()),
             help: String::new(),
         }
     }
@@ -44,7 +65,16 @@ impl Ending {
     pub(super) fn machine(message: impl Display) -> Self {
         Ending {
             code: MACHINE,
-            message: message.to_string(),
+            message: Text::Plain(message.to_string()),
+            help: String::new(),
+        }
+    }
+
+    /// The input is wrong, and diagnostics say where.
+    pub(super) fn diagnostics(rendered: String) -> Self {
+        Ending {
+            code: INPUT,
+            message: Text::Rendered(rendered),
             help: String::new(),
         }
     }
@@ -56,19 +86,21 @@ impl Ending {
         self
     }
 
+    /// Everything that is printed, every line ended.
+    fn shown(&self) -> String {
+        let mut shown = self.message.shown();
+        if !self.help.is_empty() {
+            shown.push_str(&format!("  help: {}\n", printable_lines(&self.help)));
+        }
+        shown
+    }
+
     /// Prints it and returns its code.
     #[must_use]
     pub(super) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
         // Nobody is left to tell when standard error is gone.
-        if !self.message.is_empty() {
-            let is_rendered = self.message.starts_with("error") || self.message.contains('\u{1b}');
-            let lead = if is_rendered { "" } else { "cuptop: " };
-            let _ = writeln!(err, "{lead}{}", self.message.trim_end());
-        }
-        if !self.help.is_empty() {
-            let _ = writeln!(err, "  help: {}", self.help);
-        }
+        let _ = err.write_all(self.shown().as_bytes());
         ExitCode::from(self.code)
     }
 }
@@ -85,14 +117,29 @@ impl Ending {
                 code: i32::from(code),
             },
         };
+        let is_rendered = matches!(self.message, Text::Rendered(_));
+        let (Text::Plain(message) | Text::Rendered(message)) = self.message;
         StartError {
             failure: Failure {
                 kind,
-                message: self.message,
+                message,
                 help: self.help,
             },
+            is_rendered,
             file,
         }
+    }
+}
+
+impl From<StartError> for Ending {
+    fn from(error: StartError) -> Self {
+        let mut ending = Ending::from(error.failure);
+        if error.is_rendered
+            && let Text::Plain(text) = ending.message
+        {
+            ending.message = Text::Rendered(text);
+        }
+        ending
     }
 }
 
@@ -100,7 +147,7 @@ impl From<Failure> for Ending {
     fn from(failure: Failure) -> Self {
         Ending {
             code: code_of(failure.kind),
-            message: failure.message,
+            message: Text::Plain(failure.message),
             help: failure.help,
         }
     }
@@ -128,9 +175,10 @@ mod tests {
         for ending in [
             Ending::machine("no GPU").help("--sim needs none"),
             Ending::input("no such scenario"),
+            Ending::diagnostics("error: it is wrong".to_owned()),
         ] {
             let error = ending.clone().for_screen(None);
-            assert_eq!(Ending::from(error.failure), ending);
+            assert_eq!(Ending::from(error), ending);
         }
     }
 
@@ -140,5 +188,16 @@ mod tests {
         assert_eq!(code_of(FailureKind::Program { code: 0 }), PROGRAM);
         assert_eq!(code_of(FailureKind::Program { code: -1 }), PROGRAM);
         assert_eq!(code_of(FailureKind::Machine), MACHINE);
+    }
+
+    #[test]
+    fn only_diagnostics_stand_as_they_are() {
+        let plain = Ending::input("error.toml: no such file\u{1b}[2J").help("look\u{202e}");
+        assert_eq!(
+            plain.shown(),
+            "cuptop: error.toml: no such file\\u{1b}[2J\n  help: look\\u{202e}\n"
+        );
+        let rendered = Ending::diagnostics("\u{1b}[31merror\u{1b}[0m: it is wrong\n".to_owned());
+        assert_eq!(rendered.shown(), "\u{1b}[31merror\u{1b}[0m: it is wrong\n");
     }
 }

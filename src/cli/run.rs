@@ -52,7 +52,7 @@ fn without_screen(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
         super::eprint(&format!("cuptop: simulating: {why}\n"));
     }
     let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
-    let started = runner.start(&args.scenario)?;
+    let started = runner.start(&args.scenario, super::stderr_has_color())?;
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
     }

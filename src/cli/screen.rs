@@ -77,7 +77,7 @@ fn code_of(exit: Exit) -> Result<u8, Ending> {
         return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
     }
     if let Some(error) = exit.error {
-        return Err(error.failure.into());
+        return Err(error.into());
     }
     match exit.outcome {
         Some(Outcome::Failed(failure)) => Err(failure.into()),

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use super::rows::{self, Marks};
 use crate::activity::{Activity, LaunchShape, Ns, RangeKind, What};
 use crate::analysis::memory::MemoryUse;
-use crate::trace::{LaneKind, Trace};
+use crate::trace::{LaneKind, Trace, describe};
 
 /// Writes a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
@@ -85,32 +85,21 @@ impl Writer<'_> {
         writeln!(out, "\"deviceProperties\": [{}],", devices.join(", "))?;
         writeln!(out, "\"traceEvents\": [")?;
         for (process, pid) in self.trace.processes().iter().zip(&self.pids) {
-            let name = crate::trace::printable(&process.info.command);
-            self.named(
-                "process_name",
-                i64::from(*pid),
-                0,
-                &self.marks.on(&name),
-                out,
-            )?;
+            let name = self.marks.on(&process.info.command);
+            self.named("process_name", i64::from(*pid), 0, &name, out)?;
             for (thread, name) in &process.threads {
                 self.named("thread_name", i64::from(*pid), *thread, name, out)?;
             }
         }
         for index in 0..self.trace.devices().len() {
-            let name = self.marks.on(&rows::device_name(self.trace, index));
+            let name = self.marks.on(&describe::device(self.trace, index));
             let id = self.trace.devices()[index].info.id;
             self.named("process_name", i64::from(id), 0, &name, out)?;
         }
         for lane in self.trace.lanes() {
             let key = lane.key();
-            if let LaneKind::Stream {
-                device,
-                context,
-                stream,
-            } = key.kind
-            {
-                let name = rows::stream_name(self.trace, key.process, context, stream);
+            if let LaneKind::Stream { device, stream, .. } = key.kind {
+                let name = describe::stream(self.trace, key);
                 let id = self.trace.devices()[device].info.id;
                 self.named("thread_name", i64::from(id), stream, &name, out)?;
             }
@@ -234,7 +223,7 @@ impl Writer<'_> {
         writeln!(
             out,
             "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
-            json(&rows::name(self.trace, activity)),
+            json(&rows::kineto_name(self.trace, activity)),
             us(activity.span.start - self.base),
             us(activity.span.len()),
             args.0

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use super::rows::{self, Marks};
 use crate::activity::units::gb_per_s;
 use crate::activity::{Direction, What};
-use crate::trace::{LaneKind, Trace};
+use crate::trace::{LaneKind, Trace, describe};
 
 /// Names of the columns.
 const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\
@@ -52,7 +52,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             _ => continue,
         };
         let name = match activity.what {
-            What::Kernel(_) => quoted(&rows::name(trace, &activity)),
+            What::Kernel(_) => quoted(&describe::whole(trace, &activity.what)),
             _ => String::new(),
         };
         let span = activity.span;

@@ -1,7 +1,7 @@
-//! What the exports of timelines have in common: names for things, and the order of operations.
+//! What the exports of timelines have in common: marks, Kineto's names, and the order of operations.
 
 use crate::activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::trace::{LaneId, LaneKind, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]
@@ -55,18 +55,14 @@ pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
         .collect()
 }
 
-/// What an operation or a call is called. Copies and memsets are named as Kineto names them.
-pub(super) fn name(trace: &Trace, activity: &Activity) -> String {
+/// What an operation or a call is called in traces of Kineto, which has words of its own for copies, memsets
+/// and waits: readers of such traces know them by those.
+pub(super) fn kineto_name(trace: &Trace, activity: &Activity) -> String {
     match &activity.what {
-        What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
         What::Copy(c) => copy_name(c),
         What::Memset(_) => "Memset (Device)".to_owned(),
-        What::Call(c) => trace.names().full(c.name).to_owned(),
-        What::Overhead(o) => trace.names().full(o.name).to_owned(),
-        What::Range(r) => trace.names().full(r.name).to_owned(),
         What::Sync(s) => sync_name(s.kind).to_owned(),
-        What::Event(_) => "event record".to_owned(),
-        What::Memory(_) => "memory".to_owned(),
+        what => describe::whole(trace, what),
     }
 }
 
@@ -129,25 +125,4 @@ pub(super) fn pids(trace: &Trace) -> Vec<u32> {
         });
     }
     pids
-}
-
-/// What to call a device.
-pub(super) fn device_name(trace: &Trace, index: usize) -> String {
-    let info = &trace.devices()[index].info;
-    match info.name.as_str() {
-        "" => format!("GPU {}", info.id),
-        name => format!("GPU {} {name}", info.id),
-    }
-}
-
-/// What to call a stream: its number, and the name that the program gave it.
-pub(super) fn stream_name(trace: &Trace, process: usize, context: u32, stream: u32) -> String {
-    let named = trace.processes()[process]
-        .streams
-        .iter()
-        .find(|s| (s.context, s.stream) == (context, stream) && !s.name.is_empty());
-    match named {
-        Some(info) => format!("stream {stream} {}", crate::trace::printable(&info.name)),
-        None => format!("stream {stream}"),
-    }
 }

@@ -115,9 +115,11 @@ impl Comparison {
         if !self.operations.is_empty() {
             page.title("Changed operations");
             let mut table = Table::new(["", "count A", "count B", "time A", "time B", "change"]);
-            for o in self.operations.iter().take(options.rows) {
+            let names: Vec<&str> = self.operations.iter().map(|o| o.name.as_str()).collect();
+            let shown = crate::trace::short::unique(&names);
+            for (o, name) in self.operations.iter().zip(shown).take(options.rows) {
                 table.row([
-                    o.name.clone(),
+                    name,
                     count(o.count_a),
                     count(o.count_b),
                     duration(o.total_a_ns),

@@ -1,6 +1,8 @@
 //! Columns of text that fit a width: the first column gives way, numbers stand right.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
+
+use crate::text::cut_middle;
 
 /// Spaces before the first column and between columns.
 const INDENT: usize = 2;
@@ -50,7 +52,7 @@ impl Table {
             .map(|row| {
                 let cell = |c: usize| row.get(c).map_or("", String::as_str);
                 let mut line = " ".repeat(INDENT);
-                let name = cut(cell(0), first);
+                let name = cut_middle(cell(0), first);
                 line.push_str(&name);
                 line.push_str(&" ".repeat(first.saturating_sub(name.width())));
                 for &c in &columns[1..] {
@@ -62,52 +64,6 @@ impl Table {
             })
             .collect()
     }
-}
-
-/// `text` in at most `width` columns, its middle replaced by "…" where it is longer: names of kernels
-/// tell themselves apart at both ends.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let Some(room) = width.checked_sub(1) else {
-        return String::new();
-    };
-    let head = take(text.chars(), room - room / 3);
-    let tail: String = take(text.chars().rev(), room / 3).chars().rev().collect();
-    format!("{head}…{tail}")
-}
-
-/// As many characters as fit in `width` columns.
-fn take(chars: impl Iterator<Item = char>, width: usize) -> String {
-    let mut used = 0;
-    chars
-        .take_while(|c| {
-            used += c.width().unwrap_or(0);
-            used <= width
-        })
-        .collect()
-}
-
-/// `text` in lines of at most `width` columns, broken at spaces, each after `indent`.
-pub(super) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        let is_full = indent.width() + line.width() + 1 + word.width() > width;
-        if !line.is_empty() && is_full {
-            lines.push(format!("{indent}{line}"));
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if !line.is_empty() {
-        lines.push(format!("{indent}{line}"));
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -131,21 +87,5 @@ mod tests {
         for width in 0..40 {
             table.lines(width);
         }
-    }
-
-    #[test]
-    fn cutting_counts_columns_not_bytes() {
-        assert_eq!(cut("abcdefgh", 8), "abcdefgh");
-        assert_eq!(cut("abcdefghi", 7), "abcd…hi");
-        assert_eq!(cut("漢字漢字漢字", 7).width(), 7);
-        assert_eq!(cut("abc", 0), "");
-        assert_eq!(cut("abc", 1), "…");
-    }
-
-    #[test]
-    fn wrapped_lines_keep_their_words() {
-        assert_eq!(wrap("one two three", 9, "  "), ["  one two", "  three"]);
-        assert_eq!(wrap("unbreakable", 4, ""), ["unbreakable"]);
-        assert!(wrap("", 10, "  ").is_empty());
     }
 }

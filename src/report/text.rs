@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Table, cut, wrap};
+use super::table::Table;
 use super::{Checked, Report, VariantReport};
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Direction, Ns};
@@ -10,7 +10,8 @@ use crate::analysis::DeviceFigures;
 use crate::analysis::figures::share;
 use crate::analysis::findings::{Finding, Severity};
 use crate::analysis::tables::NameRow;
-use crate::trace::printable;
+use crate::text::{cut_middle, plural, printable, wrap};
+use crate::trace::short;
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +52,10 @@ pub fn render(report: &Report, options: &Options) -> String {
             device_figures(&mut page, report, device);
         }
     }
-    names(&mut page, "Kernels", &report.kernels);
-    names(&mut page, "Host calls", &report.calls);
+    names(&mut page, "Kernels", &report.kernels, short::unique);
+    names(&mut page, "Host calls", &report.calls, |calls| {
+        calls.iter().map(|name| (*name).to_owned()).collect()
+    });
     if report.sync_ns > 0 {
         let line = format!(
             "  the host waited for the GPU for {}",
@@ -137,7 +140,7 @@ impl Page {
 /// What the report is about, and whether it can be believed.
 fn heading(page: &mut Page, report: &Report) {
     let title = printable(&report.source.title);
-    let mut line = cut(&title, page.width);
+    let mut line = cut_middle(&title, page.width);
     if line.is_empty() {
         line = report.source.kind.to_owned();
     }
@@ -178,14 +181,17 @@ fn heading(page: &mut Page, report: &Report) {
         .collect();
     let text = format!("INCOMPLETE: {}", reasons.join(", "));
     page.line(&received);
-    for line in wrap(&text, page.width, "  ") {
-        let painted = page.paint(Tone::Bad, &line);
+    for line in wrap(&text, page.width - 2) {
+        let painted = page.paint(Tone::Bad, &format!("  {line}"));
         page.line(&painted);
     }
 }
 
 fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
-    page.title(&cut(&format!("GPU {} {}", f.device, f.name), page.width));
+    page.title(&cut_middle(
+        &format!("GPU {} {}", f.device, f.name),
+        page.width,
+    ));
     let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.span_ns)));
     let copies = f.ops - f.kernels - f.memsets;
     let mut lines = vec![
@@ -254,8 +260,8 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         ));
     }
     for line in lines {
-        for line in wrap(&line, page.width, "  ") {
-            page.line(&line);
+        for line in wrap(&line, page.width - 2) {
+            page.line(&format!("  {line}"));
         }
     }
     let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
@@ -341,15 +347,16 @@ fn expectation_table(page: &mut Page, expectations: &[Checked]) {
     }
 }
 
-fn names(page: &mut Page, title: &str, rows: &[NameRow]) {
+fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str]) -> Vec<String>) {
     if rows.is_empty() {
         return;
     }
     page.title(title);
     let mut table = Table::new(["", "count", "total", "mean", "min", "max", "share"]);
-    for row in rows.iter().take(page.rows) {
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    for (row, name) in rows.iter().zip(shown(&names)).take(page.rows) {
         table.row([
-            row.name.clone(),
+            name,
             count(row.count),
             duration(row.total_ns),
             duration(row.mean_ns),
@@ -399,25 +406,13 @@ fn findings(page: &mut Page, report: &Report) {
                 String::new()
             };
             let title = format!("{}{saving} [{}]", finding.title, finding.rule);
-            for (i, line) in wrap(&title, page.width, "    ").iter().enumerate() {
-                match line.strip_prefix("    ") {
-                    Some(first) if i == 0 => page.line(&format!("{mark}{first}")),
-                    _ => page.line(line),
-                }
+            for (i, line) in wrap(&title, page.width - 4).iter().enumerate() {
+                let lead = if i == 0 { mark.as_str() } else { "    " };
+                page.line(&format!("{lead}{line}"));
             }
-            for line in wrap(&finding.advice, page.width, "    ") {
-                page.line(&line);
+            for line in wrap(&finding.advice, page.width - 4) {
+                page.line(&format!("    {line}"));
             }
         }
-    }
-}
-
-/// "1 kernel", "8 kernels", "16 copies".
-fn plural(n: u64, noun: &str) -> String {
-    let number = count(n);
-    match (n, noun.strip_suffix('y')) {
-        (1, _) => format!("{number} {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        _ => format!("{number} {noun}s"),
     }
 }

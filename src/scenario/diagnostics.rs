@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::text::printable;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
@@ -275,28 +276,6 @@ pub fn line_and_column(text: &str, at: usize) -> (u32, u32) {
         u32::try_from(line).unwrap_or(u32::MAX),
         u32::try_from(column).unwrap_or(u32::MAX),
     )
-}
-
-/// Text without control characters, which could steer a terminal.
-fn printable(text: &str) -> String {
-    if !text.chars().any(is_unprintable) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|c| {
-            if is_unprintable(c) {
-                format!("\\u{{{:x}}}", u32::from(c))
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
-}
-
-/// Whether a character can steer a terminal or hide text: controls and bidirectional overrides.
-pub(super) fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A piece of the file for a message: short, in backticks.

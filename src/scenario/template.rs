@@ -5,7 +5,7 @@
 pub fn template(name: &str) -> String {
     let shown: String = name
         .chars()
-        .filter(|c| !super::diagnostics::is_unprintable(*c) && *c != '"' && *c != '\\')
+        .filter(|c| !crate::text::is_unprintable(*c) && *c != '"' && *c != '\\')
         .collect();
     let title = if shown.trim().is_empty() {
         "A new scenario"

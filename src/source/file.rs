@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
-use crate::source::gather::plain;
 use crate::source::{kineto, nsys, recording};
+use crate::text::printable;
 
 /// What kind of trace a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
         Err(error) => {
             return Outcome::Failed(Failure {
                 kind: FailureKind::Input,
-                message: plain(&format!("cannot read {}: {error}", path.display())),
+                message: printable(&format!("cannot read {}: {error}", path.display())),
                 help: String::new(),
             });
         }

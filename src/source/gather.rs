@@ -13,6 +13,7 @@ use crate::activity::feed::{Gone, Message, Outlet, Progress};
 use crate::activity::{
     Activity, Batch, Correlation, Def, Health, LaunchShape, NameId, Ns, ShapeId, Span, What,
 };
+use crate::text::printable;
 
 /// Activities that one message carries.
 const BATCH: usize = 16 * 1024;
@@ -251,7 +252,7 @@ impl Meter {
     /// A meter for work of `total` units called `what`.
     pub(super) fn new(what: String, total: u64) -> Self {
         Meter {
-            what: plain(&what),
+            what: printable(&what),
             total,
             next: 0,
         }
@@ -278,25 +279,14 @@ impl Meter {
 pub(super) fn notice(outlet: &Outlet, is_warning: bool, text: String) -> Result<(), Gone> {
     outlet.send(Message::Notice {
         is_warning,
-        text: plain(&text),
+        text: printable(&text),
     })
-}
-
-/// The text without what a terminal would obey: files and what stands in them are named in messages.
-pub(super) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
 }
 
 fn device_of(what: &What) -> Option<u32> {
     match what {
-        What::Kernel(k) => Some(k.place.device),
         What::Copy(c) => Some(c.place.device.max(c.peer)),
-        What::Memset(m) => Some(m.place.device),
-        What::Memory(m) => Some(m.place.device),
-        What::Event(e) => Some(e.place.device),
-        _ => None,
+        _ => what.place().map(|place| place.device),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Takes batches in: ids of a process become the store's own, records find their lanes.
 
 use super::lane::Row;
-use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace, printable};
+use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
     Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, Place, ShapeId, What,
 };
+use crate::text::printable;
 
 /// How many distinct things of a process are remembered in full. Beyond it (unique addresses, sizes)
 /// remembering costs more than it saves.
@@ -100,6 +101,7 @@ impl Trace {
             Def::Device(info) => self.define_device(process, info),
             Def::Stream(mut info) => {
                 info.device = self.device_in(process, info.device) as u32;
+                info.name = printable(&info.name);
                 let streams = &mut self.processes[process].streams;
                 streams.retain(|s| (s.context, s.stream) != (info.context, info.stream));
                 streams.push(info);
@@ -109,7 +111,11 @@ impl Trace {
                     .threads
                     .insert(thread, printable(&name));
             }
-            Def::Process(info) => self.processes[process].info = info,
+            Def::Process(mut info) => {
+                info.command = printable(&info.command);
+                info.versions = printable(&info.versions);
+                self.processes[process].info = info;
+            }
         }
     }
 
@@ -125,7 +131,12 @@ impl Trace {
             .unwrap_or_else(|| self.add_device(ordinal));
         self.processes[process].devices.insert(ordinal, index);
         let id = self.devices[index].info.id;
-        self.devices[index].info = DeviceInfo { id, ..info };
+        self.devices[index].info = DeviceInfo {
+            id,
+            name: printable(&info.name),
+            link: printable(&info.link),
+            ..info
+        };
     }
 
     fn add_device(&mut self, ordinal: u32) -> usize {

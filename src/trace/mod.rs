@@ -11,6 +11,7 @@
 //! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
 mod cursor;
+pub mod describe;
 mod index;
 mod intake;
 mod key;
@@ -18,14 +19,16 @@ mod lane;
 mod maxima;
 mod moved;
 mod names;
+pub mod short;
 mod usage;
 
 use rustc_hash::FxHashMap;
 
+pub use crate::text::printable;
 pub use cursor::Cursor;
 pub use key::{LaneKey, LaneKind};
 pub use lane::Lane;
-pub use names::{Names, printable};
+pub use names::Names;
 pub use usage::{Engine, Measure, Usage};
 
 use crate::activity::{

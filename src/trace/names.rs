@@ -1,17 +1,17 @@
 //! Strings of the timeline, once each, fit to be shown.
 
-use std::fmt::Write as _;
-
 use rustc_hash::FxHashMap;
 
+use super::short::short;
 use crate::activity::NameId;
+use crate::text::printable;
 
 /// A string in its three forms.
 #[derive(Clone, Debug, Default)]
 struct Name {
     /// Demangled and without control characters.
     full: Box<str>,
-    /// The function's own name: no return type, namespaces, template arguments, parameters.
+    /// The function's own name and its telling template argument.
     short: Box<str>,
 }
 
@@ -44,10 +44,17 @@ impl Names {
         self.names.get(id as usize).map_or("?", |n| &n.full)
     }
 
-    /// The name without return type, namespaces, template arguments and parameters.
+    /// The short name, as [`super::short`] makes it.
     #[must_use]
     pub fn short(&self, id: NameId) -> &str {
         self.names.get(id as usize).map_or("?", |n| &n.short)
+    }
+
+    /// Short names, one for each of `ids` and all different where the whole names are: for tables.
+    #[must_use]
+    pub fn short_unique(&self, ids: &[NameId]) -> Vec<String> {
+        let fulls: Vec<&str> = ids.iter().map(|&id| self.full(id)).collect();
+        super::short::unique(&fulls)
     }
 
     /// How many there are.
@@ -121,128 +128,9 @@ fn literals(name: &str) -> String {
     out
 }
 
-/// Replaces what a terminal would obey or misplace: C0 and C1 controls, and bidirectional marks.
-#[must_use]
-pub fn printable(text: &str) -> String {
-    let is_safe = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-    };
-    if text.chars().all(is_safe) {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_safe(c) {
-            out.push(c);
-        } else {
-            let _ = write!(out, "{}", c.escape_default());
-        }
-    }
-    out
-}
-
-/// "void at::native::reduce_kernel<512, 1>(Op)" to "reduce_kernel".
-fn short(full: &str) -> &str {
-    // Cut at the first '<' or '(' that is not part of an "operator" or "(anonymous namespace)".
-    let cleaned = full.strip_prefix("void ").unwrap_or(full);
-    let mut depth = 0usize;
-    let mut start = 0;
-    let bytes = cleaned.as_bytes();
-    let mut end = cleaned.len();
-    let mut i = 0;
-    while i < bytes.len() {
-        if depth == 0 && bytes[i..].starts_with(b"(anonymous namespace)") {
-            i += "(anonymous namespace)".len();
-            continue;
-        }
-        match bytes[i] {
-            b'<' | b'(' if depth == 0 => {
-                // What follows the matching bracket may still be the name ("a<b>::kernel").
-                let close = matching(bytes, i);
-                match close {
-                    Some(close) if cleaned[close + 1..].starts_with("::") => {
-                        i = close + 3;
-                        start = i;
-                        continue;
-                    }
-                    _ => {
-                        end = i;
-                        break;
-                    }
-                }
-            }
-            b':' if depth == 0 && bytes.get(i + 1) == Some(&b':') => {
-                i += 2;
-                start = i;
-                continue;
-            }
-            b' ' if depth == 0 && start == 0 && cleaned[i..].contains('(') => start = i + 1,
-            b'[' => depth += 1,
-            b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        i += 1;
-    }
-    let name = cleaned.get(start..end).unwrap_or(cleaned).trim();
-    if name.is_empty() { full } else { name }
-}
-
-/// The bracket that closes the one at `open`.
-fn matching(bytes: &[u8], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for (i, byte) in bytes.iter().enumerate().skip(open) {
-        match byte {
-            b'<' | b'(' => depth += 1,
-            // The arrow of a trailing return type closes nothing.
-            b'>' if i > 0 && bytes[i - 1] == b'-' => {}
-            b'>' | b')' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(i);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kernels_get_the_name_that_people_call_them() {
-        let cases = [
-            ("matmul_tiled", "matmul_tiled"),
-            ("_Z9transposePKfPfi", "transpose"),
-            (
-                "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
-                "vectorized_elementwise_kernel",
-            ),
-            (
-                "void (anonymous namespace)::softmax_warp<float>(float*, int)",
-                "softmax_warp",
-            ),
-            (
-                "void cutlass::Kernel2<cutlass_80_tensorop>(cutlass_80_tensorop::Params)",
-                "Kernel2",
-            ),
-            (
-                "sm90_xmma_gemm_f32f32_tn_n_tilesize64x128x32",
-                "sm90_xmma_gemm_f32f32_tn_n_tilesize64x128x32",
-            ),
-            ("Outer<int>::inner(float*)", "inner"),
-            ("cudaStreamSynchronize", "cudaStreamSynchronize"),
-            ("größe é<int>(float)", "é"),
-        ];
-        for (raw, expected) in cases {
-            let mut names = Names::default();
-            let id = names.intern(raw);
-            assert_eq!(names.short(id), expected, "{raw}");
-        }
-    }
 
     #[test]
     fn numbers_of_template_arguments_are_as_other_profilers_write_them() {

@@ -104,6 +104,8 @@ pub struct StartError {
     /// What went wrong, whose fault it is, and what would help. The message is shown line by line as
     /// it is: rendered diagnostics without colours.
     pub failure: Failure,
+    /// Whether the message is laid out already and stands for itself after the screen is left.
+    pub is_rendered: bool,
     /// The file whose change is worth another try.
     pub file: Option<PathBuf>,
 }

@@ -8,7 +8,7 @@ use super::app::App;
 use super::draw::label;
 use super::theme::Role;
 use crate::activity::{Direction, NameId, Ns, What};
-use crate::trace::{LaneId, LaneKind};
+use crate::trace::{LaneId, LaneKind, describe};
 
 /// Operations of one name.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub fn table(app: &App) -> Vec<Group> {
             };
             let length = activity.span.len();
             let group = groups.entry(kind).or_insert_with(|| Group {
-                name: label::name(trace, &activity.what),
+                name: describe::activity(trace, &activity.what),
                 role: label::role(trace, &activity.what),
                 count: 0,
                 total: 0,
@@ -84,6 +84,18 @@ pub fn table(app: &App) -> Vec<Group> {
                 group.most = length;
                 group.longest = (id, row);
             }
+        }
+    }
+    let kernels: Vec<NameId> = groups
+        .keys()
+        .filter_map(|kind| match kind {
+            Kind::Kernel(name) => Some(*name),
+            Kind::Copy(_) | Kind::Memset => None,
+        })
+        .collect();
+    for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {
+        if let Some(group) = groups.get_mut(&Kind::Kernel(id)) {
+            group.name = name;
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();

@@ -232,22 +232,38 @@ codes! {
     }
 }
 
-impl Activity {
-    /// Where it ran, for operations of the GPU (kernel, copy, memset).
+impl What {
+    /// Where it happened, for what happens on a device: operations, allocations, recorded events.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
-        match self.what {
+        match self {
             What::Kernel(k) => Some(k.place),
             What::Copy(c) => Some(c.place),
             What::Memset(m) => Some(m.place),
-            _ => None,
+            What::Memory(m) => Some(m.place),
+            What::Event(e) => Some(e.place),
+            What::Call(_) | What::Sync(_) | What::Overhead(_) | What::Range(_) => None,
         }
     }
 
     /// Whether this is an operation of the GPU: a kernel, a copy or a memset.
     #[must_use]
     pub fn is_operation(&self) -> bool {
-        self.place().is_some()
+        matches!(self, What::Kernel(_) | What::Copy(_) | What::Memset(_))
+    }
+}
+
+impl Activity {
+    /// Where it ran, for operations of the GPU.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        self.what.place().filter(|_| self.is_operation())
+    }
+
+    /// Whether this is an operation of the GPU: a kernel, a copy or a memset.
+    #[must_use]
+    pub fn is_operation(&self) -> bool {
+        self.what.is_operation()
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} between launches take {}",
-            super::plural(at.len() as u64, "allocation or free", "allocations and frees"),
+            crate::text::counted(at.len() as u64, "allocation or free", "allocations and frees"),
             duration(time),
         ),
         advice: "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync): a free waits for the whole device.".to_owned(),

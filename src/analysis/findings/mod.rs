@@ -301,12 +301,3 @@ pub fn of(scope: &Scope) -> Vec<Finding> {
     findings.sort_by_key(|f| Reverse((f.severity, f.saving_ns)));
     findings
 }
-
-/// "1 copy", "4,096 copies".
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        crate::activity::units::count(n),
-        if n == 1 { one } else { many }
-    )
-}

@@ -42,7 +42,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} of pageable memory: {} in {}, {} GB/s",
-            super::plural(at.len() as u64, "copy", "copies"),
+            crate::text::counted(at.len() as u64, "copy", "copies"),
             bytes(moved),
             duration(time),
             rate(gbps),

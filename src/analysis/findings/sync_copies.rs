@@ -31,7 +31,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} that the host waits for: {}",
-            super::plural(at.len() as u64, "synchronous copy", "synchronous copies"),
+            crate::text::counted(at.len() as u64, "synchronous copy", "synchronous copies"),
             duration(time),
         ),
         advice: "Use pinned memory and the asynchronous call (cudaMemcpyAsync, non_blocking=True) on a stream of its own, so that copies run beside kernels.".to_owned(),

@@ -3,7 +3,8 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
-use crate::analysis::{figures, tables};
+use crate::analysis::figures;
+use crate::trace::describe;
 
 pub(super) const RULE: &str = "sync-in-loop";
 
@@ -16,7 +17,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             continue;
         };
         // A copy that blocks its caller is another rule's.
-        if tables::is_host_wait(scope.trace, &scope.trace.activity(lane, row).what) {
+        if describe::is_host_wait(scope.trace, &scope.trace.activity(lane, row).what) {
             idle += gap.gap.len();
             at.push(Place::Row((lane, row)));
         }
@@ -28,7 +29,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} between launches: the GPU is idle for {} ({}) around them",
-            super::plural(at.len() as u64, "wait of the host", "waits of the host"),
+            crate::text::counted(at.len() as u64, "wait of the host", "waits of the host"),
             duration(idle),
             percent(figures::share(idle, f.span_ns)),
         ),

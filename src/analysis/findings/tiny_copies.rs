@@ -41,7 +41,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} of {} on average take {} with the time between them",
-            super::plural(tiny, "copy", "copies"),
+            crate::text::counted(tiny, "copy", "copies"),
             bytes(moved / tiny),
             duration(saving),
         ),

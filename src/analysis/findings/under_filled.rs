@@ -55,7 +55,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} with too few blocks for the GPU's {multiprocessors} SMs take {} ({} of kernel time), {} most",
-            super::plural(at.len() as u64, "kernel", "kernels"),
+            crate::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
             scope.trace.names().short(most),

@@ -2,9 +2,10 @@
 
 use super::{At, Cause, Explanation, Question};
 use crate::activity::units::duration;
-use crate::activity::{Ns, Span, SyncKind, What};
+use crate::activity::{Ns, Span, What};
 use crate::analysis::figures::share;
 use crate::analysis::tables;
+use crate::trace::describe;
 use crate::trace::{LaneKind, Trace};
 
 /// What the host did instead of launching.
@@ -116,7 +117,7 @@ impl Question<'_> {
             .filter(|p| p.time == HostTime::Waiting)
             .max_by_key(|p| {
                 let what = self.trace.activity(p.at.0, p.at.1).what;
-                (tables::is_host_wait(self.trace, &what), p.span.len())
+                (describe::is_host_wait(self.trace, &what), p.span.len())
             })
             .map(|p| self.evidence(p.at));
         let waiting = sum(HostTime::Waiting);
@@ -251,16 +252,10 @@ impl Question<'_> {
     fn host_time(&self, (lane, row): At) -> Option<HostTime> {
         let trace: &Trace = self.trace;
         match trace.activity(lane, row).what {
-            What::Sync(sync) => {
-                (sync.kind != SyncKind::StreamWaitEvent).then_some(HostTime::Waiting)
-            }
+            what if describe::is_host_wait(trace, &what) => Some(HostTime::Waiting),
             What::Call(call) => {
                 let name = trace.names().full(call.name);
-                if name.contains("Synchronize") {
-                    Some(HostTime::Waiting)
-                } else {
-                    Some(HostTime::Working(work_of(name)))
-                }
+                Some(HostTime::Working(work_of(name)))
             }
             What::Overhead(overhead) => {
                 let name = trace.names().full(overhead.name);

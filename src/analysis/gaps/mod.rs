@@ -22,7 +22,8 @@ use super::CallIndex;
 use super::figures::share;
 use super::findings::Evidence;
 use crate::activity::units::{duration, percent};
-use crate::activity::{Direction, Ns, Span, SyncKind, What};
+use crate::activity::{Ns, Span, What};
+use crate::trace::describe;
 use crate::trace::{LaneId, LaneKind, Trace};
 pub use host::HostWork;
 pub(crate) use host::{driver_overhead, work_of};
@@ -228,7 +229,7 @@ impl<'a> Question<'a> {
     /// The engine that the next operation needs worked for another stream for half of the gap.
     fn engine(&self, next: At) -> Option<Explanation> {
         let what = self.trace.activity(next.0, next.1).what;
-        let device = what_device(&what)?;
+        let device = what.place()?.device as usize;
         let mut taken: Vec<(Ns, At)> = Vec::new();
         for (lane, columns) in self.trace.streams_of(device) {
             if lane == next.0 {
@@ -310,52 +311,11 @@ impl<'a> Question<'a> {
     }
 
     fn name(&self, (lane, row): At) -> String {
-        match self.trace.activity(lane, row).what {
-            What::Kernel(k) => {
-                let name = self.trace.shape(k.shape).name;
-                self.trace.names().short(name).to_owned()
-            }
-            What::Copy(c) if c.direction == Direction::Other => "a copy".to_owned(),
-            What::Copy(c) => format!("the {} copy", c.direction.label()),
-            What::Memset(_) => "the memset".to_owned(),
-            What::Call(c) => self.trace.names().full(c.name).to_owned(),
-            What::Overhead(o) => self.trace.names().full(o.name).to_owned(),
-            What::Sync(s) => match s.kind {
-                SyncKind::Event => "a wait for an event".to_owned(),
-                SyncKind::StreamWaitEvent => "a stream's wait".to_owned(),
-                SyncKind::Stream => "a wait for a stream".to_owned(),
-                SyncKind::Context => "a wait for the device".to_owned(),
-            },
-            What::Memory(_) | What::Event(_) | What::Range(_) => "?".to_owned(),
-        }
+        describe::in_sentence(self.trace, &self.trace.activity(lane, row).what)
     }
 
     fn stream_name(&self, lane: LaneId) -> String {
-        let key = self.trace.lanes()[lane].key();
-        let LaneKind::Stream {
-            context, stream, ..
-        } = key.kind
-        else {
-            return "another lane".to_owned();
-        };
-        let named = self.trace.processes().get(key.process).and_then(|p| {
-            let is_it =
-                |s: &&crate::activity::StreamInfo| (s.context, s.stream) == (context, stream);
-            p.streams.iter().find(is_it)
-        });
-        match named {
-            Some(info) if !info.name.is_empty() => crate::trace::printable(&info.name),
-            _ => format!("stream {stream}"),
-        }
-    }
-}
-
-fn what_device(what: &What) -> Option<usize> {
-    match what {
-        What::Kernel(k) => Some(k.place.device as usize),
-        What::Copy(c) => Some(c.place.device as usize),
-        What::Memset(m) => Some(m.place.device as usize),
-        _ => None,
+        describe::lane_stream(self.trace, lane)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One small timeline for each cause.
 
 use super::*;
+use crate::activity::{Direction, SyncKind};
 use crate::analysis::testing::Scene;
 use crate::trace::Measure;
 

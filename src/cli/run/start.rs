@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::activity::feed::Feed;
 use crate::analysis::figures;
 use crate::cli::args::{Backend, Run};
-use crate::cli::exit::{self, Ending};
+use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Diagnostics, Overrides, Source, compile};
 use crate::source::recording;
@@ -125,14 +125,11 @@ impl Runner {
         }
     }
 
-    /// Compiles a scenario as it is now and starts it.
-    pub(super) fn start(&mut self, name: &str) -> Result<Started, Ending> {
+    /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
+    pub(super) fn start(&mut self, name: &str, color: bool) -> Result<Started, Ending> {
         let source = Runner::find(name)?;
-        let compiled = compile(&source, &self.overrides).map_err(|diagnostics| Ending {
-            code: exit::INPUT,
-            message: diagnostics.render(crate::cli::stderr_has_color()),
-            help: String::new(),
-        })?;
+        let compiled = compile(&source, &self.overrides)
+            .map_err(|diagnostics| Ending::diagnostics(diagnostics.render(color)))?;
         let plan = Arc::new(compiled.plan);
         let feed = self
             .feed(&source, &plan)
@@ -154,13 +151,9 @@ impl Runner {
         }
         let name = self.current.clone();
         let file = || Runner::find(&name).ok().and_then(|source| source.path);
-        let started = self.start(&name).map_err(|ending| {
-            let plain = Ending {
-                message: strip_ansi(&ending.message),
-                ..ending
-            };
-            plain.for_screen(file())
-        })?;
+        let started = self
+            .start(&name, false)
+            .map_err(|ending| ending.for_screen(file()))?;
         let mut warnings: Vec<String> = self
             .place
             .reason()
@@ -219,19 +212,4 @@ impl Runner {
             simulated: is_simulated,
         }
     }
-}
-
-/// The screen has its own colours.
-fn strip_ansi(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c == '\u{1b}' {
-            // A colour sequence ends with its first letter.
-            rest.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

@@ -16,7 +16,7 @@ use super::rows::{self, Marks};
 use crate::activity::units::gb_per_s;
 use crate::activity::{Activity, Direction, Ns, RangeKind, Span, What};
 use crate::analysis::memory::MemoryUse;
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::trace::{LaneId, LaneKind, Trace, describe};
 use proto::Message;
 use tracks::Levels;
 
@@ -63,12 +63,8 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     for (id, lane) in trace.lanes().iter().enumerate() {
         let process = processes[lane.key().process];
         match lane.key().kind {
-            LaneKind::Stream {
-                device,
-                context,
-                stream,
-            } => {
-                let name = rows::stream_name(trace, lane.key().process, context, stream);
+            LaneKind::Stream { device, .. } => {
+                let name = describe::stream(trace, lane.key());
                 let name = match trace.processes().len() {
                     1 => name,
                     _ => format!("{name} · process {}", lane.key().process),
@@ -76,9 +72,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                 writer.lane(id, devices[device], &name)?;
             }
             LaneKind::Thread { thread } => {
-                let name = trace.processes()[lane.key().process].threads.get(&thread);
-                let name =
-                    name.map_or_else(|| format!("thread {thread}"), |n| format!("{n} ({thread})"));
+                let name = describe::thread(trace, lane.key().process, thread);
                 writer.lane(id, process, &name)?;
             }
             LaneKind::Range { kind, thread } => {
@@ -172,7 +166,7 @@ impl Writer<'_> {
         let trace = self.trace;
         (0..trace.devices().len())
             .map(|index| {
-                let name = self.marks.on(&rows::device_name(trace, index));
+                let name = self.marks.on(&describe::device(trace, index));
                 self.track(None, &name, |_| {})
             })
             .collect()
@@ -186,7 +180,7 @@ impl Writer<'_> {
             .iter()
             .zip(pids)
             .map(|(process, pid)| {
-                let command = crate::trace::printable(&process.info.command);
+                let command = process.info.command.clone();
                 let name = match process.info.rank {
                     Some(rank) => format!("rank {rank}: {command}"),
                     None => command,
@@ -248,7 +242,7 @@ impl Writer<'_> {
         let mut tracks = Vec::new();
         for row in 0..lane.len() {
             let activity = trace.activity(id, row);
-            let title = rows::name(trace, &activity);
+            let title = describe::whole(trace, &activity.what);
             let placed = levels.place(activity.span);
             for (level, time) in placed.ended {
                 self.event(time, END, tracks[level], None, |_| {})?;

@@ -1,12 +1,11 @@
 //! Taking values out of parsed TOML: every wrong type, unknown key and missing key becomes a
 //! diagnostic with its place, and reading goes on.
 
+use crate::text::is_unprintable;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::diagnostics::{
-    Diagnostic, Diagnostics, did_you_mean, is_unprintable, list, quoted,
-};
+use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
 use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};

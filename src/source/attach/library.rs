@@ -70,7 +70,10 @@ fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
     }
     check_private(cache)?;
     check_executable(cache)?;
-    let path = cache.join(format!("inject-{:016x}.so", hash(content)));
+    let path = cache.join(format!(
+        "inject-{:016x}.so",
+        crate::text::fingerprint(content)
+    ));
     if is_intact(&path, content) {
         return Ok(path);
     }
@@ -78,7 +81,7 @@ fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
     let aside = cache.join(format!(
         ".inject-{}-{:016x}",
         std::process::id(),
-        hash(content)
+        crate::text::fingerprint(content)
     ));
     let _ = std::fs::remove_file(&aside);
     let written = File::options()
@@ -135,13 +138,6 @@ fn is_intact(path: &Path, content: &[u8]) -> bool {
     File::open(path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .is_ok_and(|_| bytes == content)
-}
-
-/// FNV-1a: a name for the content, not a proof of it.
-fn hash(content: &[u8]) -> u64 {
-    content.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 /// In memory, under a name that every descendant of ours can open as long as we live, whatever descriptors it closes.

@@ -19,7 +19,8 @@ use flate2::read::MultiGzDecoder;
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice, plain};
+use crate::source::gather::{Meter, believable, notice};
+use crate::text::printable;
 use convert::Converter;
 use event::Event;
 use header::Header;
@@ -367,7 +368,7 @@ fn failure(path: &Path, events: usize, error: &ScanError) -> Outcome {
     };
     Outcome::Failed(Failure {
         kind: FailureKind::Input,
-        message: plain(&format!("{} {what}.{kept}", path.display())),
+        message: printable(&format!("{} {what}.{kept}", path.display())),
         help: help.to_owned(),
     })
 }

@@ -15,7 +15,8 @@ use std::path::Path;
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice, plain};
+use crate::source::gather::{Meter, believable, notice};
+use crate::text::printable;
 use rows::Reader;
 use tables::{Tables, int};
 
@@ -156,7 +157,7 @@ fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
     };
     Outcome::Failed(Failure {
         kind: FailureKind::Input,
-        message: plain(&format!(
+        message: printable(&format!(
             "{} can not be read as an SQLite database: {error}.{kept}",
             path.display()
         )),

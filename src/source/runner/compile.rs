@@ -85,7 +85,7 @@ impl Compiler {
         let key = self.key(source);
         let entry = match &self.cache {
             Some(folder) if !source.text.contains("#include") => {
-                Some(folder.join(format!("{:016x}.kernel", fnv1a(&key))))
+                Some(folder.join(format!("{:016x}.kernel", crate::text::fingerprint(&key))))
             }
             _ => None,
         };
@@ -199,24 +199,9 @@ fn forget_oldest(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// 64-bit FNV-1a, which unlike the standard library's hasher stays the same from release to release.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_hash_is_fnv1a() {
-        // Test vectors of the FNV reference code.
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 
     #[test]
     fn a_device_gets_the_nearest_code_that_it_can_run() {

@@ -1,7 +1,8 @@
 //! Which rows the timeline has, in which order, under which names.
 
 use super::nest;
-use crate::activity::{Direction, Place, RangeKind, Span, StreamInfo};
+use crate::activity::{Direction, RangeKind, Span};
+use crate::trace::describe;
 use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 
 /// One line of the timeline.
@@ -71,7 +72,7 @@ pub fn rows(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
         .collect();
     for &device in &used {
         if used.len() > 1 {
-            title(&mut rows, device_title(trace, device));
+            title(&mut rows, describe::device(trace, device));
         }
         device_rows(trace, device, scope, &mut rows);
     }
@@ -89,16 +90,16 @@ pub fn rows(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
             group = Some((key.process, device));
             let mut text = "streams".to_owned();
             if used.len() > 1 {
-                text = format!("{text} · {}", short_device(trace, device));
+                text = format!("{text} · {}", describe::device_id(trace, device));
             }
             if processes > 1 {
-                text = format!("{text} · {}", process_title(trace, key.process));
+                text = format!("{text} · {}", describe::process(trace, key.process));
             }
             title(&mut rows, text);
         }
         rows.push(Row {
             kind: RowKind::Stream(id),
-            label: stream_name(trace, key),
+            label: describe::stream(trace, key),
         });
     }
     host_rows(trace, scope, is_whole, &mut rows);
@@ -158,7 +159,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             group = Some(key.process);
             let mut text = "host".to_owned();
             if processes > 1 {
-                text = format!("{text} · {}", process_title(trace, key.process));
+                text = format!("{text} · {}", describe::process(trace, key.process));
             }
             title(rows, text);
         }
@@ -175,7 +176,11 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
                 .to_owned(),
             ),
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
-            _ => (RowKind::Thread(id), thread_name(trace, key)),
+            LaneKind::Thread { thread } => {
+                let label = describe::thread(trace, key.process, thread);
+                (RowKind::Thread(id), label)
+            }
+            _ => (RowKind::Thread(id), String::new()),
         };
         rows.push(Row { kind, label });
         for depth in 1..depths(trace, id, key.kind, scope) {
@@ -227,7 +232,7 @@ fn stream_order(trace: &Trace, id: LaneId, key: LaneKey) -> impl Ord {
     else {
         return (0, 0, true, String::new(), 0, 0, id);
     };
-    let info = stream_info(trace, key);
+    let info = describe::stream_info(trace, key);
     let name = info.map_or("", |s| s.name.as_str());
     let digits = name
         .find(|c: char| c.is_ascii_digit())
@@ -242,97 +247,4 @@ fn stream_order(trace: &Trace, id: LaneId, key: LaneKey) -> impl Ord {
         u64::from(context) << 32 | u64::from(stream),
         id,
     )
-}
-
-/// What the process said of a stream.
-#[must_use]
-pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
-    let LaneKind::Stream {
-        context, stream, ..
-    } = key.kind
-    else {
-        return None;
-    };
-    trace
-        .processes()
-        .get(key.process)?
-        .streams
-        .iter()
-        .find(|s| (s.context, s.stream) == (context, stream))
-}
-
-/// A stream's name: the program's own, "default", or its id.
-#[must_use]
-pub fn stream_name(trace: &Trace, key: LaneKey) -> String {
-    let LaneKind::Stream { stream, .. } = key.kind else {
-        return String::new();
-    };
-    match stream_info(trace, key) {
-        Some(info) if !info.name.is_empty() => crate::trace::printable(&info.name),
-        Some(info) if info.is_default => "default".to_owned(),
-        _ => format!("stream {stream}"),
-    }
-}
-
-/// The name of the stream at a place, for operations.
-#[must_use]
-pub fn place_name(trace: &Trace, process: usize, place: Place) -> String {
-    stream_name(
-        trace,
-        LaneKey {
-            process,
-            kind: LaneKind::Stream {
-                device: place.device as usize,
-                context: place.context,
-                stream: place.stream,
-            },
-        },
-    )
-}
-
-/// A thread's name: the program's own, "main" for the one whose id is the process's, or its id.
-#[must_use]
-pub fn thread_name(trace: &Trace, key: LaneKey) -> String {
-    let LaneKind::Thread { thread } = key.kind else {
-        return String::new();
-    };
-    let process = trace.processes().get(key.process);
-    if let Some(name) = process.and_then(|p| p.threads.get(&thread)) {
-        return name.clone();
-    }
-    if process.is_some_and(|p| p.info.pid == thread && thread != 0) {
-        return "main".to_owned();
-    }
-    format!("thread {thread}")
-}
-
-fn device_title(trace: &Trace, device: usize) -> String {
-    let info = &trace.devices()[device].info;
-    let name = crate::trace::printable(&info.name);
-    format!("GPU {} {name}", info.id).trim_end().to_owned()
-}
-
-fn short_device(trace: &Trace, device: usize) -> String {
-    format!("GPU {}", trace.devices()[device].info.id)
-}
-
-/// A process in a few words: rank, process id, command.
-#[must_use]
-pub fn process_title(trace: &Trace, process: usize) -> String {
-    let Some(info) = trace.processes().get(process).map(|p| &p.info) else {
-        return String::new();
-    };
-    let mut text = String::new();
-    if let Some(rank) = info.rank {
-        text.push_str(&format!("rank {rank} · "));
-    }
-    if info.pid != 0 {
-        text.push_str(&format!("pid {} · ", info.pid));
-    }
-    let command = crate::trace::printable(&info.command);
-    text.push_str(&command);
-    if info.ended_well == Some(false) {
-        text.push_str(" · did not end well");
-    }
-    text.trim_end_matches(" · ").to_owned()
 }

@@ -8,9 +8,9 @@ use ratatui::widgets::Widget;
 use super::{label, pen, strip};
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
 use crate::analysis::{gaps, occupancy};
-use crate::trace::{LaneId, Measure, Trace, printable};
+use crate::trace::{LaneId, Measure, Trace, describe, printable};
 use crate::tui::action::View;
-use crate::tui::app::rows::{RowKind, place_name};
+use crate::tui::app::rows::RowKind;
 use crate::tui::app::selection::Item;
 use crate::tui::app::{App, FindingLine, Journal};
 use crate::tui::theme::{Role, Theme};
@@ -70,14 +70,11 @@ impl<'a> Details<'a> {
         }
         let activity = trace.activity(id, row);
         let process = trace.lanes()[id].key().process;
-        let name = match activity.what {
-            What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
-            what => label::name(trace, &what),
-        };
+        let name = describe::whole(trace, &activity.what);
         let name = pen::cut(&name, 60);
         self.name = Some((name, label::role(trace, &activity.what)));
         if let Some(place) = activity.place() {
-            self.facts.push(place_name(trace, process, place));
+            self.facts.push(describe::stream_at(trace, process, place));
         }
         self.facts.push(times(activity.span, app.zero()));
         match activity.what {
@@ -143,7 +140,7 @@ impl<'a> Details<'a> {
             && let Some((lane, row)) = trace.operation(process, activity.correlation)
         {
             let operation = trace.activity(lane, row);
-            let name = label::name(trace, &operation.what);
+            let name = describe::activity(trace, &operation.what);
             let after = units::duration(operation.span.start - activity.span.start);
             self.facts.push(format!("its {name} starts {after} later"));
         }

@@ -1,7 +1,7 @@
 //! What an activity is called and coloured, in as many words as there is room for.
 
 use crate::activity::{Activity, Direction, What, units};
-use crate::trace::{LaneId, Trace};
+use crate::trace::{LaneId, Trace, describe};
 use crate::tui::draw::pen;
 use crate::tui::theme::{KERNEL_COLORS, Role};
 
@@ -12,8 +12,9 @@ pub fn role(trace: &Trace, what: &What) -> Role {
         What::Kernel(k) => kernel_role(trace.names().short(trace.shape(k.shape).name)),
         What::Copy(c) => direction_role(c.direction),
         What::Memset(_) => Role::Memset,
-        What::Call(c) if trace.names().full(c.name).contains("Synchronize") => Role::Wait,
+        // A stream's wait for an event is no wait of the host, but a wait all the same.
         What::Sync(_) => Role::Wait,
+        what if describe::is_host_wait(trace, what) => Role::Wait,
         What::Range(_) => Role::Range,
         What::Call(_) | What::Overhead(_) | What::Memory(_) | What::Event(_) => Role::Host,
     }
@@ -30,29 +31,11 @@ pub fn direction_role(direction: Direction) -> Role {
     }
 }
 
-/// A kernel keeps its colour from run to run: it is made from the name (FNV-1a).
+/// A kernel keeps its colour from run to run: it is made from the name.
 #[must_use]
 pub fn kernel_role(name: &str) -> Role {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = crate::text::fingerprint(name.as_bytes());
     Role::Kernel(((hash >> 32) % u64::from(KERNEL_COLORS)) as u8)
-}
-
-/// Its name alone.
-#[must_use]
-pub fn name(trace: &Trace, what: &What) -> String {
-    match what {
-        What::Kernel(k) => trace.names().short(trace.shape(k.shape).name).to_owned(),
-        What::Copy(c) => c.direction.label().to_owned(),
-        What::Memset(_) => "memset".to_owned(),
-        What::Call(c) => trace.names().full(c.name).to_owned(),
-        What::Overhead(o) => trace.names().full(o.name).to_owned(),
-        What::Range(r) => trace.names().full(r.name).to_owned(),
-        What::Sync(_) => "sync".to_owned(),
-        What::Memory(_) => "memory".to_owned(),
-        What::Event(_) => "event".to_owned(),
-    }
 }
 
 /// The longest of its labels that fits in `columns`; empty when not even a cut name would say anything.
@@ -64,7 +47,7 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
         return String::new();
     }
     let activity = trace.activity(lane, row);
-    let name = name(trace, &activity.what);
+    let name = describe::activity(trace, &activity.what);
     let long = long(&activity, &name);
     for text in long {
         if pen::width(&text) <= columns {
@@ -72,7 +55,13 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
         }
     }
     if pen::width(&name) <= columns {
-        name
+        return name;
+    }
+    // "add<float>" of "elementwise add<float>".
+    if let (What::Kernel(_), Some((_, telling))) = (activity.what, name.split_once(' '))
+        && pen::width(telling) <= columns
+    {
+        telling.to_owned()
     } else if columns >= LEAST {
         pen::cut(&name, columns)
     } else {

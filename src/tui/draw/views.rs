@@ -6,7 +6,7 @@ use super::list::{List, Part};
 use super::pen;
 use crate::activity::units;
 use crate::analysis::findings::Severity;
-use crate::trace::printable;
+use crate::trace::{describe, printable};
 use crate::tui::app::{App, FindingLine, Journal, LineKind, VariantRow};
 use crate::tui::table;
 use crate::tui::theme::{Role, Theme};
@@ -299,7 +299,7 @@ fn place(app: &App, evidence: &crate::analysis::findings::Evidence) -> String {
         .find(|row| row.kind.lane() == Some(lane))
         .map_or_else(String::new, |row| format!("{} · ", row.label));
     let name = evidence.row.map_or_else(String::new, |row| {
-        super::label::name(&app.trace, &app.trace.activity(lane, row).what)
+        describe::activity(&app.trace, &app.trace.activity(lane, row).what)
     });
     format!("{lane_name}{name}")
         .trim_end_matches(" · ")

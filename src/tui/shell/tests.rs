@@ -86,6 +86,7 @@ fn run_of(
                         message: "error: it is broken".to_owned(),
                         help: "mend it".to_owned(),
                     },
+                    is_rendered: true,
                     file: None,
                 });
             }

@@ -1,0 +1,548 @@
+//! Short names of kernels: what the function is called, and the template argument that tells what it does.
+//!
+//! `void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, …>(int, …)` is
+//! "elementwise add<float>". Return type, namespaces and parameters go; so do words that every kernel of a
+//! library has. Where that makes two names of one table equal, [`unique`] adds the words that differ.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Longest name that is looked into: templates can blow up beyond all use.
+const READ_MAX: usize = 16 * 1024;
+/// How deep template arguments are followed: PyTorch's functors lie four deep.
+const DEPTH_MAX: usize = 12;
+/// A word longer than this names its tiles, types and stages one after the other (CUTLASS, cuDNN).
+const WORD_MAX: usize = 40;
+
+/// The short name of a kernel from its whole, demangled name.
+#[must_use]
+pub fn short(full: &str) -> String {
+    if full.len() > READ_MAX {
+        return full.chars().take(WORD_MAX).collect();
+    }
+    if !full.contains(['<', '(', ':', ' ']) {
+        return condensed(full);
+    }
+    let normal = full.replace("operator ()", "operator()");
+    let mut parts = path(without_return_type(&normal));
+    let Some(function) = parts.pop().filter(|part| !part.name.is_empty()) else {
+        return full.to_owned();
+    };
+    let arguments = split(function.arguments, b',');
+    let name = function.name;
+    // "Kernel" and "Kernel2" of CUTLASS say nothing; their only argument says all.
+    let is_generic = name
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .eq_ignore_ascii_case("kernel");
+    if is_generic {
+        return match arguments.first().filter(|a| !is_plain(a)) {
+            Some(argument) => condensed(path(argument).pop().unwrap_or_default().name),
+            None => match parts.last() {
+                Some(space) if space.arguments.is_empty() => format!("{}::{name}", space.name),
+                _ => name.to_owned(),
+            },
+        };
+    }
+    match arguments.iter().find_map(|a| telling(a, 0)) {
+        Some(telling) => format!("{} {telling}", bare_base(name)),
+        None => condensed(name),
+    }
+}
+
+/// A short name for each of `fulls`, all different where the whole names are.
+#[must_use]
+pub fn unique(fulls: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = fulls.iter().map(|full| short(full)).collect();
+    let mut groups: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (i, name) in names.iter().enumerate() {
+        groups.entry(name).or_default().push(i);
+    }
+    let mut clashing: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
+    clashing.sort_unstable();
+    for group in clashing {
+        let members: Vec<&str> = group.iter().map(|&i| fulls[i]).collect();
+        for (&i, told) in group
+            .iter()
+            .zip(told_apart(&names[group[0]].clone(), &members))
+        {
+            names[i] = told;
+        }
+    }
+    names
+}
+
+/// `short` with as many words behind it as tell the whole names apart.
+fn told_apart(short: &str, fulls: &[&str]) -> Vec<String> {
+    /// More words than this are no short name any more.
+    const WORDS_MAX: usize = 4;
+    let words: Vec<Vec<&str>> = fulls.iter().map(|full| words(full)).collect();
+    let mut holders: FxHashMap<&str, usize> = FxHashMap::default();
+    for list in &words {
+        let mut seen = FxHashSet::default();
+        for word in list.iter().filter(|word| seen.insert(**word)) {
+            *holders.entry(word).or_default() += 1;
+        }
+    }
+    let whole: FxHashSet<&&str> = fulls.iter().collect();
+    let differing = |list: &Vec<&str>, most: usize| {
+        let mut seen = FxHashSet::default();
+        list.iter()
+            .filter(|word| holders.get(**word).is_some_and(|&n| n < fulls.len()))
+            .filter(|word| seen.insert(**word))
+            .take(most)
+            .map(|word| format!(" {word}"))
+            .collect::<String>()
+    };
+    for most in 1..=WORDS_MAX {
+        let told: Vec<String> = words
+            .iter()
+            .map(|list| format!("{short}{}", differing(list, most)))
+            .collect();
+        if told.iter().collect::<FxHashSet<_>>().len() == whole.len() {
+            return told;
+        }
+    }
+    fulls.iter().map(|full| (*full).to_owned()).collect()
+}
+
+/// The words of a name without its parameters, in order.
+fn words(full: &str) -> Vec<&str> {
+    let head = without_parameters(without_return_type(full));
+    let pieces = head.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut words = Vec::new();
+    for piece in pieces.filter(|piece| !piece.is_empty()) {
+        if piece.len() > WORD_MAX {
+            words.extend(piece.split('_').filter(|word| !word.is_empty()));
+        } else {
+            words.push(piece);
+        }
+    }
+    words
+}
+
+/// What a template argument says that the kernel does: "add<float>" for a functor, for the function whose
+/// lambda it is, and for what either wraps. `None` for sizes, types and containers.
+fn telling(argument: &str, depth: usize) -> Option<String> {
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    let argument = without_return_type(argument.trim());
+    let parts = path(argument);
+    let lambda = parts.iter().rev().find(|part| is_lambda(part.name));
+    let owner = match lambda {
+        // The function that the lambda stands in: all before it are namespaces, all after it its lambdas.
+        Some(_) => parts
+            .iter()
+            .find(|p| p.has_parameters || !p.arguments.is_empty()),
+        None => parts.last(),
+    }?;
+    let arguments = split(owner.arguments, b',');
+    if let Some(inner) = arguments.iter().find_map(|a| telling(a, depth + 1)) {
+        return Some(inner);
+    }
+    if lambda.is_none() && !is_functor(owner.name) {
+        return None;
+    }
+    let of_lambda = lambda.and_then(|part| {
+        let open = part.name.find('(')? + 1;
+        let end = part.name[open..].find([',', ')'])?;
+        Some(&part.name[open..open + end])
+    });
+    let kind = arguments
+        .iter()
+        .map(|a| a.trim())
+        .find(|a| is_plain(a) && !a.starts_with(|c: char| !c.is_alphabetic()))
+        .or(of_lambda)
+        .and_then(|kind| kind.rsplit("::").next())
+        .filter(|kind| !kind.is_empty());
+    let name = bare_functor(owner.name);
+    Some(kind.map_or_else(|| name.to_owned(), |kind| format!("{name}<{kind}>")))
+}
+
+fn is_lambda(name: &str) -> bool {
+    ["{lambda", "[lambda", "'lambda"]
+        .iter()
+        .any(|mark| name.starts_with(mark))
+}
+
+fn is_functor(name: &str) -> bool {
+    const OF_STD: [&str; 6] = ["plus", "minus", "multiplies", "divides", "less", "greater"];
+    let lower = name.to_ascii_lowercase();
+    lower.contains("functor")
+        || name.ends_with("Op")
+        || name.ends_with("Ops")
+        || OF_STD.contains(&name)
+}
+
+/// Types of the language and numbers: they tell nothing of what is done.
+fn is_plain(text: &str) -> bool {
+    const TYPES: [&str; 16] = [
+        "BFloat16",
+        "Half",
+        "float",
+        "double",
+        "int",
+        "long",
+        "bool",
+        "char",
+        "short",
+        "unsigned",
+        "signed",
+        "void",
+        "float2",
+        "float4",
+        "__half",
+        "__nv_bfloat16",
+    ];
+    let text = text.trim();
+    let first = text.split([' ', '*', '&']).next().unwrap_or_default();
+    TYPES.contains(&first.rsplit("::").next().unwrap_or_default())
+        || text.starts_with(|c: char| c.is_ascii_digit() || "(-".contains(c))
+}
+
+/// A kernel's name before its telling argument.
+fn bare_base(name: &str) -> &str {
+    let name = name.strip_suffix("_kernel").unwrap_or(name);
+    ["vectorized_", "unrolled_"]
+        .iter()
+        .find_map(|lead| {
+            name.strip_prefix(lead)
+                .filter(|rest| rest.starts_with("elementwise"))
+        })
+        .unwrap_or(name)
+}
+
+fn bare_functor(name: &str) -> &str {
+    let mut name = name;
+    for lead in ["CUDAFunctor_", "CUDAFunctor", "launch_"] {
+        name = name
+            .strip_prefix(lead)
+            .filter(|n| !n.is_empty())
+            .unwrap_or(name);
+    }
+    for end in [
+        "_impl",
+        "_cuda",
+        "_kernel",
+        "_functor",
+        "Functor",
+        "CUDAKernelImpl",
+        "Ops",
+    ] {
+        name = name
+            .strip_suffix(end)
+            .filter(|n| !n.is_empty())
+            .unwrap_or(name);
+    }
+    name
+}
+
+/// What a library's long name says first of all: family, operation, tile.
+fn condensed(name: &str) -> String {
+    const TELLING: [&str; 11] = [
+        "cutlass",
+        "xmma",
+        "cudnn",
+        "gemm",
+        "fprop",
+        "dgrad",
+        "wgrad",
+        "conv",
+        "attention",
+        "fmha",
+        "split",
+    ];
+    if name.len() <= WORD_MAX || !name.contains('_') {
+        return name.to_owned();
+    }
+    let mut has_tile = false;
+    let kept: Vec<&str> = name
+        .split('_')
+        .filter_map(|word| {
+            let size = word.trim_start_matches("tilesize");
+            let is_tile = size.contains('x')
+                && size
+                    .split('x')
+                    .all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+            if is_tile {
+                return (!std::mem::replace(&mut has_tile, true)).then_some(size);
+            }
+            TELLING
+                .iter()
+                .any(|telling| word.contains(telling))
+                .then_some(word)
+        })
+        .collect();
+    if kept.len() < 2 {
+        return name.to_owned();
+    }
+    kept.join("_")
+}
+
+/// A part of a path: `name<arguments>(parameters)`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part<'t> {
+    name: &'t str,
+    arguments: &'t str,
+    has_parameters: bool,
+}
+
+/// The parts of a path, between "::".
+fn path(text: &str) -> Vec<Part<'_>> {
+    split(text, b':').into_iter().map(part).collect()
+}
+
+fn part(text: &str) -> Part<'_> {
+    let text = text.trim();
+    // Names that are brackets: "{lambda(int)#1}", "(anonymous namespace)", "<unnamed>".
+    if text.starts_with(['{', '[', '\'', '(', '<']) {
+        return Part {
+            name: text,
+            ..Part::default()
+        };
+    }
+    let open = (0..text.len())
+        .filter(|&i| text.is_char_boundary(i))
+        .find(|&i| matches!(text.as_bytes()[i], b'<' | b'(') && !is_of_operator(text, i));
+    let Some(open) = open else {
+        return Part {
+            name: text,
+            ..Part::default()
+        };
+    };
+    let name = text[..open].trim();
+    if text.as_bytes()[open] == b'(' {
+        return Part {
+            name,
+            has_parameters: true,
+            ..Part::default()
+        };
+    }
+    let close = closing(text, open).unwrap_or(text.len());
+    Part {
+        name,
+        arguments: &text[open + 1..close],
+        has_parameters: text[close..].contains('('),
+    }
+}
+
+/// Whether the bracket at `i` is a part of an operator's name: "operator()", "operator<".
+fn is_of_operator(text: &str, i: usize) -> bool {
+    let before = &text.as_bytes()[..i];
+    // "operator()", "operator<", "operator<=": up to two signs may stand between.
+    (0..=2.min(i)).any(|signs| {
+        let (word, signs) = before.split_at(i - signs);
+        word.ends_with(b"operator")
+            && signs != b"()"
+            && signs.iter().all(|sign| b"<>=-(".contains(sign))
+    })
+}
+
+/// Pieces of `text` between commas or "::" that stand in no bracket.
+fn split(text: &str, at: u8) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let mut pieces = Vec::new();
+    let (mut depth, mut start, mut i) = (0usize, 0, 0);
+    while i < bytes.len() {
+        step(bytes, i, &mut depth);
+        let is_end =
+            depth == 0 && bytes[i] == at && (at != b':' || bytes.get(i + 1) == Some(&b':'));
+        if is_end {
+            pieces.push(&text[start..i]);
+            i += usize::from(at == b':');
+            start = i + 1;
+        }
+        i += 1;
+    }
+    if start < text.len() {
+        pieces.push(&text[start..]);
+    }
+    pieces
+}
+
+/// Keeps count of open brackets.
+fn step(bytes: &[u8], i: usize, depth: &mut usize) {
+    match bytes[i] {
+        b'<' | b'(' | b'[' | b'{' => *depth += 1,
+        // The arrow of a trailing return type closes nothing.
+        b'>' if i > 0 && bytes[i - 1] == b'-' => {}
+        b'>' | b')' | b']' | b'}' => *depth = depth.saturating_sub(1),
+        _ => {}
+    }
+}
+
+/// The bracket that closes the one at `open`.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut depth = 0;
+    (open..bytes.len()).find(|&i| {
+        step(bytes, i, &mut depth);
+        depth == 0
+    })
+}
+
+/// What follows the last space that stands in no bracket and before the function's parameters.
+fn without_return_type(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let head = without_parameters(text).len();
+    let (mut depth, mut start) = (0usize, 0);
+    if head == text.len() && !text.starts_with("void ") {
+        return text;
+    }
+    for i in 0..head {
+        step(bytes, i, &mut depth);
+        if depth == 0
+            && bytes[i] == b' '
+            && !text[i..].starts_with(" const")
+            && !text[..i].ends_with(" const")
+        {
+            start = i + 1;
+        }
+    }
+    &text[start..]
+}
+
+/// The text before its last bracket of parameters; all of it where it has none.
+fn without_parameters(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0usize, None);
+    for (i, byte) in bytes.iter().enumerate() {
+        if depth == 0 && *byte == b'(' && !is_of_operator(text, i) {
+            at = Some(i);
+        }
+        step(bytes, i, &mut depth);
+    }
+    match at {
+        // "(anonymous namespace)::kernel" has none.
+        Some(at)
+            if at > 0 && closing(text, at).is_some_and(|c| !text[c + 1..].starts_with("::")) =>
+        {
+            &text[..at]
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_get_the_name_that_people_call_them() {
+        let cases = [
+            ("matmul_tiled", "matmul_tiled"),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
+                "elementwise add<float>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)",
+                "elementwise add<BFloat16>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, c10::Scalar, at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, at::detail::Array<char*, 2> >(int, at::native::(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, c10::Scalar, at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, at::detail::Array<char*, 2>)",
+                "elementwise clamp_scalar<float>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, float, at::native::(anonymous namespace)::threshold_kernel_impl<float>(at::TensorIteratorBase&, float, float)::{lambda(float, float)#1}>, at::detail::Array<char*, 3> >(int, at::native::BinaryFunctor<float, float, float, at::native::(anonymous namespace)::threshold_kernel_impl<float>(at::TensorIteratorBase&, float, float)::{lambda(float, float)#1}>, at::detail::Array<char*, 3>)",
+                "elementwise threshold<float>",
+            ),
+            (
+                "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&, at::native::BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > const&)::{lambda(int)#1}>(int, at::native::gpu_kernel_impl_nocast<at::native::BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&, at::native::BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > const&)::{lambda(int)#1})",
+                "elementwise Mul<float>",
+            ),
+            (
+                "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4> >(at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4>)",
+                "reduce sum<float>",
+            ),
+            (
+                "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float, float, float>, unsigned int, float, 4> >(at::native::ReduceOp<float, at::native::MeanOps<float, float, float, float>, unsigned int, float, 4>)",
+                "reduce Mean<float>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<(int)4, void at::native::<unnamed>::pow_tensor_scalar_kernel_impl<float, float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)",
+                "elementwise pow_tensor_scalar<float>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<(int)4, at::native::rsqrt_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 2)]::operator ()() const::[lambda() (instance 2)]::operator ()() const::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)",
+                "elementwise rsqrt<float>",
+            ),
+            (
+                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float>(at::native::(anonymous namespace)::TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float)",
+                "multi_tensor_apply BinaryOpScalar<float>",
+            ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)::{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul> >(int, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)::{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul>)",
+                "elementwise Gelu<BFloat16>",
+            ),
+            (
+                "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8>(cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8::Params)",
+                "cutlass_s16816gemm_64x64",
+            ),
+            (
+                "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8>(cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8::Params)",
+                "cutlass_s16816fprop_256x64",
+            ),
+            (
+                "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16, float, false, true, true, false, 7, false, cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<__nv_bfloat16 const>, cublasGemvTensorStridedBatched<__nv_bfloat16 const>, cublasGemvTensorStridedBatched<__nv_bfloat16>, float> >(cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<__nv_bfloat16 const>, cublasGemvTensorStridedBatched<__nv_bfloat16 const>, cublasGemvTensorStridedBatched<__nv_bfloat16>, float>)",
+                "gemvx::kernel",
+            ),
+            (
+                "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1_tensor16x8x8_execute_split_k_kernel_cudnn_train",
+                "xmma_wgrad_gemm_128x128x16_split_cudnn",
+            ),
+            (
+                "volta_sgemm_64x32_sliced1x4_nn",
+                "volta_sgemm_64x32_sliced1x4_nn",
+            ),
+            (
+                "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
+                "ncclKernel_AllReduce_RING_LL_Sum_float",
+            ),
+            (
+                "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>(float*, float const*, int, int, int, bool const*, int, bool)",
+                "softmax_warp_forward",
+            ),
+            ("Outer<int>::inner(float*)", "inner"),
+            ("größe é<int>(float)", "é"),
+            ("cudaStreamSynchronize", "cudaStreamSynchronize"),
+        ];
+        for (full, expected) in cases {
+            assert_eq!(short(full), expected, "{full}");
+        }
+    }
+
+    #[test]
+    fn names_of_a_table_are_told_apart_by_the_words_that_differ() {
+        let fulls = [
+            "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 128, true, 1>(float, float, float, float, cudnnTensorStruct, float const*, cudnnTensorStruct, float const*, cudnnTensorStruct, float*, float const*, float*, float*, float const*, float const*, float)",
+            "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>(float, float, float, float, cudnnTensorStruct, float const*, cudnnTensorStruct, float const*, cudnnTensorStruct, float*, float const*, float*, float*, float const*, float const*, float)",
+            "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
+            "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4> >(at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4>)",
+            "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4> >(at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4>)",
+            "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4_warpsize2x2x1_g1_tensor16x8x8_alignc4_execute_kernel_cudnn_infer",
+            "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4_warpsize2x2x1_g1_tensor16x8x8_execute_kernel_cudnn_infer",
+        ];
+        let expected = [
+            "bn_bw_1C11_kernel_new 128",
+            "bn_bw_1C11_kernel_new 32",
+            "elementwise add<float>",
+            "reduce sum<float> 512",
+            "reduce sum<float> 128",
+            "xmma_fprop_gemm_128x128x16_cudnn alignc4",
+            "xmma_fprop_gemm_128x128x16_cudnn",
+        ];
+        assert_eq!(unique(&fulls), expected);
+        // What no word tells apart keeps its whole name; what is the same keeps the same.
+        assert_eq!(unique(&["k(int)", "k(float)"]), ["k(int)", "k(float)"]);
+        assert_eq!(unique(&["a::k(int)", "a::k(int)"]), ["k", "k"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_a_short_name(text in "[a-z<>(){}:,\\[\\] é*&-]{0,40}(operator\\(\\)|::|lambda)?[<>(){}:a-z ]{0,20}") {
+            let name = short(&text);
+            proptest::prop_assert!(name.is_empty() == text.is_empty(), "{text:?} -> {name:?}");
+            proptest::prop_assert_eq!(unique(&[&text, "k(int)"]).len(), 2);
+        }
+    }
+}
