@@ -8,10 +8,11 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::diagnostics::{did_you_mean, is_unprintable, list, quoted};
+use super::diagnostics::{did_you_mean, list, quoted};
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
 use super::expr::{ExprError, Loc};
+use crate::text::is_unprintable;
 
 /// Bytes of a set of edits.
 const MAX_LENGTH: usize = 1000;
