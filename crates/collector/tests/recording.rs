@@ -1,5 +1,7 @@
 //! The recording: what is written is read, whatever else happens to the file.
 
+mod common;
+
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
@@ -299,9 +301,12 @@ fn a_torn_status_slot_leaves_the_older_one() {
         .open(&path)
         .expect("writable");
     file.write_all_at(&[0xaa; 16], slot).expect("written");
-    let reader = Reader::open(&path).expect("a recording");
+    let mut reader = Reader::open(&path).expect("a recording");
     assert_eq!(reader.status().sequence, newest - 1);
-    assert_eq!(reader.status().published, HEADER as u64);
+    // The older slot says that there is nothing yet, but the blocks speak for themselves.
+    assert_eq!(read_all(&mut reader).len(), 1);
+    let damage = reader.damage().expect("it is noticed").to_string();
+    assert!(damage.contains("status is damaged"), "{damage}");
 }
 
 #[test]
@@ -310,6 +315,9 @@ fn a_file_cut_short_gives_what_is_there_and_counts_the_rest() {
     let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
     for at in 0..10 {
         writer.record(&memset(at));
+        if at == 5 {
+            writer.publish(&Health::default());
+        }
     }
     writer.close(
         &Health {
@@ -323,12 +331,90 @@ fn a_file_cut_short_gives_what_is_there_and_counts_the_rest() {
         .write(true)
         .open(&path)
         .expect("writable");
-    // The seventh record loses its tail.
-    file.set_len((HEADER + 6 * UNIT + 17) as u64).expect("cut");
+    // The second block loses its tail.
+    file.set_len((HEADER + 7 * UNIT + 3 * UNIT + 17) as u64)
+        .expect("cut");
     let mut reader = Reader::open(&path).expect("a recording");
     assert_eq!(read_all(&mut reader).len(), 6);
     assert_eq!(reader.lost(), 4);
-    assert_eq!(reader.damage(), Some("it is cut short"));
+    let damage = reader.damage().expect("it is noticed").to_string();
+    assert_eq!(damage, "it is cut short");
+}
+
+/// Three blocks: one name and one record, a second name, and records that use both.
+fn three_blocks(directory: &Path) -> (std::path::PathBuf, u64, u64) {
+    let mut writer = Writer::create(directory, identity(), 0).expect("a recording");
+    let call = |name| {
+        record(
+            1,
+            What::Call(HostCall {
+                thread: 1,
+                name,
+                code: 0,
+            }),
+        )
+    };
+    let first = writer.name(b"first");
+    writer.record(&call(first));
+    let mut health = Health {
+        received: 1,
+        ..Health::default()
+    };
+    writer.publish(&health);
+    let path = writer.path().to_path_buf();
+    let length = || path.metadata().expect("exists").len();
+    let second_at = length();
+    let second = writer.name(b"second");
+    writer.record(&call(second));
+    writer.record(&call(first));
+    health.received = 3;
+    writer.publish(&health);
+    let third_at = length();
+    for name in [first, second, first] {
+        writer.record(&call(name));
+    }
+    health.received = 6;
+    writer.close(&health, State::Closed);
+    (path, second_at, third_at)
+}
+
+#[test]
+fn behind_a_damaged_block_the_next_one_is_read_and_what_is_missing_is_known_exactly() {
+    // The block's first unit, and one of its entries.
+    for flipped in [5, UNIT as u64 + 20] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, second_at, third_at) = three_blocks(directory.path());
+        let mut bytes = std::fs::read(&path).expect("readable");
+        bytes[(second_at + flipped) as usize] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+        let mut reader = Reader::open(&path).expect("a recording");
+        // The first block has a name and a record, and of the third one's records two use a name that is known.
+        assert_eq!(read_all(&mut reader).len(), 2 + 2);
+        // Two records of the second block, and the one of the third that uses its name.
+        assert_eq!(reader.lost(), 3);
+        let damage = reader.damage().expect("it is noticed").to_string();
+        let skipped = third_at - second_at;
+        assert_eq!(
+            damage,
+            format!("it is damaged at byte {second_at}: {skipped} bytes were skipped")
+        );
+    }
+}
+
+#[test]
+fn a_recording_of_another_format_or_with_another_header_is_refused_in_words() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, ..) = three_blocks(directory.path());
+    let bytes = std::fs::read(&path).expect("readable");
+    let refusal = |at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        std::fs::write(&path, bytes).expect("written");
+        Reader::open(&path).expect_err("refused").to_string()
+    };
+    assert!(refusal(8, 1).contains("format 1; this version of cuptop reads format 2"));
+    assert!(refusal(16, 0xff).contains("is damaged"));
+    assert!(refusal(0, b'C').contains("not a recording"));
 }
 
 #[test]
@@ -340,13 +426,11 @@ fn unknown_tags_are_skipped_and_records_among_them_counted() {
     }
     writer.close(&Health::default(), State::Closed);
     let path = the_only_file(directory.path());
-    let file = std::fs::File::options()
-        .write(true)
-        .open(&path)
-        .expect("writable");
-    file.write_all_at(&[63], HEADER as u64).expect("written");
-    file.write_all_at(&[200], (HEADER + UNIT) as u64)
-        .expect("written");
+    let mut bytes = std::fs::read(&path).expect("readable");
+    bytes[HEADER + UNIT] = 63;
+    bytes[HEADER + 2 * UNIT] = 200;
+    common::reseal(&mut bytes);
+    std::fs::write(&path, bytes).expect("written");
     let mut reader = Reader::open(&path).expect("a recording");
     assert_eq!(read_all(&mut reader).len(), 1);
     assert_eq!((reader.unknown(), reader.lost()), (1, 0));

@@ -22,7 +22,9 @@ pub(super) struct Process {
     streams: HashMap<(u32, u32, u32), StreamInfo>,
     pub(super) health: Health,
     pub(super) over: bool,
-    told_trouble: bool,
+    told_error: bool,
+    /// What was wrong with the parts before the present one.
+    damaged: Vec<String>,
     /// Whether it has been said what is missing before the first part.
     told_earlier: bool,
 }
@@ -45,7 +47,8 @@ impl Process {
             streams: HashMap::new(),
             health: Health::default(),
             over: false,
-            told_trouble: false,
+            told_error: false,
+            damaged: Vec::new(),
             told_earlier: false,
         }
     }
@@ -79,8 +82,16 @@ impl Process {
         self.before.shapes = self.before.shapes.saturating_add(shapes);
         self.before.lost += self.reader.lost();
         self.before.unknown += self.reader.unknown();
+        self.note_damage();
         self.reader = next;
         true
+    }
+
+    fn note_damage(&mut self) {
+        if let Some(damage) = self.reader.damage() {
+            let path = self.reader.path().display();
+            self.damaged.push(format!("{path}: {damage}"));
+        }
     }
 
     /// Says what is missing before the first part that is there.
@@ -186,18 +197,11 @@ impl Process {
         }
         let pid = self.info.pid;
         let status = self.reader.status();
-        let trouble = status
-            .error
-            .describe()
-            .map(|text| format!("process {pid}: {text}; it goes on, what is lost is counted"))
-            .or_else(|| {
-                let damage = self.reader.damage()?;
-                Some(format!("{}: {damage}", self.reader.path().display()))
-            });
-        if let Some(trouble) = trouble
-            && !std::mem::replace(&mut self.told_trouble, true)
+        if let Some(text) = status.error.describe()
+            && !std::mem::replace(&mut self.told_error, true)
         {
-            sink(notice(true, trouble))?;
+            let text = format!("process {pid}: {text}; it goes on, what is lost is counted");
+            sink(notice(true, text))?;
         }
         let ended_well = match status.state {
             State::Closed => Some(true),
@@ -207,6 +211,10 @@ impl Process {
             State::Running | State::Continued => return Ok(()),
         };
         self.over = true;
+        self.note_damage();
+        for text in self.damaged.drain(..) {
+            sink(notice(true, text))?;
+        }
         if ended_well == Some(false) {
             let text = format!(
                 "process {pid} ended without closing its recording: what happened after its last flush is missing"

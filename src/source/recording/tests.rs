@@ -345,3 +345,53 @@ fn an_empty_directory_is_an_input_error() {
     assert!(matches!(last, Message::Finished(Outcome::Failed(_))));
     assert!(open(&["/nonexistent/x".into()]).is_err());
 }
+
+#[test]
+fn files_beside_a_recording_are_left_alone_and_damage_is_said_and_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut process = writer(directory.path(), 1);
+    let path = process.path().to_path_buf();
+    for received in 1..=3 {
+        process.record(&memset(received));
+        process.publish(&Health {
+            received: received.cast_unsigned(),
+            ..Health::default()
+        });
+    }
+    process.close(
+        &Health {
+            received: 3,
+            ..Health::default()
+        },
+        State::Closed,
+    );
+    std::fs::write(path.with_extension("stacks"), b"cuptop+\n").expect("written");
+    let mut bytes = std::fs::read(&path).expect("readable");
+    // A page of header, then blocks of two units: a byte of the second one's record.
+    let second = 4096 + 128;
+    bytes[second + 64 + 50] ^= 0x40;
+    std::fs::write(&path, bytes).expect("written");
+
+    let feed = open(&[directory.path().to_path_buf()]).expect("a feed");
+    let (mut seen, mut health, mut notices) = (0, Health::default(), Vec::new());
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => {
+                seen += batch.items.len();
+                health = batch.health.unwrap_or(health);
+            }
+            Message::Notice { text, .. } => notices.push(text),
+            Message::Finished(outcome) => {
+                assert_eq!(outcome, Outcome::Complete);
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((seen, health.lost), (2, 1));
+    let said = format!("it is damaged at byte {second}: 128 bytes were skipped");
+    assert!(
+        matches!(&notices[..], [only] if only.ends_with(&said)),
+        "{notices:?}"
+    );
+}

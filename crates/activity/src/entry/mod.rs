@@ -79,6 +79,13 @@ pub fn length(head: &[u8]) -> Option<usize> {
     (head[0] != 0 && (UNIT..=LONGEST).contains(&length)).then_some(length)
 }
 
+/// Whether the bytes of an entry are a record's, known or not.
+#[inline]
+#[must_use]
+pub fn is_record(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|tag| *tag < DEFINITIONS)
+}
+
 impl<'a> Entry<'a> {
     /// Appends the entry's bytes. Texts that are longer than an entry may be are cut off.
     pub fn encode(&self, bytes: &mut Vec<u8>) {

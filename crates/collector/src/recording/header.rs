@@ -5,7 +5,9 @@ use activity::{Health, codes};
 use super::HEADER;
 
 const MAGIC: [u8; 8] = *b"cuptop\x1a\n";
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The bytes of the header page that its checksum covers.
+const IDENTITY: usize = 64;
 pub(super) const SLOTS: [usize; 2] = [512, 1024];
 pub(super) const SLOT: usize = 160;
 
@@ -105,6 +107,14 @@ impl WriteError {
     }
 }
 
+/// Why a header page says nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NoHeader {
+    NotARecording,
+    OtherVersion(u32),
+    Damaged,
+}
+
 /// How far a recording has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -120,6 +130,8 @@ pub struct Status {
     pub health: Health,
     /// When this was.
     pub clocks: Clocks,
+    /// Records in this part.
+    pub records: u64,
 }
 
 fn put_u32(page: &mut [u8], at: usize, value: u32) {
@@ -168,27 +180,32 @@ impl Identity {
         put_clocks(&mut page, 24, self.start);
         put_u32(&mut page, 48, self.part);
         put_u64(&mut page, 56, self.earlier);
+        let sum = crc32fast::hash(&page[..IDENTITY]);
+        put_u32(&mut page, IDENTITY, sum);
         page
     }
 
-    /// `Err` holds the version of a recording from another time.
-    pub(super) fn decode(page: &[u8; HEADER]) -> Option<Result<Identity, u32>> {
+    pub(super) fn decode(page: &[u8; HEADER]) -> Result<Identity, NoHeader> {
         if page[..8] != MAGIC {
-            return None;
+            return Err(NoHeader::NotARecording);
         }
         let version = get_u32(page, 8);
-        if version != VERSION || get_u32(page, 12) != HEADER as u32 {
-            return Some(Err(version));
+        if version != VERSION {
+            return Err(NoHeader::OtherVersion(version));
+        }
+        let is_sound = get_u32(page, IDENTITY) == crc32fast::hash(&page[..IDENTITY]);
+        if !is_sound || get_u32(page, 12) != HEADER as u32 {
+            return Err(NoHeader::Damaged);
         }
         let flags = get_u32(page, 20);
-        Some(Ok(Identity {
+        Ok(Identity {
             pid: get_u32(page, 16),
             simulated: flags & 1 != 0,
             locked: flags & 2 != 0,
             start: get_clocks(page, 24),
             part: get_u32(page, 48),
             earlier: get_u64(page, 56),
-        }))
+        })
     }
 }
 
@@ -216,6 +233,7 @@ impl Status {
             put_u64(&mut slot, 24 + index * 8, value);
         }
         put_clocks(&mut slot, 88, self.clocks);
+        put_u64(&mut slot, 112, self.records);
         let sum = checksum(&slot[..SLOT - 8]);
         put_u64(&mut slot, SLOT - 8, sum);
         slot
@@ -247,6 +265,7 @@ impl Status {
                 oldest_open: Some(count(7).cast_signed()).filter(|time| *time != 0),
             },
             clocks: get_clocks(slot, 88),
+            records: get_u64(slot, 112),
         })
     }
 
@@ -256,6 +275,14 @@ impl Status {
             .iter()
             .filter_map(|&at| Status::decode(&page[at..at + SLOT]))
             .max_by_key(|status| status.sequence)
+    }
+
+    /// Whether a slot holds something that was not written so, or not to its end.
+    pub(super) fn has_torn_slot(page: &[u8; HEADER]) -> bool {
+        SLOTS.iter().any(|&at| {
+            let slot = &page[at..at + SLOT];
+            slot.iter().any(|byte| *byte != 0) && Status::decode(slot).is_none()
+        })
     }
 }
 

@@ -5,11 +5,11 @@
 //! reader, and a killed process leaves a readable file. Nothing in here knows CUDA, so that a
 //! simulator's timeline is saved in the same form.
 //!
-//! # The file, version 1
+//! # The file, version 2
 //!
 //! All numbers are little-endian. The file is named `PID-START.cuptop` (START in hexadecimal nanoseconds),
 //! mode 0600 in a directory of mode 0700. A process that keeps only the last of its recording writes it in parts,
-//! each a whole file: `PID-START.PART.cuptop`, with a PART from 1; part 0 has the plain name. A file is a header page of 4096 bytes and then entries, each at a
+//! each a whole file: `PID-START.PART.cuptop`, with a PART from 1; part 0 has the plain name. A file is a header page of 4096 bytes and then blocks of entries, each at a
 //! multiple of 64 bytes. Times are nanoseconds of `CLOCK_REALTIME` (a simulator: nanoseconds from its start).
 //!
 //! ## Header page
@@ -17,13 +17,14 @@
 //! | at | what |
 //! |---|---|
 //! | 0 | `b"cuptop\x1a\n"` |
-//! | 8 | u32 version of the format: 1 |
+//! | 8 | u32 version of the format: 2 |
 //! | 12 | u32 length of this page: 4096 |
 //! | 16 | u32 process id |
 //! | 20 | u32 flags: 1 simulated, 2 the writer holds `flock` on the file as long as it lives |
 //! | 24 | i64 `CLOCK_REALTIME` at the start, then `CLOCK_MONOTONIC`, then `CLOCK_MONOTONIC_RAW` |
 //! | 48 | u32 part |
 //! | 56 | u64 records received before this part |
+//! | 64 | u32 CRC-32 of the 64 bytes before it |
 //! | 512 | status slot A |
 //! | 1024 | status slot B |
 //!
@@ -41,15 +42,42 @@
 //! | 24 | u64 records received, dropped by the collecting library, lost in writing, without time stamp, ended before they started, outside the clock, of unknown kind |
 //! | 80 | i64 start of the oldest operation known to be open; 0 none |
 //! | 88 | i64 the three clocks, as in the header, at the time of this slot |
-//! | 112 | zeros |
+//! | 112 | u64 records in this part |
+//! | 120 | zeros |
 //! | 152 | u64 FNV-1a of the 152 bytes before it |
+//!
+//! ## Blocks
+//!
+//! What is written at a time. A block's first unit says:
+//!
+//! | at | what |
+//! |---|---|
+//! | 0 | u8 tag 96, u16@2 length in units: 1 |
+//! | 4 | u32 bytes of the entries behind it |
+//! | 8 | u64 where in the file it stands |
+//! | 16 | u64 records in this part before it, then u32 names and u32 shapes defined before it |
+//! | 32 | zeros |
+//! | 56 | u32 CRC-32 of the entries |
+//! | 60 | u32 CRC-32 of the 60 bytes before it |
+//!
+//! A reader that meets bytes that are no block, or a block whose checksum is another, goes on at the next unit that is one.
+//! It tells where that was and how many bytes it skipped, and knows from the next block, or from the status, how many records
+//! were among them. Records that refer to a name or a shape that was lost so are lost too.
 //!
 //! ## Entries
 //!
 //! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
 //! know by their length, and counts those below 64 as unknown records. [`activity::entry`] lists the fields of each.
 //! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used) in each part.
+//!
+//! ## Files beside it
+//!
+//! What else is known of a process lies in files of its own in the same directory, named `PID-START.KIND` (lower case
+//! letters, such as `stacks`). A reader leaves alone what it does not know. Each begins with 64 bytes: `b"cuptop+\n"`, u32@8
+//! version of that kind's format, u32@12 length of this header: 64, u32@16 process id, i64@24 START as in the recording's
+//! header, 16 bytes@32 KIND filled up with zeros, u32@60 CRC-32 of the 60 bytes before it. What follows is the kind's own.
 
+mod block;
 pub mod header;
 mod intern;
 mod parts;
@@ -58,7 +86,7 @@ mod writer;
 
 pub use activity::entry::{Entry, UNIT};
 pub use header::{Clocks, Identity, State, Status, WriteError};
-pub use reader::{OpenError, Reader};
+pub use reader::{Damage, OpenError, Reader};
 pub use writer::Writer;
 
 use std::io;

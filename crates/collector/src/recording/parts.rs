@@ -1,7 +1,14 @@
 //! Keeping only the last of a recording: it is written in parts, and the oldest go.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use activity::entry::{self, UNIT};
+
+use super::block::{self, Counts};
 
 /// Bytes of definitions that are repeated at the beginning of a part. A process has some hundred streams and threads;
 /// what is beyond stays in the parts where it was defined.
@@ -56,7 +63,21 @@ impl Defined {
         }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
+    /// Writes them from `offset` on. Returns where they end.
+    pub(super) fn write(&self, file: &File, mut offset: u64) -> io::Result<u64> {
+        let mut rest = &self.0[..];
+        while !rest.is_empty() {
+            let mut length = 0;
+            while length < rest.len() && length < block::FULL {
+                length += entry::length(&rest[length..]).unwrap_or(UNIT);
+            }
+            let mut bytes = vec![0; UNIT];
+            bytes.extend_from_slice(&rest[..length]);
+            block::seal(&mut bytes, offset, Counts::default());
+            file.write_all_at(&bytes, offset)?;
+            offset += bytes.len() as u64;
+            rest = &rest[length..];
+        }
+        Ok(offset)
     }
 }

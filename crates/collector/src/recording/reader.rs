@@ -5,17 +5,19 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use activity::entry::{self, Entry, LONGEST, UNIT, Unreadable};
+use activity::entry::{self, Entry, UNIT, Unreadable};
 use activity::{HostCall, Overhead, Range, What};
 
 use super::HEADER;
-use super::header::{Identity, Status};
+use super::block::Block;
+use super::header::{Identity, NoHeader, Status, VERSION};
 
-/// Bytes read at a time; several of the longest entries.
-const CHUNK: usize = 16 * LONGEST;
+/// Bytes read at a time; several blocks.
+const CHUNK: usize = 1 << 20;
 
 /// Why a file is not a readable recording.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +29,46 @@ pub enum OpenError {
     #[error("{path} is not a recording of cuptop", path = .0.display())]
     NotARecording(PathBuf),
     /// It was written by another version.
-    #[error("{path} is a recording of format {version}; this version of cuptop reads format 1", path = .0.display(), version = .1)]
+    #[error("{path} is a recording of format {version}; this version of cuptop reads format {VERSION}", path = .0.display(), version = .1)]
     OtherVersion(PathBuf, u32),
+    /// Its header is not as it was written.
+    #[error("the header of {path} is damaged", path = .0.display())]
+    DamagedHeader(PathBuf),
+}
+
+/// What of a recording could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins.
+    at: u64,
+    /// Bytes skipped.
+    skipped: u64,
+    /// The file ends before what was published.
+    is_cut_short: bool,
+    /// The last word on how far it had come is not as it was written.
+    status: bool,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (at, skipped) = (self.at, self.skipped);
+        let also = if self.is_cut_short {
+            ", and it is cut short"
+        } else {
+            ""
+        };
+        match (skipped > 0, self.is_cut_short) {
+            (true, _) => write!(
+                f,
+                "it is damaged at byte {at}: {skipped} bytes were skipped{also}"
+            ),
+            (false, true) => write!(f, "it is cut short"),
+            (false, false) => write!(
+                f,
+                "its status is damaged: what was written last may be missing"
+            ),
+        }
+    }
 }
 
 /// Reads one recording.
@@ -42,9 +82,15 @@ pub struct Reader {
     /// Ids defined so far.
     names: u32,
     shapes: u32,
+    /// Ids that were defined in what could not be read, in order.
+    lost_names: Vec<RangeInclusive<u32>>,
+    lost_shapes: Vec<RangeInclusive<u32>>,
+    /// Records up to `sound`, the end of the last block that was read.
+    records: u64,
+    sound: u64,
     lost: u64,
     unknown: u64,
-    damage: Option<&'static str>,
+    damage: Damage,
     buffer: Vec<u8>,
 }
 
@@ -62,26 +108,36 @@ impl Reader {
         let page = read_page(&file)
             .map_err(io)?
             .ok_or_else(|| OpenError::NotARecording(path.to_path_buf()))?;
+        let path = path.to_path_buf();
         let identity = match Identity::decode(&page) {
-            None => return Err(OpenError::NotARecording(path.to_path_buf())),
-            Some(Err(version)) => {
-                return Err(OpenError::OtherVersion(path.to_path_buf(), version));
+            Ok(identity) => identity,
+            Err(NoHeader::NotARecording) => return Err(OpenError::NotARecording(path)),
+            Err(NoHeader::OtherVersion(version)) => {
+                return Err(OpenError::OtherVersion(path, version));
             }
-            Some(Ok(identity)) => identity,
+            Err(NoHeader::Damaged) => return Err(OpenError::DamagedHeader(path)),
         };
-        Ok(Reader {
+        let mut reader = Reader {
             file,
-            path: path.to_path_buf(),
+            path,
             identity,
-            status: Status::newest(&page).unwrap_or_default(),
+            status: Status::default(),
             offset: HEADER as u64,
             names: 0,
             shapes: 0,
+            lost_names: Vec::new(),
+            lost_shapes: Vec::new(),
+            records: 0,
+            sound: HEADER as u64,
             lost: 0,
             unknown: 0,
-            damage: None,
+            damage: Damage::default(),
             buffer: Vec::new(),
-        })
+        };
+        match reader.take_status(&page) {
+            Ok(()) => Ok(reader),
+            Err(error) => Err(OpenError::Io(reader.path, error)),
+        }
     }
 
     /// Where it lies.
@@ -111,7 +167,7 @@ impl Reader {
     /// Whether all that is published has been read.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.damage.is_some() || self.offset + UNIT as u64 > self.status.published
+        self.damage.is_cut_short || self.offset + UNIT as u64 > self.status.published
     }
 
     /// Records that this reader could not read.
@@ -126,10 +182,10 @@ impl Reader {
         self.unknown
     }
 
-    /// What is wrong with the file; nothing behind that place can be read.
+    /// What is wrong with the file. While it is being written, its status may look damaged for a moment.
     #[must_use]
-    pub fn damage(&self) -> Option<&'static str> {
-        self.damage
+    pub fn damage(&self) -> Option<Damage> {
+        Some(self.damage).filter(|damage| *damage != Damage::default())
     }
 
     /// Whether the writer still lives: `None` when the file does not tell.
@@ -153,11 +209,23 @@ impl Reader {
     /// # Errors
     /// When the file cannot be read any more.
     pub fn refresh(&mut self) -> io::Result<()> {
-        if let Some(page) = read_page(&self.file)?
-            && let Some(status) = Status::newest(&page)
+        match read_page(&self.file)? {
+            Some(page) => self.take_status(&page),
+            None => Ok(()),
+        }
+    }
+
+    fn take_status(&mut self, page: &[u8; HEADER]) -> io::Result<()> {
+        if let Some(status) = Status::newest(page)
             && status.sequence > self.status.sequence
         {
             self.status = status;
+        }
+        self.damage.status = Status::has_torn_slot(page);
+        if self.damage.status && self.writer_lives() == Some(false) {
+            // The blocks themselves say how far it had come.
+            let length = self.file.metadata()?.len();
+            self.status.published = self.status.published.max(length);
         }
         Ok(())
     }
@@ -169,46 +237,100 @@ impl Reader {
     /// When the file cannot be read any more.
     pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> io::Result<bool> {
         let valid = self.status.published - self.status.published % UNIT as u64;
-        if self.damage.is_some() || self.offset >= valid {
+        if self.damage.is_cut_short || self.offset >= valid {
             return Ok(false);
         }
         let want = usize::try_from(valid - self.offset).map_or(CHUNK, |left| left.min(CHUNK));
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(want, 0);
         let got = read_at_most(&self.file, &mut buffer, self.offset)?;
-        let whole = got - got % UNIT;
         let mut at = 0;
-        while at < whole {
-            let Some(length) = entry::length(&buffer[at..whole]) else {
-                self.stop("it is damaged", valid, at);
+        while at + UNIT <= got {
+            let here = self.offset + at as u64;
+            let block = Block::decode(&buffer[at..got], here)
+                .filter(|block| self.follows(block, here, valid));
+            let Some(block) = block else {
+                self.skip(here, UNIT);
+                at += UNIT;
+                continue;
+            };
+            let end = at + UNIT + block.length;
+            let Some(entries) = buffer[..got].get(at + UNIT..end) else {
+                // The rest of it comes with the next call.
                 break;
             };
-            if at + length > whole {
-                if self.offset + (at + length) as u64 > valid {
-                    self.stop("it is damaged", valid, at);
-                }
-                break;
+            if block.is_of(entries) {
+                self.arrive(&block, here);
+                self.take_all(entries, each);
+                self.sound = here + (UNIT + block.length) as u64;
+            } else {
+                self.skip(here, UNIT + block.length);
             }
-            self.take(Entry::decode(&buffer[at..at + length]), each);
-            at += length;
+            at = end;
         }
         self.offset += at as u64;
-        if got < want && at >= whole && self.damage.is_none() {
-            self.stop("it is cut short", valid, 0);
-        } else if at == 0 && self.damage.is_none() {
-            // Less than one entry could be read although it was published.
-            self.stop("it is cut short", valid, 0);
-        }
         self.buffer = buffer;
-        Ok(self.damage.is_none() && self.offset < valid)
+        if got < want {
+            self.damage.is_cut_short = true;
+            self.miss(self.status.records, valid);
+            return Ok(false);
+        }
+        if self.offset >= valid && self.sound < valid {
+            self.miss(self.status.records, valid);
+            self.sound = valid;
+        }
+        Ok(self.offset < valid)
     }
 
-    /// Nothing behind this place can be read: it is counted in units, as most records are one.
-    fn stop(&mut self, why: &'static str, valid: u64, at: usize) {
-        self.damage = Some(why);
-        let left = valid.saturating_sub(self.offset + at as u64) / UNIT as u64;
-        // A made-up length must not become a made-up loss.
-        self.lost += left.min(self.status.health.received.max(1));
+    /// Whether a block at `here` can be the next one: what it says came before it is no less than what was read.
+    fn follows(&self, block: &Block, here: u64, valid: u64) -> bool {
+        here + (UNIT + block.length) as u64 <= valid
+            && block.before.records >= self.records
+            && block.before.names >= self.names
+            && block.before.shapes >= self.shapes
+    }
+
+    fn skip(&mut self, at: u64, bytes: usize) {
+        if self.damage.skipped == 0 {
+            self.damage.at = at;
+        }
+        self.damage.skipped += bytes as u64;
+    }
+
+    /// Takes over from a block what was defined before it and could not be read.
+    fn arrive(&mut self, block: &Block, here: u64) {
+        self.miss(block.before.records, here);
+        if block.before.names > self.names {
+            self.lost_names.push(self.names + 1..=block.before.names);
+            self.names = block.before.names;
+        }
+        if block.before.shapes > self.shapes {
+            self.lost_shapes.push(self.shapes + 1..=block.before.shapes);
+            self.shapes = block.before.shapes;
+        }
+    }
+
+    /// There should have been `records` up to `end`. A made-up number must not become a made-up loss.
+    fn miss(&mut self, records: u64, end: u64) {
+        let room = end.saturating_sub(self.sound) / UNIT as u64;
+        let most = room.min(self.status.health.received.max(1));
+        self.lost += records.saturating_sub(self.records).min(most);
+        self.records = self.records.max(records);
+    }
+
+    fn take_all(&mut self, mut entries: &[u8], each: &mut dyn FnMut(Entry<'_>)) {
+        while let Some(length) = entry::length(entries) {
+            let Some((bytes, rest)) = entries.split_at_checked(length) else {
+                break;
+            };
+            self.records += u64::from(entry::is_record(bytes));
+            self.take(Entry::decode(bytes), each);
+            entries = rest;
+        }
+        if !entries.is_empty() {
+            // Written so, by whoever wrote it.
+            self.lost += 1;
+        }
     }
 
     fn take(&mut self, entry: Result<Entry<'_>, Unreadable>, each: &mut dyn FnMut(Entry<'_>)) {
@@ -222,7 +344,7 @@ impl Reader {
 
     /// Checks that ids are defined before they are used, and counts the definitions.
     fn is_sound(&mut self, entry: &Entry<'_>) -> bool {
-        let name = |id: u32| (1..=self.names).contains(&id);
+        let name = |id: u32| (1..=self.names).contains(&id) && !is_in(&self.lost_names, id);
         match *entry {
             Entry::Name(id, _) => {
                 let fits = self.names.checked_add(1) == Some(id);
@@ -230,12 +352,18 @@ impl Reader {
                 fits
             }
             Entry::Shape(id, shape) => {
-                let fits = name(shape.name) && self.shapes.checked_add(1) == Some(id);
+                let fits = self.shapes.checked_add(1) == Some(id);
+                let is_named = name(shape.name);
                 self.shapes += u32::from(fits);
-                fits
+                if fits && !is_named {
+                    self.lost_shapes.push(id..=id);
+                }
+                fits && is_named
             }
             Entry::Record(record) => match record.what {
-                What::Kernel(it) => (1..=self.shapes).contains(&it.shape),
+                What::Kernel(it) => {
+                    (1..=self.shapes).contains(&it.shape) && !is_in(&self.lost_shapes, it.shape)
+                }
                 What::Call(HostCall { name: id, .. })
                 | What::Overhead(Overhead { name: id, .. })
                 | What::Range(Range { name: id, .. }) => name(id),
@@ -244,6 +372,11 @@ impl Reader {
             _ => true,
         }
     }
+}
+
+fn is_in(lost: &[RangeInclusive<u32>], id: u32) -> bool {
+    let at = lost.partition_point(|range| *range.end() < id);
+    lost.get(at).is_some_and(|range| range.contains(&id))
 }
 
 fn read_page(file: &File) -> io::Result<Option<[u8; HEADER]>> {

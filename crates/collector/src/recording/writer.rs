@@ -11,17 +11,15 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use activity::entry::{Entry, encode_record};
+use activity::entry::{Entry, UNIT, encode_record};
 use activity::{Activity, DeviceInfo, Health, LaunchShape, ProcessInfo, StreamInfo};
 
+use super::block::{self, Counts};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
 use super::intern::Interner;
 use super::parts::{Defined, Parts};
 use super::{EXTENSION, HEADER};
 
-/// Bytes that may wait in memory before they are written: large enough that a write costs little for each
-/// record, small enough to stay in the cache.
-const PENDING: usize = 256 * 1024;
 /// Different names and shapes that are remembered at a time (a few MiB each).
 const MOST_NAMES: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 18;
@@ -38,8 +36,11 @@ pub struct Writer {
     max_bytes: u64,
     /// Where the next bytes go.
     end: u64,
+    /// The block that comes next: room for its first unit, then entries.
     pending: Vec<u8>,
-    pending_records: u64,
+    /// What this part holds up to the pending block, and with it.
+    sealed: Counts,
+    so_far: Counts,
     status: Status,
     names: Interner<Box<[u8]>>,
     shapes: Interner<LaunchShape>,
@@ -63,8 +64,9 @@ impl Writer {
             defined: Defined::default(),
             max_bytes: if max_bytes == 0 { u64::MAX } else { max_bytes },
             end: HEADER as u64,
-            pending: Vec::with_capacity(PENDING + PENDING / 4),
-            pending_records: 0,
+            pending: Vec::with_capacity(block::LONGEST),
+            sealed: Counts::default(),
+            so_far: Counts::default(),
             status: Status {
                 published: HEADER as u64,
                 ..Status::default()
@@ -73,6 +75,7 @@ impl Writer {
             shapes: Interner::new(MOST_SHAPES),
             lost: 0,
         };
+        writer.pending.resize(UNIT, 0);
         writer.write_status()?;
         Ok(writer)
     }
@@ -108,7 +111,7 @@ impl Writer {
             return;
         }
         encode_record(record, &mut self.pending);
-        self.pending_records += 1;
+        self.so_far.records += 1;
         self.write_when_full();
     }
 
@@ -118,6 +121,7 @@ impl Writer {
             return id;
         }
         let id = self.names.add(text.into());
+        self.so_far.names = id;
         self.define(&Entry::Name(id, text));
         id
     }
@@ -128,6 +132,7 @@ impl Writer {
             return id;
         }
         let id = self.shapes.add(*shape);
+        self.so_far.shapes = id;
         self.define(&Entry::Shape(id, *shape));
         id
     }
@@ -170,13 +175,13 @@ impl Writer {
     }
 
     fn write_when_full(&mut self) {
-        if self.pending.len() >= PENDING {
+        if self.pending.len() >= UNIT + block::FULL {
             self.write_pending();
         }
     }
 
     fn write_pending(&mut self) {
-        if self.pending.is_empty() {
+        if self.pending.len() <= UNIT {
             return;
         }
         let length = self.pending.len() as u64;
@@ -184,19 +189,20 @@ impl Writer {
             self.give_up(WriteError::SizeLimit);
             return;
         }
+        block::seal(&mut self.pending, self.end, self.sealed);
         match self.file.write_all_at(&self.pending, self.end) {
             Ok(()) => {
                 self.end += length;
-                self.pending.clear();
-                self.pending_records = 0;
+                self.pending.truncate(UNIT);
+                self.sealed = self.so_far;
             }
             Err(error) => self.give_up(write_error(&error)),
         }
     }
 
     fn give_up(&mut self, error: WriteError) {
-        self.lost += self.pending_records;
-        self.pending_records = 0;
+        self.lost += self.so_far.records - self.sealed.records;
+        self.so_far = self.sealed;
         self.pending = Vec::new();
         self.status.error = error;
     }
@@ -227,8 +233,8 @@ impl Writer {
         };
         let (file, path) = create_file(directory, &mut identity)?;
         let begin = |status: &mut Status| -> io::Result<()> {
-            file.write_all_at(self.defined.bytes(), HEADER as u64)?;
-            status.published = (HEADER + self.defined.bytes().len()) as u64;
+            status.published = self.defined.write(&file, HEADER as u64)?;
+            status.records = 0;
             status.sequence = 1;
             file.write_all_at(&status.encode(), SLOTS[1] as u64)
         };
@@ -242,6 +248,7 @@ impl Writer {
         self.end = status.published;
         self.status = status;
         self.identity = identity;
+        (self.sealed, self.so_far) = (Counts::default(), Counts::default());
         // Kept open until the next part: the caller knows its descriptor.
         self.retired = Some(std::mem::replace(&mut self.file, file));
         self.names = Interner::new(MOST_NAMES);
@@ -270,6 +277,7 @@ impl Writer {
         self.status.health = *health;
         self.status.health.lost += self.lost;
         self.status.published = self.end;
+        self.status.records = self.sealed.records;
         // The page exists since the start, so only a failing disk fails here, and there is nobody left to tell.
         let _ = self.write_status();
     }
