@@ -12,6 +12,7 @@ pub mod activity;
 pub mod analysis;
 pub mod cli;
 pub mod export;
+pub mod occupancy;
 pub mod report;
 pub mod scenario;
 pub mod source;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cuptop::activity::Def;
 use cuptop::activity::feed::{Message, Outcome};
 use cuptop::analysis::passes;
 use cuptop::report::expect::check;
@@ -134,4 +135,48 @@ fn every_operation_of_every_pass_appears_once() {
             assert_eq!(v.ops(), operations + fills, "{name}");
         }
     }
+}
+
+/// Copies of managed memory are copies: another buffer is at their other end.
+#[test]
+fn a_copy_with_managed_memory_is_called_a_copy() {
+    let text = r#"
+name = "Managed"
+[buffers.a]
+bytes = 64
+host = "managed"
+[buffers.b]
+bytes = 64
+host = "pinned"
+[[variant]]
+name = "v"
+repeat = 1
+steps = [{ d2h = "a", to = "b", stream = "s" }, { sync = "device" }]
+"#;
+    let source = Source {
+        name: "managed.toml".to_owned(),
+        path: None,
+        text: text.into(),
+        kernel_dir: None,
+    };
+    let plan = compile(&source, &Overrides::default()).expect("valid").plan;
+    let feed = run(Arc::new(plan), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+    let mut names = Vec::new();
+    for message in feed.receiver() {
+        if let Message::Batch(batch) = message {
+            for def in batch.defs {
+                if let Def::Name { text, .. } = def {
+                    names.push(text);
+                }
+            }
+        }
+    }
+    assert!(
+        names.iter().any(|name| name == "cuMemcpyDtoHAsync"),
+        "{names:?}"
+    );
+    assert!(
+        !names.iter().any(|name| name.contains("Prefetch")),
+        "{names:?}"
+    );
 }

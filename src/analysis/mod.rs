@@ -3,7 +3,7 @@
 //! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use, [`passes`] how a run of a scenario falls
-//! into variants and repeats, [`occupancy`] how full a launch can make an SM. [`gaps`] says why a gap
+//! into variants and repeats. [`gaps`] says why a gap
 //! is there, [`findings`] what could be better. Nothing here draws or prints.
 
 pub mod calls;
@@ -12,11 +12,11 @@ pub mod findings;
 pub mod gaps;
 pub mod launches;
 pub mod memory;
-pub mod occupancy;
 pub mod passes;
 pub mod stats;
 pub mod tables;
 
+pub use crate::occupancy;
 pub use calls::CallIndex;
 pub use figures::DeviceFigures;
 pub use passes::VariantFigures;

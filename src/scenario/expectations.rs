@@ -50,8 +50,15 @@ pub(super) fn read(
                 continue;
             }
         }
-        let plan = plans.iter().find(|plan| plan.name == left.variant);
-        if let Some(lack) = plan.and_then(|plan| figures::lacking(plan, &left.figure)) {
+        let lack = plans
+            .iter()
+            .filter(|plan| plan.name == left.variant)
+            .filter(|plan| {
+                left.point
+                    .is_none_or(|(value, _)| plan.point == Some(value))
+            })
+            .find_map(|plan| figures::lacking(plan, &left.figure));
+        if let Some(lack) = lack {
             let message = format!("{} {lack}", quoted(&left.variant));
             reading
                 .diagnostics

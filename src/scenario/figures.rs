@@ -117,8 +117,7 @@ pub(super) fn lacking(plan: &VariantPlan, figure: &Figure) -> Option<String> {
     };
     match figure {
         Figure::Gbps(wanted) => {
-            let graphs = plan.graphs.iter().flat_map(|graph| &graph.ops);
-            let has_copy = plan.ops.iter().chain(graphs).any(
+            let has_copy = plan.listed().any(
                 |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == *wanted),
             );
             (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))

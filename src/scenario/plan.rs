@@ -6,6 +6,8 @@
 //! ([`MAX_OPS`]). It knows nothing of TOML, CUDA or the screen. Each operation keeps its [`Site`],
 //! the place in the file it came from, so that a failure on the GPU can name the scenario's line.
 
+mod ops;
+
 use std::sync::Arc;
 
 use super::edit::EditSet;
@@ -13,9 +15,13 @@ use super::view::View;
 use crate::activity::{Direction, Ns};
 
 pub use super::site::{Site, SiteId};
+pub use ops::{Piece, Pieces, Side, Touch, copy_call, copy_waits};
 
 /// Operations that one variant may have after unrolling.
 pub const MAX_OPS: usize = 2_000_000;
+
+/// The scenario's name for a device's legacy default stream.
+pub const DEFAULT_STREAM: &str = "default";
 
 /// Index into [`VariantPlan::streams`].
 pub type StreamId = usize;
@@ -120,12 +126,20 @@ pub struct VariantPlan {
 /// A stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamSpec {
-    /// The scenario's name for it ("s3"). "default" is the device's legacy default stream.
+    /// The scenario's name for it ("s3"). [`DEFAULT_STREAM`] is the device's own.
     pub name: String,
     /// The device's ordinal.
     pub device: u32,
     /// CUDA's priority; lower numbers go first.
     pub priority: i32,
+}
+
+impl StreamSpec {
+    /// Whether it is the device's legacy default stream.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.name == DEFAULT_STREAM
+    }
 }
 
 /// Which host memory stands behind a buffer.

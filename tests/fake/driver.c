@@ -199,11 +199,6 @@ Code cuMemPoolSetAttribute(void* pool, unsigned attribute, void* value) {
     say("pool keeps %s", attribute == 4 && *(Address*)value == ~0ull ? "all" : "something");
     return SUCCESS;
 }
-Code cuMemPrefetchAsync(Address at, size_t bytes, int device, struct handle* stream) {
-    say("migrate %zu to %d on stream %ld", bytes, device, id(stream));
-    return owned(at, bytes) ? sticky : INVALID_VALUE;
-}
-
 static Code copy(const char* what, Address to, Address from, size_t bytes, struct handle* stream, int is_async, int check_to, int check_from) {
     int captured = stream && stream->capturing;
     if ((check_to && !owned(to, bytes)) || (check_from && !owned(from, bytes))) return INVALID_VALUE;

@@ -24,9 +24,10 @@ mod report;
 
 use std::collections::{HashMap, HashSet};
 
+pub use super::plan::Side;
 use super::plan::{
-    Arg, BufferId, EventId, GraphId, HostMemory, HostWork, MemRef, Op, OpKind, SiteId, StreamId,
-    SyncTarget, VariantPlan,
+    BufferId, EventId, GraphId, HostMemory, Op, OpKind, SiteId, StreamId, SyncTarget, Touch,
+    VariantPlan,
 };
 use super::signature::{self, ParamKind};
 use crate::activity::Direction;
@@ -45,15 +46,6 @@ pub enum Who {
     Host,
     /// A stream (in a graph, the one that was captured).
     Stream(StreamId),
-}
-
-/// Which side of a buffer. Managed memory has the device's side alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Device memory.
-    Device,
-    /// Host memory.
-    Host,
 }
 
 /// An access to memory.
@@ -188,17 +180,14 @@ impl<'a> Walk<'a> {
                 }
             }
             OpKind::Sync(SyncTarget::Device(device)) => self.device_sync(device),
-            OpKind::Host(work) => self.host_work(work, host),
-            OpKind::Alloc {
-                buffer,
-                stream: None,
-            } => self.host_touches(buffer, Side::Device, true, host),
+            OpKind::Host(_) => self.touches(op, host),
+            OpKind::Alloc { stream: None, .. } => self.touches(op, host),
             OpKind::Free {
                 buffer,
                 stream: None,
             } => {
                 self.device_sync(self.variant.buffers[buffer].device.unwrap_or(0));
-                self.host_touches(buffer, Side::Device, true, host);
+                self.touches(op, host);
             }
             OpKind::Capture { graph, stream } => self.graphs[graph].origin = Some(stream),
             OpKind::GraphLaunch { graph, stream } => self.graph_launch(graph, stream, at),
@@ -248,72 +237,39 @@ impl<'a> Walk<'a> {
 
     /// What an operation on a stream touches.
     fn stream_op(&mut self, op: &Op, at: At) {
-        match op.kind {
-            OpKind::Copy {
-                direction,
-                from,
-                to,
-                bytes,
-                is_async,
-                ..
-            } => {
-                self.copy(direction, from, to, bytes, is_async, at);
-            }
-            OpKind::Memset { to, bytes, .. } => self.touches(to, bytes, Side::Device, true, at),
-            OpKind::Launch { launch, .. } => {
-                let spec = &self.variant.launches[launch];
-                for (number, arg) in spec.args.iter().enumerate() {
-                    if let Arg::Device(from) = *arg {
-                        let is_const = self.const_args[spec.kernel]
-                            .get(number)
-                            .copied()
-                            .unwrap_or(false);
-                        let bytes = self.variant.buffers[from.buffer]
-                            .bytes
-                            .saturating_sub(from.offset);
-                        self.touches(from, bytes, Side::Device, !is_const, at);
-                    }
-                }
-            }
-            OpKind::Alloc { buffer, .. } | OpKind::Free { buffer, .. } => {
-                let bytes = self.variant.buffers[buffer].bytes;
-                self.touches(MemRef { buffer, offset: 0 }, bytes, Side::Device, true, at);
-            }
-            _ => {}
+        self.touches(op, at);
+        if op.kind.waits_for_itself(self.variant) {
+            self.clocks.host_joins(at.agent);
         }
     }
 
-    fn copy(
-        &mut self,
-        direction: Direction,
-        from: MemRef,
-        to: MemRef,
-        bytes: u64,
-        is_async: bool,
-        at: At,
-    ) {
-        let (read, written) = match direction {
-            Direction::H2D => (Side::Host, Side::Device),
-            Direction::D2H => (Side::Device, Side::Host),
-            _ => (Side::Device, Side::Device),
-        };
-        let is_pageable = self.variant.buffers[from.buffer].host == HostMemory::Pageable;
-        let leaves_host_first = direction == Direction::H2D && is_pageable && !is_async;
-        if leaves_host_first {
+    fn touches(&mut self, op: &Op, at: At) {
+        let variant = self.variant;
+        op.kind.touches(variant, |touch| self.access(op, touch, at));
+    }
+
+    fn access(&mut self, op: &Op, touch: Touch, at: At) {
+        let mut writes = touch.writes;
+        let mut at = at;
+        match op.kind {
+            OpKind::Launch { launch, .. } => {
+                let of_kernel = &self.const_args[self.variant.launches[launch].kernel];
+                let is_const = touch.arg.and_then(|arg| of_kernel.get(arg)) == Some(&true);
+                writes &= !is_const;
+            }
             // The call returns when the driver has taken the data, so the host's side is the host's own.
-            let host = At {
-                agent: Agent::HOST,
-                who: Who::Host,
-                ..at
-            };
-            self.touches(from, bytes, read, false, host);
-        } else {
-            self.touches(from, bytes, read, false, at);
+            OpKind::Copy {
+                direction: Direction::H2D,
+                is_async: false,
+                from,
+                ..
+            } if !writes && self.variant.buffers[from.buffer].host == HostMemory::Pageable => {
+                at.agent = Agent::HOST;
+                at.who = Who::Host;
+            }
+            _ => {}
         }
-        self.touches(to, bytes, written, true, at);
-        if !is_async && !leaves_host_first && matches!(direction, Direction::H2D | Direction::D2H) {
-            self.clocks.host_joins(at.agent);
-        }
+        self.note(Touch { writes, ..touch }, at);
     }
 
     fn graph_launch(&mut self, graph: GraphId, stream: StreamId, op: usize) {
@@ -326,7 +282,9 @@ impl<'a> Walk<'a> {
         let mut events: HashMap<EventId, Clock> = HashMap::new();
         let variant = self.variant;
         for inner in &variant.graphs[graph].ops {
-            let Some(on) = stream_of(inner) else { continue };
+            let Some(on) = inner.kind.stream() else {
+                continue;
+            };
             let agent = if Some(on) == origin {
                 launch
             } else {
@@ -362,28 +320,14 @@ impl<'a> Walk<'a> {
         self.graphs[graph].last = Some(self.clocks.snapshot(launch));
     }
 
-    fn host_work(&mut self, work: HostWork, at: At) {
-        match work {
-            HostWork::Busy(_) => {}
-            HostWork::Sum(from, bytes) => self.touches(from, bytes, Side::Host, false, at),
-            HostWork::Sin(from, bytes) => self.touches(from, bytes, Side::Host, true, at),
-            HostWork::Matmul(a, b, c, n) => {
-                let bytes = u64::from(n) * u64::from(n) * 4;
-                for (buffer, writes) in [(a, false), (b, false), (c, true)] {
-                    self.touches(MemRef { buffer, offset: 0 }, bytes, Side::Host, writes, at);
-                }
-            }
-        }
-    }
-
-    fn host_touches(&mut self, buffer: BufferId, side: Side, writes: bool, at: At) {
-        let bytes = self.variant.buffers[buffer].bytes;
-        self.touches(MemRef { buffer, offset: 0 }, bytes, side, writes, at);
-    }
-
-    fn touches(&mut self, from: MemRef, bytes: u64, side: Side, writes: bool, at: At) {
-        let is_managed = self.variant.buffers[from.buffer].host == HostMemory::Managed;
-        let side = if is_managed { Side::Device } else { side };
+    fn note(&mut self, touch: Touch, at: At) {
+        let Touch {
+            at: from,
+            bytes,
+            side,
+            writes,
+            ..
+        } = touch;
         let epoch = self.clocks.tick(at.agent);
         let access = Access {
             op: at.op,
@@ -419,17 +363,5 @@ impl<'a> Walk<'a> {
                 false
             },
         );
-    }
-}
-
-/// The stream of an operation that a graph can hold.
-fn stream_of(op: &Op) -> Option<StreamId> {
-    match op.kind {
-        OpKind::Copy { stream, .. }
-        | OpKind::Memset { stream, .. }
-        | OpKind::Launch { stream, .. }
-        | OpKind::Record { stream, .. }
-        | OpKind::Wait { stream, .. } => Some(stream),
-        _ => None,
     }
 }

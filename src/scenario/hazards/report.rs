@@ -2,7 +2,7 @@
 
 use super::super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::super::file::File;
-use super::super::plan::{Plan, Site, VariantPlan};
+use super::super::plan::{DEFAULT_STREAM, Plan, Site, VariantPlan};
 use super::{Hazard, Who, find};
 
 /// Work for all variants and values of the sweep together; about a second.
@@ -77,7 +77,7 @@ fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnosti
             plain(second.who)
         ),
     };
-    let is_default = |who: Who| plain(who) == "default";
+    let is_default = |who: Who| plain(who) == DEFAULT_STREAM;
     if is_default(first.who) || is_default(second.who) {
         help.push_str("; the default stream does not wait for other streams, nor they for it (they are non-blocking)");
     }

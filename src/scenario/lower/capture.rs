@@ -11,7 +11,6 @@ use super::super::expr::parse::Template;
 use super::super::file::Step;
 use super::super::plan::{EventId, GraphSpec, Op, OpKind, StreamId};
 use super::Unroll;
-use super::objects::DEFAULT_STREAM;
 
 /// How far each stream of a capture is known to have come, by its own count of operations.
 type Progress = HashMap<StreamId, u64>;
@@ -48,7 +47,7 @@ impl<'f> Unroll<'_, 'f> {
         self.not_captured("another capture", loc)?;
         let name = self.name(graph)?;
         let origin = self.stream(stream, None)?;
-        if self.plan.streams[origin].name == DEFAULT_STREAM {
+        if self.plan.streams[origin].is_default() {
             self.report(
                 Diagnostic::error(loc.range(), "the default stream cannot be captured")
                     .help("name a stream: stream = \"main\""),

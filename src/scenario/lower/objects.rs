@@ -8,13 +8,12 @@ use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::file::{BufferDecl, BufferRef};
 use super::super::plan::{
-    BufferId, BufferSpec, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId, StreamSpec,
+    BufferId, BufferSpec, DEFAULT_STREAM, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId,
+    StreamSpec,
 };
 use super::Unroll;
 use super::launch::LaunchKey;
 
-/// The name of the legacy default stream.
-pub(super) const DEFAULT_STREAM: &str = "default";
 /// Devices of one machine.
 pub(super) const MAX_DEVICES: i64 = 16;
 const MAX_STREAMS: usize = 512;

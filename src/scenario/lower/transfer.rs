@@ -69,7 +69,7 @@ impl<'f> Unroll<'_, 'f> {
             stream,
             is_async: !copy.is_sync,
         };
-        self.emit_many(kind, loc, bytes.checked_div(chunk).unwrap_or(1))
+        self.emit_many(kind, loc, kind.pieces().left())
     }
 
     /// Checks that both ends exist and lie where the direction says; the device whose stream it runs on.

@@ -126,7 +126,6 @@ driver_table! {
         device_get_default_mem_pool = c"cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
         mem_pool_set_attribute = c"cuMemPoolSetAttribute" (CUmemoryPool, c_uint, *mut c_void);
         // CUDA 8 to 12; the same name took another signature in the headers of 13, under `_v2` here.
-        mem_prefetch_async = c"cuMemPrefetchAsync" (CUdeviceptr, usize, CUdevice, CUstream);
         // CUDA 12.4.
         func_get_param_info = c"cuFuncGetParamInfo" (CUfunction, usize, *mut usize, *mut usize);
         func_load = c"cuFuncLoad" (CUfunction);

@@ -2,10 +2,8 @@
 
 use super::profile::{Entry, Profile, RAMP_BYTES, WARP};
 use super::program::{Engine, Returns};
-use crate::activity::{Direction, MemoryKind, Ns};
-
-/// Shared memory that the driver keeps for itself in each block, on compute capability 8.0 and later.
-const RESERVED_SHARED: u32 = 1024;
+use crate::activity::{Direction, LaunchShape, MemoryKind, Ns};
+use crate::occupancy;
 
 /// How a copy runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,7 +160,7 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
     let sms = u64::from(d.multiprocessors);
     let blocks = product(work.grid);
     let threads = product(work.block);
-    let per_sm = blocks_that_fit(profile, known, threads, work.shared);
+    let per_sm = blocks_that_fit(profile, known, work);
     let capacity = per_sm * sms;
     let share = (blocks as f64 / capacity as f64).min(1.0);
 
@@ -209,24 +207,41 @@ fn l2_gain(profile: &Profile, bytes: u64) -> f64 {
     }
 }
 
-/// Blocks that one multiprocessor holds at a time.
-fn blocks_that_fit(profile: &Profile, known: Entry, threads: u64, dynamic_shared: u32) -> u64 {
-    let d = &profile.device;
-    let warp = u64::from(WARP);
-    let threads = threads.max(1).div_ceil(warp) * warp;
-    let by_threads = u64::from(d.threads_per_sm) / threads;
-    let shared = u64::from(known.static_shared.unwrap_or(0))
-        + u64::from(dynamic_shared)
-        + u64::from(RESERVED_SHARED);
-    let by_shared = u64::from(d.shared_per_sm) / shared;
-    let registers = u64::from(known.registers.unwrap_or(WARP)) * threads;
-    let by_registers = u64::from(d.registers_per_sm) / registers.max(1);
-    (u64::from(d.blocks_per_sm).min(by_threads))
-        .min(by_shared)
-        .min(by_registers)
-        .max(1)
+/// Blocks that one multiprocessor holds at a time, by the rule that the screen's occupancy follows.
+fn blocks_that_fit(profile: &Profile, known: Entry, work: &KernelWork) -> u64 {
+    let shape = LaunchShape {
+        grid: work.grid,
+        block: work.block.map(|n| n.max(1)),
+        dynamic_shared: work.shared,
+        static_shared: known.static_shared.unwrap_or(0),
+        registers: known.registers.unwrap_or(WARP),
+        ..LaunchShape::default()
+    };
+    let found = occupancy::theoretical(&shape, &profile.device_info(0));
+    found.map_or(1, |found| u64::from(found.blocks_per_sm))
 }
 
 fn product(v: [u32; 3]) -> u64 {
     v.iter().map(|&n| u64::from(n.max(1))).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 33 registers a thread: 1056 a warp, given as 1280; 12 warps fit in a quarter of the file of 64 Ki,
+    /// 48 in all, which are 6 blocks of 8. Without the rounding, 7 would fit.
+    #[test]
+    fn registers_are_given_to_warps_in_units() {
+        let known = Entry {
+            registers: Some(33),
+            ..Entry::default()
+        };
+        let work = KernelWork {
+            grid: [1000, 1, 1],
+            block: [256, 1, 1],
+            ..KernelWork::default()
+        };
+        assert_eq!(blocks_that_fit(&Profile::bundled(), known, &work), 6);
+    }
 }

@@ -21,8 +21,6 @@ const NON_BLOCKING: c_uint = 1;
 const DISABLE_TIMING: c_uint = 2;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: this thread may call anything while it captures.
 const CAPTURE_RELAXED: c_uint = 2;
-/// The name of the legacy default stream in scenarios.
-const DEFAULT_STREAM: &str = "default";
 
 /// An operation that did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +84,7 @@ impl<'a> Engine<'a> {
         for spec in &variant.streams {
             contexts.enter(spec.device)?;
             let mut stream: CUstream = std::ptr::null_mut();
-            if spec.name != DEFAULT_STREAM {
+            if !spec.is_default() {
                 // SAFETY: a context is current; writes one handle.
                 let code =
                     unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING, spec.priority) };
@@ -127,11 +125,8 @@ impl<'a> Engine<'a> {
 
     /// The device whose streams record an event: an event belongs to one context.
     fn device_of_event(&self, id: usize) -> u32 {
-        let graphs = self.variant.graphs.iter().flat_map(|g| &g.ops);
         self.variant
-            .ops
-            .iter()
-            .chain(graphs)
+            .listed()
             .find_map(|op| match op.kind {
                 OpKind::Record { event, stream } if event == id => Some(self.device_of(stream)),
                 _ => None,

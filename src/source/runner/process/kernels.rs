@@ -9,8 +9,7 @@ use cudarc::driver::sys::{
 };
 
 use crate::scenario::plan::{
-    Arg, BufferId, GraphSpec, KernelSpec, LaunchId, LaunchSpec, MemRef, Op, OpKind, Plan, SiteId,
-    VariantPlan,
+    Arg, BufferId, KernelSpec, LaunchId, LaunchSpec, MemRef, OpKind, Plan, SiteId, VariantPlan,
 };
 
 use super::super::compile::{Compiler, Source};
@@ -338,12 +337,9 @@ pub(crate) fn capability(driver: &Driver, device: u32) -> Result<u32, Fault> {
 /// Every launch with a device that it is used on, and the first step that does.
 fn used_launches(variant: &VariantPlan) -> Vec<(LaunchId, u32, SiteId)> {
     let mut seen = std::collections::HashSet::new();
-    let graphs = variant.graphs.iter().flat_map(|GraphSpec { ops, .. }| ops);
     variant
-        .ops
-        .iter()
-        .chain(graphs)
-        .filter_map(|op: &Op| match op.kind {
+        .listed()
+        .filter_map(|op| match op.kind {
             OpKind::Launch { launch, stream } => {
                 Some((launch, variant.streams[stream].device, op.site))
             }

@@ -155,12 +155,6 @@ impl<'a> Buffers<'a> {
         base.wrapping_add(to_usize(at.offset))
     }
 
-    /// Whether a copy from one side of a buffer to the other is a migration of managed memory.
-    #[inline]
-    pub(super) fn is_migration(&self, from: MemRef, to: MemRef) -> bool {
-        from.buffer == to.buffer && matches!(self.hosts[from.buffer], Host::Managed(_))
-    }
-
     /// `bytes` of a buffer's host side as f32.
     ///
     /// # Safety

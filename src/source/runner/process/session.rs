@@ -14,7 +14,7 @@ use super::context::Contexts;
 use super::engine::{Engine, PassFailed, Phase};
 use super::kernels::Images;
 use super::now;
-use super::ops::{describe, issued};
+use super::ops::issued;
 
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
@@ -224,7 +224,7 @@ impl Session<'_> {
         }
         let error = self.driver.error(code);
         let doing = match &op {
-            Some(op) => describe(variant, op),
+            Some(op) => op.kind.words(variant),
             None => "waiting for the GPU at the end of a pass".to_owned(),
         };
         let mut fault = Fault::cuda(&format!("variant `{}`: {doing}", variant.name), &error);
@@ -270,17 +270,11 @@ fn launched_before<'a>(variant: &'a VariantPlan, until: Option<&Op>) -> Vec<(Lau
     let end = until
         .and_then(|op| variant.ops.iter().rposition(|o| o == op))
         .map_or(variant.ops.len(), |at| at + 1);
-    for op in &variant.ops[..end] {
-        let inner: &[Op] = match op.kind {
-            OpKind::GraphLaunch { graph, .. } => &variant.graphs[graph].ops,
-            _ => std::slice::from_ref(op),
-        };
-        for op in inner {
-            if let OpKind::Launch { launch, .. } = op.kind
-                && seen.insert(variant.launches[launch].kernel)
-            {
-                found.push((launch, op));
-            }
+    for op in variant.unrolled(&variant.ops[..end]) {
+        if let OpKind::Launch { launch, .. } = op.kind
+            && seen.insert(variant.launches[launch].kernel)
+        {
+            found.push((launch, op));
         }
     }
     found

@@ -8,14 +8,12 @@
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use crate::activity::Direction;
-use crate::scenario::plan::{HostWork, MemRef, Op, OpKind, StreamId, SyncTarget};
+use crate::scenario::plan::{HostWork, MemRef, Op, OpKind, Piece, StreamId, SyncTarget};
 
 use super::super::driver::{Code, INVALID_VALUE, SUCCESS};
 use super::engine::{Engine, Failed, Phase};
 use super::{host, now};
 
-/// `CU_DEVICE_CPU`, as the target of a migration.
-const CPU: i32 = -1;
 /// `CUDA_ERROR_NOT_SUPPORTED`, for what this driver does not have.
 const MISSING: Code = 801;
 
@@ -84,20 +82,19 @@ impl<'a> Engine<'a> {
             }
             OpKind::Copy {
                 direction,
-                from,
-                to,
-                bytes,
-                chunk,
                 stream,
                 is_async,
+                ..
             } => {
                 let stream = self.on(stream);
-                let way = Way {
-                    direction,
-                    stream: is_async.then_some(stream),
-                    default: stream,
-                };
-                self.copy(way, from, to, bytes, chunk)
+                let stream = is_async.then_some(stream);
+                for piece in op.kind.pieces() {
+                    let code = self.copy(direction, stream, piece);
+                    if code != SUCCESS {
+                        return Ok(code);
+                    }
+                }
+                SUCCESS
             }
             OpKind::Memset {
                 to,
@@ -158,44 +155,17 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Copies in pieces.
-    #[inline]
-    fn copy(&mut self, way: Way, from: MemRef, to: MemRef, bytes: u64, chunk: u64) -> Code {
-        let piece = if chunk == 0 { bytes } else { chunk };
-        let mut done = 0;
-        while done < bytes {
-            let part = piece.min(bytes - done);
-            let code = self.copy_piece(way, moved(from, done), moved(to, done), part as usize);
-            if code != SUCCESS {
-                return code;
-            }
-            done += part;
-        }
-        SUCCESS
-    }
-
+    /// One call that copies; asynchronous when it is given a stream.
     #[inline]
     #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
-    fn copy_piece(&mut self, way: Way, from: MemRef, to: MemRef, bytes: usize) -> Code {
+    fn copy(&mut self, direction: Direction, stream: Option<CUstream>, piece: Piece) -> Code {
         let (driver, buffers) = (&self.driver, &self.buffers);
-        if buffers.is_migration(from, to) {
-            let target = match way.direction {
-                Direction::D2H => CPU,
-                // Ordinals and CUdevice handles are the same numbers.
-                _ => self.device as i32,
-            };
-            return match driver.mem_prefetch_async {
-                // SAFETY: the managed allocation has these bytes.
-                Some(prefetch) => unsafe {
-                    prefetch(buffers.device(from), bytes, target, way.default)
-                },
-                None => MISSING,
-            };
-        }
+        let Piece { from, to, bytes } = piece;
+        let bytes = bytes as usize;
         // SAFETY: both sides have `bytes` bytes, as the plan's ranges lie in their buffers, and live
         // until all devices were waited for.
         unsafe {
-            match (way.direction, way.stream) {
+            match (direction, stream) {
                 (Direction::H2D, Some(stream)) => (driver.memcpy_htod_async)(
                     buffers.device(to),
                     buffers.host(from).cast(),
@@ -319,22 +289,5 @@ impl<'a> Engine<'a> {
             }
         }
         SUCCESS
-    }
-}
-
-/// How a copy goes.
-#[derive(Clone, Copy)]
-struct Way {
-    direction: Direction,
-    /// The stream of an asynchronous copy.
-    stream: Option<CUstream>,
-    /// The stream either way, for migrations, which are always asynchronous.
-    default: CUstream,
-}
-
-fn moved(at: MemRef, by: u64) -> MemRef {
-    MemRef {
-        offset: at.offset + by,
-        ..at
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Lowering;
-use crate::activity::{Direction, What};
+use crate::activity::What;
 use crate::scenario::plan::{EventId, GraphId, GraphSpec, Op, OpKind, StreamId, VariantPlan};
 use crate::source::sim::cost;
 use crate::source::sim::program::{Graph, Item, Node, Operation, Upload};
@@ -57,7 +57,9 @@ impl Lowering {
         self.tables.next_graph += 1;
         self.call("cuStreamBeginCapture", api.graph_capture_node_ns);
         for op in &captured.ops {
-            self.call(captured_call(&op.kind), api.graph_capture_node_ns);
+            if let Some(call) = op.kind.driver_call() {
+                self.call(call, api.graph_capture_node_ns);
+            }
         }
         self.call("cuStreamEndCapture", api.graph_capture_node_ns);
         let built = self.build(spec, captured, id);
@@ -103,15 +105,12 @@ impl Lowering {
                     direction,
                     from,
                     to,
-                    bytes,
-                    chunk,
                     stream,
                     ..
                 } => {
                     let template = self.copy_template(spec, direction, (from, to), stream, true);
-                    let mut left = bytes;
-                    while left > 0 {
-                        let bytes = if chunk == 0 { left } else { left.min(chunk) };
+                    for piece in kind.pieces() {
+                        let bytes = piece.bytes;
                         let (from, to) = (template.from, template.to);
                         let cost = cost::copy(&self.profile, direction, from, to, bytes);
                         let what = What::Copy(crate::activity::Copy { bytes, ..template });
@@ -121,7 +120,6 @@ impl Lowering {
                             ns: cost.ns,
                         };
                         capture.add(stream, Some(op));
-                        left -= bytes;
                     }
                 }
                 OpKind::Alloc {
@@ -169,31 +167,5 @@ fn portion(nodes: &mut [Node], size: u32) {
                 node.portion_end = end;
             }
         }
-    }
-}
-
-/// The call that is captured.
-fn captured_call(kind: &OpKind) -> &'static str {
-    match kind {
-        OpKind::Launch { .. } => "cuLaunchKernel",
-        OpKind::Memset { .. } => "cuMemsetD8Async",
-        OpKind::Copy {
-            direction: Direction::H2D,
-            ..
-        } => "cuMemcpyHtoDAsync",
-        OpKind::Copy {
-            direction: Direction::D2H,
-            ..
-        } => "cuMemcpyDtoHAsync",
-        OpKind::Copy {
-            direction: Direction::P2P,
-            ..
-        } => "cuMemcpyPeerAsync",
-        OpKind::Copy { .. } => "cuMemcpyDtoDAsync",
-        OpKind::Record { .. } => "cuEventRecord",
-        OpKind::Wait { .. } => "cuStreamWaitEvent",
-        OpKind::Alloc { .. } => "cuMemAllocAsync",
-        OpKind::Free { .. } => "cuMemFreeAsync",
-        _ => "cuStreamIsCapturing",
     }
 }

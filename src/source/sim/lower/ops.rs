@@ -7,8 +7,8 @@ use crate::activity::{
     Sync, SyncKind, What,
 };
 use crate::scenario::plan::{
-    BufferId, EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, StreamId, SyncTarget,
-    VariantPlan,
+    BufferId, EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, Pieces, StreamId,
+    SyncTarget, VariantPlan, copy_call, copy_waits,
 };
 use crate::source::sim::cost::{self, CopyCost, transfer_ns};
 use crate::source::sim::program::{EventKey, Item, Operation, Returns, Step, StreamKey, Target};
@@ -17,10 +17,7 @@ use crate::source::sim::program::{EventKey, Item, Operation, Returns, Step, Stre
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingCopy {
     template: Copy,
-    /// Bytes still to copy.
-    left: u64,
-    /// Bytes of a piece.
-    chunk: u64,
+    pieces: Pieces,
     stream: StreamKey,
 }
 
@@ -32,18 +29,15 @@ impl Lowering {
                 direction,
                 from,
                 to,
-                bytes,
-                chunk,
                 stream,
                 is_async,
+                ..
             } => {
                 let template = self.copy_template(spec, direction, (from, to), stream, is_async);
                 let stream = self.current.streams[stream];
-                let chunk = if chunk == 0 { bytes } else { chunk };
                 self.lower_piece(PendingCopy {
                     template,
-                    left: bytes,
-                    chunk,
+                    pieces: kind.pieces(),
                     stream,
                 });
             }
@@ -116,10 +110,8 @@ impl Lowering {
 
     /// Lowers one piece of a copy and keeps the rest for later.
     pub(super) fn lower_piece(&mut self, mut copy: PendingCopy) {
-        let bytes = copy.left.min(copy.chunk);
-        self.push_copy(copy.template, bytes, copy.stream);
-        copy.left -= bytes;
-        if copy.left > 0 {
+        if let Some(piece) = copy.pieces.next() {
+            self.push_copy(copy.template, piece.bytes, copy.stream);
             self.copy = Some(copy);
         }
     }
@@ -141,7 +133,7 @@ impl Lowering {
             engine: cost.engine,
             ns: cost.ns,
         };
-        let call = self.name(copy_call(&template));
+        let call = self.name(copy_call(direction, is_async));
         let first_use = self.first_copy(place.device, direction);
         self.push(Step::Submit {
             call,
@@ -344,33 +336,11 @@ impl Lowering {
 /// When the call returns: pageable memory needs the host for staging, and
 /// the synchronous calls wait for the host's side of a copy, but not for copies between devices.
 fn returns(copy: &Copy, cost: CopyCost, is_async: bool) -> Returns {
-    let is_staged_at_once = copy.direction == Direction::H2D
-        && copy.from == MemoryKind::Pageable
-        && cost.returns == Returns::AtOnce;
-    let touches_host = matches!(copy.direction, Direction::H2D | Direction::D2H);
-    if cost.returns == Returns::AtOnce && !is_async && touches_host && !is_staged_at_once {
+    let is_pageable = copy.from == MemoryKind::Pageable;
+    if cost.returns == Returns::AtOnce && copy_waits(copy.direction, is_async, is_pageable) {
         return Returns::After(0);
     }
     cost.returns
-}
-
-/// The driver's function for a copy.
-fn copy_call(copy: &Copy) -> &'static str {
-    if copy.from == MemoryKind::Managed || copy.to == MemoryKind::Managed {
-        return "cuMemPrefetchAsync";
-    }
-    match (copy.direction, copy.is_async) {
-        (Direction::H2D, true) => "cuMemcpyHtoDAsync",
-        (Direction::H2D, false) => "cuMemcpyHtoD",
-        (Direction::D2H, true) => "cuMemcpyDtoHAsync",
-        (Direction::D2H, false) => "cuMemcpyDtoH",
-        (Direction::D2D, true) => "cuMemcpyDtoDAsync",
-        (Direction::D2D, false) => "cuMemcpyDtoD",
-        (Direction::P2P, true) => "cuMemcpyPeerAsync",
-        (Direction::P2P, false) => "cuMemcpyPeer",
-        (Direction::Other, true) => "cuMemcpyAsync",
-        (Direction::Other, false) => "cuMemcpy",
-    }
 }
 
 fn memory_kind(host: HostMemory, is_host_side: bool) -> MemoryKind {

@@ -9,9 +9,11 @@ use crate::activity::{
     Copy, Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place,
     What,
 };
-use crate::scenario::plan::{BufferSpec, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan};
+use crate::scenario::plan::{
+    BufferSpec, DEFAULT_STREAM, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan,
+};
 use crate::source::sim::cost::{self, KernelWork, transfer_ns};
-use crate::source::sim::lower::tables::{DEFAULT_NAME, context_of};
+use crate::source::sim::lower::tables::context_of;
 use crate::source::sim::program::{Item, Operation, Returns, Step};
 
 /// What the contexts that exist have loaded and used.
@@ -118,7 +120,7 @@ impl Lowering {
             }
         }
         for stream in &spec.streams {
-            if stream.name != DEFAULT_NAME {
+            if !stream.is_default() {
                 let is_first = self.contexts.streamed.insert(stream.device);
                 let first = if is_first {
                     self.profile.cold.first_stream_ns
@@ -137,7 +139,7 @@ impl Lowering {
     fn fill(&mut self, buffer: &BufferSpec) {
         let device = buffer.device.unwrap_or(0);
         let default = self.stream(&StreamSpec {
-            name: DEFAULT_NAME.to_owned(),
+            name: DEFAULT_STREAM.to_owned(),
             device,
             priority: 0,
         });

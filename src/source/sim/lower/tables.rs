@@ -11,8 +11,6 @@ use crate::source::sim::program::{EventKey, Order, Step, StreamConfig, StreamKey
 const DEFAULT_STREAM: u32 = 7;
 /// The id of the first stream that a program creates.
 const FIRST_STREAM: u32 = 13;
-/// The scenario's name for the default stream.
-pub(super) const DEFAULT_NAME: &str = "default";
 /// Where simulated device and host memory begins.
 const FIRST_ADDRESS: u64 = 0x7f00_0000_0000;
 /// Allocations begin at multiples of it.
@@ -87,7 +85,7 @@ impl Lowering {
             return *key;
         }
         let key = self.tables.places.len() as StreamKey;
-        let is_default = spec.name == DEFAULT_NAME;
+        let is_default = spec.is_default();
         let stream = if is_default {
             DEFAULT_STREAM
         } else {

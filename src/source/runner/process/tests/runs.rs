@@ -199,28 +199,6 @@ fn memory_from_a_pool_reaches_the_kernel_that_names_it() {
 }
 
 #[test]
-fn managed_memory_migrates_and_is_not_counted_as_a_copy() {
-    let fake = Fake::new();
-    let mut v = variant(&[
-        copy(Direction::H2D, 1, 1024, 0, 0),
-        copy(Direction::D2H, 1, 1024, 0, 0),
-    ]);
-    v.buffers.push(buffer("m", 1024, HostMemory::Managed));
-    let issued = fake.run(&plan(vec![v])).0.expect("it runs");
-    // The one copy fills the other buffer.
-    assert_eq!((issued.h2d, issued.d2h), (1, 0));
-    let log = fake.log();
-    assert_eq!(
-        from(&log, "migrate")[..2],
-        [
-            "migrate 1024 to 0 on stream 1",
-            "migrate 1024 to -1 on stream 1",
-        ]
-    );
-    assert_eq!(fake.live(), 0);
-}
-
-#[test]
 fn each_device_is_used_in_its_own_context() {
     let fake = Fake::new();
     fake.number(c"fake_set_devices", 2);
