@@ -14,6 +14,7 @@ pub mod launches;
 pub mod memory;
 pub mod passes;
 pub mod stats;
+pub mod steps;
 pub mod tables;
 
 pub use crate::occupancy;

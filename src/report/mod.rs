@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod expect;
+pub mod steps;
 mod table;
 pub mod text;
 
@@ -48,6 +49,8 @@ pub struct Report {
     /// The most device memory in use at one time; absent when no allocation was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// The steps of each process that has some.
+    pub steps: Vec<steps::StepsReport>,
     /// What was received and what was not.
     pub health: HealthReport,
     /// What could be better.
@@ -204,6 +207,10 @@ impl Report {
             calls: tables::calls(trace, None),
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
+            steps: crate::analysis::steps::of(trace, None)
+                .iter()
+                .map(|s| steps::StepsReport::new(trace, s))
+                .collect(),
             health: HealthReport::new(&trace.health(), trace.late()),
             findings,
             variants,

@@ -52,6 +52,7 @@ pub fn render(report: &Report, options: &Options) -> String {
             device_figures(&mut page, report, device);
         }
     }
+    super::steps::section(&mut page, &report.steps);
     names(&mut page, "Kernels", &report.kernels, short::unique);
     names(&mut page, "Host calls", &report.calls, |calls| {
         calls.iter().map(|name| (*name).to_owned()).collect()
@@ -95,6 +96,13 @@ impl Page {
             width: options.width.max(40),
             rows: options.rows,
             color: options.color,
+        }
+    }
+
+    /// A text in as many lines as it takes, set in.
+    pub(super) fn wrapped(&mut self, text: &str) {
+        for line in wrap(text, self.width - 2) {
+            self.line(&format!("  {line}"));
         }
     }
 
@@ -260,9 +268,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         ));
     }
     for line in lines {
-        for line in wrap(&line, page.width - 2) {
-            page.line(&format!("  {line}"));
-        }
+        page.wrapped(&line);
     }
     let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
     for direction in Direction::NAMED {

@@ -1,0 +1,264 @@
+//! The steps of a program: the iterations that it is made of, found by themselves.
+//!
+//! Steps come from ranges that mark them ([`ranges`]: the repeats of a scenario, `ProfilerStep#N`, another range
+//! with a counter, a range of one name again and again) or else from the operations themselves, which
+//! repeat ([`period`]). Where neither shows steps there are none: nothing is guessed.
+//!
+//! A step reaches from its first operation on a GPU to the first one of the next step, so that the
+//! steps of a loop leave nothing out. What lies before the first steady step is the start-up, what lies behind
+//! the last one the tail. Leading steps that are slower than the steady ones are warm-up and belong to
+//! the start-up: those above the median of the later half of all steps by more than 10 % of it and by
+//! more than four of its deviations (see [`Steps::deviation_ns`]), and at most half of all.
+//!
+//! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
+//! them only ([`recent`]).
+
+mod operations;
+mod period;
+mod ranges;
+mod slow;
+
+use std::ops::Range;
+
+use crate::activity::{Ns, Span};
+use crate::trace::{LaneKind, Trace};
+
+use super::stats;
+pub use slow::{Parts, Slow};
+
+/// Fewest steps that are steps: with two the second could be the end of the first.
+pub const STEPS_MIN: usize = 3;
+
+/// What showed the steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The repeats of a scenario's variant, by its name.
+    Repeats(String),
+    /// Ranges `ProfilerStep#N`, as PyTorch's profiler writes them.
+    ProfilerStep,
+    /// Ranges of this name, its numbers written as `#`.
+    Ranges(String),
+    /// The operations repeat.
+    Period {
+        /// Operations on the busiest stream that make up a step.
+        operations: usize,
+    },
+}
+
+impl Origin {
+    /// In a few words: "ProfilerStep ranges", "ranges `iter`", "period of 60 operations".
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Origin::Repeats(name) => format!("repeats of `{name}`"),
+            Origin::ProfilerStep => "ProfilerStep ranges".to_owned(),
+            Origin::Ranges(name) => format!("ranges `{name}`"),
+            Origin::Period { operations: 1 } => "one operation again and again".to_owned(),
+            Origin::Period { operations } => format!("period of {operations} operations"),
+        }
+    }
+}
+
+/// The steps of one process. There is always at least one steady step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    /// The process: index into [`Trace::processes`].
+    pub process: usize,
+    /// What showed them.
+    pub from: Origin,
+    /// All steps, in order. They touch, but where something else was done between two of them.
+    pub spans: Vec<Span>,
+    /// Which of `spans` are steady: not warm-up, and seen to their end.
+    pub steady: Range<usize>,
+    /// From the process's first operation to its first steady step.
+    pub start_up: Span,
+    /// From the last steady step to the end of the process's last operation.
+    pub tail: Span,
+    /// Median time of a steady step.
+    pub median_ns: Ns,
+    /// The time that 95 % of the steady steps do not exceed.
+    pub p95_ns: Ns,
+    /// Median distance of a steady step's time from the median, times 1.4826: of a normal distribution
+    /// its standard deviation.
+    pub deviation_ns: Ns,
+    /// How many steady steps are slow: above the median by more than 5 % of it and by more than four
+    /// deviations.
+    pub slow_count: usize,
+    /// The slowest of them, slowest first, at most [`Slow::SHOWN`].
+    pub slow: Vec<Slow>,
+}
+
+impl Steps {
+    /// The steady steps.
+    #[must_use]
+    pub fn steady(&self) -> &[Span] {
+        &self.spans[self.steady.clone()]
+    }
+
+    /// First steady step's start to the last one's end.
+    #[must_use]
+    pub fn steady_span(&self) -> Span {
+        self.steady()
+            .iter()
+            .copied()
+            .reduce(Span::hull)
+            .unwrap_or_default()
+    }
+
+    /// The times of the steady steps in ns, in order.
+    #[must_use]
+    pub fn times(&self) -> Vec<f64> {
+        times(self.steady())
+    }
+}
+
+/// The steps of every process that has some, in the order of [`Trace::processes`]. With a window, only
+/// operations and ranges that start in it are looked at.
+#[must_use]
+pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
+    (0..trace.processes().len())
+        .filter_map(|process| of_process(trace, process, window))
+        .collect()
+}
+
+/// The steps of one process; `None` where none are shown.
+#[must_use]
+pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let found = match ranges::find(trace, process, window) {
+        ranges::Answer::Steps(found) => Some(found),
+        ranges::Answer::None => None,
+        ranges::Answer::Unmarked => by_period(trace, process, window),
+    }?;
+    finish(trace, process, window, found)
+}
+
+/// Only what the operations themselves show, whatever ranges there are.
+#[must_use]
+pub fn without_ranges(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let found = by_period(trace, process, window)?;
+    finish(trace, process, window, found)
+}
+
+/// A window that holds about the last `operations` operations of a timeline, for [`of`] while it grows; `None`
+/// when there are not more than that.
+#[must_use]
+pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
+    let extent = trace.operations_extent()?;
+    let streams = || {
+        let lanes = trace.lanes().iter();
+        lanes.filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
+    };
+    let since = |time: Ns| -> usize {
+        let window = Span::new(time, Ns::MAX);
+        streams().map(|lane| lane.starting(window).len()).sum()
+    };
+    if since(extent.start) <= operations {
+        return None;
+    }
+    let (mut low, mut high) = (extent.start, extent.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if since(middle) <= operations {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(Span::new(low, Ns::MAX))
+}
+
+/// Steps as a search found them.
+struct Found {
+    from: Origin,
+    spans: Vec<Span>,
+    /// Whether the end of the last one was seen, too.
+    is_closed: bool,
+}
+
+fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
+    let (lane, rows) = operations::busiest(trace, process, window)?;
+    let spans_of = |units: &period::Units| -> Vec<Span> {
+        let start = |row: usize| trace.lanes()[lane].span(row).start;
+        let span = |unit: &Range<usize>| {
+            let (from, to) = (rows.start + unit.start, rows.start + unit.end);
+            let end = if to < rows.end {
+                start(to)
+            } else {
+                (from..to)
+                    .map(|row| trace.lanes()[lane].span(row).end)
+                    .max()?
+            };
+            Some(Span::new(start(from), end))
+        };
+        units.units.iter().filter_map(span).collect()
+    };
+    // The same kernel on data of another size is another operation, unless nothing repeats so.
+    [operations::Identity::Exact, operations::Identity::Name]
+        .into_iter()
+        .find_map(|identity| {
+            let symbols = operations::symbols(trace, lane, rows.clone(), identity);
+            let units = period::find(&symbols)?;
+            Some(Found {
+                from: Origin::Period {
+                    operations: units.length,
+                },
+                spans: spans_of(&units),
+                // Whether what follows belongs to it is not known.
+                is_closed: false,
+            })
+        })
+}
+
+fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {
+    let Found {
+        from,
+        spans,
+        is_closed,
+    } = found;
+    let seen = spans.len() - usize::from(!is_closed);
+    let first = match from {
+        Origin::Repeats(_) => 0,
+        _ => warm_up(&spans[..seen]),
+    };
+    let steady = first..seen;
+    let all = operations::extent(trace, process, window)?;
+    let times = times(spans.get(steady.clone())?);
+    let median = stats::median(&times)?;
+    let deviation = stats::median_deviation(&times)? * 1.4826;
+    let mut steps = Steps {
+        process,
+        from,
+        start_up: Span::new(all.start, spans[steady.start].start),
+        tail: Span::new(spans[steady.end - 1].end, all.end),
+        spans,
+        steady,
+        median_ns: median as Ns,
+        p95_ns: stats::quantile(&times, 0.95)? as Ns,
+        deviation_ns: deviation as Ns,
+        slow_count: 0,
+        slow: Vec::new(),
+    };
+    slow::find(trace, &mut steps);
+    Some(steps)
+}
+
+/// How many leading steps are warm-up (see the module's words).
+fn warm_up(spans: &[Span]) -> usize {
+    let later = times(&spans[spans.len() / 2..]);
+    let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
+    else {
+        return 0;
+    };
+    let limit = median + (0.1 * median).max(4.0 * 1.4826 * distance);
+    spans[..spans.len() / 2]
+        .iter()
+        .take_while(|span| span.len() as f64 > limit)
+        .count()
+}
+
+fn times(spans: &[Span]) -> Vec<f64> {
+    spans.iter().map(|span| span.len() as f64).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! The repeating unit of a sequence of operations.
+//!
+//! An operation that is done once in every step cuts the sequence into steps. So each operation that
+//! occurs at regular distances is tried as such an *anchor*: the sequence is cut before each of its
+//! occurrences, and what lies between is compared with the commonest piece, of which at least two and
+//! a quarter of all must be exactly equal. The others need not be, so that a step that also logs is still
+//! a step; pieces that are something else (an evaluation) may lie between; what comes before and behind
+//! is start-up and tail.
+//!
+//! Of the anchors that hold, the one with most pieces wins: ten steps with a log line are ten steps, not
+//! one. But where the odd pieces between the alike ones come regularly themselves, and there is an
+//! anchor for them, the larger unit is taken: the layers of a network are not its steps. Of anchors that
+//! differ by one piece at most, as those of one loop do, the least number wins, so that a step begins
+//! at the same operation wherever the sequence is begun.
+//!
+//! Where no operation occurs but once in a step, pairs of operations do, or four in a row, or eight.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::STEPS_MIN;
+
+/// Two pieces are alike when they share this much of their operations (twice the common ones over all).
+const ALIKE_MIN: f64 = 0.8;
+/// From the first piece to the last one, this share of operations must lie in alike pieces.
+const PURE_MIN: f64 = 0.8;
+/// This share of all operations must lie in alike pieces when there are few of them …
+const COVERED_MIN: f64 = 0.9;
+/// … and this share when there are at least [`MANY`].
+const COVERED_BY_MANY_MIN: f64 = 0.5;
+const MANY: usize = 8;
+/// A piece that comes again must do so over this many operations: two equal kernels are no period.
+const REPEATED_MIN: usize = 12;
+/// Operations in a row that make an anchor.
+const ROWS: [usize; 4] = [1, 2, 4, 8];
+/// So many different distances between anchors are tried.
+const TRIED_MAX: usize = 24;
+
+/// The steps in a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Units {
+    /// Each step's operations, as places in the sequence.
+    pub(super) units: Vec<Range<usize>>,
+    /// Operations of the commonest one.
+    pub(super) length: usize,
+}
+
+/// A way to cut the sequence that holds.
+struct Cut {
+    units: Units,
+    /// Pieces between alike ones that are not alike.
+    odd: usize,
+}
+
+/// Finds the repeating unit; `None` where there is none. Equal numbers are equal operations; they must
+/// be dense from 0.
+pub(super) fn find(symbols: &[u32]) -> Option<Units> {
+    ROWS.into_iter().find_map(|length| {
+        let anchors = rows_of(symbols, length);
+        let mut cuts: Vec<(Cut, &[u32])> = candidates(&anchors)
+            .into_iter()
+            .filter_map(|places| {
+                let anchor = &symbols[places[0]..places[0] + length];
+                Some((cut(symbols, &places)?, anchor))
+            })
+            .collect();
+        let count = |cut: &(Cut, &[u32])| cut.0.units.units.len();
+        cuts.sort_by_key(|cut| (Reverse(count(cut)), cut.1));
+        let mut chosen = 0;
+        for larger in 1..cuts.len() {
+            let odd = cuts[chosen].0.odd;
+            if odd >= STEPS_MIN && odd.abs_diff(count(&cuts[larger])) <= 1 {
+                chosen = larger;
+            }
+        }
+        let most = count(cuts.get(chosen)?);
+        let same = (0..cuts.len()).filter(|&i| count(&cuts[i]).abs_diff(most) <= 1);
+        let chosen = same.min_by_key(|&i| cuts[i].1)?;
+        Some(cuts.swap_remove(chosen).0.units)
+    })
+}
+
+/// Numbers for `length` symbols in a row, by where the row begins.
+fn rows_of(symbols: &[u32], length: usize) -> Vec<u32> {
+    if length == 1 {
+        return symbols.to_vec();
+    }
+    let mut ids: FxHashMap<&[u32], u32> = FxHashMap::default();
+    symbols
+        .windows(length)
+        .map(|row| {
+            let next = ids.len() as u32;
+            *ids.entry(row).or_insert(next)
+        })
+        .collect()
+}
+
+/// Where each anchor that comes regularly stands: one anchor for each distance and number, the least.
+fn candidates(anchors: &[u32]) -> Vec<Vec<usize>> {
+    let kinds = anchors.iter().max().map_or(0, |&m| m as usize + 1);
+    let mut ends = vec![0; kinds + 1];
+    for &a in anchors {
+        ends[a as usize + 1] += 1;
+    }
+    for i in 0..kinds {
+        ends[i + 1] += ends[i];
+    }
+    let starts = ends.clone();
+    let mut places = vec![0; anchors.len()];
+    for (place, &a) in anchors.iter().enumerate() {
+        places[ends[a as usize]] = place;
+        ends[a as usize] += 1;
+    }
+    let mut found: Vec<(usize, &[usize])> = Vec::new();
+    let mut distances = Vec::new();
+    for kind in 0..kinds {
+        let places = &places[starts[kind]..ends[kind]];
+        if places.len() < STEPS_MIN {
+            continue;
+        }
+        distances.clear();
+        distances.extend(places.windows(2).map(|p| p[1] - p[0]));
+        let half = distances.len() / 2;
+        let median = *distances.select_nth_unstable(half).1;
+        let near = |d: usize| 4 * d >= 3 * median && 3 * d <= 4 * median;
+        let regular = distances.iter().filter(|&&d| near(d)).count();
+        if 4 * regular >= 3 * distances.len() {
+            found.push((median, places));
+        }
+    }
+    // Kinds are in order already, and equal ones stay so.
+    found.sort_by_key(|(distance, places)| (*distance, places.len()));
+    found.dedup_by_key(|(distance, places)| (*distance, places.len()));
+    // Where there are too many, the ones that occur most are looked at: more steps, not fewer.
+    found.sort_by_key(|(_, places)| Reverse(places.len()));
+    found.truncate(TRIED_MAX);
+    found.into_iter().map(|(_, p)| p.to_vec()).collect()
+}
+
+/// Cuts the sequence before each place; `None` when the pieces are not alike enough to be steps.
+fn cut(symbols: &[u32], places: &[usize]) -> Option<Cut> {
+    let ends = places[1..].iter().copied().chain([symbols.len()]);
+    let mut pieces: Vec<Range<usize>> = places.iter().zip(ends).map(|(&p, end)| p..end).collect();
+    let open = pieces.pop()?;
+    let (model, equal) = commonest(symbols, &pieces)?;
+    // Behind the last anchor the last step may be followed by something else.
+    pieces.push(open.start..open.end.min(open.start + model.len()));
+    let mut likeness = Likeness::to(&symbols[model.clone()], symbols);
+    let alike: Vec<bool> = pieces
+        .iter()
+        .map(|piece| likeness.of(&symbols[piece.clone()]) >= ALIKE_MIN)
+        .collect();
+    let first = alike.iter().position(|&a| a)?;
+    let last = alike.iter().rposition(|&a| a)?;
+    let odd = alike[first..last].iter().filter(|&&a| !a).count();
+    let region = pieces[last].end - pieces[first].start;
+    let units: Vec<Range<usize>> = pieces
+        .into_iter()
+        .zip(alike)
+        .filter_map(|(piece, alike)| alike.then_some(piece))
+        .collect();
+    let inside: usize = units.iter().map(ExactSizeIterator::len).sum();
+    let covered_min = if units.len() >= MANY {
+        COVERED_BY_MANY_MIN
+    } else {
+        COVERED_MIN
+    };
+    let holds = units.len() >= STEPS_MIN
+        && equal >= 2
+        && 4 * equal >= units.len()
+        && (units.len() - 1) * model.len() >= REPEATED_MIN
+        && inside as f64 >= PURE_MIN * region as f64
+        && inside as f64 >= covered_min * symbols.len() as f64;
+    holds.then(|| Cut {
+        units: Units {
+            units,
+            length: model.len(),
+        },
+        odd,
+    })
+}
+
+/// The piece that is there most often, and how often.
+fn commonest(symbols: &[u32], pieces: &[Range<usize>]) -> Option<(Range<usize>, usize)> {
+    let mut counts: FxHashMap<&[u32], (usize, usize)> = FxHashMap::default();
+    for (i, piece) in pieces.iter().enumerate() {
+        counts.entry(&symbols[piece.clone()]).or_insert((0, i)).0 += 1;
+    }
+    // Of equals the first, whatever the order of the map.
+    let &(count, first) = counts.values().max_by_key(|(n, i)| (*n, Reverse(*i)))?;
+    Some((pieces[first].clone(), count))
+}
+
+/// How much of its operations a piece shares with a model.
+struct Likeness {
+    /// How often the model has each symbol.
+    model: Vec<u32>,
+    length: usize,
+    /// How often the piece had it so far.
+    piece: Vec<u32>,
+}
+
+impl Likeness {
+    fn to(model: &[u32], symbols: &[u32]) -> Self {
+        let kinds = symbols.iter().max().map_or(0, |&m| m as usize + 1);
+        let mut counts = vec![0; kinds];
+        for &s in model {
+            counts[s as usize] += 1;
+        }
+        Likeness {
+            model: counts,
+            length: model.len(),
+            piece: vec![0; kinds],
+        }
+    }
+
+    fn of(&mut self, piece: &[u32]) -> f64 {
+        let mut common = 0;
+        for &s in piece {
+            let count = &mut self.piece[s as usize];
+            *count += 1;
+            common += usize::from(*count <= self.model[s as usize]);
+        }
+        for &s in piece {
+            self.piece[s as usize] = 0;
+        }
+        2.0 * common as f64 / (piece.len() + self.length) as f64
+    }
+}

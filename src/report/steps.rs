@@ -1,0 +1,131 @@
+//! What a report says of a program's steps.
+
+use serde::Serialize;
+
+use super::Idle;
+use super::text::Page;
+use crate::activity::Ns;
+use crate::activity::units::{count, duration};
+use crate::analysis::steps::Steps;
+use crate::text::{plural, printable};
+use crate::trace::Trace;
+
+/// The steps of one process. All but `found` speak of the steady ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepsReport {
+    /// The operating system's id of the process.
+    pub process: u32,
+    /// Steady steps: without warm-up, and seen to their end.
+    pub count: usize,
+    /// Median time of a step.
+    pub median_ns: Ns,
+    /// The time that 95 % of the steps do not exceed.
+    pub p95_ns: Ns,
+    /// Median distance from the median, times 1.4826.
+    pub deviation_ns: Ns,
+    /// What showed them ("ProfilerStep ranges").
+    pub from: String,
+    /// All steps, warm-up included.
+    pub found: usize,
+    /// From the process's first operation to the first steady step.
+    pub start_up_ns: Ns,
+    /// From the last steady step to the end of the process's last operation.
+    pub tail_ns: Ns,
+    /// Steps that are slow.
+    pub slow: usize,
+    /// Idle time of the steady steps by cause.
+    pub idle: Vec<Idle>,
+    /// The slowest steps and what they have more of, slowest first.
+    pub slowest: Vec<SlowStep>,
+    /// The process by its index in the timeline.
+    #[serde(skip)]
+    pub index: usize,
+}
+
+/// A step that took longer than the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlowStep {
+    /// Which, counted from 0 over all steps.
+    pub step: usize,
+    /// When it began, in the timeline's own time.
+    pub start_ns: Ns,
+    /// How long it took.
+    pub time_ns: Ns,
+    /// What it has more of than the others.
+    pub more: String,
+}
+
+impl StepsReport {
+    /// From what was found.
+    #[must_use]
+    pub fn new(trace: &Trace, steps: &Steps) -> Self {
+        let slowest = steps.slow.iter().map(|slow| SlowStep {
+            step: slow.step,
+            start_ns: steps.spans[slow.step].start,
+            time_ns: steps.spans[slow.step].len(),
+            more: slow.text(),
+        });
+        StepsReport {
+            process: trace.processes()[steps.process].info.pid,
+            count: steps.steady.len(),
+            median_ns: steps.median_ns,
+            p95_ns: steps.p95_ns,
+            deviation_ns: steps.deviation_ns,
+            from: steps.from.text(),
+            found: steps.spans.len(),
+            start_up_ns: steps.start_up.len(),
+            tail_ns: steps.tail.len(),
+            slow: steps.slow_count,
+            idle: Vec::new(),
+            slowest: slowest.collect(),
+            index: steps.process,
+        }
+    }
+}
+
+/// So many slow steps stand in a text.
+const SLOWEST_SHOWN: usize = 3;
+
+/// A section on steps, where there are any.
+pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
+    for steps in all {
+        let title = if all.len() > 1 {
+            format!("Steps of process {}", steps.process)
+        } else {
+            "Steps".to_owned()
+        };
+        page.title(&title);
+        let mut lines = vec![format!(
+            "{} of {} (± {}), 95 % within {} · by {}",
+            plural(steps.count as u64, "steady step"),
+            duration(steps.median_ns),
+            duration(steps.deviation_ns),
+            duration(steps.p95_ns),
+            printable(&steps.from),
+        )];
+        if steps.start_up_ns + steps.tail_ns > 0 {
+            lines.push(format!(
+                "start-up {} · tail {}",
+                duration(steps.start_up_ns),
+                duration(steps.tail_ns)
+            ));
+        }
+        if steps.slow > 0 {
+            let shown = steps.slowest.iter().take(SLOWEST_SHOWN);
+            let told: Vec<String> = shown
+                .map(|s| format!("#{} {} ({})", s.step, duration(s.time_ns), s.more))
+                .collect();
+            let number = count(steps.slow as u64);
+            lines.push(format!("{number} slow: {}", told.join(" · ")));
+        }
+        if !steps.idle.is_empty() {
+            let causes = steps.idle.iter();
+            let causes = causes.map(|i| format!("{} {}", i.cause, duration(i.total_ns)));
+            let causes: Vec<String> = causes.collect();
+            lines.push(format!("idle because: {}", causes.join(", ")));
+        }
+        for line in lines {
+            page.wrapped(&line);
+        }
+    }
+}
