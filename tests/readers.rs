@@ -335,3 +335,58 @@ fn recordings_are_opened_by_themselves_and_beside_other_traces() {
     let pids: Vec<u32> = both.trace.processes().iter().map(|p| p.info.pid).collect();
     assert_eq!(pids, [574, 77]);
 }
+
+/// An export of early 2021 with all that is no plain kernel or copy: whole graphs, migrations of managed memory, copies of
+/// arrays, and a stream whose id has 64 bits. The figures are counted by hand.
+#[test]
+fn whole_graphs_migrations_and_arrays_count_as_what_they_are() {
+    let (_folder, path) = exported(
+        "odd.sqlite",
+        "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INTEGER, name TEXT, numMultiprocessors INTEGER);
+         INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Tesla V100', 80);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+           streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 200, 0, 1, 7, 1, 100 << 24, 9), (300, 400, 0, 1, 7, 2, 100 << 24, 9);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+           streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES
+           (150, 250, 0, 1, 0, 3, 100 << 24, 400, 11),
+           (400, 410, 0, 1, 0, 4, 100 << 24, 20, 12),
+           (410, 430, 0, 1, 7, 5, 100 << 24, 60, 3),
+           (430, 440, 0, 1, 7, 6, 100 << 24, 50, 4),
+           (440, 450, 0, 1, 4294967303, 7, 100 << 24, 30, 7);",
+    );
+    let loaded = load(&[path]);
+    assert_eq!(loaded.outcome, Outcome::Complete);
+    let folded = "2147483654";
+    let mut streams = serde_json::json!({"7": 4});
+    // 7 and a bit above the lowest 32: not the program's stream 7.
+    streams[folded] = 1.into();
+    let expected = serde_json::json!([{
+        "device": 0, "ops": 7, "kernels": 0, "memsets": 0,
+        "span_ns": 350, "busy_ns": 300, "idle_ns": 50,
+        "compute_ns": 200, "copy_ns": 150, "overlap_ns": 50,
+        "h2d": {"count": 2, "bytes": 460, "busy_ns": 120, "gbps": 3.8333},
+        "d2h": {"count": 2, "bytes": 70, "busy_ns": 20, "gbps": 3.5},
+        "d2d": {"count": 1, "bytes": 30, "busy_ns": 10, "gbps": 3.0},
+        "p2p": {"count": 0, "bytes": 0, "busy_ns": 0, "gbps": null},
+        "streams": streams,
+        "gaps": {"over_10us": 0, "over_100us": 0, "over_1ms": 0, "longest_ns": 50},
+        "no_api": 7,
+    }]);
+    assert_eq!(figures(&loaded.trace), expected);
+    assert_eq!(loaded.trace.devices()[0].info.name, "Tesla V100");
+    let graphs = all(&loaded.trace)
+        .iter()
+        .filter(|a| matches!(a.what, What::Graph(graph) if graph.graph == 9))
+        .count();
+    assert_eq!(graphs, 2);
+    assert!(
+        loaded
+            .notices
+            .iter()
+            .any(|text| text.contains("2 launches of CUDA graphs")),
+        "{:?}",
+        loaded.notices
+    );
+}

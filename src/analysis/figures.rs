@@ -16,8 +16,8 @@ use serde::{Serialize, Serializer};
 
 use super::CallIndex;
 use crate::activity::units::gb_per_s;
-use crate::activity::{Direction, Ns, Span, What};
-use crate::trace::{Engine, LaneKind, Measure, Trace, Usage};
+use crate::activity::{Direction, Ns, Place, Span, What};
+use crate::trace::{Engine, LaneKind, Measure, Trace, Usage, engine_of};
 
 /// Peak rates in GB/s that a profile knows, for "% of peak". `None` where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -190,7 +190,9 @@ pub fn of(trace: &Trace, calls: &CallIndex, window: Option<Span>) -> Vec<DeviceF
             continue;
         }
         let tally = &mut tallies[device];
-        *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
+        if stream != Place::NO_STREAM {
+            *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
+        }
         for row in rows {
             let activity = trace.activity(id, row);
             tally.take(activity.span, &activity.what, window.is_some());
@@ -227,26 +229,22 @@ struct Tally {
 impl Tally {
     fn take(&mut self, span: Span, what: &What, keep: bool) {
         let figures = &mut self.figures;
-        let engine = match what {
-            What::Kernel(_) => {
-                figures.kernels += 1;
-                Engine::Compute
-            }
-            What::Memset(_) => {
-                figures.memsets += 1;
-                Engine::Memset
-            }
+        // Lanes of streams hold nothing else.
+        let Some(engine) = engine_of(what) else {
+            return;
+        };
+        match what {
+            What::Kernel(_) => figures.kernels += 1,
+            What::Memset(_) => figures.memsets += 1,
             What::Copy(copy) => {
                 if let Some(direction) = figures.direction_mut(copy.direction) {
                     direction.count += 1;
                     direction.bytes += copy.bytes;
                     direction.sum_ns += span.len();
                 }
-                Engine::Copy(copy.direction)
             }
-            // Lanes of streams hold nothing else.
-            _ => return,
-        };
+            _ => {}
+        }
         figures.span = if figures.ops == 0 {
             span
         } else {

@@ -163,6 +163,15 @@ impl Run {
     }
 }
 
+/// How `cuptop trace` records CUDA graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphRecords {
+    /// Every kernel, copy and memset in them.
+    Nodes,
+    /// One record for each launch.
+    Whole,
+}
+
 /// `cuptop trace`.
 #[derive(Debug, Args)]
 pub struct Trace {
@@ -182,6 +191,9 @@ pub struct Trace {
     /// programs that are bound by launches some 10 %.
     #[arg(long)]
     pub waits: bool,
+    /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
+    #[arg(long, value_enum, default_value_t = GraphRecords::Nodes)]
+    pub graphs: GraphRecords,
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,

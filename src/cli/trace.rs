@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{ScreenArgs, Trace as TraceArgs};
+use super::args::{GraphRecords, ScreenArgs, Trace as TraceArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
@@ -101,6 +101,10 @@ impl Watched<'_> {
                 .keep
                 .map(|minutes| Duration::from_secs(60 * minutes)),
             waits: self.args.waits,
+            graphs: match self.args.graphs {
+                GraphRecords::Nodes => attach::Graphs::Nodes,
+                GraphRecords::Whole => attach::Graphs::Whole,
+            },
             output,
         })?;
         self.runs += 1;

@@ -129,6 +129,7 @@ impl Writer<'_> {
     fn event(&self, process: usize, activity: &Activity, out: &mut dyn Write) -> io::Result<()> {
         let host = i64::from(self.pids[process]);
         let mut args = Args::default();
+        let other;
         let (category, pid, tid) = match &activity.what {
             What::Kernel(k) => {
                 let shape = self.trace.shape(k.shape);
@@ -208,6 +209,17 @@ impl Writer<'_> {
             }
             // Drawn as a counter: see [`Writer::memory`].
             What::Memory(_) => return Ok(()),
+            operation => {
+                let place = operation.place().unwrap_or_default();
+                let kind = describe::operation_kind(operation).unwrap_or("operation");
+                args.some("graph id", u64::from(operation.graph()));
+                other = format!("gpu_{kind}");
+                (
+                    other.as_str(),
+                    i64::from(self.device_id(place.device)),
+                    i64::from(place.stream),
+                )
+            }
         };
         let place = match &activity.what {
             What::Event(e) => Some(e.place),

@@ -40,8 +40,6 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         let activity = trace.activity(id, row);
         let info = &trace.devices()[device].info;
         let kind = match activity.what {
-            What::Kernel(_) => "kernel",
-            What::Memset(_) => "memset",
             What::Copy(c) => match c.direction {
                 Direction::H2D => "h2d",
                 Direction::D2H => "d2h",
@@ -49,7 +47,10 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                 Direction::P2P => "p2p",
                 Direction::Other => "copy",
             },
-            _ => continue,
+            what => match describe::operation_kind(&what) {
+                Some(kind) => kind,
+                None => continue,
+            },
         };
         let name = match activity.what {
             What::Kernel(_) => quoted(&describe::whole(trace, &activity.what)),
@@ -74,7 +75,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             }
             None => write!(out, ",,")?,
         }
-        let graph = match activity.what {
+        match activity.what {
             What::Copy(c) => {
                 write!(
                     out,
@@ -83,7 +84,6 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                     c.to.label(),
                     c.is_async
                 )?;
-                c.graph
             }
             What::Kernel(k) => {
                 let s = trace.shape(k.shape);
@@ -96,18 +96,16 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                     size(s.block),
                     s.registers
                 )?;
-                k.graph
             }
-            What::Memset(m) => {
-                write!(out, ",,,,,,,")?;
-                m.graph
-            }
-            _ => continue,
-        };
+            _ => write!(out, ",,,,,,,")?,
+        }
         writeln!(
             out,
-            ",{graph},{},{},{}",
-            activity.correlation, marks.simulated, marks.lost
+            ",{},{},{},{}",
+            activity.what.graph(),
+            activity.correlation,
+            marks.simulated,
+            marks.lost
         )?;
     }
     Ok(())

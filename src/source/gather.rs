@@ -11,7 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::activity::feed::{Gone, Message, Outlet, Progress};
 use crate::activity::{
-    Activity, Batch, Correlation, Def, Health, LaunchShape, NameId, Ns, ShapeId, Span, What,
+    Activity, Batch, Correlation, Def, Direction, Health, LaunchShape, NameId, Ns, ShapeId, Span,
+    What,
 };
 use crate::text::printable;
 
@@ -280,6 +281,27 @@ pub(super) fn notice(outlet: &Outlet, is_warning: bool, text: String) -> Result<
     outlet.send(Message::Notice {
         is_warning,
         text: printable(&text),
+    })
+}
+
+/// The direction of a kind of copy by CUDA's short name for it: "HtoD", "DTOA". An array is device memory. `None` for
+/// a word that is none.
+pub(super) fn direction(kind: &str) -> Option<Direction> {
+    Some(match kind.to_ascii_uppercase().as_str() {
+        "HTOD" | "HTOA" => Direction::H2D,
+        "DTOH" | "ATOH" => Direction::D2H,
+        "DTOD" | "ATOA" | "ATOD" | "DTOA" => Direction::D2D,
+        "PTOP" => Direction::P2P,
+        "HTOH" => Direction::Other,
+        _ => return None,
+    })
+}
+
+/// A stream's id in 32 bits. Some profilers give longer ones, which must not become another stream's.
+pub(super) fn stream_id(id: i64) -> u32 {
+    u32::try_from(id).unwrap_or_else(|_| {
+        let bits = id.cast_unsigned();
+        (bits ^ bits >> 32) as u32 | 1 << 31
     })
 }
 

@@ -105,12 +105,25 @@ pub fn activity(trace: &Trace, what: &What) -> String {
         What::Kernel(k) => trace.names().short(trace.shape(k.shape).name).to_owned(),
         What::Copy(c) => c.direction.label().to_owned(),
         What::Memset(_) => "memset".to_owned(),
+        What::Graph(g) => format!("graph {}", g.graph),
         What::Call(c) => trace.names().full(c.name).to_owned(),
         What::Overhead(o) => trace.names().full(o.name).to_owned(),
         What::Range(r) => trace.names().full(r.name).to_owned(),
         What::Sync(_) => "sync".to_owned(),
         What::Memory(_) => "memory".to_owned(),
         What::Event(_) => "event".to_owned(),
+    }
+}
+
+/// What kind of operation of the GPU this is, in a word. `None` for what is none.
+#[must_use]
+pub fn operation_kind(what: &What) -> Option<&'static str> {
+    match what {
+        What::Kernel(_) => Some("kernel"),
+        What::Copy(_) => Some("copy"),
+        What::Memset(_) => Some("memset"),
+        What::Graph(_) => Some("graph"),
+        _ => None,
     }
 }
 
@@ -146,7 +159,7 @@ pub fn in_sentence(trace: &Trace, what: &What) -> String {
         .to_owned(),
         What::Memory(_) => "an allocation".to_owned(),
         What::Event(_) => "an event".to_owned(),
-        What::Kernel(_) | What::Call(_) | What::Overhead(_) | What::Range(_) => {
+        What::Kernel(_) | What::Graph(_) | What::Call(_) | What::Overhead(_) | What::Range(_) => {
             activity(trace, what)
         }
     }

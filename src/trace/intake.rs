@@ -3,7 +3,7 @@
 use super::lane::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
-    Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, Place, ShapeId, What,
+    Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, ShapeId, What,
 };
 use crate::text::printable;
 
@@ -74,7 +74,10 @@ impl Trace {
         let known = Known {
             lane: self.lane_for(process, &what),
             detail: self.intern(what),
-            engine: engine_of(&what),
+            engine: what
+                .place()
+                .map(|place| place.device as usize)
+                .zip(engine_of(&what)),
         };
         let table = &mut self.processes[process].known;
         if table.len() >= KNOWN_MAX {
@@ -193,40 +196,23 @@ impl Trace {
 
     /// The same thing with the store's ids in place of the process's.
     fn globalize(&mut self, process: usize, mut what: What) -> What {
-        match &mut what {
-            What::Kernel(k) => {
-                k.shape = self.shape_in(process, k.shape);
-                self.globalize_place(process, &mut k.place);
-            }
-            What::Copy(c) => {
-                c.peer = self.device_in(process, c.peer) as u32;
-                self.globalize_place(process, &mut c.place);
-            }
-            What::Memset(m) => self.globalize_place(process, &mut m.place),
-            What::Memory(m) => self.globalize_place(process, &mut m.place),
-            What::Event(e) => self.globalize_place(process, &mut e.place),
-            What::Call(c) => c.name = self.name_in(process, c.name),
-            What::Overhead(o) => o.name = self.name_in(process, o.name),
-            What::Range(r) => r.name = self.name_in(process, r.name),
-            What::Sync(_) => {}
+        if let What::Copy(copy) = &mut what {
+            copy.peer = self.device_in(process, copy.peer) as u32;
+        }
+        if let Some(place) = what.place_mut() {
+            place.device = self.device_in(process, place.device) as u32;
+        }
+        if let Some(name) = what.name_mut() {
+            *name = self.name_in(process, *name);
+        }
+        if let Some(shape) = what.shape_mut() {
+            *shape = self.shape_in(process, *shape);
         }
         what
     }
 
-    fn globalize_place(&mut self, process: usize, place: &mut Place) {
-        place.device = self.device_in(process, place.device) as u32;
-    }
-
     fn lane_for(&mut self, process: usize, what: &What) -> LaneId {
-        let stream = |p: &Place| LaneKind::Stream {
-            device: p.device as usize,
-            context: p.context,
-            stream: p.stream,
-        };
         let kind = match what {
-            What::Kernel(k) => stream(&k.place),
-            What::Copy(c) => stream(&c.place),
-            What::Memset(m) => stream(&m.place),
             What::Call(c) => LaneKind::Thread { thread: c.thread },
             What::Range(r) => LaneKind::Range {
                 kind: r.kind,
@@ -238,6 +224,14 @@ impl Trace {
             What::Memory(m) => LaneKind::Memory {
                 device: m.place.device as usize,
             },
+            operation => {
+                let place = operation.place().unwrap_or_default();
+                LaneKind::Stream {
+                    device: place.device as usize,
+                    context: place.context,
+                    stream: place.stream,
+                }
+            }
         };
         let key = LaneKey { process, kind };
         *self.lane_ids.entry(key).or_insert_with(|| {
@@ -254,12 +248,14 @@ impl Trace {
     }
 }
 
-/// Which engine of which device an operation keeps busy.
-fn engine_of(what: &What) -> Option<(usize, Engine)> {
+/// Which engine of its device an operation keeps busy. `None` for what is no operation.
+#[must_use]
+pub fn engine_of(what: &What) -> Option<Engine> {
     match what {
-        What::Kernel(k) => Some((k.place.device as usize, Engine::Compute)),
-        What::Copy(c) => Some((c.place.device as usize, Engine::Copy(c.direction))),
-        What::Memset(m) => Some((m.place.device as usize, Engine::Memset)),
+        // What a graph holds besides kernels its record does not tell.
+        What::Kernel(_) | What::Graph(_) => Some(Engine::Compute),
+        What::Copy(c) => Some(Engine::Copy(c.direction)),
+        What::Memset(_) => Some(Engine::Memset),
         _ => None,
     }
 }

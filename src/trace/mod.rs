@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 
 pub use crate::text::printable;
 pub use cursor::Cursor;
+pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::Lane;
 pub use names::Names;

@@ -39,6 +39,8 @@ enum Kind {
     Kernel(NameId),
     Copy(Direction),
     Memset,
+    /// Any other operation, by its kind and its graph.
+    Other(&'static str, u32),
 }
 
 /// Operations that a table looks at at most: beyond that a frame would take too long, and the table
@@ -63,7 +65,10 @@ pub fn table(app: &App) -> Vec<Group> {
                 What::Kernel(k) => (Kind::Kernel(trace.shape(k.shape).name), 0),
                 What::Copy(c) => (Kind::Copy(c.direction), c.bytes),
                 What::Memset(m) => (Kind::Memset, m.bytes),
-                _ => continue,
+                what => match describe::operation_kind(&what) {
+                    Some(kind) => (Kind::Other(kind, what.graph()), 0),
+                    None => continue,
+                },
             };
             let length = activity.span.len();
             let group = groups.entry(kind).or_insert_with(|| Group {
@@ -90,7 +95,7 @@ pub fn table(app: &App) -> Vec<Group> {
         .keys()
         .filter_map(|kind| match kind {
             Kind::Kernel(name) => Some(*name),
-            Kind::Copy(_) | Kind::Memset => None,
+            _ => None,
         })
         .collect();
     for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cuptop::activity::feed::{Failure, FailureKind, Message, Outcome};
-use cuptop::source::attach::{self, AttachRequest, Output};
+use cuptop::source::attach::{self, AttachRequest, Graphs, Output};
 
 use crate::harness::{fakes, trace};
 
@@ -47,6 +47,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         max_bytes: 0,
         keep: None,
         waits: true,
+        graphs: Graphs::Nodes,
         output: Output::Inherit,
     })
     .expect("started");
@@ -130,6 +131,7 @@ fn stopping_the_feed_ends_the_program() {
         max_bytes: 0,
         keep: None,
         waits: true,
+        graphs: Graphs::Nodes,
         output: Output::Capture,
     })
     .expect("started");
@@ -151,6 +153,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         max_bytes: 0,
         keep: None,
         waits: true,
+        graphs: Graphs::Nodes,
         output: Output::Capture,
     })
     .expect_err("nothing to start");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cuptop::activity::feed::{Message, Outcome};
 use cuptop::activity::{Activity, Batch, Def, Health, What};
-use cuptop::source::attach::{self, AttachRequest, Output};
+use cuptop::source::attach::{self, AttachRequest, Graphs, Output};
 
 /// The directory with the fake libraries and the program; `None` where there is no C compiler.
 pub(crate) fn fakes() -> Option<&'static Path> {
@@ -91,6 +91,7 @@ pub(crate) fn trace_with(
         max_bytes: 0,
         keep: None,
         waits: true,
+        graphs: Graphs::Nodes,
         output: Output::Capture,
     };
     change(&mut request);

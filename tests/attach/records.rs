@@ -3,7 +3,9 @@
 use cuptop::activity::feed::{Message, Outcome};
 use cuptop::activity::{Activity, Def, Direction, MemoryAction, RangeKind, SyncKind, What};
 
-use crate::harness::{fakes, trace};
+use cuptop::source::attach::Graphs;
+
+use crate::harness::{fakes, trace, trace_with};
 
 #[test]
 fn a_program_that_returns_is_traced_whole() {
@@ -314,4 +316,25 @@ fn the_recording_opens_again_as_it_was_seen_live() {
         }
     }
     assert_eq!(kernels, 1000);
+}
+
+#[test]
+fn graphs_are_recorded_by_their_nodes_or_as_a_whole() {
+    let Some(made) = fakes() else { return };
+    trace(made, &["graphs", "3"], &[]).has_kernels(0, 3);
+
+    let whole = trace_with(made, &["graphs", "3"], &[], |request| {
+        request.graphs = Graphs::Whole;
+    });
+    let items = whole.items(0);
+    let seen: Vec<_> = items
+        .iter()
+        .map(|item| match item.what {
+            What::Graph(it) => (it.graph, it.place.stream, item.correlation, item.span.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    // The library makes the n-th launch 1000 + n ns long.
+    assert_eq!(seen, [(9, 13, 1, 1001), (9, 13, 2, 1002), (9, 13, 3, 1003)]);
+    assert_eq!((whole.health(0).received, whole.health(0).losses()), (3, 0));
 }

@@ -52,6 +52,7 @@ static size_t size_of(uint32_t kind) {
     case 38: size = 56; break;
     case 39: size = 24; break;
     case 49: size = 128; break;
+    case 51: size = 56; break;
     default: return 0;
     }
     return size + number("FAKE_EXTRA", 0);
@@ -299,6 +300,18 @@ void fake_everything(void) {
         r = record(12, size_of(12));
         p32(r, 4, end ? 4 : 2); p64(r, 8, t + 100 + 20 * end); p32(r, 16, 1); p32(r, 20, 2);
         p32(r, 24, getpid()); p32(r, 28, thread); text(r, 40, end ? NULL : "forward"); text(r, 48, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Launches of a graph, recorded as a whole where that was asked for and by its node otherwise. */
+void fake_graphs(uint32_t launches) {
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 1; i <= launches; i++) {
+        uint64_t t = now() - 1000000;
+        if (!enabled[51]) { kernel(i, t, t + 100, "_Z4nodev"); continue; }
+        uint8_t *r = record(51, size_of(51));
+        p32(r, 4, i); p64(r, 8, t); p64(r, 16, t + 1000 + i); p32(r, 24, 0); p32(r, 28, 9); p32(r, 32, 1); p32(r, 36, 13);
     }
     pthread_mutex_unlock(&lock);
 }

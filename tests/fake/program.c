@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static void (*launch)(uint32_t, uint64_t);
-static void (*drop)(uint32_t), (*timeless)(uint32_t);
+static void (*drop)(uint32_t), (*timeless)(uint32_t), (*graphs)(uint32_t);
 static void *(*nvtx)(void);
 static void (*everything)(void), (*rejects)(void), (*unknown)(void);
 
@@ -24,6 +24,7 @@ static int initialise(void) {
         launch = (void (*)(uint32_t, uint64_t))dlsym(cupti, "fake_launch");
         drop = (void (*)(uint32_t))dlsym(cupti, "fake_drop");
         timeless = (void (*)(uint32_t))dlsym(cupti, "fake_timeless");
+        graphs = (void (*)(uint32_t))dlsym(cupti, "fake_graphs");
         nvtx = (void *(*)(void))dlsym(cupti, "fake_nvtx");
         everything = (void (*)(void))dlsym(cupti, "fake_everything");
         rejects = (void (*)(void))dlsym(cupti, "fake_rejects");
@@ -63,6 +64,10 @@ int main(int argc, char **argv) {
     if (initialise()) return 1;
     if (!strcmp(how, "graph")) {
         for (int i = 0; timeless && i < count; i++) timeless(i + 1);
+        return 0;
+    }
+    if (!strcmp(how, "graphs")) {
+        if (graphs) graphs(count);
         return 0;
     }
     if (!strcmp(how, "everything")) {

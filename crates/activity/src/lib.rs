@@ -17,10 +17,7 @@ pub mod time;
 
 pub use definitions::{DeviceInfo, LaunchShape, ProcessInfo, StreamInfo};
 pub use health::Health;
-pub use records::{
-    Activity, Copy, Direction, EventRecord, HostCall, Kernel, MemoryAction, MemoryKind, MemoryOp,
-    Memset, Overhead, Place, Range, RangeKind, Sync, SyncKind, What,
-};
+pub use records::*;
 pub use time::{Ns, Span};
 
 /// A string that was defined before it is used; local to one process.

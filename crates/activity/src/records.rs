@@ -33,6 +33,8 @@ pub enum What {
     Copy(Copy),
     /// Device memory was filled with a value.
     Memset(Memset),
+    /// A whole CUDA graph ran on the GPU, recorded as one.
+    Graph(Graph),
     /// A host thread was inside a CUDA API function.
     Call(HostCall),
     /// A host thread waited, or a stream was told to wait.
@@ -89,6 +91,15 @@ pub struct Memset {
     /// Bytes written.
     pub bytes: u64,
     /// The CUDA graph that it was a node of; 0 when none.
+    pub graph: u32,
+}
+
+/// One launch of a CUDA graph, where the source records graphs as a whole and not their nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Graph {
+    /// Where it was launched. Its nodes may have run elsewhere too.
+    pub place: Place,
+    /// The graph.
     pub graph: u32,
 }
 
@@ -236,20 +247,60 @@ impl What {
     /// Where it happened, for what happens on a device: operations, allocations, recorded events.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
+        let mut what = *self;
+        what.place_mut().copied()
+    }
+
+    /// As [`What::place`], to be changed.
+    pub fn place_mut(&mut self) -> Option<&mut Place> {
         match self {
-            What::Kernel(k) => Some(k.place),
-            What::Copy(c) => Some(c.place),
-            What::Memset(m) => Some(m.place),
-            What::Memory(m) => Some(m.place),
-            What::Event(e) => Some(e.place),
+            What::Kernel(k) => Some(&mut k.place),
+            What::Copy(c) => Some(&mut c.place),
+            What::Memset(m) => Some(&mut m.place),
+            What::Graph(g) => Some(&mut g.place),
+            What::Memory(m) => Some(&mut m.place),
+            What::Event(e) => Some(&mut e.place),
             What::Call(_) | What::Sync(_) | What::Overhead(_) | What::Range(_) => None,
         }
     }
 
-    /// Whether this is an operation of the GPU: a kernel, a copy or a memset.
+    /// The name that it refers to.
+    pub fn name_mut(&mut self) -> Option<&mut NameId> {
+        match self {
+            What::Call(c) => Some(&mut c.name),
+            What::Overhead(o) => Some(&mut o.name),
+            What::Range(r) => Some(&mut r.name),
+            _ => None,
+        }
+    }
+
+    /// The launch shape that it refers to.
+    pub fn shape_mut(&mut self) -> Option<&mut ShapeId> {
+        match self {
+            What::Kernel(k) => Some(&mut k.shape),
+            _ => None,
+        }
+    }
+
+    /// The CUDA graph that it is, or was a node of; 0 when none.
+    #[must_use]
+    pub fn graph(&self) -> u32 {
+        match self {
+            What::Kernel(Kernel { graph, .. })
+            | What::Copy(Copy { graph, .. })
+            | What::Memset(Memset { graph, .. })
+            | What::Graph(Graph { graph, .. }) => *graph,
+            _ => 0,
+        }
+    }
+
+    /// Whether this is an operation of the GPU: a kernel, a copy, a memset or a graph.
     #[must_use]
     pub fn is_operation(&self) -> bool {
-        matches!(self, What::Kernel(_) | What::Copy(_) | What::Memset(_))
+        matches!(
+            self,
+            What::Kernel(_) | What::Copy(_) | What::Memset(_) | What::Graph(_)
+        )
     }
 }
 
@@ -260,11 +311,16 @@ impl Activity {
         self.what.place().filter(|_| self.is_operation())
     }
 
-    /// Whether this is an operation of the GPU: a kernel, a copy or a memset.
+    /// Whether this is an operation of the GPU: a kernel, a copy, a memset or a graph.
     #[must_use]
     pub fn is_operation(&self) -> bool {
         self.what.is_operation()
     }
+}
+
+impl Place {
+    /// The stream of what runs on none: the driver's own migrations of managed memory.
+    pub const NO_STREAM: u32 = u32::MAX;
 }
 
 impl Direction {

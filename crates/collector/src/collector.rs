@@ -86,7 +86,7 @@ impl Collector {
                 )
                 .ok_or(StartError::Again)?;
                 let decoder = Decoder::new(&cupti);
-                let lacks = enable(&cupti, options.api, options.waits)?;
+                let lacks = enable(&cupti, &options)?;
                 Ok((cupti, subscription, pool, decoder, lacks))
             });
         let (cupti, subscription, pool, decoder, lacks) = match prepared {

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use activity::{
-    Activity, Copy, DeviceInfo, Direction, Health, Kernel, LaunchShape, MemoryAction, MemoryKind,
-    MemoryOp, Memset, Overhead, Place, Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Copy, DeviceInfo, Direction, Graph, Health, Kernel, LaunchShape, MemoryAction,
+    MemoryKind, MemoryOp, Memset, Overhead, Place, Span, StreamInfo, Sync, SyncKind, What,
 };
 use cupti_sys::records::{self, Text};
 use cupti_sys::{Cupti, RecordSizes, kinds};
@@ -104,6 +104,14 @@ impl Decoder {
                 let what = What::Memset(Memset {
                     place: place(it.device, it.context, it.stream),
                     bytes: it.bytes,
+                    graph: it.graph,
+                });
+                self.put(it.start, it.end, it.correlation, what, writer);
+            }
+            kinds::GRAPH_TRACE => {
+                let it = records::GraphTrace::read(bytes)?;
+                let what = What::Graph(Graph {
+                    place: place(it.device, it.context, it.stream),
                     graph: it.graph,
                 });
                 self.put(it.start, it.end, it.correlation, what, writer);

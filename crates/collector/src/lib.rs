@@ -20,7 +20,7 @@ mod fork;
 mod host;
 #[cfg(feature = "inject")]
 pub mod inject;
-mod link;
+pub mod link;
 mod marks;
 pub mod options;
 mod process;
@@ -29,5 +29,5 @@ mod setup;
 mod threads;
 
 pub use collector::Collector;
-pub use options::{ApiCalls, Caller, Ending, Options};
+pub use options::{ApiCalls, Caller, Ending, Graphs, Options};
 pub use setup::StartError;

@@ -16,6 +16,8 @@ pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
 pub const KEEP: &str = "CUPTOP_KEEP_S";
 /// Whether to record what streams and threads wait for: `0` or `1`.
 pub const WAITS: &str = "CUPTOP_WAITS";
+/// How to record CUDA graphs: `nodes` or `whole`.
+pub const GRAPHS: &str = "CUPTOP_GRAPHS";
 /// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
 pub const API: &str = "CUPTOP_API";
 
@@ -34,6 +36,16 @@ pub enum ApiCalls {
     Both,
     /// None: operations have no host call, and events no time, so that they are left out too.
     None,
+}
+
+/// How CUDA graphs are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Graphs {
+    /// Each kernel, copy and memset of it.
+    #[default]
+    Nodes,
+    /// One record for each launch: it costs less, and says nothing of what is in it.
+    Whole,
 }
 
 /// What becomes of CUPTI at the end.
@@ -63,6 +75,8 @@ pub struct Options {
     /// too, so that only waits between streams are lost without it. Measured on an H200: 6 to 14 % of the time of
     /// launches in a row.
     pub waits: bool,
+    /// How CUDA graphs are recorded.
+    pub graphs: Graphs,
     /// Who asks: decides whether CUDA may be called.
     pub caller: Caller,
     /// Activity buffers of [`BUFFER`] bytes made, and faulted in, at the start.
@@ -87,6 +101,7 @@ impl Options {
             keep: None,
             api: ApiCalls::default(),
             waits: true,
+            graphs: Graphs::default(),
             caller: Caller::Program,
             // 8 MiB: some 30,000 launches, far more than happen between two flushes.
             buffers: 32,
@@ -112,6 +127,9 @@ impl Options {
         }
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.waits = number(WAITS) != Some(0);
+        if variable(GRAPHS).is_some_and(|value| value == "whole") {
+            options.graphs = Graphs::Whole;
+        }
         options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
             Some("runtime") => ApiCalls::Runtime,
             Some("driver") => ApiCalls::Driver,

@@ -8,7 +8,7 @@ use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Cupti, LoadError};
 
 use crate::buffers;
-use crate::options::ApiCalls;
+use crate::options::{ApiCalls, Graphs, Options};
 
 /// Why nothing is collected.
 #[derive(Debug, thiserror::Error)]
@@ -140,11 +140,7 @@ const KINDS: &[(u32, &str)] = &[
 const ESSENTIAL: usize = 2;
 
 /// Sets CUPTI up. Returns what could not be had, in words.
-pub(crate) fn enable(
-    cupti: &Cupti,
-    calls: ApiCalls,
-    waits: bool,
-) -> Result<Vec<String>, StartError> {
+pub(crate) fn enable(cupti: &Cupti, options: &Options) -> Result<Vec<String>, StartError> {
     let api = &cupti.api;
     let mut lacks = Vec::new();
     if let Some(set) = api.set_thread_id_type {
@@ -180,9 +176,13 @@ pub(crate) fn enable(
             lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
         }
     }
-    enable_calls(cupti, calls, &mut lacks);
-    if waits {
-        enable_waits(cupti, calls, &mut lacks);
+    enable_calls(cupti, options.api, &mut lacks);
+    if options.waits {
+        enable_waits(cupti, options.api, &mut lacks);
+    }
+    if options.graphs == Graphs::Whole {
+        // From here on CUPTI records no nodes, whatever is disabled later.
+        enable_kind(cupti, kinds::GRAPH_TRACE, "graphs as a whole", &mut lacks);
     }
     Ok(lacks)
 }
@@ -340,6 +340,7 @@ pub(crate) fn release(cupti: &Cupti, subscription: Subscription) {
         kinds::DRIVER,
         kinds::SYNCHRONIZATION,
         kinds::CUDA_EVENT,
+        kinds::GRAPH_TRACE,
     ];
     for kind in KINDS.iter().map(|(kind, _)| *kind).chain(optional) {
         // SAFETY: takes a number; a kind that was never enabled is refused without harm.

@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use activity::{
-    Activity, Copy, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel, LaunchShape,
-    MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range, RangeKind,
-    Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Copy, DeviceInfo, Direction, EventRecord, Graph, Health, HostCall, Kernel,
+    LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range,
+    RangeKind, Span, StreamInfo, Sync, SyncKind, What,
 };
 use collector::recording::{
     Clocks, Entry, HEADER, Identity, Reader, State, UNIT, WriteError, Writer,
@@ -68,6 +68,7 @@ fn all_kinds(name: u32, shape: u32) -> Vec<What> {
             bytes: 9,
             graph: 5,
         }),
+        What::Graph(Graph { place, graph: 19 }),
         What::Call(HostCall {
             thread: 11,
             name,
@@ -445,7 +446,7 @@ fn references_to_what_was_never_defined_are_not_handed_on() {
     }
     writer.close(&Health::default(), State::Closed);
     let mut reader = Reader::open(&the_only_file(directory.path())).expect("a recording");
-    // Of the nine, the kernel, the call, the overhead and the range refer to a name or a shape.
-    assert_eq!(read_all(&mut reader).len(), 5);
+    // Of the ten, the kernel, the call, the overhead and the range refer to a name or a shape.
+    assert_eq!(read_all(&mut reader).len(), 6);
     assert_eq!(reader.lost(), 4);
 }

@@ -39,6 +39,59 @@ pub const DEVICE_GRAPH_TRACE: u32 = 53;
 /// One more than the highest kind of which a size is asked.
 pub const LIMIT: u32 = 64;
 
+/// The kinds whose records are walked, each with the length of a record by the first version that has it: measured with
+/// the libraries of 12.2 to 13.1 and taken from the headers of 13.2 to 13.5. For versions up to 18 (11.8 to 12.1) only
+/// where all three agree. Where there is none the library is asked alone.
+pub(crate) const LAYOUTS: &[(u32, &[(u32, u16)])] = &[
+    (MEMCPY, &[(0, 88), (26, 96), (130_400, 112)]),
+    (MEMSET, &[(0, 88), (130_400, 104)]),
+    (
+        KERNEL,
+        &[
+            (20, 208),
+            (130_000, 216),
+            (130_100, 224),
+            (130_300, 232),
+            (130_400, 248),
+        ],
+    ),
+    (DRIVER, &[(0, 40)]),
+    (RUNTIME, &[(0, 40)]),
+    (DEVICE, &[(0, 176), (20, 184), (130_200, 192)]),
+    (CONTEXT, &[(0, 16), (22, 24), (23, 32), (130_100, 40)]),
+    (
+        CONCURRENT_KERNEL,
+        &[
+            (20, 208),
+            (130_000, 216),
+            (130_100, 224),
+            (130_300, 232),
+            (130_400, 248),
+        ],
+    ),
+    (NAME, &[(0, 32)]),
+    (MARKER, &[(0, 56)]),
+    (MARKER_DATA, &[(0, 32), (130_000, 40)]),
+    (OVERHEAD, &[(0, 40), (21, 48), (22, 56)]),
+    (ENVIRONMENT, &[(0, 40)]),
+    (MEMCPY2, &[(0, 96)]),
+    (UNIFIED_MEMORY_COUNTER, &[]),
+    (FUNCTION, &[(0, 32)]),
+    (MODULE, &[(0, 24)]),
+    (DEVICE_ATTRIBUTE, &[(0, 24)]),
+    (CUDA_EVENT, &[(0, 24), (26, 56), (130_500, 80)]),
+    (STREAM, &[(0, 24)]),
+    (SYNCHRONIZATION, &[(0, 40), (26, 56)]),
+    (EXTERNAL_CORRELATION, &[(0, 24)]),
+    (MEMORY, &[(0, 80)]),
+    (INTERNAL_LAUNCH_API, &[(0, 40)]),
+    (MEMORY2, &[(0, 120), (26, 128)]),
+    (MEMORY_POOL, &[]),
+    (GRAPH_TRACE, &[(0, 48), (21, 56)]),
+    (JIT, &[(0, 64), (22, 72)]),
+    (DEVICE_GRAPH_TRACE, &[]),
+];
+
 /// `CUpti_ActivityAttribute`.
 pub mod attribute {
     pub const DEVICE_BUFFER_SIZE: u32 = 0;

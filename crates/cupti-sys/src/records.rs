@@ -444,6 +444,27 @@ record! {
     later {}
 }
 
+record! {
+    /// `CUpti_ActivityGraphTrace` and later: one launch of a graph as a whole.
+    GraphTrace {
+        /// The call that launched it.
+        correlation: u32_at -> u32 = 4,
+        /// Nanoseconds.
+        start: u64_at -> u64 = 8,
+        /// Nanoseconds.
+        end: u64_at -> u64 = 16,
+        /// Device ordinal.
+        device: u32_at -> u32 = 24,
+        /// The graph.
+        graph: u32_at -> u32 = 28,
+        /// Context.
+        context: u32_at -> u32 = 32,
+        /// Stream that it was launched on.
+        stream: u32_at -> u32 = 36,
+    }
+    later {}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

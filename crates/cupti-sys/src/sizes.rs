@@ -17,39 +17,6 @@ pub struct RecordSizes {
     pub surprises: Vec<String>,
 }
 
-/// The kinds whose sizes are asked.
-const ASKED: &[u32] = &[
-    kinds::MEMCPY,
-    kinds::MEMSET,
-    kinds::KERNEL,
-    kinds::DRIVER,
-    kinds::RUNTIME,
-    kinds::DEVICE,
-    kinds::CONTEXT,
-    kinds::CONCURRENT_KERNEL,
-    kinds::NAME,
-    kinds::MARKER,
-    kinds::MARKER_DATA,
-    kinds::OVERHEAD,
-    kinds::ENVIRONMENT,
-    kinds::MEMCPY2,
-    kinds::UNIFIED_MEMORY_COUNTER,
-    kinds::FUNCTION,
-    kinds::MODULE,
-    kinds::DEVICE_ATTRIBUTE,
-    kinds::CUDA_EVENT,
-    kinds::STREAM,
-    kinds::SYNCHRONIZATION,
-    kinds::EXTERNAL_CORRELATION,
-    kinds::MEMORY,
-    kinds::INTERNAL_LAUNCH_API,
-    kinds::MEMORY2,
-    kinds::MEMORY_POOL,
-    kinds::GRAPH_TRACE,
-    kinds::JIT,
-    kinds::DEVICE_GRAPH_TRACE,
-];
-
 /// Records lie at multiples of 8 and none is longer than this today (the longest is 304).
 const LONGEST: usize = 512;
 
@@ -61,7 +28,7 @@ impl RecordSizes {
             sizes: [0; kinds::LIMIT as usize],
             surprises: Vec::new(),
         };
-        for &kind in ASKED {
+        for &(kind, _) in kinds::LAYOUTS {
             let told = match api.struct_size {
                 Some(_) => by_struct_size(api, kind),
                 None => by_stepping(api, kind),
@@ -83,7 +50,7 @@ impl RecordSizes {
     #[must_use]
     pub fn known(version: u32) -> RecordSizes {
         let mut sizes = [0; kinds::LIMIT as usize];
-        for &kind in ASKED {
+        for &(kind, _) in kinds::LAYOUTS {
             sizes[kind as usize] = known_size(kind, version).unwrap_or(0);
         }
         RecordSizes {
@@ -143,40 +110,9 @@ fn by_stepping(api: &Api, kind: u32) -> Option<u16> {
     None
 }
 
-/// Sizes measured with the libraries of 12.2 to 13.1 and taken from the headers of 13.2 to 13.5.
-/// For versions up to 18 (11.8 to 12.1) only where all three agree.
+/// What the table says.
 fn known_size(kind: u32, version: u32) -> Option<u16> {
-    // The first version that has a layout, with its size; the last entry not above `version` counts.
-    let layouts: &[(u32, u16)] = match kind {
-        kinds::KERNEL | kinds::CONCURRENT_KERNEL => &[
-            (20, 208),
-            (130_000, 216),
-            (130_100, 224),
-            (130_300, 232),
-            (130_400, 248),
-        ],
-        kinds::MEMCPY => &[(0, 88), (26, 96), (130_400, 112)],
-        kinds::MEMCPY2 => &[(0, 96)],
-        kinds::MEMSET => &[(0, 88), (130_400, 104)],
-        kinds::DRIVER | kinds::RUNTIME | kinds::INTERNAL_LAUNCH_API => &[(0, 40)],
-        kinds::SYNCHRONIZATION => &[(0, 40), (26, 56)],
-        kinds::OVERHEAD => &[(0, 40), (21, 48), (22, 56)],
-        kinds::EXTERNAL_CORRELATION | kinds::DEVICE_ATTRIBUTE | kinds::STREAM => &[(0, 24)],
-        kinds::NAME => &[(0, 32)],
-        kinds::MARKER => &[(0, 56)],
-        kinds::MARKER_DATA => &[(0, 32), (130_000, 40)],
-        kinds::DEVICE => &[(0, 176), (20, 184), (130_200, 192)],
-        kinds::CONTEXT => &[(0, 16), (22, 24), (23, 32), (130_100, 40)],
-        kinds::CUDA_EVENT => &[(0, 24), (26, 56), (130_500, 80)],
-        kinds::GRAPH_TRACE => &[(0, 48), (21, 56)],
-        kinds::MEMORY => &[(0, 80)],
-        kinds::MEMORY2 => &[(0, 120), (26, 128)],
-        kinds::ENVIRONMENT => &[(0, 40)],
-        kinds::MODULE => &[(0, 24)],
-        kinds::FUNCTION => &[(0, 32)],
-        kinds::JIT => &[(0, 64), (22, 72)],
-        _ => return None,
-    };
+    let (_, layouts) = kinds::LAYOUTS.iter().find(|(known, _)| *known == kind)?;
     layouts
         .iter()
         .rev()

@@ -179,6 +179,13 @@ fn things_that_operations_refer_to() {
         stream => streamId: u32_in, event => eventId: u32_in);
     assert_eq!(read.device, Some(u32_in(&bytes, offset_of!(E, deviceId))));
 
+    type G = sys::CUpti_ActivityGraphTrace2;
+    let bytes = pattern(size_of::<G>());
+    let read = records::GraphTrace::read(&bytes).expect("long enough");
+    same!(read, bytes, G, correlation => correlationId: u32_in, start => start: u64_in, end => end: u64_in,
+        device => deviceId: u32_in, graph => graphId: u32_in, context => contextId: u32_in,
+        stream => streamId: u32_in);
+
     type M = sys::CUpti_ActivityMemory4;
     let bytes = pattern(size_of::<M>());
     let read = records::Memory::read(&bytes).expect("long enough");

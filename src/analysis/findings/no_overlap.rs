@@ -6,6 +6,7 @@ use crate::activity::units::{duration, percent};
 use crate::activity::{Direction, Ns, Span, What};
 use crate::analysis::figures::{self, DeviceFigures};
 use crate::analysis::tables;
+use crate::trace::{Engine, engine_of};
 
 pub(super) const RULE: &str = "no-overlap";
 
@@ -21,10 +22,10 @@ impl Engines {
     pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut spans: [Vec<Span>; 3] = Default::default();
         for (_, activity) in scope.operations(f) {
-            let engine = match activity.what {
-                What::Kernel(_) => 0,
-                What::Copy(c) if c.direction == Direction::H2D => 1,
-                What::Copy(c) if c.direction == Direction::D2H => 2,
+            let engine = match engine_of(&activity.what) {
+                Some(Engine::Compute) => 0,
+                Some(Engine::Copy(Direction::H2D)) => 1,
+                Some(Engine::Copy(Direction::D2H)) => 2,
                 _ => continue,
             };
             spans[engine].push(activity.span);

@@ -24,7 +24,7 @@ use super::findings::Evidence;
 use crate::activity::units::{duration, percent};
 use crate::activity::{Ns, Span, What};
 use crate::trace::describe;
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::trace::{Engine, LaneId, LaneKind, Trace, engine_of};
 pub use host::HostWork;
 pub(crate) use host::{driver_overhead, work_of};
 
@@ -321,9 +321,10 @@ impl<'a> Question<'a> {
 
 /// Whether two operations need the same engine.
 fn needs_same(a: &What, b: &What) -> bool {
-    match (a, b) {
-        (What::Copy(a), What::Copy(b)) => a.direction == b.direction,
-        (What::Kernel(_) | What::Memset(_), What::Kernel(_) | What::Memset(_)) => true,
-        _ => false,
+    match (engine_of(a), engine_of(b)) {
+        (Some(Engine::Copy(a)), Some(Engine::Copy(b))) => a == b,
+        (Some(Engine::Copy(_)) | None, _) | (_, Some(Engine::Copy(_)) | None) => false,
+        // Kernels and memsets run on the same multiprocessors.
+        _ => true,
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use collector::options;
+use collector::{Graphs, options};
 
 use super::AttachRequest;
 
@@ -43,6 +43,14 @@ pub(super) fn of(
         ),
         (options::MAX_BYTES, request.max_bytes.to_string().into()),
         (options::WAITS, u8::from(request.waits).to_string().into()),
+        (
+            options::GRAPHS,
+            match request.graphs {
+                Graphs::Nodes => "nodes",
+                Graphs::Whole => "whole",
+            }
+            .into(),
+        ),
     ];
     if let Some(keep) = request.keep {
         variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));

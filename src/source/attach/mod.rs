@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
@@ -51,6 +52,8 @@ pub struct AttachRequest {
     /// Whether to record what streams and threads wait for: it costs launches 6 to 14 %, and shows why a stream
     /// waited for another.
     pub waits: bool,
+    /// Whether CUDA graphs are recorded by their nodes or as a whole.
+    pub graphs: Graphs,
     /// What becomes of its output.
     pub output: Output,
 }

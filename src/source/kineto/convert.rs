@@ -2,7 +2,7 @@
 //!
 //! | category (old one) | becomes |
 //! |---|---|
-//! | `kernel` (`Kernel`), `gpu_memcpy` (`Memcpy`), `gpu_memset` (`Memset`) | the operation |
+//! | `kernel` (`Kernel`), `gpu_memcpy` (`Memcpy`), `gpu_memset` (`Memset`), cuptop's own `gpu_graph` | the operation |
 //! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
 //! | `user_annotation`, `cpu_op` | a range on its host thread: what the host did in a gap |
@@ -17,11 +17,11 @@ use super::decimal::ns_from_us;
 use super::event::{Args, Event};
 use super::header::Header;
 use crate::activity::{
-    Activity, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, HostCall, Kernel,
+    Activity, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, Graph, HostCall, Kernel,
     LaunchShape, MemoryKind, Memset, Ns, Overhead, Place, ProcessInfo, Range, RangeKind, Span,
     Sync, SyncKind, What,
 };
-use crate::source::gather::Gather;
+use crate::source::gather::{self, Gather};
 
 /// Categories that are named in the notice; what comes after that many is "others".
 const CATEGORIES_MAX: usize = 40;
@@ -69,6 +69,7 @@ impl Converter {
             "kernel" | "Kernel" => self.operation(event, Self::kernel),
             "gpu_memcpy" | "Memcpy" => self.operation(event, Self::copy),
             "gpu_memset" | "Memset" => self.operation(event, Self::memset),
+            "gpu_graph" => self.operation(event, Self::graph),
             "cuda_runtime" | "cuda_driver" | "Runtime" => self.span(event, Self::call),
             "cuda_sync" => self.span(event, Self::sync),
             "cuda_event" => self.span(event, Self::event),
@@ -185,6 +186,13 @@ impl Converter {
         What::Memset(Memset {
             place: place(event, args),
             bytes: bytes(args),
+            graph: id(args.graph),
+        })
+    }
+
+    fn graph(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        What::Graph(Graph {
+            place: place(event, args),
             graph: id(args.graph),
         })
     }
@@ -355,21 +363,14 @@ fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
     Place {
         device: u32::try_from(device).unwrap_or(u32::MAX),
         context: id(args.context),
-        stream: stream as u32,
+        stream: gather::stream_id(stream),
     }
 }
 
 fn direction(name: &str) -> Direction {
-    let known = [
-        ("HtoD", Direction::H2D),
-        ("DtoH", Direction::D2H),
-        ("PtoP", Direction::P2P),
-        ("DtoD", Direction::D2D),
-    ];
-    known
-        .iter()
-        .find(|(text, _)| name.contains(text))
-        .map_or(Direction::Other, |(_, direction)| *direction)
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .find_map(gather::direction)
+        .unwrap_or(Direction::Other)
 }
 
 /// "Memcpy HtoD (Pinned -> Device)".

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::tables::Tables;
 use crate::activity::{Direction, MemoryAction, MemoryKind, SyncKind};
+use crate::source::gather;
 
 /// The enumerations of one export.
 #[derive(Debug, Default)]
@@ -62,6 +63,9 @@ impl Kinds {
                     "KIND_DTOD",
                     "KIND_HTOH",
                     "KIND_PTOP",
+                    "KIND_UVM_HTOD",
+                    "KIND_UVM_DTOH",
+                    "KIND_UVM_DTOD",
                 ],
             )?,
             sync: or(
@@ -95,16 +99,12 @@ impl Kinds {
         }
     }
 
-    /// The direction of a copy. Migrations of unified memory and copies of arrays have none of the four.
-    pub(super) fn direction(&self, id: Option<i64>) -> Direction {
-        let name = id.and_then(|id| self.copy.get(&id));
-        match after(name, "KIND_") {
-            "HTOD" => Direction::H2D,
-            "DTOH" => Direction::D2H,
-            "DTOD" => Direction::D2D,
-            "PTOP" => Direction::P2P,
-            _ => Direction::Other,
-        }
+    /// The direction of a copy, and whether it is the driver's own migration of managed memory.
+    pub(super) fn direction(&self, id: Option<i64>) -> (Direction, bool) {
+        let name = after(id.and_then(|id| self.copy.get(&id)), "KIND_");
+        let migrated = name.strip_prefix("UVM_");
+        let direction = gather::direction(migrated.unwrap_or(name));
+        (direction.unwrap_or(Direction::Other), migrated.is_some())
     }
 
     /// What a synchronization waited for.

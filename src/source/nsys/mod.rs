@@ -74,7 +74,7 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     let (records, first) = (reader.gather.len(), *next);
     *next += reader.gather.processes();
     if matches!(end, Err(Stop::Gone))
-        || tell(outlet, path, &tables, &reader).is_err()
+        || tell(outlet, path, &reader).is_err()
         || reader
             .gather
             .send(outlet, first, believable(shift))
@@ -122,18 +122,17 @@ fn describe(tables: &Tables, reader: &mut Reader<'_>, shift: &mut i64) -> rusqli
 }
 
 /// Tells what of the file is not on the timeline.
-fn tell(outlet: &Outlet, path: &Path, tables: &Tables, reader: &Reader<'_>) -> Result<(), Gone> {
+fn tell(outlet: &Outlet, path: &Path, reader: &Reader<'_>) -> Result<(), Gone> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let graphs = tables.rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE");
-    if graphs > 0 {
+    if reader.graphs > 0 {
         let text = format!(
-            "{name}: {} launches of CUDA graphs were recorded as a whole and are not shown; \
+            "{name}: {} launches of CUDA graphs were recorded as a whole, without what is in them; \
              nsys profile --cuda-graph-trace=node records their kernels",
-            units::count(graphs)
+            units::count(reader.graphs)
         );
-        notice(outlet, true, text)?;
+        notice(outlet, false, text)?;
     }
-    if reader.operations == 0 && graphs == 0 {
+    if reader.operations == 0 {
         let text = format!("{name} holds no operation of a GPU: was nsys told to trace CUDA?");
         notice(outlet, true, text)?;
     }

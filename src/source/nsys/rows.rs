@@ -6,10 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::kinds::Kinds;
 use super::tables::{Tables, int, large, small, text};
 use crate::activity::{
-    Activity, Copy, EventRecord, HostCall, Kernel, LaunchShape, MemoryOp, Memset, NameId, Overhead,
-    Place, Range, RangeKind, Span, Sync, What,
+    Activity, Copy, Direction, EventRecord, Graph, HostCall, Kernel, LaunchShape, MemoryOp, Memset,
+    NameId, Overhead, Place, Range, RangeKind, Span, Sync, What,
 };
-use crate::source::gather::Gather;
+use crate::source::gather::{Gather, stream_id};
 
 /// Processes that one export may have; what belongs to further ones is counted as lost.
 const PROCESSES_MAX: usize = 4096;
@@ -34,6 +34,8 @@ pub(super) struct Reader<'a> {
     /// Names of API functions, by string id.
     functions: FxHashMap<i64, Box<str>>,
     pub(super) operations: u64,
+    /// Launches of graphs that were recorded as a whole.
+    pub(super) graphs: u64,
     pub(super) left_out: u64,
 }
 
@@ -49,6 +51,7 @@ impl<'a> Reader<'a> {
             strings: FxHashMap::default(),
             functions: FxHashMap::default(),
             operations: 0,
+            graphs: 0,
             left_out: 0,
         })
     }
@@ -96,10 +99,15 @@ impl<'a> Reader<'a> {
 
     /// Where an operation ran; columns 4 to 6 of every table that has them.
     fn place(&mut self, process: u32, row: &Row<'_>) -> Place {
+        let stream = int(row, 6).map_or(0, stream_id);
+        self.place_on(stream, process, row)
+    }
+
+    fn place_on(&mut self, stream: u32, process: u32, row: &Row<'_>) -> Place {
         let place = Place {
             device: int(row, 4).map_or(u32::MAX, |d| u32::try_from(d).unwrap_or(u32::MAX)),
             context: small(row, 5),
-            stream: small(row, 6),
+            stream,
         };
         self.streams.insert((process, place));
         place
@@ -174,13 +182,17 @@ impl<'a> Reader<'a> {
         let Some(process) = self.process(int(row, 2)) else {
             return Ok(());
         };
-        let place = self.place(process, row);
+        let (direction, is_migration) = self.kinds.direction(int(row, 8));
+        let place = match is_migration {
+            // Its stream is 0 or nothing, which is no stream of the program's.
+            true => self.place_on(Place::NO_STREAM, process, row),
+            false => self.place(process, row),
+        };
         let peer = [11, 12]
             .into_iter()
             .filter_map(|column| u32::try_from(int(row, column)?).ok())
             .find(|&device| device != place.device);
-        let direction = self.kinds.direction(int(row, 8));
-        let is_peer = direction == crate::activity::Direction::P2P;
+        let is_peer = direction == Direction::P2P;
         let what = What::Copy(Copy {
             place,
             direction,
@@ -206,6 +218,19 @@ impl<'a> Reader<'a> {
             graph: graph_of(int(row, 8)),
         });
         self.push(process, row, small(row, 3), what);
+        Ok(())
+    }
+
+    pub(super) fn graph(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let Some(process) = self.process(int(row, 2)) else {
+            return Ok(());
+        };
+        let what = What::Graph(Graph {
+            place: self.place(process, row),
+            graph: small(row, 7),
+        });
+        self.push(process, row, small(row, 3), what);
+        self.graphs += 1;
         Ok(())
     }
 

@@ -93,6 +93,20 @@ pub(super) const TABLES: &[Table] = &[
         take: |reader, row| reader.memset(row),
     },
     Table {
+        name: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        columns: &[
+            "start",
+            "end",
+            "globalPid",
+            "correlationId",
+            "deviceId",
+            "contextId",
+            "streamId",
+            "graphId",
+        ],
+        take: |reader, row| reader.graph(row),
+    },
+    Table {
         name: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         columns: &[
             "start",

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::rows::Reader;
 use super::tables::{Tables, int, large, small, text};
-use crate::activity::{Def, DeviceInfo, ProcessInfo, StreamInfo};
+use crate::activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo};
+use crate::source::gather::stream_id;
 
 /// Adds definitions for everything that the activities mention.
 pub(super) fn describe(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
@@ -107,6 +108,29 @@ fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
         };
         gpus.push((int(row, 0).unwrap_or(-1), int(row, 1), info));
     })?;
+    if gpus.is_empty() {
+        // Exports of 2020 and early 2021 describe devices by their ordinals, in a table of their own.
+        let columns = [
+            "deviceId",
+            "name",
+            "numMultiprocessors",
+            "computeCapabilityMajor",
+            "computeCapabilityMinor",
+            "numThreadsPerWarp",
+            "maxWarpsPerMultiprocessor",
+        ];
+        tables.each("TARGET_INFO_CUDA_GPU", &columns, |row| {
+            let info = DeviceInfo {
+                name: text(row, 1),
+                multiprocessors: small(row, 2),
+                capability: (small(row, 3), small(row, 4)),
+                warp_size: small(row, 5),
+                max_warps_per_sm: small(row, 6),
+                ..DeviceInfo::default()
+            };
+            gpus.push((int(row, 0).unwrap_or(-1), None, info));
+        })?;
+    }
     // Which GPU a process means by an ordinal depends on its CUDA_VISIBLE_DEVICES.
     let mut seen_by: FxHashMap<(u32, u32), i64> = FxHashMap::default();
     tables.each(
@@ -143,14 +167,16 @@ fn streams(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
     let mut names: FxHashMap<Key, String> = FxHashMap::default();
     let columns = ["name", "processId", "contextId", "streamId"];
     tables.each("TARGET_INFO_NVTX_CUDA_STREAM", &columns, |row| {
-        names.insert((small(row, 1), small(row, 2), small(row, 3)), text(row, 0));
+        let stream = int(row, 3).map_or(0, stream_id);
+        names.insert((small(row, 1), small(row, 2), stream), text(row, 0));
     })?;
     let mut kinds: FxHashMap<Key, (i32, i64)> = FxHashMap::default();
     let columns = ["streamId", "processId", "contextId", "priority", "flag"];
     tables.each("TARGET_INFO_CUDA_STREAM", &columns, |row| {
         let priority = int(row, 3).and_then(|p| i32::try_from(p).ok()).unwrap_or(0);
         let kind = (priority, int(row, 4).unwrap_or(0));
-        kinds.insert((small(row, 1), small(row, 2), small(row, 0)), kind);
+        let stream = int(row, 0).map_or(0, stream_id);
+        kinds.insert((small(row, 1), small(row, 2), stream), kind);
     })?;
     let mut streams: Vec<_> = reader.streams.iter().copied().collect();
     streams.sort_unstable();
@@ -162,7 +188,10 @@ fn streams(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
     for (process, place) in streams {
         let pid = pids.get(&process).copied().unwrap_or(0);
         let key = (pid, place.context, place.stream);
-        let name = names.remove(&key).unwrap_or_default();
+        let name = match place.stream {
+            Place::NO_STREAM => "managed memory".to_owned(),
+            _ => names.remove(&key).unwrap_or_default(),
+        };
         let (priority, flag) = kinds.get(&key).copied().unwrap_or((0, 0));
         // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL: the context's own stream.
         let is_default = flag == 3;

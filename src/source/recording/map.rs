@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use collector::recording::Entry;
 
-use crate::activity::{
-    Activity, Batch, Def, HostCall, NameId, Overhead, ProcessInfo, Range, ShapeId, StreamInfo, What,
-};
+use crate::activity::{Activity, Batch, Def, NameId, ProcessInfo, ShapeId, StreamInfo, What};
 
 /// What became of an entry.
 pub(super) enum Mapped {
@@ -44,17 +42,14 @@ impl Before {
 
 /// The same thing with other ids for its name and its shape.
 pub(super) fn with_ids(
-    what: What,
+    mut what: What,
     name: impl FnOnce(NameId) -> NameId,
     shape: impl FnOnce(ShapeId) -> ShapeId,
 ) -> What {
-    let mut what = what;
-    match &mut what {
-        What::Kernel(it) => it.shape = shape(it.shape),
-        What::Call(HostCall { name: id, .. })
-        | What::Overhead(Overhead { name: id, .. })
-        | What::Range(Range { name: id, .. }) => *id = name(*id),
-        What::Copy(_) | What::Memset(_) | What::Sync(_) | What::Memory(_) | What::Event(_) => {}
+    if let Some(id) = what.name_mut() {
+        *id = name(*id);
+    } else if let Some(id) = what.shape_mut() {
+        *id = shape(*id);
     }
     what
 }

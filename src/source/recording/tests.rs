@@ -7,9 +7,9 @@ use collector::recording::{Clocks, Identity, State, Writer};
 use super::{Follower, Saver, is_simulated, open};
 use crate::activity::feed::{Message, Outcome};
 use crate::activity::{
-    Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel,
-    LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range,
-    RangeKind, Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Graph, Health, HostCall,
+    Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo,
+    Range, RangeKind, Span, StreamInfo, Sync, SyncKind, What,
 };
 
 const PLACE: Place = Place {
@@ -49,6 +49,10 @@ fn everything() -> Batch {
             place: PLACE,
             bytes: 12,
             graph: 8,
+        }),
+        What::Graph(Graph {
+            place: PLACE,
+            graph: 17,
         }),
         What::Call(HostCall {
             thread: 77,

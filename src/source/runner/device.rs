@@ -1,7 +1,6 @@
 //! What the driver says of the machine's GPUs.
 
 use std::ffi::{CStr, c_int};
-use std::path::Path;
 
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
 use serde::{Deserialize, Serialize};
@@ -106,7 +105,7 @@ impl Driver {
             clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
             // The clock is in kHz and data moves on both of its edges.
             memory_bandwidth: memory_clock * 1000 * 2 * bus_bits / 8,
-            link: link(Path::new("/sys/bus/pci/devices"), &pci).unwrap_or_default(),
+            link: collector::link::of_pci(&pci).unwrap_or_default(),
             pci,
         })
     }
@@ -116,51 +115,4 @@ fn text(bytes: &[u8]) -> String {
     CStr::from_bytes_until_nul(bytes)
         .map(|s| s.to_string_lossy().into_owned())
         .unwrap_or_default()
-}
-
-/// How a PCI device is attached, from the kernel's `max_link_speed` and `max_link_width`: what the link
-/// can do, because an idle GPU lets its current speed drop to save power. In a virtual machine the files
-/// can be missing or say 0 or "Unknown".
-fn link(devices: &Path, pci: &str) -> Option<String> {
-    let read = |name: &str| std::fs::read_to_string(devices.join(pci).join(name)).ok();
-    let speed = read("max_link_speed")?;
-    let width: u32 = read("max_link_width")?.trim().parse().ok()?;
-    // Gigatransfers per second of a lane, by generation (PCI-SIG).
-    let generation = match speed.split_whitespace().next()? {
-        "2.5" => "1.0",
-        "5.0" | "5" => "2.0",
-        "8.0" | "8" => "3.0",
-        "16.0" | "16" => "4.0",
-        "32.0" | "32" => "5.0",
-        "64.0" | "64" => "6.0",
-        _ => return None,
-    };
-    (1..=32)
-        .contains(&width)
-        .then(|| format!("PCIe {generation} x{width}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_link_is_read_from_sysfs_and_nonsense_is_not_believed() {
-        let root = tempfile::tempdir().expect("a directory");
-        let cases = [
-            ("a", "32.0 GT/s PCIe\n", "16\n", Some("PCIe 5.0 x16")),
-            ("b", "16.0 GT/s PCIe\n", "8\n", Some("PCIe 4.0 x8")),
-            ("c", "Unknown\n", "0\n", None),
-            ("d", "32.0 GT/s PCIe\n", "0\n", None),
-            ("e", "32.0 GT/s PCIe\n", "255\n", None),
-        ];
-        for (name, speed, width, expected) in cases {
-            let device = root.path().join(name);
-            std::fs::create_dir(&device).expect("a directory");
-            std::fs::write(device.join("max_link_speed"), speed).expect("a file");
-            std::fs::write(device.join("max_link_width"), width).expect("a file");
-            assert_eq!(link(root.path(), name).as_deref(), expected, "{name}");
-        }
-        assert_eq!(link(root.path(), "missing"), None);
-    }
 }

@@ -16,7 +16,7 @@ pub fn role(trace: &Trace, what: &What) -> Role {
         What::Sync(_) => Role::Wait,
         what if describe::is_host_wait(trace, what) => Role::Wait,
         What::Range(_) => Role::Range,
-        What::Call(_) | What::Overhead(_) | What::Memory(_) | What::Event(_) => Role::Host,
+        what => describe::operation_kind(what).map_or(Role::Host, kernel_role),
     }
 }
 
@@ -84,9 +84,7 @@ fn long(activity: &Activity, name: &str) -> Vec<String> {
             texts
         }
         What::Memset(m) => vec![format!("{name} {}", units::bytes(m.bytes))],
-        What::Range(_) | What::Kernel(_) | What::Call(_) | What::Overhead(_) => {
-            vec![format!("{name} {}", units::duration(length))]
-        }
         What::Sync(_) | What::Memory(_) | What::Event(_) => Vec::new(),
+        _ => vec![format!("{name} {}", units::duration(length))],
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Field, UNIT, Unreadable};
 use crate::{
-    Activity, Copy, EventRecord, HostCall, Kernel, MemoryOp, Memset, Overhead, Range, Span, Sync,
-    What,
+    Activity, Copy, EventRecord, Graph, HostCall, Kernel, MemoryOp, Memset, Overhead, Range, Span,
+    Sync, What,
 };
 
 /// Tag, kind and `field @ offset`.
@@ -39,6 +39,7 @@ records! {
     7 Memory(MemoryOp) { place @ 24, address @ 40, bytes @ 48, action @ 56, kind @ 57, is_async @ 59 }
     8 Event(EventRecord) { place @ 24, event @ 36 }
     9 Range(Range) { thread @ 24, name @ 28, index @ 32, kind @ 36 }
+    10 Graph(Graph) { place @ 24, graph @ 40 }
 }
 
 /// Appends a record's 64 bytes.

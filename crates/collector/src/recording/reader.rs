@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use activity::entry::{self, Entry, UNIT, Unreadable};
-use activity::{HostCall, Overhead, Range, What};
 
 use super::HEADER;
 use super::block::Block;
@@ -360,15 +359,14 @@ impl Reader {
                 }
                 fits && is_named
             }
-            Entry::Record(record) => match record.what {
-                What::Kernel(it) => {
-                    (1..=self.shapes).contains(&it.shape) && !is_in(&self.lost_shapes, it.shape)
+            Entry::Record(mut record) => {
+                if let Some(id) = record.what.name_mut() {
+                    return name(*id);
                 }
-                What::Call(HostCall { name: id, .. })
-                | What::Overhead(Overhead { name: id, .. })
-                | What::Range(Range { name: id, .. }) => name(id),
-                _ => true,
-            },
+                record.what.shape_mut().is_none_or(|id| {
+                    (1..=self.shapes).contains(id) && !is_in(&self.lost_shapes, *id)
+                })
+            }
             _ => true,
         }
     }
