@@ -3,7 +3,7 @@
 //! A source (the runner's recording, a traced program's recording, the simulator, a trace file) turns what it
 //! has into [`Activity`] values, groups them in a [`Batch`] and sends them over a bounded channel
 //! ([`feed`]); the trace store takes them from there. The records themselves are those of the crate
-//! [`activity`](::activity), which the collector shares.
+//! [`activity`], which the collector shares.
 
 pub mod batch;
 pub mod feed;
