@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
-use super::lane::{Lane, STRIDE};
+use super::lane::Lane;
+use super::rows::STRIDE;
+use super::series::Spot;
 use crate::activity::{Ns, Span};
 
 /// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
@@ -15,8 +17,8 @@ const EDGES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     time: Ns,
-    /// Rows that start before it.
-    rows: usize,
+    /// Where the rows end that start before it.
+    spot: Spot,
     /// Time before it during which a row ran, when that was asked.
     busy: Option<Ns>,
 }
@@ -43,11 +45,11 @@ impl<'a> Cursor<'a> {
 
     /// A cursor that will be asked about these edges, ascending.
     pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
-        let rows = lane.before_each(times);
-        let announced = times.iter().zip(rows).map(|(&time, rows)| Edge {
+        let spots = lane.spots_before(times);
+        let announced = times.iter().zip(spots).map(|(&time, spot)| Edge {
             time,
-            rows,
-            busy: Some(lane.busy_until(time, rows)),
+            spot,
+            busy: Some(lane.busy_until(time, spot)),
         });
         Cursor {
             announced: announced.collect(),
@@ -68,17 +70,17 @@ impl<'a> Cursor<'a> {
             Ok(known) => self.announced[known],
             Err(_) => Edge {
                 time,
-                rows: self.lane.before(time),
+                spot: self.lane.spot_before(time),
                 busy: None,
             },
         });
         at
     }
 
-    /// The rows that start before `time`.
-    fn before(&mut self, time: Ns) -> usize {
+    /// Where the rows end that start before `time`.
+    fn before(&mut self, time: Ns) -> Spot {
         let at = self.edge(time);
-        self.edges[at].map_or(0, |e| e.rows)
+        self.edges[at].map_or(Spot::START, |e| e.spot)
     }
 
     fn busy_until(&mut self, time: Ns) -> Ns {
@@ -88,7 +90,7 @@ impl<'a> Cursor<'a> {
         };
         match edge.busy {
             Some(busy) => busy,
-            None => *edge.busy.insert(self.lane.busy_until(time, edge.rows)),
+            None => *edge.busy.insert(self.lane.busy_until(time, edge.spot)),
         }
     }
 
@@ -104,19 +106,20 @@ impl<'a> Cursor<'a> {
     /// See [`Lane::rows`].
     #[must_use]
     pub fn rows(&mut self, window: Span) -> Range<usize> {
-        let to = self.before(window.end.max(window.start.saturating_add(1)));
+        let to = self.before(last_moment(window));
         let first = self.before(window.start);
-        self.lane.first_touching(first, to, window.start)..to
+        self.lane.first_touching(first, window.start)..self.lane.index(to)
     }
 
     /// See [`Lane::longest`].
     #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {
-        let rows = self.rows(window);
-        let inside = self.before(window.start).max(rows.start);
+        let to = self.before(last_moment(window));
+        let inside = self.before(window.start);
         let lane = self.lane;
-        let starting = lane.longest_of(inside, rows.end);
-        let running = (rows.start..inside)
+        let starting = lane.longest_of(inside, to);
+        let first = lane.first_touching(inside, window.start);
+        let running = (first..lane.index(inside))
             .rev()
             .take(STRIDE)
             .find(|&row| lane.span(row).end > window.start);
@@ -126,4 +129,9 @@ impl<'a> Cursor<'a> {
             (a, b) => a.or(b),
         }
     }
+}
+
+/// Where the rows of a window end: an instant holds what starts with it.
+fn last_moment(window: Span) -> Ns {
+    window.end.max(window.start.saturating_add(1))
 }

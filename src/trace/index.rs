@@ -71,29 +71,6 @@ impl Index {
         node + 1
     }
 
-    /// The same for many times, a level at a time: so the memory is asked for many nodes at once
-    /// instead of for one after the other.
-    pub(super) fn before_each(&self, column: &[Ns], times: &[Ns]) -> Vec<usize> {
-        // While descending, the entry of the level above; None once nothing is less.
-        let mut nodes: Vec<Option<usize>> = vec![Some(0); times.len()];
-        let levels = self.levels.iter().rev().map(Vec::as_slice);
-        for level in levels.chain([column]) {
-            for (node, &time) in nodes.iter_mut().zip(times) {
-                let Some(at) = *node else {
-                    continue;
-                };
-                let from = at * FAN;
-                let to = level.len().min(from + FAN);
-                let below: usize = level[from..to].iter().map(|&t| usize::from(t < time)).sum();
-                *node = (from + below).checked_sub(1).filter(|_| below > 0);
-            }
-        }
-        nodes
-            .into_iter()
-            .map(|node| node.map_or(0, |at| at + 1))
-            .collect()
-    }
-
     /// Bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
         self.levels.iter().map(|l| l.len() * size_of::<Ns>()).sum()
@@ -121,11 +98,6 @@ mod tests {
             for time in -1..=2 * n {
                 let expected = column.partition_point(|&t| t < time);
                 assert_eq!(index.before(&column, time), expected, "{n} {time}");
-                assert_eq!(
-                    index.before_each(&column, &[time]),
-                    [expected],
-                    "{n} {time}"
-                );
             }
         }
     }

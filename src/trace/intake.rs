@@ -1,6 +1,6 @@
 //! Takes batches in: ids of a process become the store's own, records find their lanes.
 
-use super::lane::Row;
+use super::rows::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
     Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, ShapeId, What,
@@ -95,10 +95,10 @@ impl Trace {
             }
             Def::Shape { id, mut shape } => {
                 shape.name = self.name_in(process, shape.name);
-                let global = *self.shape_ids.entry(shape).or_insert_with(|| {
-                    self.shapes.push(shape);
-                    (self.shapes.len() - 1) as ShapeId
-                });
+                let global = *self
+                    .shape_ids
+                    .entry(shape)
+                    .or_insert_with(|| self.shapes.push(shape) as ShapeId);
                 put(&mut self.processes[process].shapes, id, global);
             }
             Def::Device(info) => self.define_device(process, info),
@@ -186,10 +186,10 @@ impl Trace {
                     name,
                     ..LaunchShape::default()
                 };
-                *self.shape_ids.entry(shape).or_insert_with(|| {
-                    self.shapes.push(shape);
-                    (self.shapes.len() - 1) as ShapeId
-                })
+                *self
+                    .shape_ids
+                    .entry(shape)
+                    .or_insert_with(|| self.shapes.push(shape) as ShapeId)
             }
         }
     }
@@ -241,10 +241,10 @@ impl Trace {
     }
 
     fn intern(&mut self, what: What) -> u32 {
-        *self.detail_ids.entry(what).or_insert_with(|| {
-            self.details.push(what);
-            (self.details.len() - 1) as u32
-        })
+        *self
+            .detail_ids
+            .entry(what)
+            .or_insert_with(|| self.details.push(what) as u32)
     }
 }
 

@@ -3,54 +3,21 @@
 //! Rows are sorted by start. Rows of a stream follow each other; rows of a thread may nest; both are
 //! handled alike: the union of the rows that start before `t` is known from a prefix sum and the
 //! greatest end so far, and what lies beyond `t` of that union is exactly `[t, greatest end)`.
-//! Records that come late are merged where they belong; the columns behind that place are rebuilt.
+//! Rows stand in chunks that clones share; one that comes late rebuilds the chunk that it falls into.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::cursor::Cursor;
-use super::index::Index;
 use super::key::LaneKey;
-use super::maxima::Maxima;
+use super::rows::{Longest, Row, Rows, STRIDE, Sums};
+use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Ns, Span};
-
-/// Rows between stored sums: 16 bytes over 16 rows are a byte a row, and a query walks at most 16 rows
-/// at either end, which lie in two cache lines of each column.
-pub(super) const STRIDE: usize = 16;
-
-/// One row as it is stored. `detail` indexes the trace's table of distinct things that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) span: Span,
-    pub(super) correlation: u32,
-    pub(super) detail: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sums {
-    /// Union of the rows before this one.
-    busy: Ns,
-    /// Greatest end of the rows before this one.
-    end: Ns,
-}
 
 /// One row of the timeline.
 #[derive(Clone, Debug)]
 pub struct Lane {
     key: LaneKey,
-    starts: Vec<Ns>,
-    ends: Vec<Ns>,
-    correlations: Vec<u32>,
-    details: Vec<u32>,
-    sums: Vec<Sums>,
-    /// Finds starts.
-    index: Index,
-    /// Finds the longest row of a range.
-    maxima: Maxima,
-    /// The sums after the last row.
-    running: Sums,
-    /// Whether a correlation id can be found by halving.
-    correlations_ascend: bool,
+    rows: Series<Rows>,
     /// Rows that wait for [`Lane::settle`].
     pending: Vec<Row>,
 }
@@ -59,18 +26,7 @@ impl Lane {
     pub(super) fn new(key: LaneKey) -> Self {
         Lane {
             key,
-            starts: Vec::new(),
-            ends: Vec::new(),
-            correlations: Vec::new(),
-            details: Vec::new(),
-            sums: Vec::new(),
-            index: Index::default(),
-            maxima: Maxima::default(),
-            running: Sums {
-                busy: 0,
-                end: Ns::MIN,
-            },
-            correlations_ascend: true,
+            rows: Series::default(),
             pending: Vec::new(),
         }
     }
@@ -84,38 +40,47 @@ impl Lane {
     /// Rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.rows.len()
     }
 
     /// Whether it has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.len() == 0
     }
 
     /// First start to greatest end.
     #[must_use]
     pub fn extent(&self) -> Option<Span> {
-        Some(Span::new(*self.starts.first()?, self.running.end))
+        Some(Span::new(self.rows.first()?, self.rows.total().sums.end))
+    }
+
+    /// The chunk that holds a row, and its place there.
+    fn place(&self, row: usize) -> (&Rows, usize) {
+        let Some(spot) = self.rows.spot(row) else {
+            panic!("row {row} of {}", self.len());
+        };
+        (self.rows.chunk(spot.chunk), spot.row)
     }
 
     /// When a row ran.
     #[must_use]
     pub fn span(&self, row: usize) -> Span {
-        Span {
-            start: self.starts[row],
-            end: self.ends[row],
-        }
+        let (rows, row) = self.place(row);
+        rows.span(row)
     }
 
     /// A row's correlation id; 0 for none.
     #[must_use]
     pub fn correlation(&self, row: usize) -> u32 {
-        self.correlations[row]
+        let (rows, row) = self.place(row);
+        rows.correlation(row)
     }
 
-    pub(super) fn detail(&self, row: usize) -> usize {
-        self.details[row] as usize
+    /// A row with all that is stored of it.
+    pub(super) fn row(&self, row: usize) -> Row {
+        let (rows, row) = self.place(row);
+        rows.row(row)
     }
 
     pub(super) fn queue(&mut self, row: Row) {
@@ -129,79 +94,78 @@ impl Lane {
     /// Takes in what was queued. Returns how many of them came late: before a row that was there.
     pub(super) fn settle(&mut self) -> usize {
         let mut pending = std::mem::take(&mut self.pending);
-        // Of two rows with one start the longer goes first: the other nests in it.
-        let order = |row: &Row| (row.span.start, Reverse(row.span.end));
-        if !pending.is_sorted_by_key(order) {
-            pending.sort_by_key(order);
+        if !pending.is_sorted_by_key(Row::key) {
+            pending.sort_by_key(Row::key);
         }
         let Some(first) = pending.first() else {
             return 0;
         };
-        let same_start = self.before(first.span.start);
-        let keep = (same_start..self.len())
-            .find(|&i| (self.starts[i], Reverse(self.ends[i])) > order(first))
-            .unwrap_or(self.len());
-        let late = match self.starts.last() {
-            Some(&last) => pending.partition_point(|row| row.span.start < last),
-            None => 0,
-        };
-        if keep < self.len() {
-            pending.extend((keep..self.len()).map(|i| Row {
-                span: self.span(i),
-                correlation: self.correlations[i],
-                detail: self.details[i],
-            }));
-            pending.sort_by_key(order);
-            self.truncate(keep);
-        }
-        for row in &pending {
-            self.push(row);
+        let last = self.rows.last().map(|chunk| chunk.row(chunk.len() - 1));
+        let late = last.map_or(0, |last| {
+            pending.partition_point(|row| row.span.start < last.span.start)
+        });
+        if last.is_none_or(|last| last.key() <= first.key()) {
+            self.append(&pending);
+        } else {
+            self.merge(&pending);
         }
         pending.clear();
         self.pending = pending;
         late
     }
 
-    fn push(&mut self, row: &Row) {
-        if self.len().is_multiple_of(STRIDE) {
-            self.sums.push(self.running);
+    fn append(&mut self, rows: &[Row]) {
+        let changed = self.rows.count().saturating_sub(1);
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let chunk = self.rows.open(Rows::default);
+            let (now, later) = rest.split_at(rest.len().min(CAPACITY - chunk.len()));
+            now.iter().for_each(|row| chunk.push(row));
+            rest = later;
         }
-        if self
-            .correlations
-            .last()
-            .is_some_and(|&c| c > row.correlation)
-        {
-            self.correlations_ascend = false;
-        }
-        self.index.push(self.len(), row.span.start);
-        self.starts.push(row.span.start);
-        self.ends.push(row.span.end);
-        self.correlations.push(row.correlation);
-        self.details.push(row.detail);
-        self.running.take(row.span);
-        let (starts, ends) = (&self.starts, &self.ends);
-        self.maxima.grow(starts.len(), |i| ends[i] - starts[i]);
+        self.rows.refresh(changed);
     }
 
-    fn truncate(&mut self, keep: usize) {
-        let block = keep / STRIDE;
-        let mut running = self.sums.get(block).copied().unwrap_or(self.running);
-        for row in block * STRIDE..keep {
-            running.take(self.span(row));
+    /// Puts rows where they belong: each into the last chunk that begins no later than it.
+    fn merge(&mut self, rows: &[Row]) {
+        let firsts: Vec<_> = self.rows.chunks().map(|c| c.row(0).key()).collect();
+        let mut rest = rows;
+        let mut changed = firsts.len();
+        // From the back, so that chunks which become two do not move those still to be changed.
+        while let Some(last) = rest.last() {
+            let begun = firsts.partition_point(|first| *first <= last.key());
+            changed = begun.saturating_sub(1);
+            let from = match changed {
+                0 => 0,
+                chunk => rest.partition_point(|row| row.key() < firsts[chunk]),
+            };
+            let old = self.rows.chunk(changed);
+            let mut merged: Vec<Row> = old.rows().collect();
+            merged.extend_from_slice(&rest[from..]);
+            merged.sort_by_key(Row::key);
+            let packed = Rows::pack(&merged, changed + 1 == firsts.len());
+            self.rows.replace(changed..changed + 1, packed);
+            rest = &rest[..from];
         }
-        self.running = running;
-        self.sums.truncate(keep.div_ceil(STRIDE));
-        self.starts.truncate(keep);
-        self.ends.truncate(keep);
-        self.correlations.truncate(keep);
-        self.details.truncate(keep);
-        self.index.truncate(keep);
-        self.maxima.truncate(keep);
+        self.rows.refresh(changed);
     }
 
-    /// The rows that start before `time`.
+    /// How many rows start before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
-        self.index.before(&self.starts, time)
+        self.rows.index(self.spot_before(time))
+    }
+
+    /// Where the rows end that start before `time`.
+    pub(super) fn spot_before(&self, time: Ns) -> Spot {
+        self.rows.begun(time).map_or(Spot::START, |chunk| Spot {
+            chunk,
+            row: self.rows.chunk(chunk).before(time),
+        })
+    }
+
+    /// The number of rows before a spot.
+    pub(super) fn index(&self, spot: Spot) -> usize {
+        self.rows.index(spot)
     }
 
     /// The rows that start within `window`.
@@ -211,13 +175,13 @@ impl Lane {
         from..self.before(window.end).max(from)
     }
 
-    /// Greatest end of the rows before `row`.
-    fn end_before(&self, row: usize) -> Ns {
-        let block = (row / STRIDE).min(self.sums.len().saturating_sub(1));
-        let stored = self.sums.get(block).map_or(Ns::MIN, |s| s.end);
-        self.ends[(block * STRIDE).min(row)..row]
-            .iter()
-            .fold(stored, |end, &e| end.max(e))
+    /// Greatest end of the rows before a spot.
+    fn end_before(&self, spot: Spot) -> Ns {
+        let before = self.rows.head(spot.chunk).sums.end;
+        match spot.row {
+            0 => before,
+            row => before.max(self.rows.chunk(spot.chunk).sums_before(row).end),
+        }
     }
 
     /// A reader for many questions about neighbouring windows.
@@ -233,11 +197,40 @@ impl Lane {
         Cursor::over(self, edges)
     }
 
-    /// How many rows start before each of these times; what is next to them is read ahead.
-    pub(super) fn before_each(&self, times: &[Ns]) -> Vec<usize> {
-        let rows = self.index.before_each(&self.starts, times);
-        self.maxima.warm(&rows);
-        rows
+    /// [`Lane::spot_before`] for each of these times, a level at a time: so the memory is asked for much at
+    /// once instead of for one thing after the other. What is next to them is read ahead.
+    pub(super) fn spots_before(&self, times: &[Ns]) -> Vec<Spot> {
+        // Until the last step, the row is a group, then a block; None where no row starts before.
+        let mut spots: Vec<Option<Spot>> = times
+            .iter()
+            .map(|&time| {
+                let chunk = self.rows.begun(time)?;
+                Some(Spot { chunk, row: 0 })
+            })
+            .collect();
+        let mut step = |next: &dyn Fn(&Rows, usize, Ns) -> usize| {
+            for (spot, &time) in spots.iter_mut().zip(times) {
+                if let Some(spot) = spot {
+                    spot.row = next(self.rows.chunk(spot.chunk), spot.row, time);
+                }
+            }
+        };
+        step(&|rows, _, time| rows.group(time).unwrap_or(0));
+        step(&|rows, group, time| rows.block_in(group, time));
+        let mut seen = 0;
+        for spot in spots.iter().flatten() {
+            seen ^= self.rows.chunk(spot.chunk).warm(spot.row);
+        }
+        std::hint::black_box(seen);
+        for (spot, &time) in spots.iter_mut().zip(times) {
+            if let Some(spot) = spot {
+                spot.row = self.rows.chunk(spot.chunk).row_in(spot.row, time);
+            }
+        }
+        spots
+            .into_iter()
+            .map(|spot| spot.unwrap_or(Spot::START))
+            .collect()
     }
 
     /// Time within `window` during which at least one row ran.
@@ -246,17 +239,18 @@ impl Lane {
         self.cursor().busy(window)
     }
 
-    /// Time before `time` during which a row ran, when `rows` rows start before it.
-    pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
-        let Some(last) = rows.checked_sub(1) else {
-            return 0;
-        };
-        let block = last / STRIDE;
-        let mut sums = self.sums[block];
-        for row in block * STRIDE..rows {
-            sums.take(self.span(row));
+    /// Time before `time` during which a row ran; `spot` is where the rows end that start before it.
+    pub(super) fn busy_until(&self, time: Ns, spot: Spot) -> Ns {
+        let head = self.rows.head(spot.chunk);
+        if spot.row == 0 {
+            return head.sums.busy;
         }
-        sums.busy - (sums.end - time).max(0)
+        // Rows before the chunk cover everything from its first start to their greatest end.
+        if time <= head.sums.end {
+            return head.sums.busy - (head.sums.end - time);
+        }
+        let own = self.rows.chunk(spot.chunk).busy_until(time, spot.row);
+        head.sums.busy + own - head.hidden
     }
 
     /// The rows that share time with `window`, or lie in it as instants. Where rows nest, rows between
@@ -266,21 +260,40 @@ impl Lane {
         self.cursor().rows(window)
     }
 
-    /// The first of the rows before `to` that ends after `time` or starts at or after it, when `first`
-    /// rows start before it; `to` when there is none.
-    pub(super) fn first_touching(&self, first: usize, to: usize, time: Ns) -> usize {
+    /// The first row that ends after `time`, or the first that starts at or after it, where the rows end at `first`
+    /// that start before it.
+    pub(super) fn first_touching(&self, first: Spot, time: Ns) -> usize {
+        let end = self.rows.index(first);
+        if end == self.rows.kept() {
+            return end;
+        }
         // The greatest end so far never falls, so the first row that ends after the time lies in the
         // last block before which everything has ended: mostly that of the time itself.
-        let near = first.saturating_sub(1) / STRIDE;
-        let block = if self.sums.get(near).is_none_or(|s| s.end <= time) {
-            near
+        let near = first.row.saturating_sub(1) / STRIDE;
+        let head = self.rows.head(first.chunk).sums.end;
+        let rows = self.rows.chunk(first.chunk);
+        let (chunk, block) = if head.max(rows.sums_at(near).end) <= time {
+            (first.chunk, near)
         } else {
-            let ended = self.sums.partition_point(|s| s.end <= time);
-            ended.saturating_sub(1)
+            let heads = &self.rows.heads()[..=first.chunk];
+            let ended = heads.partition_point(|h| h.sums.end <= time);
+            let chunk = ended.saturating_sub(1);
+            (chunk, self.rows.chunk(chunk).ended(time))
         };
-        (block * STRIDE..to)
-            .find(|&i| self.ends[i] > time || self.starts[i] >= time)
-            .unwrap_or(to)
+        let mut from = block * STRIDE;
+        for chunk in chunk..=first.chunk {
+            let rows = self.rows.chunk(chunk);
+            let to = if chunk == first.chunk {
+                first.row
+            } else {
+                rows.len()
+            };
+            if let Some(row) = (from..to).find(|&row| rows.span(row).end > time) {
+                return self.rows.index(Spot { chunk, row });
+            }
+            from = 0;
+        }
+        end
     }
 
     /// The row that names a cell: the longest of those that start in `window`, or the one that runs
@@ -290,10 +303,40 @@ impl Lane {
         self.cursor().longest(window)
     }
 
-    /// The longest of the rows `[from, to)`.
-    pub(super) fn longest_of(&self, from: usize, to: usize) -> Option<usize> {
-        let (starts, ends) = (&self.starts, &self.ends);
-        self.maxima.best(from, to, |i| ends[i] - starts[i])
+    /// The longest of the rows between two spots, the first of equals.
+    pub(super) fn longest_of(&self, from: Spot, to: Spot) -> Option<usize> {
+        if from.chunk == to.chunk {
+            if from.row >= to.row {
+                return None;
+            }
+            let best = self.rows.chunk(from.chunk).longest(from.row, to.row)?;
+            return Some(self.rows.index(from) - from.row + best.row);
+        }
+        let mut best: Option<(Ns, Spot)> = None;
+        let mut take = |chunk: usize, longest: Longest| {
+            if best.is_none_or(|(length, _)| longest.length > length) {
+                let row = longest.row;
+                best = Some((longest.length, Spot { chunk, row }));
+            }
+        };
+        let rows = self.rows.chunk(from.chunk);
+        if let Some(longest) = rows.longest(from.row, rows.len()) {
+            take(from.chunk, longest);
+        }
+        for chunk in from.chunk + 1..to.chunk {
+            let head = self.rows.head(chunk);
+            take(
+                chunk,
+                Longest {
+                    length: head.longest,
+                    row: head.longest_at as usize,
+                },
+            );
+        }
+        if let Some(longest) = self.rows.chunk(to.chunk).longest(0, to.row) {
+            take(to.chunk, longest);
+        }
+        best.map(|(_, spot)| self.rows.index(spot))
     }
 
     /// The innermost row that runs at `time`.
@@ -301,7 +344,7 @@ impl Lane {
     pub fn at(&self, time: Ns) -> Option<usize> {
         let to = self.before(time.saturating_add(1));
         let from = self.rows(Span::at(time)).start;
-        (from..to).rev().find(|&i| self.ends[i] > time)
+        (from..to).rev().find(|&i| self.span(i).end > time)
     }
 
     /// The first row that starts at or after `time`.
@@ -314,32 +357,47 @@ impl Lane {
     /// The last row that starts before `time`.
     #[must_use]
     pub fn previous(&self, time: Ns) -> Option<usize> {
-        self.before(time).checked_sub(1)
+        let rows = self.before(time);
+        (rows > self.rows.kept()).then(|| rows - 1)
     }
 
     /// The gap that holds `time`: between the greatest end before and the next start.
     #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let next = self.before(time.saturating_add(1));
-        if next == 0 || next == self.len() {
+        let before = self.spot_before(time.saturating_add(1));
+        let next = self.rows.index(before);
+        if next == self.rows.kept() || next == self.len() {
             return None;
         }
-        let gap = Span::new(self.end_before(next), self.starts[next]);
+        let gap = Span::new(self.end_before(before), self.span(next).start);
         gap.contains(time).then_some(gap)
     }
 
     /// The first gap of at least `min` ns that starts at or after `time`.
     #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let mut row = self.before(time);
-        let mut end = self.end_before(row);
-        while row < self.len() {
-            let gap = Span::new(end, self.starts[row]);
-            if end >= time && end != Ns::MIN && gap.len() >= min.max(1) {
-                return Some(gap);
+        let min = min.max(1);
+        let from = self.spot_before(time);
+        let mut end = self.end_before(from);
+        let mut row = from.row;
+        for chunk in from.chunk..self.rows.count() {
+            let rows = self.rows.chunk(chunk);
+            end = end.max(self.rows.head(chunk).sums.end);
+            while row < rows.len() {
+                let (next, after) = skip(rows, row, min);
+                if next > row {
+                    (row, end) = (next, end.max(after));
+                    continue;
+                }
+                let span = rows.span(row);
+                let gap = Span::new(end, span.start);
+                if end >= time && end != Ns::MIN && gap.len() >= min {
+                    return Some(gap);
+                }
+                end = end.max(span.end);
+                row += 1;
             }
-            end = end.max(self.ends[row]);
-            row += 1;
+            row = 0;
         }
         None
     }
@@ -347,14 +405,43 @@ impl Lane {
     /// The last gap of at least `min` ns that starts before `time`.
     #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let mut row = self.before(time.saturating_add(1));
-        row = row.min(self.len().saturating_sub(1));
-        while row > 0 {
-            let gap = Span::new(self.end_before(row), self.starts[row]);
-            if gap.start < time && gap.len() >= min.max(1) {
-                return Some(gap);
+        let min = min.max(1);
+        // The row after the last that starts by then may end the gap.
+        let last = self.before(time.saturating_add(1));
+        let last = self.rows.spot(last.min(self.len().checked_sub(1)?))?;
+        for chunk in (0..=last.chunk).rev() {
+            let rows = self.rows.chunk(chunk);
+            let head = self.rows.head(chunk).sums.end;
+            let mut to = if chunk == last.chunk {
+                last.row + 1
+            } else {
+                rows.len()
+            };
+            // A chunk without a wide gap can still end one that begins before it.
+            if rows.widest() < min {
+                to = to.min(1);
             }
-            row -= 1;
+            while to > 0 {
+                let block = (to - 1) / STRIDE;
+                let from = block * STRIDE;
+                let is_wide = block == 0 || free(rows, block) >= min;
+                if is_wide {
+                    let mut end = head.max(rows.sums_at(block).end);
+                    let mut found = None;
+                    for row in from..to {
+                        let span = rows.span(row);
+                        let gap = Span::new(end, span.start);
+                        if end != Ns::MIN && gap.start < time && gap.len() >= min {
+                            found = Some(gap);
+                        }
+                        end = end.max(span.end);
+                    }
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+                to = from;
+            }
         }
         None
     }
@@ -365,33 +452,54 @@ impl Lane {
         if correlation == 0 {
             return None;
         }
-        if self.correlations_ascend {
-            let row = self.correlations.partition_point(|&c| c < correlation);
-            return (self.correlations.get(row) == Some(&correlation)).then_some(row);
+        let mut chunks = 0..self.rows.count();
+        if self.rows.total().ascends {
+            // Only the last chunk before which all ids are smaller can hold the first one.
+            let heads = &self.rows.heads()[chunks.clone()];
+            let behind = heads.partition_point(|h| h.correlation < correlation);
+            chunks = behind.saturating_sub(1)..behind;
         }
-        self.correlations.iter().position(|&c| c == correlation)
+        chunks.into_iter().find_map(|chunk| {
+            let row = self.rows.chunk(chunk).find_correlation(correlation)?;
+            Some(self.rows.index(Spot { chunk, row }))
+        })
     }
 
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.len() * (2 * size_of::<Ns>() + 2 * size_of::<u32>())
-            + self.sums.len() * size_of::<Sums>()
-            + self.index.memory()
-            + self.maxima.memory()
+        self.rows.chunks().map(Rows::memory).sum::<usize>() + self.rows.overhead()
     }
 }
 
-impl Sums {
-    fn take(&mut self, span: Span) {
-        let from = span.start.max(self.end);
-        self.busy += (span.end - from).max(0);
-        self.end = self.end.max(span.end);
+/// How long nothing ran between the start of a block, the gap before it included, and the end of its rows, by its chunk alone.
+fn free(rows: &Rows, block: usize) -> Ns {
+    let (before, after): (Sums, Sums) = (rows.sums_at(block), rows.sums_at(block + 1));
+    after.end.saturating_sub(before.end) - (after.busy - before.busy)
+}
+
+/// How far a search for a gap of `min` ns may go on from this row at once: the next row to look at, and
+/// the greatest end of the chunk's rows before it.
+fn skip(rows: &Rows, row: usize, min: Ns) -> (usize, Ns) {
+    // The gap before a chunk's first row is not the chunk's own.
+    if row == 0 {
+        return (row, Ns::MIN);
     }
+    if rows.widest() < min {
+        return (rows.len(), rows.sums_before(rows.len()).end);
+    }
+    let block = row / STRIDE;
+    if row.is_multiple_of(STRIDE) && free(rows, block) < min {
+        let next = (row + STRIDE).min(rows.len());
+        return (next, rows.sums_at(block + 1).end);
+    }
+    (row, Ns::MIN)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+
     use super::*;
     use crate::trace::LaneKind;
     use proptest::prelude::*;
@@ -468,6 +576,67 @@ mod tests {
                 prop_assert!(!free(a) || !inside);
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn gaps_are_those_of_the_union(batches in batches(), time in -5i64..330, min in 0i64..12) {
+            let (lane, _) = lane(&batches);
+            let mut all: Vec<Span> = batches.concat();
+            all.sort_by_key(|s| s.start);
+            // Stretches without a row between the first start and the last, instants ending a stretch too.
+            let mut gaps = Vec::new();
+            let mut end = None;
+            for span in &all {
+                if let Some(end) = end
+                    && span.start > end
+                    && span.start - end >= min
+                {
+                    gaps.push(Span::new(end, span.start));
+                }
+                end = Some(end.unwrap_or(span.end).max(span.end));
+            }
+            let next = gaps.iter().find(|g| g.start >= time).copied();
+            prop_assert_eq!(lane.next_gap(time, min), next);
+            let previous = gaps.iter().rfind(|g| g.start < time).copied();
+            prop_assert_eq!(lane.previous_gap(time, min), previous);
+        }
+
+        #[test]
+        fn correlations_are_found_whatever_their_order(
+            ids in prop::collection::vec(1u32..200, 1..300), ascend in any::<bool>(), wanted in 1u32..200,
+        ) {
+            let mut ids = ids;
+            if ascend {
+                ids.sort_unstable();
+            }
+            let mut lane = Lane::new(LaneKey { process: 0, kind: LaneKind::Overhead });
+            for (i, &correlation) in ids.iter().enumerate() {
+                let span = Span::new(i as Ns * 10, i as Ns * 10 + 5);
+                lane.queue(Row { span, correlation, detail: 0 });
+            }
+            lane.settle();
+            prop_assert_eq!(lane.find_correlation(wanted), ids.iter().position(|&id| id == wanted));
+        }
+    }
+
+    #[test]
+    fn a_late_row_changes_its_chunk_and_no_other() {
+        let spans: Vec<Span> = (0..400).map(|i| Span::new(i * 10, i * 10 + 5)).collect();
+        let (mut lane, _) = lane(&[spans]);
+        let before = lane.rows.clone();
+        lane.queue(Row {
+            span: Span::new(1006, 1008),
+            correlation: 0,
+            detail: 0,
+        });
+        assert_eq!(lane.settle(), 1);
+        let same = |a: &Rows| before.chunks().any(|b| std::ptr::eq(a, b));
+        let changed = lane.rows.chunks().filter(|chunk| !same(chunk)).count();
+        // It was full, so it became two.
+        assert_eq!(changed, 2);
+        assert_eq!(lane.rows.count(), before.count() + 1);
+        assert_eq!(lane.busy(Span::new(0, 4000)), 2002);
     }
 
     #[test]

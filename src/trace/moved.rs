@@ -4,21 +4,122 @@
 //! cost more than the rest of a frame. Copies that are under way count in proportion.
 
 use super::index::Index;
+use super::series::{CAPACITY, Chunk, Series};
 use crate::activity::{Ns, Span};
 
 /// Copies between stored sums.
 const STRIDE: usize = 16;
 
-/// The copies of one direction on one device, from all streams, sorted by start.
+/// Bytes and greatest end of some copies.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    bytes: u64,
+    end: Ns,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Sum {
+            bytes: 0,
+            end: Ns::MIN,
+        }
+    }
+}
+
+impl Sum {
+    fn plus(self, other: Sum) -> Sum {
+        Sum {
+            bytes: self.bytes + other.bytes,
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+/// Some copies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moved {
+struct Copies {
     starts: Vec<Ns>,
     ends: Vec<Ns>,
     bytes: Vec<u64>,
     index: Index,
-    /// Bytes and greatest end of the copies before every [`STRIDE`]th.
-    sums: Vec<(u64, Ns)>,
-    running: (u64, Ns),
+    /// Of this chunk's copies before every [`STRIDE`]th.
+    sums: Vec<Sum>,
+    running: Sum,
+}
+
+impl Chunk for Copies {
+    type Head = Sum;
+
+    fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn first(&self) -> Ns {
+        self.starts[0]
+    }
+
+    fn leave(&self, head: Sum) -> Sum {
+        head.plus(self.running)
+    }
+}
+
+impl Copies {
+    fn push(&mut self, (span, bytes): (Span, u64)) {
+        let row = self.starts.len();
+        if row.is_multiple_of(STRIDE) {
+            self.sums.push(self.running);
+        }
+        self.index.push(row, span.start);
+        self.starts.push(span.start);
+        self.ends.push(span.end);
+        self.bytes.push(bytes);
+        let end = span.end;
+        self.running = self.running.plus(Sum { bytes, end });
+    }
+
+    fn copy(&self, row: usize) -> (Span, u64) {
+        let span = Span {
+            start: self.starts[row],
+            end: self.ends[row],
+        };
+        (span, self.bytes[row])
+    }
+
+    /// Bytes of the first `rows` copies, and what of it they have still to move at `time`.
+    fn until(&self, time: Ns, rows: usize) -> (u64, f64) {
+        let mut part = 0.0;
+        let block = rows.saturating_sub(1) / STRIDE;
+        let mut whole = self.sums[block].bytes;
+        for row in block * STRIDE..rows {
+            whole += self.bytes[row];
+            part += self.rest(row, time);
+        }
+        // Copies of earlier blocks that are still under way: few, as one engine carries a direction.
+        for block in (0..block).rev() {
+            if self.sums[block + 1].end <= time {
+                break;
+            }
+            for row in block * STRIDE..(block + 1) * STRIDE {
+                part += self.rest(row, time);
+            }
+        }
+        (whole, part)
+    }
+
+    /// Bytes of a copy that it has still to move at `time`.
+    fn rest(&self, row: usize, time: Ns) -> f64 {
+        let (span, bytes) = self.copy(row);
+        if span.end <= time {
+            return 0.0;
+        }
+        bytes as f64 * (span.end - time) as f64 / span.len() as f64
+    }
+}
+
+/// The copies of one direction on one device, from all streams, sorted by start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved {
+    copies: Series<Copies>,
 }
 
 impl Moved {
@@ -27,56 +128,65 @@ impl Moved {
         if !new.is_sorted() {
             new.sort_unstable();
         }
-        if let Some(&(first, _)) = new.first() {
-            let keep = self.index.before(&self.starts, first.start + 1);
-            if keep < self.starts.len() {
-                new.extend((keep..self.starts.len()).map(|i| (self.span(i), self.bytes[i])));
-                new.sort_unstable();
-                self.truncate(keep);
-            }
+        let Some(&(first, _)) = new.first() else {
+            return;
+        };
+        // Chunks behind the first new copy's are made anew only as far as new copies reach.
+        let is_late = self.copies.last().is_some_and(|last| {
+            let (span, _) = last.copy(last.len() - 1);
+            first.start < span.start
+        });
+        if is_late {
+            self.merge(new);
+        } else {
+            self.append(new);
         }
-        for (span, bytes) in new.drain(..) {
-            let row = self.starts.len();
-            if row.is_multiple_of(STRIDE) {
-                self.sums.push(self.running);
-            }
-            self.index.push(row, span.start);
-            self.starts.push(span.start);
-            self.ends.push(span.end);
-            self.bytes.push(bytes);
-            let end = if row == 0 {
-                span.end
-            } else {
-                self.running.1.max(span.end)
-            };
-            self.running = (self.running.0 + bytes, end);
-        }
+        new.clear();
     }
 
-    fn truncate(&mut self, keep: usize) {
-        let block = keep / STRIDE;
-        let (mut sum, mut end) = self.sums.get(block).copied().unwrap_or(self.running);
-        for row in block * STRIDE..keep {
-            sum += self.bytes[row];
-            end = if row == 0 {
-                self.ends[row]
-            } else {
-                end.max(self.ends[row])
-            };
+    fn append(&mut self, new: &[(Span, u64)]) {
+        let changed = self.copies.count().saturating_sub(1);
+        let mut rest = new;
+        while !rest.is_empty() {
+            let chunk = self.copies.open(Copies::default);
+            let (now, later) = rest.split_at(rest.len().min(CAPACITY - chunk.len()));
+            now.iter().for_each(|&copy| chunk.push(copy));
+            rest = later;
         }
-        self.running = (sum, end);
-        self.sums.truncate(keep.div_ceil(STRIDE));
-        self.starts.truncate(keep);
-        self.ends.truncate(keep);
-        self.bytes.truncate(keep);
-        self.index.truncate(keep);
+        self.copies.refresh(changed);
     }
 
-    fn span(&self, row: usize) -> Span {
-        Span {
-            start: self.starts[row],
-            end: self.ends[row],
+    fn merge(&mut self, new: &[(Span, u64)]) {
+        let mut rest = new;
+        let mut changed = self.copies.count();
+        // From the back, so that chunks which become two do not move those still to be changed.
+        while let Some(&(last, _)) = rest.last() {
+            changed = self.copies.begun(last.start).unwrap_or(0);
+            let from = match (changed, self.copies.first_of(changed)) {
+                (0, _) | (_, None) => 0,
+                (_, Some(first)) => rest.partition_point(|(span, _)| span.start <= first),
+            };
+            let old = self.copies.chunk(changed);
+            let is_last = changed + 1 == self.copies.count();
+            let mut merged: Vec<_> = (0..old.len()).map(|row| old.copy(row)).collect();
+            merged.extend_from_slice(&rest[from..]);
+            merged.sort_unstable();
+            let pieces = merged.len().div_ceil(CAPACITY);
+            let size = if is_last {
+                CAPACITY
+            } else {
+                merged.len().div_ceil(pieces)
+            };
+            let packed = merged.chunks(size).map(|piece| {
+                let mut chunk = Copies::default();
+                piece.iter().for_each(|&copy| chunk.push(copy));
+                chunk
+            });
+            let packed: Vec<Copies> = packed.collect();
+            self.copies.replace(changed..changed + 1, packed);
+            rest = &rest[..from];
         }
+        self.copies.refresh(changed);
     }
 
     /// Bytes moved within `window`.
@@ -87,44 +197,31 @@ impl Moved {
         self.until(window.end) - self.until(window.start)
     }
 
-    fn until(&self, time: Ns) -> f64 {
-        let rows = self.index.before(&self.starts, time);
-        let Some(last) = rows.checked_sub(1) else {
+    pub(super) fn until(&self, time: Ns) -> f64 {
+        let Some(chunk) = self.copies.begun(time) else {
             return 0.0;
         };
-        let block = last / STRIDE;
-        let mut whole = self.sums[block].0;
-        let mut part = 0.0;
-        for row in block * STRIDE..rows {
-            whole += self.bytes[row];
-            part += self.rest(row, time);
-        }
-        // Copies of earlier blocks that are still under way: few, as one engine carries a direction.
-        for block in (0..block).rev() {
-            if self.sums[block + 1].1 <= time {
+        let copies = self.copies.chunk(chunk);
+        let rows = copies.index.before(&copies.starts, time);
+        let (whole, mut part) = copies.until(time, rows);
+        for earlier in (0..chunk).rev() {
+            if self.copies.head(earlier + 1).end <= time {
                 break;
             }
-            for row in block * STRIDE..(block + 1) * STRIDE {
-                part += self.rest(row, time);
-            }
+            let copies = self.copies.chunk(earlier);
+            part += copies.until(time, copies.len()).1;
         }
-        whole as f64 - part
-    }
-
-    /// Bytes of a copy that it has still to move at `time`.
-    fn rest(&self, row: usize, time: Ns) -> f64 {
-        let span = self.span(row);
-        if span.end <= time {
-            return 0.0;
-        }
-        self.bytes[row] as f64 * (span.end - time) as f64 / span.len() as f64
+        (self.copies.head(chunk).bytes + whole) as f64 - part
     }
 
     /// Bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
-        self.starts.len() * (2 * size_of::<Ns>() + size_of::<u64>())
-            + self.sums.len() * size_of::<(u64, Ns)>()
-            + self.index.memory()
+        let of_chunk = |c: &Copies| {
+            c.starts.len() * (2 * size_of::<Ns>() + size_of::<u64>())
+                + c.sums.len() * size_of::<Sum>()
+                + c.index.memory()
+        };
+        self.copies.chunks().map(of_chunk).sum::<usize>() + self.copies.overhead()
     }
 }
 

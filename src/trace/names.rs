@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::pool::Pool;
 use super::short::short;
 use crate::activity::NameId;
 use crate::text::printable;
@@ -18,11 +19,19 @@ struct Name {
 /// Interned strings. Ids are dense and never change.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    names: Vec<Name>,
+    names: Pool<Name>,
     ids: FxHashMap<Box<str>, NameId>,
 }
 
 impl Names {
+    /// The same names to be read; it would give a string that it is to intern a new id.
+    pub(super) fn snapshot(&self) -> Names {
+        Names {
+            names: self.names.clone(),
+            ids: FxHashMap::default(),
+        }
+    }
+
     /// The id of a string as a source gave it: possibly mangled, possibly hostile.
     pub fn intern(&mut self, raw: &str) -> NameId {
         if let Some(&id) = self.ids.get(raw) {
@@ -66,7 +75,7 @@ impl Names {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.len() == 0
     }
 }
 

@@ -194,3 +194,45 @@ fn an_id_that_is_defined_anew_means_the_new_thing_from_then_on() {
     };
     assert_eq!((name(0).as_str(), name(1).as_str()), ("first", "second"));
 }
+
+#[test]
+fn a_snapshot_stays_as_it_was_while_its_timeline_goes_on() {
+    fn shared<T: Send + Sync>(of: T) -> T {
+        of
+    }
+    let mut trace = Trace::default();
+    let kernels = |from: Ns| (from..from + 100).map(|i| kernel(i * 10, i * 10 + 5, 0, 7, 1));
+    trace.apply(named(0, "first", kernels(0).collect()));
+    trace.apply(named(0, "first", vec![copy(3, 8, 9, 100)]));
+    let snapshot = shared(trace.snapshot());
+    // Later, late, into a new lane, under a new name.
+    trace.apply(named(0, "second", kernels(100).collect()));
+    trace.apply(named(
+        0,
+        "third",
+        vec![kernel(7, 9, 0, 7, 2), copy(4, 6, 11, 50)],
+    ));
+
+    let reader = std::thread::spawn(move || {
+        let all = Span::new(0, 10_000);
+        assert_eq!(snapshot.lanes().len(), 2);
+        assert_eq!(snapshot.lanes()[0].len(), 100);
+        assert_eq!(snapshot.lanes()[0].busy(all), 500);
+        assert_eq!(snapshot.lanes()[0].span(1), Span::new(10, 15));
+        let usage = &snapshot.devices()[0].usage;
+        assert_eq!(usage.time(Measure::Compute, all), 500);
+        assert_eq!(usage.total(Measure::Overlap), 2);
+        assert!((snapshot.bytes_moved(0, Direction::H2D, all) - 100.0).abs() < 1e-9);
+        let What::Kernel(k) = snapshot.activity(0, 99).what else {
+            panic!("a kernel");
+        };
+        assert_eq!(snapshot.names().full(snapshot.shape(k.shape).name), "first");
+        assert_eq!(snapshot.names().len(), 1);
+    });
+    reader.join().expect("the reader");
+
+    assert_eq!(trace.lanes()[0].len(), 201);
+    assert_eq!(trace.lanes()[0].span(1), Span::new(7, 9));
+    assert_eq!(trace.devices()[0].usage.total(Measure::Compute), 1002);
+    assert_eq!(trace.late(), 1);
+}

@@ -7,6 +7,7 @@
 //! every zoom.
 
 use super::index::Index;
+use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Direction, Ns, Span};
 
 /// Moments between stored sums. 80 bytes of sums over 64 moments cost about a byte a moment; a
@@ -140,14 +141,14 @@ fn engine_bit(engine: Engine) -> usize {
     set.trailing_zeros() as usize
 }
 
-/// What a device was doing, over all time.
+/// Some moments, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Usage {
+struct Moments {
     /// When the set changes, ascending.
     times: Vec<Ns>,
-    /// The set from that moment on. The last one is always empty.
+    /// The set from that moment on.
     sets: Vec<Set>,
-    /// Sums of every measure up to moment `i * STRIDE`.
+    /// Sums of every measure from this chunk's first moment up to moment `i * STRIDE`.
     sums: Vec<[Ns; MEASURES]>,
     /// Sums up to the last moment.
     running: [Ns; MEASURES],
@@ -155,22 +156,140 @@ pub struct Usage {
     index: Index,
 }
 
+/// What lies before a chunk of moments: sums up to its first one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    sums: [Ns; MEASURES],
+    /// The last moment before, and the set from then on.
+    time: Ns,
+    set: Set,
+}
+
+/// Adds `length` to the sums of the measures that hold in `set`.
+fn accrue(sums: &mut [Ns; MEASURES], set: Set, length: Ns) {
+    for (slot, sum) in sums.iter_mut().enumerate() {
+        *sum += length_if(set, slot, length);
+    }
+}
+
+impl Chunk for Moments {
+    type Head = Before;
+
+    fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    fn first(&self) -> Ns {
+        self.times[0]
+    }
+
+    fn enter(&self, mut before: Before) -> Before {
+        if before.set != 0 {
+            accrue(&mut before.sums, before.set, self.times[0] - before.time);
+        }
+        before
+    }
+
+    fn leave(&self, mut head: Before) -> Before {
+        for (sum, own) in head.sums.iter_mut().zip(self.running) {
+            *sum += own;
+        }
+        let last = self.times.len() - 1;
+        head.time = self.times[last];
+        head.set = self.sets[last];
+        head
+    }
+}
+
+impl Moments {
+    fn push(&mut self, time: Ns, set: Set) {
+        let i = self.times.len();
+        if let (Some(&last), Some(&held)) = (self.times.last(), self.sets.last()) {
+            accrue(&mut self.running, held, time - last);
+        }
+        if i.is_multiple_of(STRIDE) {
+            self.sums.push(self.running);
+        }
+        self.index.push(i, time);
+        self.times.push(time);
+        self.sets.push(set);
+    }
+
+    /// Forgets the moments from `keep` on.
+    fn truncate(&mut self, keep: usize) {
+        self.times.truncate(keep);
+        self.sets.truncate(keep);
+        self.sums.truncate(keep.div_ceil(STRIDE));
+        self.index.truncate(keep);
+        self.running = [0; MEASURES];
+        let Some(last) = keep.checked_sub(1) else {
+            return;
+        };
+        let block = last / STRIDE;
+        self.running = self.sums[block];
+        for j in block * STRIDE..last {
+            let length = self.times[j + 1] - self.times[j];
+            accrue(&mut self.running, self.sets[j], length);
+        }
+    }
+
+    /// Moments before `time`.
+    fn before(&self, time: Ns) -> usize {
+        self.index.before(&self.times, time)
+    }
+
+    fn moment(&self, i: usize) -> (Ns, Set) {
+        (self.times[i], self.sets[i])
+    }
+
+    /// Time for which the measure in `slot` held from the first moment until `time`, which is after it.
+    fn until(&self, slot: usize, time: Ns) -> Ns {
+        let Some(last) = self.before(time).checked_sub(1) else {
+            return 0;
+        };
+        let block = last / STRIDE;
+        let from = block * STRIDE;
+        let (times, sets) = (&self.times[from..=last], &self.sets[from..=last]);
+        let whole: Ns = times
+            .windows(2)
+            .zip(sets)
+            .map(|(t, &set)| length_if(set, slot, t[1] - t[0]))
+            .sum();
+        self.sums[block][slot] + whole + length_if(self.sets[last], slot, time - self.times[last])
+    }
+}
+
+/// What a device was doing, over all time. The last set is always empty.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    moments: Series<Moments>,
+}
+
 impl Usage {
     /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
     pub(crate) fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
         spans.retain(|(span, _)| !span.is_empty());
-        let Some(first) = spans.iter().map(|(span, _)| span.start).min() else {
+        let first = spans.iter().map(|(span, _)| span.start).min();
+        let last = spans.iter().map(|(span, _)| span.end).max();
+        let (Some(first), Some(last)) = (first, last) else {
             return;
         };
-        // Everything from the moment that `first` falls behind is taken off and swept again with the new.
-        let keep = self.index.before(&self.times, first);
-        let mut before = keep.checked_sub(1).map_or(0, |i| self.sets[i]);
-        let old: Vec<(Ns, Set)> = self.times[keep..]
-            .iter()
-            .copied()
-            .zip(self.sets[keep..].iter().copied())
-            .collect();
-        self.truncate(keep);
+        // The moments from `first` on are swept again with the new, up to the end of the chunk that `last` falls into;
+        // what lies behind that does not change.
+        let Spot { chunk, row: keep } = self.spot(first);
+        let to = self.moments.begun(last.saturating_add(1));
+        let to = to.map_or(0, |to| to.max(chunk) + 1);
+        let mut before = match keep.checked_sub(1) {
+            Some(i) => self.moments.chunk(chunk).sets[i],
+            None => self.moments.head(chunk).set,
+        };
+        let mut old: Vec<(Ns, Set)> = Vec::new();
+        for c in chunk..to {
+            let moments = self.moments.chunk(c);
+            let from = if c == chunk { keep } else { 0 };
+            old.extend((from..moments.len()).map(|i| moments.moment(i)));
+        }
+        let mut swept: Vec<(Ns, Set)> = Vec::with_capacity(old.len() + spans.len() * 2);
 
         let mut edges: Vec<(Ns, i8, u8)> = Vec::with_capacity(spans.len() * 2);
         for (span, engine) in spans.iter() {
@@ -208,44 +327,70 @@ impl Usage {
             }
             let set = before | new;
             if set != written {
-                self.push(now, set);
+                swept.push((now, set));
                 written = set;
             }
         }
+        self.put(chunk, keep, to, &swept);
     }
 
-    fn push(&mut self, time: Ns, set: Set) {
-        let i = self.times.len();
-        if let (Some(&last), Some(&held)) = (self.times.last(), self.sets.last()) {
-            for (slot, sum) in self.running.iter_mut().enumerate() {
-                *sum += length_if(held, slot, time - last);
+    /// Puts `swept` in the place of what follows the first `keep` moments of a chunk, up to chunk `to`.
+    fn put(&mut self, chunk: usize, keep: usize, to: usize, swept: &[(Ns, Set)]) {
+        if to < self.moments.count() {
+            let kept = self.moments.chunk(chunk);
+            let mut all: Vec<_> = (0..keep).map(|i| kept.moment(i)).collect();
+            all.extend_from_slice(swept);
+            let pieces = all.len().div_ceil(CAPACITY).max(1);
+            let size = all.len().div_ceil(pieces).max(1);
+            let packed = all.chunks(size).map(|piece| {
+                let mut moments = Moments::default();
+                piece
+                    .iter()
+                    .for_each(|&(time, set)| moments.push(time, set));
+                moments
+            });
+            let packed: Vec<Moments> = packed.collect();
+            self.moments.replace(chunk..to, packed);
+        } else {
+            if to > chunk {
+                self.moments.replace(chunk + 1..to, []);
+                if keep < self.moments.chunk(chunk).len() {
+                    self.moments.edit(chunk).truncate(keep);
+                }
+            }
+            let mut rest = swept;
+            while !rest.is_empty() {
+                let moments = self.moments.open(Moments::default);
+                let (now, later) = rest.split_at(rest.len().min(CAPACITY - moments.len()));
+                now.iter().for_each(|&(time, set)| moments.push(time, set));
+                rest = later;
             }
         }
-        if i.is_multiple_of(STRIDE) {
-            self.sums.push(self.running);
-        }
-        self.index.push(i, time);
-        self.times.push(time);
-        self.sets.push(set);
+        self.moments.refresh(chunk);
     }
 
-    /// Forgets the moments from `keep` on.
-    fn truncate(&mut self, keep: usize) {
-        self.times.truncate(keep);
-        self.sets.truncate(keep);
-        self.sums.truncate(keep.div_ceil(STRIDE));
-        self.index.truncate(keep);
-        self.running = [0; MEASURES];
-        let Some(last) = keep.checked_sub(1) else {
-            return;
-        };
-        let block = last / STRIDE;
-        self.running = self.sums[block];
-        for j in block * STRIDE..last {
-            for (slot, sum) in self.running.iter_mut().enumerate() {
-                *sum += length_if(self.sets[j], slot, self.times[j + 1] - self.times[j]);
-            }
-        }
+    /// Where the moments end that lie before `time`.
+    fn spot(&self, time: Ns) -> Spot {
+        self.moments.begun(time).map_or(Spot::START, |chunk| Spot {
+            chunk,
+            row: self.moments.chunk(chunk).before(time),
+        })
+    }
+
+    /// The last moment before `time`.
+    fn last_before(&self, time: Ns) -> Option<Spot> {
+        let Spot { chunk, row } = self.spot(time);
+        let row = row.checked_sub(1)?;
+        Some(Spot { chunk, row })
+    }
+
+    /// The moments from a spot on, each with the set from then on.
+    fn from(&self, spot: Spot) -> impl Iterator<Item = (Ns, Set)> + '_ {
+        let chunks = self.moments.chunks().enumerate().skip(spot.chunk);
+        chunks.flat_map(move |(c, moments)| {
+            let from = if c == spot.chunk { spot.row } else { 0 };
+            (from..moments.len()).map(|i| moments.moment(i))
+        })
     }
 
     /// Time for which `measure` held within `window`.
@@ -260,111 +405,118 @@ impl Usage {
     /// Time for which `measure` held at all.
     #[must_use]
     pub fn total(&self, measure: Measure) -> Ns {
-        self.times.last().map_or(0, |&end| self.until(measure, end))
+        self.moments.total().sums[measure.slot()]
     }
 
     fn until(&self, measure: Measure, time: Ns) -> Ns {
-        let i = self.index.before(&self.times, time);
-        let Some(last) = i.checked_sub(1) else {
+        let Some(chunk) = self.moments.begun(time) else {
             return 0;
         };
-        let (block, slot) = (last / STRIDE, measure.slot());
-        let from = block * STRIDE;
-        let (times, sets) = (&self.times[from..=last], &self.sets[from..=last]);
-        let whole: Ns = times
-            .windows(2)
-            .zip(sets)
-            .map(|(t, &set)| length_if(set, slot, t[1] - t[0]))
-            .sum();
-        self.sums[block][slot] + whole + length_if(self.sets[last], slot, time - self.times[last])
+        let slot = measure.slot();
+        self.moments.head(chunk).sums[slot] + self.moments.chunk(chunk).until(slot, time)
     }
 
     /// First moment of use to the last one.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
-        Some(Span::new(*self.times.first()?, *self.times.last()?))
+        Some(Span::new(self.moments.first()?, self.moments.total().time))
     }
 
     /// The stretches with nothing running, between the first operation and the last, in order.
     pub fn gaps(&self) -> impl Iterator<Item = Span> + '_ {
-        self.gaps_from(0)
+        self.gaps_from(Spot::START)
     }
 
     /// The gaps that start within `window`, in order.
     pub fn gaps_within(&self, window: Span) -> impl Iterator<Item = Span> + '_ {
-        let from = self.index.before(&self.times, window.start);
-        self.gaps_from(from)
+        self.gaps_from(self.spot(window.start))
             .take_while(move |gap| gap.start < window.end)
     }
 
     /// The first gap of at least `min` ns that starts at or after `time`.
     #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let from = self.index.before(&self.times, time);
-        self.gaps_from(from).find(|gap| gap.len() >= min)
+        self.gaps_from(self.spot(time)).find(|gap| gap.len() >= min)
     }
 
     /// The last gap of at least `min` ns that starts before `time`.
     #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let until = self.index.before(&self.times, time);
-        (0..until)
-            .rev()
-            .filter(|&i| self.sets[i] == 0 && i + 1 < self.times.len())
-            .map(|i| Span::new(self.times[i], self.times[i + 1]))
-            .find(|gap| gap.len() >= min)
+        let until = self.spot(time);
+        if self.moments.count() == 0 {
+            return None;
+        }
+        let mut after = self.from(until).next().map(|(time, _)| time);
+        for chunk in (0..=until.chunk).rev() {
+            let moments = self.moments.chunk(chunk);
+            let to = if chunk == until.chunk {
+                until.row
+            } else {
+                moments.len()
+            };
+            for i in (0..to).rev() {
+                let (start, set) = moments.moment(i);
+                if let Some(end) = after
+                    && set == 0
+                    && end - start >= min
+                {
+                    return Some(Span::new(start, end));
+                }
+                after = Some(start);
+            }
+        }
+        None
     }
 
     /// The gap that holds `time`.
     #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let i = self
-            .index
-            .before(&self.times, time.saturating_add(1))
-            .checked_sub(1)?;
-        (self.sets[i] == 0 && i + 1 < self.times.len())
-            .then(|| Span::new(self.times[i], self.times[i + 1]))
+        let last = self.last_before(time.saturating_add(1))?;
+        let mut moments = self.from(last);
+        let (start, set) = moments.next()?;
+        let (end, _) = moments.next()?;
+        (set == 0).then(|| Span::new(start, end))
     }
 
     /// The stretches of `window` in which `measure` held, merged, in order.
     pub fn stretches(&self, measure: Measure, window: Span) -> impl Iterator<Item = Span> + '_ {
         let after = window.start.saturating_add(1);
-        let first = self.index.before(&self.times, after).saturating_sub(1);
-        let mut i = first;
+        let first = self.last_before(after).unwrap_or(Spot::START);
+        let mut moments = self.from(first);
         std::iter::from_fn(move || {
-            while i < self.times.len() && self.times[i] < window.end {
-                if !measure.holds(self.sets[i]) {
-                    i += 1;
-                    continue;
-                }
-                let start = self.times[i];
-                while i < self.times.len() && measure.holds(self.sets[i]) {
-                    i += 1;
-                }
+            loop {
+                let (start, _) = moments
+                    .by_ref()
+                    .take_while(|(time, _)| *time < window.end)
+                    .find(|&(_, set)| measure.holds(set))?;
                 // The last set is empty, so a stretch always ends at a moment.
-                let end = self.times.get(i).copied().unwrap_or(start);
+                let (end, _) = moments.find(|&(_, set)| !measure.holds(set))?;
                 let span = Span::new(start, end).intersect(window);
                 if !span.is_empty() {
                     return Some(span);
                 }
             }
-            None
         })
     }
 
-    fn gaps_from(&self, from: usize) -> impl Iterator<Item = Span> + '_ {
-        (from..self.times.len().saturating_sub(1))
-            .filter(|&i| self.sets[i] == 0)
-            .map(|i| Span::new(self.times[i], self.times[i + 1]))
+    fn gaps_from(&self, from: Spot) -> impl Iterator<Item = Span> + '_ {
+        let mut last: Option<(Ns, Set)> = None;
+        self.from(from).filter_map(move |(time, set)| {
+            let (start, held) = last.replace((time, set))?;
+            (held == 0).then(|| Span::new(start, time))
+        })
     }
 
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.times.len() * size_of::<Ns>()
-            + self.sets.len()
-            + self.sums.len() * size_of::<[Ns; MEASURES]>()
-            + self.index.memory()
+        let of_chunk = |m: &Moments| {
+            size_of_val(m.times.as_slice())
+                + m.sets.len()
+                + size_of_val(m.sums.as_slice())
+                + m.index.memory()
+        };
+        self.moments.chunks().map(of_chunk).sum::<usize>() + self.moments.overhead()
     }
 }
 

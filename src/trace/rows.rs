@@ -1,0 +1,524 @@
+//! A chunk of a lane: up to some thousand rows and what is asked of them.
+//!
+//! Of every sixteen rows the start, the sums before them and the greatest length stand apart, of every 256 the start
+//! and the longest row: a question reads a line or two of each. What is read together lies together, as what such
+//! questions wait for is memory.
+
+use super::series::{CAPACITY, Chunk};
+use crate::activity::{Ns, Span};
+
+/// Rows of a block: a query walks at most this many at either end.
+pub(super) const STRIDE: usize = 16;
+/// Blocks of a group.
+const FAN: usize = 16;
+const GROUP: usize = STRIDE * FAN;
+/// Groups of a chunk.
+const GROUPS: usize = 16;
+
+/// One row as it is stored. `detail` indexes the trace's table of distinct things that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) span: Span,
+    pub(super) correlation: u32,
+    pub(super) detail: u32,
+}
+
+impl Row {
+    /// Of two rows with one start the longer goes first: the other nests in it.
+    pub(super) fn key(&self) -> (Ns, std::cmp::Reverse<Ns>) {
+        (self.span.start, std::cmp::Reverse(self.span.end))
+    }
+}
+
+/// Starts and lengths: of 32 bits from the chunk's first start on, as long as all fit.
+#[derive(Clone, Debug)]
+enum Times {
+    Narrow(Vec<(u32, u32)>),
+    Wide(Vec<(Ns, Ns)>),
+}
+
+/// Union and greatest end of rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sums {
+    pub(super) busy: Ns,
+    pub(super) end: Ns,
+}
+
+impl Sums {
+    pub(super) const NONE: Sums = Sums {
+        busy: 0,
+        end: Ns::MIN,
+    };
+
+    pub(super) fn take(&mut self, span: Span) {
+        let from = span.start.max(self.end);
+        self.busy += (span.end - from).max(0);
+        self.end = self.end.max(span.end);
+    }
+}
+
+/// The longest row of some.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Longest {
+    pub(super) length: Ns,
+    pub(super) row: usize,
+}
+
+/// What is known of the blocks of a group.
+#[derive(Clone, Debug)]
+struct Group {
+    starts: [Ns; FAN],
+    /// Greatest length in each block.
+    longest: [Ns; FAN],
+    /// Union and greatest end of the chunk's rows before each block.
+    sums: [Sums; FAN],
+    /// The row of the block that has the greatest length.
+    at: [u8; FAN],
+}
+
+/// Some rows of a lane.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    /// Start of every group, greatest length in it, and the row of the chunk that has it.
+    group_starts: [Ns; GROUPS],
+    group_longest: [Ns; GROUPS],
+    group_at: [u16; GROUPS],
+    groups: Vec<Group>,
+    /// Start of the first row.
+    origin: Ns,
+    times: Times,
+    correlations: Vec<u32>,
+    details: Vec<u32>,
+    running: Sums,
+    longest: Longest,
+    /// The widest stretch between two rows during which none of them ran.
+    widest: Ns,
+    correlations_ascend: bool,
+    /// Least and greatest correlation id.
+    correlated: (u32, u32),
+}
+
+/// What lies before a chunk of rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) sums: Sums,
+    /// Time of the chunk's own union that the rows before it cover too.
+    pub(super) hidden: Ns,
+    /// Length of the chunk's longest row, and which it is.
+    pub(super) longest: Ns,
+    pub(super) longest_at: u32,
+    /// Whether correlation ids ascend up to here.
+    pub(super) ascends: bool,
+    /// The last correlation id.
+    pub(super) correlation: u32,
+}
+
+impl Default for Before {
+    fn default() -> Self {
+        Before {
+            sums: Sums::NONE,
+            hidden: 0,
+            longest: 0,
+            longest_at: 0,
+            ascends: true,
+            correlation: 0,
+        }
+    }
+}
+
+impl Chunk for Rows {
+    type Head = Before;
+
+    fn len(&self) -> usize {
+        self.correlations.len()
+    }
+
+    fn first(&self) -> Ns {
+        self.origin
+    }
+
+    fn enter(&self, before: Before) -> Before {
+        let end = before.sums.end;
+        Before {
+            hidden: if end > self.origin {
+                self.busy_until(end, self.before(end))
+            } else {
+                0
+            },
+            longest: self.longest.length,
+            longest_at: self.longest.row as u32,
+            ..before
+        }
+    }
+
+    fn leave(&self, head: Before) -> Before {
+        let first = self.correlations.first().copied().unwrap_or(0);
+        Before {
+            sums: Sums {
+                busy: head.sums.busy + self.running.busy - head.hidden,
+                end: head.sums.end.max(self.running.end),
+            },
+            ascends: head.ascends && self.correlations_ascend && first >= head.correlation,
+            correlation: self.correlations.last().copied().unwrap_or(0),
+            ..Before::default()
+        }
+    }
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Rows {
+            group_starts: [0; GROUPS],
+            group_longest: [-1; GROUPS],
+            group_at: [0; GROUPS],
+            groups: Vec::new(),
+            origin: 0,
+            times: Times::Narrow(Vec::new()),
+            correlations: Vec::new(),
+            details: Vec::new(),
+            running: Sums::NONE,
+            longest: Longest { length: -1, row: 0 },
+            widest: 0,
+            correlations_ascend: true,
+            correlated: (u32::MAX, 0),
+        }
+    }
+}
+
+/// How many of these, which ascend, are less than `time`. Branches would be wrong every other time;
+/// counting has none.
+fn count(times: &[Ns], time: Ns) -> usize {
+    times.iter().map(|&t| usize::from(t < time)).sum()
+}
+
+impl Rows {
+    /// Chunks of these rows, which are sorted: full ones if more will follow, else of equal size.
+    pub(super) fn pack(rows: &[Row], is_last: bool) -> Vec<Rows> {
+        let pieces = rows.len().div_ceil(CAPACITY).max(1);
+        let size = if is_last {
+            CAPACITY
+        } else {
+            rows.len().div_ceil(pieces).max(1)
+        };
+        let pack = |piece: &[Row]| {
+            let mut chunk = Rows::default();
+            for row in piece {
+                chunk.push(row);
+            }
+            chunk
+        };
+        rows.chunks(size).map(pack).collect()
+    }
+
+    pub(super) fn push(&mut self, row: &Row) {
+        let at = self.len();
+        let (start, length) = (row.span.start, row.span.len());
+        if at == 0 {
+            self.origin = start;
+        }
+        let (block, group) = (at / STRIDE % FAN, at / GROUP);
+        if at.is_multiple_of(GROUP) {
+            self.group_starts[group] = start;
+            self.groups.push(Group {
+                starts: [0; FAN],
+                longest: [-1; FAN],
+                sums: [Sums::NONE; FAN],
+                at: [0; FAN],
+            });
+        }
+        let blocks = &mut self.groups[group];
+        if at.is_multiple_of(STRIDE) {
+            blocks.starts[block] = start;
+            blocks.sums[block] = self.running;
+        }
+        if length > blocks.longest[block] {
+            blocks.longest[block] = length;
+            blocks.at[block] = (at % STRIDE) as u8;
+            if length > self.group_longest[group] {
+                self.group_longest[group] = length;
+                self.group_at[group] = at as u16;
+                if length > self.longest.length {
+                    self.longest = Longest { length, row: at };
+                }
+            }
+        }
+        if let Some(&last) = self.correlations.last() {
+            self.correlations_ascend &= last <= row.correlation;
+            self.widest = self.widest.max(start.saturating_sub(self.running.end));
+        }
+        self.correlated.0 = self.correlated.0.min(row.correlation);
+        self.correlated.1 = self.correlated.1.max(row.correlation);
+        self.correlations.push(row.correlation);
+        self.details.push(row.detail);
+        self.running.take(row.span);
+        self.push_times(start, length);
+    }
+
+    fn push_times(&mut self, start: Ns, length: Ns) {
+        if let Times::Narrow(times) = &mut self.times {
+            let offset = start.checked_sub(self.origin).map(u32::try_from);
+            if let (Some(Ok(offset)), Ok(length)) = (offset, u32::try_from(length)) {
+                times.push((offset, length));
+                return;
+            }
+            let origin = self.origin;
+            let wide = times
+                .iter()
+                .map(|&(s, l)| (origin + Ns::from(s), Ns::from(l)));
+            self.times = Times::Wide(wide.collect());
+        }
+        if let Times::Wide(times) = &mut self.times {
+            times.push((start, length));
+        }
+    }
+
+    pub(super) fn span(&self, row: usize) -> Span {
+        let (start, length) = match &self.times {
+            Times::Narrow(times) => {
+                let (offset, length) = times[row];
+                (self.origin + Ns::from(offset), Ns::from(length))
+            }
+            Times::Wide(times) => times[row],
+        };
+        Span {
+            start,
+            end: start + length,
+        }
+    }
+
+    fn length(&self, row: usize) -> Ns {
+        match &self.times {
+            Times::Narrow(times) => Ns::from(times[row].1),
+            Times::Wide(times) => times[row].1,
+        }
+    }
+
+    pub(super) fn correlation(&self, row: usize) -> u32 {
+        self.correlations[row]
+    }
+
+    pub(super) fn row(&self, row: usize) -> Row {
+        Row {
+            span: self.span(row),
+            correlation: self.correlations[row],
+            detail: self.details[row],
+        }
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.len()).map(|row| self.row(row))
+    }
+
+    /// The widest stretch between two rows during which none of them ran.
+    pub(super) fn widest(&self) -> Ns {
+        self.widest
+    }
+
+    /// Rows of this chunk that start before `time`.
+    pub(super) fn before(&self, time: Ns) -> usize {
+        match self.group(time) {
+            Some(group) => self.row_in(self.block_in(group, time), time),
+            None => 0,
+        }
+    }
+
+    /// The last group that begins before `time`.
+    pub(super) fn group(&self, time: Ns) -> Option<usize> {
+        count(&self.group_starts[..self.groups.len()], time).checked_sub(1)
+    }
+
+    /// The last block of a group that begins before `time`, as its first does.
+    pub(super) fn block_in(&self, group: usize, time: Ns) -> usize {
+        let blocks = (self.len() - group * GROUP).div_ceil(STRIDE).min(FAN);
+        let begun = count(&self.groups[group].starts[..blocks], time);
+        group * FAN + begun.saturating_sub(1)
+    }
+
+    /// Rows of the chunk that start before `time`, which lies in this block.
+    pub(super) fn row_in(&self, block: usize, time: Ns) -> usize {
+        let from = block * STRIDE;
+        let to = self.len().min(from + STRIDE);
+        from + match &self.times {
+            Times::Narrow(times) => {
+                let offset = time.saturating_sub(self.origin);
+                let is_before = |&(s, _): &(u32, u32)| usize::from(Ns::from(s) < offset);
+                times[from..to].iter().map(is_before).sum::<usize>()
+            }
+            Times::Wide(times) => {
+                let is_before = |&(s, _): &(Ns, Ns)| usize::from(s < time);
+                times[from..to].iter().map(is_before).sum()
+            }
+        }
+    }
+
+    /// Union of the first `rows` rows before `time`, which all of them start before.
+    pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
+        if rows == 0 {
+            return 0;
+        }
+        let sums = self.sums_before(rows);
+        sums.busy - (sums.end - time).max(0)
+    }
+
+    /// Union and greatest end of the first `rows` rows.
+    pub(super) fn sums_before(&self, rows: usize) -> Sums {
+        if rows == self.len() {
+            return self.running;
+        }
+        let block = rows.saturating_sub(1) / STRIDE;
+        let mut sums = self.sums_at(block);
+        for row in block * STRIDE..rows {
+            sums.take(self.span(row));
+        }
+        sums
+    }
+
+    /// The sums before a block, or after the last.
+    pub(super) fn sums_at(&self, block: usize) -> Sums {
+        if block * STRIDE >= self.len() {
+            return self.running;
+        }
+        self.groups[block / FAN].sums[block % FAN]
+    }
+
+    /// The last block before which all rows have ended by `time`.
+    pub(super) fn ended(&self, time: Ns) -> usize {
+        let groups = &self.groups;
+        let group = groups
+            .partition_point(|g| g.sums[0].end <= time)
+            .saturating_sub(1);
+        let blocks = (self.len() - group * GROUP).div_ceil(STRIDE).min(FAN);
+        let ended = groups[group].sums[..blocks].partition_point(|s| s.end <= time);
+        group * FAN + ended.saturating_sub(1)
+    }
+
+    /// The longest row of `[from, to)`, the first of equals.
+    pub(super) fn longest(&self, from: usize, to: usize) -> Option<Longest> {
+        let mut best = Longest { length: -1, row: 0 };
+        let rows = |best: &mut Longest, from: usize, to: usize| {
+            for row in from..to {
+                let length = self.length(row);
+                if length > best.length {
+                    *best = Longest { length, row };
+                }
+            }
+        };
+        // Of one group.
+        let blocks = |best: &mut Longest, from: usize, to: usize| {
+            if from >= to {
+                return;
+            }
+            let (group, first) = (from / FAN, from % FAN);
+            let blocks = &self.groups[group];
+            let mut at = None;
+            for block in first..first + (to - from) {
+                if blocks.longest[block] > best.length {
+                    best.length = blocks.longest[block];
+                    at = Some(block);
+                }
+            }
+            if let Some(block) = at {
+                best.row = group * GROUP + block * STRIDE + usize::from(blocks.at[block]);
+            }
+        };
+        let (head, tail) = (from.next_multiple_of(STRIDE), to / STRIDE * STRIDE);
+        if head >= tail {
+            rows(&mut best, from, to);
+            return (best.length >= 0).then_some(best);
+        }
+        rows(&mut best, from, head);
+        let (first, last) = (head / STRIDE, tail / STRIDE);
+        let (inner, outer) = (first.next_multiple_of(FAN), last / FAN * FAN);
+        if inner > outer {
+            blocks(&mut best, first, last);
+        } else {
+            blocks(&mut best, first, inner);
+            for group in inner / FAN..outer / FAN {
+                if self.group_longest[group] > best.length {
+                    best.length = self.group_longest[group];
+                    best.row = usize::from(self.group_at[group]);
+                }
+            }
+            blocks(&mut best, outer, last);
+        }
+        rows(&mut best, tail, to);
+        (best.length >= 0).then_some(best)
+    }
+
+    /// Reads what a question about a range that begins or ends in this block will read.
+    pub(super) fn warm(&self, block: usize) -> Ns {
+        let group = &self.groups[block / FAN];
+        group.longest[0] ^ group.longest[FAN / 2]
+    }
+
+    /// The first row with this correlation id.
+    pub(super) fn find_correlation(&self, correlation: u32) -> Option<usize> {
+        if !(self.correlated.0..=self.correlated.1).contains(&correlation) {
+            return None;
+        }
+        if self.correlations_ascend {
+            let row = self.correlations.partition_point(|&c| c < correlation);
+            return (self.correlations.get(row) == Some(&correlation)).then_some(row);
+        }
+        self.correlations.iter().position(|&c| c == correlation)
+    }
+
+    /// Bytes of memory of its columns.
+    pub(super) fn memory(&self) -> usize {
+        let times = match &self.times {
+            Times::Narrow(times) => size_of_val(times.as_slice()),
+            Times::Wide(times) => size_of_val(times.as_slice()),
+        };
+        times + self.len() * 2 * size_of::<u32>() + size_of_val(self.groups.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Chunks of the size that the program has, which hold groups; some with times that need 64 bits.
+        #[test]
+        fn any_range_of_many_rows_agrees_with_counting(
+            steps in prop::collection::vec((0i64..9, 0i64..40), 1..1500),
+            wide in proptest::option::of(0usize..1500),
+            a in 0usize..1500,
+            b in 0usize..1500,
+        ) {
+            let mut rows = Rows::default();
+            let mut spans = Vec::new();
+            let mut start = -70;
+            for (i, &(step, length)) in steps.iter().enumerate() {
+                start += if wide == Some(i) { 1 << 33 } else { step };
+                let span = Span::new(start, start + length);
+                spans.push(span);
+                rows.push(&Row { span, correlation: 0, detail: 0 });
+            }
+            let (from, to) = (a.min(b).min(spans.len()), a.max(b).min(spans.len()));
+            let lengths: Vec<Ns> = spans[from..to].iter().map(|s| s.len()).collect();
+            let greatest = lengths.iter().copied().max();
+            let expected = greatest.and_then(|g| lengths.iter().position(|&l| l == g));
+            let found = rows.longest(from, to);
+            prop_assert_eq!(found.map(|l| l.row), expected.map(|at| from + at));
+            prop_assert_eq!(found.map(|l| l.length), greatest);
+
+            for at in [from, to.saturating_sub(1)] {
+                prop_assert_eq!(rows.span(at.min(spans.len() - 1)), spans[at.min(spans.len() - 1)]);
+                for time in [spans[at.min(spans.len() - 1)].start, spans[at.min(spans.len() - 1)].end] {
+                    let before = spans.iter().filter(|s| s.start < time).count();
+                    prop_assert_eq!(rows.before(time), before);
+                    let mut union = 0;
+                    let mut end = Ns::MIN;
+                    for span in spans.iter().filter(|s| s.start < time) {
+                        let (from, to) = (span.start.max(end), span.end.min(time));
+                        union += (to - from).max(0);
+                        end = end.max(span.end);
+                    }
+                    prop_assert_eq!(rows.busy_until(time, before), union);
+                }
+            }
+        }
+    }
+}
