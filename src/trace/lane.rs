@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::cursor::Cursor;
 use super::key::LaneKey;
+use super::past::Past;
 use super::rows::{Longest, Row, Rows, STRIDE, Sums};
 use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Ns, Span};
@@ -18,6 +19,8 @@ use crate::activity::{Ns, Span};
 pub struct Lane {
     key: LaneKey,
     rows: Series<Rows>,
+    /// Busy time of what was forgotten.
+    past: Past<Ns>,
     /// Rows that wait for [`Lane::settle`].
     pending: Vec<Row>,
 }
@@ -27,6 +30,7 @@ impl Lane {
         Lane {
             key,
             rows: Series::default(),
+            past: Past::default(),
             pending: Vec::new(),
         }
     }
@@ -43,6 +47,28 @@ impl Lane {
         self.rows.len()
     }
 
+    /// The first row that is kept; those before it were forgotten (see [`super::Trace::forget_before`]).
+    #[must_use]
+    pub fn first_row(&self) -> usize {
+        self.rows.kept()
+    }
+
+    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+        let chunks = self.rows.old(time);
+        let (Some(extent), Some(edge)) = (self.extent(), self.rows.first_of(chunks)) else {
+            return;
+        };
+        if chunks == 0 {
+            return;
+        }
+        let mut past = std::mem::take(&mut self.past);
+        past.extend(extent.start, edge, step, |time| {
+            self.busy_until(time, self.spot_before(time))
+        });
+        self.past = past;
+        self.rows.forget(chunks);
+    }
+
     /// Whether it has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -52,7 +78,9 @@ impl Lane {
     /// First start to greatest end.
     #[must_use]
     pub fn extent(&self) -> Option<Span> {
-        Some(Span::new(self.rows.first()?, self.rows.total().sums.end))
+        let first = self.rows.first()?;
+        let start = self.past.start().map_or(first, |start| start.min(first));
+        Some(Span::new(start, self.rows.total().sums.end))
     }
 
     /// The chunk that holds a row, and its place there.
@@ -241,13 +269,16 @@ impl Lane {
 
     /// Time before `time` during which a row ran; `spot` is where the rows end that start before it.
     pub(super) fn busy_until(&self, time: Ns, spot: Spot) -> Ns {
-        let head = self.rows.head(spot.chunk);
-        if spot.row == 0 {
-            return head.sums.busy;
+        if let Some(busy) = self.past.until(time) {
+            return busy;
         }
+        let head = self.rows.head(spot.chunk);
         // Rows before the chunk cover everything from its first start to their greatest end.
         if time <= head.sums.end {
             return head.sums.busy - (head.sums.end - time);
+        }
+        if spot.row == 0 {
+            return head.sums.busy;
         }
         let own = self.rows.chunk(spot.chunk).busy_until(time, spot.row);
         head.sums.busy + own - head.hidden
@@ -468,7 +499,9 @@ impl Lane {
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.rows.chunks().map(Rows::memory).sum::<usize>() + self.rows.overhead()
+        self.rows.chunks().map(Rows::memory).sum::<usize>()
+            + self.rows.overhead()
+            + self.past.memory()
     }
 }
 

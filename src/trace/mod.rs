@@ -15,12 +15,14 @@
 
 mod cursor;
 pub mod describe;
+mod forget;
 mod index;
 mod intake;
 mod key;
 mod lane;
 mod moved;
 mod names;
+mod past;
 mod pool;
 mod rows;
 mod series;
@@ -32,6 +34,7 @@ use rustc_hash::FxHashMap;
 
 pub use crate::text::printable;
 pub use cursor::Cursor;
+pub use forget::Forgotten;
 pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::Lane;
@@ -150,6 +153,7 @@ pub struct Trace {
     processes: Vec<Process>,
     extent: Option<Span>,
     late: u64,
+    forgotten: Forgotten,
     revision: u64,
 }
 

@@ -4,6 +4,7 @@
 //! cost more than the rest of a frame. Copies that are under way count in proportion.
 
 use super::index::Index;
+use super::past::Past;
 use super::series::{CAPACITY, Chunk, Series};
 use crate::activity::{Ns, Span};
 
@@ -108,18 +109,26 @@ impl Copies {
 
     /// Bytes of a copy that it has still to move at `time`.
     fn rest(&self, row: usize, time: Ns) -> f64 {
-        let (span, bytes) = self.copy(row);
-        if span.end <= time {
-            return 0.0;
-        }
-        bytes as f64 * (span.end - time) as f64 / span.len() as f64
+        rest(self.copy(row), time)
     }
+}
+
+/// Bytes of a copy that it has still to move at `time`.
+fn rest((span, bytes): (Span, u64), time: Ns) -> f64 {
+    if span.end <= time {
+        return 0.0;
+    }
+    bytes as f64 * (span.end - time) as f64 / span.len() as f64
 }
 
 /// The copies of one direction on one device, from all streams, sorted by start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moved {
     copies: Series<Copies>,
+    /// What was forgotten.
+    past: Past<f64>,
+    /// Forgotten copies that end behind it.
+    open: Vec<(Span, u64)>,
 }
 
 impl Moved {
@@ -189,6 +198,27 @@ impl Moved {
         self.copies.refresh(changed);
     }
 
+    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+        let chunks = self.copies.old(time);
+        let (Some(first), Some(edge)) = (self.copies.first(), self.copies.first_of(chunks)) else {
+            return;
+        };
+        if chunks == 0 {
+            return;
+        }
+        let start = self.past.start().unwrap_or(first);
+        let mut past = std::mem::take(&mut self.past);
+        past.extend(start, edge, step, |time| self.until(time));
+        self.past = past;
+        self.open.retain(|(span, _)| span.end > edge);
+        for chunk in 0..chunks {
+            let copies = self.copies.chunk(chunk);
+            let all = (0..copies.len()).map(|row| copies.copy(row));
+            self.open.extend(all.filter(|(span, _)| span.end > edge));
+        }
+        self.copies.forget(chunks);
+    }
+
     /// Bytes moved within `window`.
     pub(super) fn within(&self, window: Span) -> f64 {
         if window.is_empty() {
@@ -198,8 +228,12 @@ impl Moved {
     }
 
     pub(super) fn until(&self, time: Ns) -> f64 {
+        if let Some(bytes) = self.past.until(time) {
+            return bytes;
+        }
+        let open: f64 = self.open.iter().map(|&copy| rest(copy, time)).sum();
         let Some(chunk) = self.copies.begun(time) else {
-            return 0.0;
+            return self.copies.base().bytes as f64 - open;
         };
         let copies = self.copies.chunk(chunk);
         let rows = copies.index.before(&copies.starts, time);
@@ -211,7 +245,7 @@ impl Moved {
             let copies = self.copies.chunk(earlier);
             part += copies.until(time, copies.len()).1;
         }
-        (self.copies.head(chunk).bytes + whole) as f64 - part
+        (self.copies.head(chunk).bytes + whole) as f64 - part - open
     }
 
     /// Bytes of memory that it takes.
@@ -221,7 +255,9 @@ impl Moved {
                 + c.sums.len() * size_of::<Sum>()
                 + c.index.memory()
         };
-        self.copies.chunks().map(of_chunk).sum::<usize>() + self.copies.overhead()
+        self.copies.chunks().map(of_chunk).sum::<usize>()
+            + self.copies.overhead()
+            + self.past.memory()
     }
 }
 

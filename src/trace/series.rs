@@ -206,6 +206,28 @@ impl<C: Chunk> Series<C> {
         }
     }
 
+    /// What the forgotten entries add up to.
+    pub(super) fn base(&self) -> &C::Head {
+        &self.base
+    }
+
+    /// The chunks that can be forgotten so that all entries from `time` on stay: the last one always does.
+    pub(super) fn old(&self, time: Ns) -> usize {
+        let begun = self.firsts.partition_point(|&t| t <= time);
+        begun.saturating_sub(1)
+    }
+
+    /// Forgets the first chunks. What they add up to stays in the heads.
+    pub(super) fn forget(&mut self, chunks: usize) {
+        if let Some(last) = chunks.checked_sub(1) {
+            self.base = self.chunks[last].leave(self.heads[last]);
+        }
+        self.chunks.drain(..chunks);
+        self.firsts.drain(..chunks);
+        self.bases.drain(..chunks);
+        self.heads.drain(..chunks);
+    }
+
     /// Bytes of memory of what is kept for each chunk beside its columns.
     pub(super) fn overhead(&self) -> usize {
         self.chunks.len()

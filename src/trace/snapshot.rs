@@ -27,6 +27,7 @@ impl Trace {
             processes: self.processes.iter().map(Process::snapshot).collect(),
             extent: self.extent,
             late: self.late,
+            forgotten: self.forgotten,
             revision: self.revision,
         })
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::activity::{Batch, Def, HostCall, Kernel, MemoryKind, Place};
+use proptest::prelude::*;
 
 fn kernel(start: Ns, end: Ns, device: u32, stream: u32, correlation: u32) -> Activity {
     Activity {
@@ -235,4 +236,65 @@ fn a_snapshot_stays_as_it_was_while_its_timeline_goes_on() {
     assert_eq!(trace.lanes()[0].span(1), Span::new(7, 9));
     assert_eq!(trace.devices()[0].usage.total(Measure::Compute), 1002);
     assert_eq!(trace.late(), 1);
+}
+
+proptest! {
+    /// Beside a timeline that never forgets: whole runs agree, and so do windows with edges on the grid or behind it.
+    #[test]
+    fn what_was_forgotten_still_adds_up(
+        batches in prop::collection::vec(
+            prop::collection::vec((0i64..60, 0i64..90, any::<bool>(), 1u32..4), 1..120), 1..8),
+        cuts in prop::collection::vec(0i64..8000, 1..8),
+        a in 0i64..8000,
+        b in 0i64..8000,
+    ) {
+        // In units that make the grid of 2^20 ns fine enough to be hit and coarse enough to be missed.
+        const UNIT: Ns = 1 << 17;
+        let mut whole = Trace::default();
+        let mut short = Trace::default();
+        let mut start = 0;
+        for (i, batch) in batches.into_iter().enumerate() {
+            let mut items = Vec::new();
+            for (step, length, is_copy, stream) in batch {
+                start += step * UNIT / 7;
+                let end = start + length * UNIT / 7;
+                items.push(if is_copy {
+                    copy(start, end, stream, 1000)
+                } else {
+                    kernel(start, end, 0, stream, 1)
+                });
+            }
+            whole.apply(named(0, "k", items.clone()));
+            short.apply(named(0, "k", items));
+            // What starts in the forgotten stretch later on is summarised in proportion only.
+            if let Some(&cut) = cuts.get(i) {
+                short.forget_before((cut * UNIT).min(start));
+            }
+        }
+        let step = short.forgotten().map_or(1, |f| f.resolution);
+        if let Some(forgotten) = short.forgotten() {
+            prop_assert_eq!(forgotten.resolution, 1 << 20);
+            prop_assert!(short.lanes().iter().all(|lane| lane.first_row() < lane.len()));
+        }
+        prop_assert_eq!(short.operations_extent(), whole.operations_extent());
+        let at = |t: Ns| t * UNIT / step * step;
+        let all = Span::new(-5, Ns::MAX / 4);
+        for window in [all, Span::new(at(a.min(b)), at(a.max(b)))] {
+            for (one, other) in short.lanes().iter().zip(whole.lanes()) {
+                prop_assert_eq!(one.len(), other.len());
+                prop_assert_eq!(one.extent(), other.extent());
+                prop_assert_eq!(one.busy(window), other.busy(window));
+                for row in one.first_row()..one.len() {
+                    prop_assert_eq!(one.span(row), other.span(row));
+                }
+            }
+            let (one, other) = (&short.devices()[0].usage, &whole.devices()[0].usage);
+            for measure in [Measure::Busy, Measure::Compute, Measure::Copy, Measure::Overlap] {
+                prop_assert_eq!(one.time(measure, window), other.time(measure, window));
+                prop_assert_eq!(one.total(measure), other.total(measure));
+            }
+            let moved = |trace: &Trace| trace.bytes_moved(0, Direction::H2D, window);
+            prop_assert!((moved(&short) - moved(&whole)).abs() < 1e-3);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 //! every zoom.
 
 use super::index::Index;
+use super::past::Past;
 use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Direction, Ns, Span};
 
@@ -263,11 +264,21 @@ impl Moments {
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     moments: Series<Moments>,
+    /// What was forgotten.
+    past: Past<[Ns; MEASURES]>,
+    /// Where it ends.
+    edge: Option<Ns>,
 }
 
 impl Usage {
     /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
     pub(crate) fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
+        if let Some(edge) = self.edge {
+            // What comes this late counts only behind the stretch that was forgotten.
+            for (span, _) in spans.iter_mut() {
+                *span = Span::new(span.start.max(edge), span.end.max(edge));
+            }
+        }
         spans.retain(|(span, _)| !span.is_empty());
         let first = spans.iter().map(|(span, _)| span.start).min();
         let last = spans.iter().map(|(span, _)| span.end).max();
@@ -409,17 +420,44 @@ impl Usage {
     }
 
     fn until(&self, measure: Measure, time: Ns) -> Ns {
-        let Some(chunk) = self.moments.begun(time) else {
-            return 0;
-        };
         let slot = measure.slot();
+        if let Some(sums) = self.past.until(time) {
+            return sums[slot];
+        }
+        let Some(chunk) = self.moments.begun(time) else {
+            let base = self.moments.base();
+            let held = if base.set == 0 { 0 } else { time - base.time };
+            return base.sums[slot] + length_if(base.set, slot, held);
+        };
         self.moments.head(chunk).sums[slot] + self.moments.chunk(chunk).until(slot, time)
+    }
+
+    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+        let chunks = self.moments.old(time);
+        let (Some(span), Some(edge)) = (self.span(), self.moments.first_of(chunks)) else {
+            return;
+        };
+        if chunks == 0 {
+            return;
+        }
+        let mut past = std::mem::take(&mut self.past);
+        past.extend(span.start, edge, step, |time| {
+            let mut sums = [0; MEASURES];
+            for measure in Measure::ALL {
+                sums[measure.slot()] = self.until(measure, time);
+            }
+            sums
+        });
+        self.past = past;
+        self.edge = Some(edge);
+        self.moments.forget(chunks);
     }
 
     /// First moment of use to the last one.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
-        Some(Span::new(self.moments.first()?, self.moments.total().time))
+        let first = self.past.start().or(self.moments.first())?;
+        Some(Span::new(first, self.moments.total().time))
     }
 
     /// The stretches with nothing running, between the first operation and the last, in order.
@@ -516,7 +554,9 @@ impl Usage {
                 + size_of_val(m.sums.as_slice())
                 + m.index.memory()
         };
-        self.moments.chunks().map(of_chunk).sum::<usize>() + self.moments.overhead()
+        self.moments.chunks().map(of_chunk).sum::<usize>()
+            + self.moments.overhead()
+            + self.past.memory()
     }
 }
 

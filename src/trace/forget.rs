@@ -1,0 +1,71 @@
+//! Forgets single records of an old stretch, and keeps what they add up to.
+
+use super::{Device, Lane, Trace};
+use crate::activity::Ns;
+
+/// ns between two points at which sums of a forgotten stretch are exact, at least.
+const STEP_MIN: Ns = 1 << 20;
+/// Points of a forgotten stretch at most.
+const POINTS_MAX: Ns = 4096;
+
+/// What of a timeline was forgotten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Records before this time may be summarised, ns.
+    pub before: Ns,
+    /// Sums of windows whose edges are multiples of this are exact there, ns; of others, in proportion.
+    pub resolution: Ns,
+    /// Rows that are summarised.
+    pub rows: u64,
+}
+
+impl Trace {
+    /// Forgets single records that start before `time`, whole chunks of them: the rest of a chunk stays, and of each
+    /// lane the last chunk. Their sums stay: busy time of lanes, every figure of devices, bytes moved, exact for windows
+    /// whose edges are multiples of the resolution or lie behind the stretch. The resolution grows with its length, so that
+    /// memory does not.
+    ///
+    /// Rows keep their indices. One that was forgotten must not be asked for: a lane's rows begin
+    /// at [`Lane::first_row`].
+    pub fn forget_before(&mut self, time: Ns) {
+        let Some(extent) = self.extent else {
+            return;
+        };
+        let before = time.clamp(extent.start, extent.end);
+        let before = before.max(self.forgotten.before);
+        let mut step = self.forgotten.resolution.max(STEP_MIN);
+        while (i128::from(before) - i128::from(extent.start)) / i128::from(step)
+            > i128::from(POINTS_MAX)
+        {
+            step *= 2;
+        }
+        for lane in &mut self.lanes {
+            lane.forget_before(before, step);
+        }
+        for device in &mut self.devices {
+            device.forget_before(before, step);
+        }
+        let rows = |lane: &Lane| lane.first_row() as u64;
+        self.forgotten = Forgotten {
+            before,
+            resolution: step,
+            rows: self.lanes.iter().map(rows).sum(),
+        };
+        self.revision += 1;
+    }
+
+    /// What was forgotten; `None` if nothing was.
+    #[must_use]
+    pub fn forgotten(&self) -> Option<Forgotten> {
+        (self.forgotten.resolution > 0).then_some(self.forgotten)
+    }
+}
+
+impl Device {
+    fn forget_before(&mut self, time: Ns, step: Ns) {
+        self.usage.forget_before(time, step);
+        for moved in &mut self.moved {
+            moved.forget_before(time, step);
+        }
+    }
+}
