@@ -33,7 +33,7 @@ fn app(operations: usize) -> App {
         trace.apply(batch);
     }
     let mut app = App::of_trace(trace, None, Peaks::default());
-    app.size = SIZE;
+    app.state.size = SIZE;
     app.prepare();
     app
 }
@@ -44,14 +44,20 @@ fn draw(criterion: &mut Criterion) {
     group.sample_size(20);
     for operations in [10_000, 1_000_000, 10_000_000] {
         let mut app = app(operations);
-        let whole = app.viewport.bounds;
+        let whole = app.state.camera.viewport.bounds;
         for zoom in [1, 100, 10_000] {
             let length = whole.len() / zoom;
             let start = whole.start + (whole.len() - length) / 2;
-            app.viewport.show(Span::new(start, start + length));
             let id = BenchmarkId::new(format!("{operations}"), format!("1/{zoom}"));
             group.bench_function(id, |bencher| {
-                bencher.iter(|| black_box(render(&app, &theme)));
+                let mut by = 0;
+                bencher.iter(|| {
+                    // A window that has not been prepared.
+                    by = 1 - by;
+                    let window = Span::new(start + by, start + length - 1 + by);
+                    app.state.camera.viewport.show(window);
+                    black_box(render(&mut app, &theme))
+                });
             });
         }
     }

@@ -1,52 +1,5 @@
 //! What a key or the mouse can ask for.
 
-/// The views of the middle of the screen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum View {
-    /// Lanes over time.
-    #[default]
-    Timeline,
-    /// Operations grouped by name.
-    Table,
-    /// Findings with their evidence.
-    Findings,
-    /// Variants, and this run against the one before.
-    Compare,
-    /// A figure over the swept parameter.
-    Sweep,
-    /// What a watched program printed.
-    Output,
-    /// Notices.
-    Log,
-}
-
-impl View {
-    /// All, in the order of their number keys.
-    pub const ALL: [View; 7] = [
-        View::Timeline,
-        View::Table,
-        View::Findings,
-        View::Compare,
-        View::Sweep,
-        View::Output,
-        View::Log,
-    ];
-
-    /// What to call it.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            View::Timeline => "timeline",
-            View::Table => "operations",
-            View::Findings => "findings",
-            View::Compare => "compare",
-            View::Sweep => "sweep",
-            View::Output => "output",
-            View::Log => "log",
-        }
-    }
-}
-
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -56,8 +9,8 @@ pub enum Action {
     Back,
     /// Opens or closes the help.
     Help,
-    /// Goes to a view.
-    Show(View),
+    /// Goes to a view: index into [`VIEWS`](super::view::VIEWS).
+    Show(usize),
     /// Goes to the next view.
     NextView,
     /// Goes to the view before.

@@ -4,10 +4,14 @@
 //! `sequential` runs four of them one after another on one stream, with 100 µs before each; `streamed`
 //! runs them on four streams, each starting 400 µs after the one before.
 
+use std::sync::Arc;
+
 use crate::activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel, LaunchShape,
     MemoryKind, Ns, Place, ProcessInfo, Range, RangeKind, Span, StreamInfo, What,
 };
+use crate::scenario::plan::Plan;
+use crate::scenario::{Overrides, Source, bundled, compile};
 use crate::trace::{SourceInfo, SourceKind, Trace};
 
 /// Where the clock starts: an epoch time, as CUPTI's are.
@@ -217,4 +221,91 @@ fn streamed(at: Ns, correlation: &mut u32) -> Vec<Activity> {
     items.push(range(RangeKind::Repeat, 5, 0, at, end));
     items.push(range(RangeKind::Variant, 5, 1, at - 50 * US, end + 50 * US));
     items
+}
+
+/// The pipeline with copies of pageable memory at a quarter of the link's rate: something to be found.
+pub(crate) fn pageable() -> Trace {
+    let mut trace = Trace::new(source());
+    for mut batch in batches() {
+        for item in &mut batch.items {
+            if let What::Copy(copy) = &mut item.what {
+                copy.bytes = 4 << 20;
+                match copy.direction {
+                    Direction::H2D => copy.from = MemoryKind::Pageable,
+                    _ => copy.to = MemoryKind::Pageable,
+                }
+            }
+        }
+        trace.apply(batch);
+    }
+    trace
+}
+
+/// The pipeline once more, half as fast.
+pub(crate) fn slower() -> Vec<Batch> {
+    let slow = |t: Ns| EPOCH + 2 * (t - EPOCH);
+    let mut batches = batches();
+    for item in batches.iter_mut().flat_map(|batch| &mut batch.items) {
+        item.span = Span::new(slow(item.span.start), slow(item.span.end));
+    }
+    batches
+}
+
+/// The bundled roofline's plan, and a run of it on a GPU that moves 4 TB/s, computes 60 TFLOP/s, and
+/// takes 5 µs for a kernel whatever it does.
+pub(crate) fn roofline() -> (Arc<Plan>, Trace) {
+    let scenario = bundled::SCENARIOS.iter().find(|s| s.name == "roofline");
+    let source_of = Source::from(scenario.expect("it is bundled"));
+    let compiled = compile(&source_of, &Overrides::default());
+    let plan = Arc::new(compiled.expect("it compiles").plan);
+    let mut batch = definitions();
+    let (kernel_name, large, small) = (100, 101, 102);
+    for (id, text) in [
+        (kernel_name, "fma_loop"),
+        (large, "large"),
+        (small, "small"),
+    ] {
+        batch.defs.push(Def::Name {
+            id,
+            text: text.to_owned(),
+        });
+    }
+    batch.defs.push(Def::Shape {
+        id: 1,
+        shape: LaunchShape {
+            name: kernel_name,
+            ..LaunchShape::default()
+        },
+    });
+    for (index, variant) in (0..).zip(&plan.variants) {
+        let (name, numbers) = match variant.name.as_str() {
+            "large" => (large, 32.0 * 1024.0 * 1024.0),
+            _ => (small, 4096.0),
+        };
+        let iterations = variant.point.expect("every variant is a point") as f64;
+        let (moving, computing) = (8.0 * numbers / 4e3, 2.0 * iterations * numbers / 60e3);
+        let length = moving.max(computing).max(5_000.0) as Ns;
+        let start = EPOCH + Ns::from(index) * 10_000 * US;
+        batch.items.push(Activity {
+            span: Span::new(start + 10 * US, start + 10 * US + length),
+            correlation: 0,
+            what: What::Kernel(Kernel {
+                place: place(7),
+                shape: 1,
+                graph: 0,
+                node: 0,
+            }),
+        });
+        let end = start + length + 20 * US;
+        batch.items.extend([
+            range(RangeKind::Repeat, name, 0, start, end),
+            range(RangeKind::Variant, name, index, start - US, end + US),
+        ]);
+    }
+    let mut trace = Trace::new(SourceInfo {
+        title: "roofline".to_owned(),
+        ..source()
+    });
+    trace.apply(batch);
+    (plan, trace)
 }

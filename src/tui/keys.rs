@@ -1,8 +1,11 @@
 //! Keys as a table of actions. The help and the hints at the foot of the screen are made from it.
 
+use std::sync::LazyLock;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::action::{Action, View};
+use super::action::Action;
+use super::view::VIEWS;
 
 /// Where a key is pressed. A binding of the context goes before one of [`Context::Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +54,8 @@ const fn key(
 use Context::{Any, List, Picker, Timeline};
 use KeyCode::Char;
 
-/// Every key.
-pub const BINDINGS: &[Binding] = &[
+/// The keys before those of the views.
+const FIRST: &[Binding] = &[
     key(
         Timeline,
         Char('f'),
@@ -179,37 +182,10 @@ pub const BINDINGS: &[Binding] = &[
     key(Picker, Char('j'), Action::Down, "scenario below", ""),
     key(Picker, KeyCode::Down, Action::Down, "", ""),
     key(Picker, KeyCode::Enter, Action::Choose, "run it", "run"),
-    key(Any, Char('1'), Action::Show(View::Timeline), "timeline", ""),
-    key(
-        Any,
-        Char('2'),
-        Action::Show(View::Table),
-        "operations by name",
-        "",
-    ),
-    key(Any, Char('3'), Action::Show(View::Findings), "findings", ""),
-    key(
-        Any,
-        Char('4'),
-        Action::Show(View::Compare),
-        "variants, and the run before",
-        "",
-    ),
-    key(
-        Any,
-        Char('5'),
-        Action::Show(View::Sweep),
-        "chart over the sweep",
-        "",
-    ),
-    key(
-        Any,
-        Char('6'),
-        Action::Show(View::Output),
-        "what the program printed",
-        "",
-    ),
-    key(Any, Char('7'), Action::Show(View::Log), "log", ""),
+];
+
+/// The keys behind those of the views.
+const LAST: &[Binding] = &[
     key(Any, KeyCode::Tab, Action::NextView, "next view", "view"),
     key(
         Any,
@@ -244,6 +220,16 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(Any, Char('q'), Action::Quit, "quit", "quit"),
 ];
+
+/// Every key, those of the table of views among them.
+pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
+    let views = VIEWS.iter().enumerate().map(|(i, view)| {
+        let show = Action::Show(i);
+        key(Any, Char(view.key), show, view.help, "")
+    });
+    let (first, last) = (FIRST.iter().copied(), LAST.iter().copied());
+    first.chain(views).chain(last).collect()
+});
 
 /// What a key asks for in a context.
 #[must_use]
@@ -336,7 +322,7 @@ mod tests {
     #[test]
     fn no_key_means_two_things_in_one_context() {
         let mut seen = HashSet::new();
-        for b in BINDINGS {
+        for b in BINDINGS.iter() {
             assert!(
                 seen.insert((b.context, b.key)),
                 "{:?} {:?}",
@@ -348,7 +334,7 @@ mod tests {
 
     #[test]
     fn every_action_that_has_keys_is_explained_once_a_context() {
-        for b in BINDINGS {
+        for b in BINDINGS.iter() {
             let explained = BINDINGS
                 .iter()
                 .filter(|o| o.context == b.context && o.action == b.action && !o.help.is_empty())

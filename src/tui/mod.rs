@@ -36,15 +36,16 @@
 //! leaves and hands back an [`Exit`] from which the exit code is made.
 
 pub mod action;
+pub mod analyst;
 pub mod app;
 pub mod draw;
 pub mod figure;
 pub mod keys;
 pub mod shell;
 pub mod sweep;
-pub mod table;
 pub mod theme;
 pub mod time_scale;
+pub mod view;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -144,16 +145,17 @@ pub fn screenshot(
     size: Size,
 ) -> Buffer {
     let mut app = app::App::of_trace(trace, plan, peaks);
-    app.size = size;
-    app.prepare();
-    render(&app, theme)
+    app.state.size = size;
+    render(&mut app, theme)
 }
 
 /// The app's screen in a buffer of its own.
 #[must_use]
-pub fn render(app: &app::App, theme: &Theme) -> Buffer {
-    let mut buf = Buffer::empty(Rect::new(0, 0, app.size.width, app.size.height));
-    draw::screen(app, theme, &mut buf);
+pub fn render(app: &mut app::App, theme: &Theme) -> Buffer {
+    let size = app.state.size;
+    let mut buf = Buffer::empty(Rect::new(0, 0, size.width, size.height));
+    app.prepare();
+    app.draw(theme, &mut buf);
     buf
 }
 

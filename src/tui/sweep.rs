@@ -1,6 +1,6 @@
 //! A figure over the swept parameter, one curve a variant.
 
-use super::app::App;
+use super::app::Run;
 use super::app::passes::Pass;
 use super::figure::Figure;
 use super::theme::{KERNEL_COLORS, Role};
@@ -94,23 +94,23 @@ fn work_of(variant: &VariantPlan) -> Work {
     work
 }
 
-/// The chart of the run so far, when its scenario sweeps. The app's choice of a column goes through
+/// The chart of the run so far, when its scenario sweeps. `choice` goes through
 /// the figures that there are, beginning with the one that the scenario's expectations speak of.
 #[must_use]
-pub fn sweep(app: &App) -> Option<Sweep> {
-    let plan = app.plan.as_deref()?;
+pub fn sweep(run: &Run, choice: usize) -> Option<Sweep> {
+    let plan = run.plan.as_deref()?;
     let swept = plan.sweep.as_ref()?;
     let first = main_figure(plan);
     let mut figures = vec![first];
     figures.extend(Figure::ALL.into_iter().filter(|f| *f != first));
     let mut charts: Vec<Sweep> = figures
         .into_iter()
-        .filter_map(|figure| chart(app, figure, swept.is_log, &swept.param))
+        .filter_map(|figure| chart(run, figure, swept.is_log, &swept.param))
         .collect();
     if charts.is_empty() {
         return None;
     }
-    let at = app.sort % charts.len();
+    let at = choice % charts.len();
     Some(charts.swap_remove(at))
 }
 
@@ -139,19 +139,19 @@ fn main_figure(plan: &Plan) -> Figure {
         .unwrap_or(Figure::Makespan)
 }
 
-fn chart(app: &App, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> {
-    let is_roofline = figure == Figure::Flops && app.work.iter().any(|w| w.bytes > 0);
+fn chart(run: &Run, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> {
+    let is_roofline = figure == Figure::Flops && run.work.iter().any(|w| w.bytes > 0);
     let mut curves: Vec<Curve> = Vec::new();
-    for (i, variant) in app.passes.variants.iter().enumerate() {
-        let work = app.work.get(i).copied().unwrap_or_default();
-        let (Some(point), Some(pass)) = (variant.point, app.passes.representative(i)) else {
+    for (i, variant) in run.passes.variants.iter().enumerate() {
+        let work = run.work.get(i).copied().unwrap_or_default();
+        let (Some(point), Some(pass)) = (variant.point, run.passes.representative(i)) else {
             continue;
         };
-        let pass = &app.passes.list[pass];
+        let pass = &run.passes.list[pass];
         if pass.is_open || !pass.is_measured {
             continue;
         }
-        let Some(y) = value(&app.trace, pass, figure, work).filter(|y| *y > 0.0) else {
+        let Some(y) = value(&run.trace, pass, figure, work).filter(|y| *y > 0.0) else {
             continue;
         };
         let x = if is_roofline {
@@ -177,7 +177,7 @@ fn chart(app: &App, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> 
     if curves.is_empty() {
         return None;
     }
-    let roof = match (app.peaks.memory, app.peaks.flops) {
+    let roof = match (run.peaks.memory, run.peaks.flops) {
         (Some(memory), Some(flops)) if is_roofline => Some((memory * 1e9, flops)),
         _ => None,
     };
@@ -189,7 +189,7 @@ fn chart(app: &App, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> 
         },
         figure,
         is_log: is_log || is_roofline,
-        crossings: crossings(&curves, &compared(app.plan.as_deref())),
+        crossings: crossings(&curves, &compared(run.plan.as_deref())),
         curves,
         roof,
     })

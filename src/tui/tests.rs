@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
-use super::action::{Action, View};
+use super::action::Action;
 use super::app::App;
+use super::theme::{KERNEL_COLORS, Role};
+use super::view::VIEWS;
 use super::*;
 use crate::activity::feed::{Failure, FailureKind, Message};
 use crate::activity::{Batch, Def, Health, ProcessInfo};
@@ -46,56 +48,96 @@ pub(super) fn text(buf: &Buffer) -> String {
         .collect()
 }
 
-/// The styles of a buffer: a letter for each, and what the letters mean.
+/// The styles of a buffer, line by line: what each stretch of text is coloured as, by its role.
+/// Ordinary text and blanks are left out.
 fn styles(buf: &Buffer) -> String {
-    let width = usize::from(buf.area().width);
-    let mut known: Vec<Style> = vec![Style::reset()];
-    let mut grid = String::new();
-    for line in buf.content().chunks(width.max(1)) {
-        let letters: String = line
-            .iter()
-            .map(|cell| {
-                let style = cell.style();
-                let at = known.iter().position(|s| *s == style).unwrap_or_else(|| {
-                    known.push(style);
-                    known.len() - 1
-                });
-                match at {
-                    0 => ' ',
-                    n => char::from_u32('a' as u32 + n as u32 - 1).unwrap_or('?'),
-                }
-            })
-            .collect();
-        grid.push_str(letters.trim_end());
-        grid.push('\n');
+    let theme = Theme::default();
+    let width = usize::from(buf.area().width).max(1);
+    let mut out = String::new();
+    for (y, line) in buf.content().chunks(width).enumerate() {
+        let mut parts: Vec<String> = Vec::new();
+        for cells in line.chunk_by(|a, b| a.style() == b.style()) {
+            let text: String = cells.iter().map(|c| c.symbol()).collect();
+            let name = role_name(&theme, cells[0].style());
+            if name != "Text" {
+                parts.push(format!("{name} {:?}", text.trim()));
+            }
+        }
+        if !parts.is_empty() {
+            let _ = writeln!(out, "{y:>2}  {}", parts.join("  "));
+        }
     }
-    for (style, letter) in known.iter().skip(1).zip('a'..) {
-        let _ = writeln!(
-            grid,
-            "{letter}: {:?} on {:?} {:?}",
-            style.fg.unwrap_or_default(),
-            style.bg.unwrap_or_default(),
-            style.add_modifier
-        );
-    }
-    grid
+    out
 }
 
-fn both(app: &App) -> String {
+/// "H2D", "on H2D" for what stands on that colour, "+bold" and the like behind it.
+fn role_name(theme: &Theme, style: Style) -> String {
+    let of = |style: Style| (style.fg.unwrap_or_default(), style.bg.unwrap_or_default());
+    let mut roles: Vec<(Role, String)> = [
+        (Role::Text, "Text"),
+        (Role::Dim, "Dim"),
+        (Role::Rule, "Rule"),
+        (Role::Accent, "Accent"),
+        (Role::Good, "Good"),
+        (Role::Warning, "Warning"),
+        (Role::Bad, "Bad"),
+        (Role::H2D, "H2D"),
+        (Role::D2H, "D2H"),
+        (Role::D2D, "D2D"),
+        (Role::P2P, "P2P"),
+        (Role::Memset, "Memset"),
+        (Role::Overlap, "Overlap"),
+        (Role::Host, "Host"),
+        (Role::Wait, "Wait"),
+        (Role::Range, "Range"),
+        (Role::Selected, "Selected"),
+    ]
+    .map(|(role, name)| (role, name.to_owned()))
+    .into();
+    roles.extend((0..KERNEL_COLORS).map(|i| (Role::Kernel(i), format!("Kernel{i}"))));
+    let plain = roles
+        .iter()
+        .find(|(role, _)| of(theme.fg(*role)) == of(style));
+    let on = || {
+        roles
+            .iter()
+            .find(|(role, _)| of(theme.on(*role)) == of(style))
+    };
+    let mut name = match plain {
+        Some((_, name)) => name.clone(),
+        None => on().map_or_else(
+            || format!("{:?}", of(style)),
+            |(_, name)| format!("on {name}"),
+        ),
+    };
+    for (modifier, word) in [
+        (Modifier::BOLD, "+bold"),
+        (Modifier::UNDERLINED, "+underlined"),
+        (Modifier::REVERSED, "+reversed"),
+        (Modifier::DIM, "+dim"),
+    ] {
+        if style.add_modifier.contains(modifier) {
+            name.push_str(word);
+        }
+    }
+    name
+}
+
+fn both(app: &mut App) -> String {
     let buf = render(app, &Theme::default());
     format!("{}\n{}", text(&buf), styles(&buf))
 }
 
 fn done(width: u16, height: u16) -> App {
     let mut app = App::of_trace(fixture::trace(), None, PEAKS);
-    app.size = Size::new(width, height);
+    app.state.size = Size::new(width, height);
     app.prepare();
     app
 }
 
 fn live(batches: usize) -> App {
     let mut app = App::new(Vec::new());
-    app.size = Size::new(80, 24);
+    app.state.size = Size::new(80, 24);
     app.start(fixture::source(), None, PEAKS);
     app.tick(Duration::from_millis(3_210));
     for batch in fixture::batches().into_iter().take(batches) {
@@ -107,19 +149,19 @@ fn live(batches: usize) -> App {
 
 #[test]
 fn a_complete_run_at_three_sizes() {
-    insta::assert_snapshot!("done_80x24", both(&done(80, 24)));
-    insta::assert_snapshot!("done_120x40", both(&done(120, 40)));
-    insta::assert_snapshot!("done_200x50", both(&done(200, 50)));
+    insta::assert_snapshot!("done_80x24", both(&mut done(80, 24)));
+    insta::assert_snapshot!("done_120x40", both(&mut done(120, 40)));
+    insta::assert_snapshot!("done_200x50", both(&mut done(200, 50)));
 }
 
 #[test]
 fn a_live_run() {
-    insta::assert_snapshot!("live_80x24", both(&live(1)));
+    insta::assert_snapshot!("live_80x24", both(&mut live(1)));
 }
 
 #[test]
 fn a_live_run_without_records() {
-    insta::assert_snapshot!("empty_80x24", both(&live(0)));
+    insta::assert_snapshot!("empty_80x24", both(&mut live(0)));
 }
 
 #[test]
@@ -127,7 +169,7 @@ fn a_paused_run() {
     let mut app = live(1);
     app.act(Action::Pause);
     app.prepare();
-    insta::assert_snapshot!("paused_80x24", both(&app));
+    insta::assert_snapshot!("paused_80x24", both(&mut app));
 }
 
 #[test]
@@ -142,7 +184,7 @@ fn losses_are_red() {
         ..Batch::default()
     }));
     app.prepare();
-    insta::assert_snapshot!("losses_80x24", both(&app));
+    insta::assert_snapshot!("losses_80x24", both(&mut app));
 }
 
 #[test]
@@ -151,7 +193,7 @@ fn an_error_lies_above_the_last_good_run() {
     app.fail(&wrong_input(
         "error: unknown key `repat`\n  --> pipeline.toml:24:1\n   |\n24 | repat = 3\n   | ^^^^^ did you mean `repeat`?",
     ));
-    insta::assert_snapshot!("error_80x24", both(&app));
+    insta::assert_snapshot!("error_80x24", both(&mut app));
 }
 
 #[test]
@@ -163,14 +205,14 @@ fn a_failed_program_is_said() {
         help: "compute-sanitizer names the line".to_owned(),
     })));
     app.prepare();
-    insta::assert_snapshot!("failed_80x24", text(&render(&app, &Theme::default())));
+    insta::assert_snapshot!("failed_80x24", text(&render(&mut app, &Theme::default())));
 }
 
 #[test]
 fn the_help() {
     let mut app = done(120, 40);
     app.act(Action::Help);
-    insta::assert_snapshot!("help_120x40", both(&app));
+    insta::assert_snapshot!("help_120x40", both(&mut app));
 }
 
 #[test]
@@ -185,19 +227,114 @@ fn a_selected_operation_and_a_selected_gap() {
         app.act(action);
         app.prepare();
     }
-    insta::assert_snapshot!("operation_120x24", both(&app));
+    insta::assert_snapshot!("operation_120x24", both(&mut app));
     app.act(Action::PreviousGap);
-    insta::assert_snapshot!("gap_120x24", both(&app));
+    insta::assert_snapshot!("gap_120x24", both(&mut app));
+}
+
+/// A view of an app at the two sizes that matter most.
+fn view_at_two_sizes(title: &str, name: &str, app: &mut App) {
+    let view = VIEWS.iter().position(|entry| entry.title == title);
+    for (width, height) in [(80, 24), (120, 40)] {
+        app.state.size = Size::new(width, height);
+        app.act(Action::Show(view.expect("a view")));
+        app.act(Action::Down);
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), both(app));
+    }
 }
 
 #[test]
-fn the_other_views() {
-    let mut app = done(100, 24);
-    for view in View::ALL {
+fn every_view_without_content_says_so() {
+    let mut app = live(0);
+    let mut screens = String::new();
+    for (view, entry) in VIEWS.iter().enumerate() {
         app.act(Action::Show(view));
-        let name = format!("view_{}_100x24", view.title());
-        insta::assert_snapshot!(name, text(&render(&app, &Theme::default())));
+        let screen = text(&render(&mut app, &Theme::default()));
+        let said = screen.lines().skip(2).find(|line| !line.trim().is_empty());
+        let _ = writeln!(
+            screens,
+            "{}: {}",
+            entry.title,
+            said.unwrap_or_default().trim()
+        );
     }
+    insta::assert_snapshot!("views_without_content", screens);
+}
+
+#[test]
+fn the_operations() {
+    view_at_two_sizes("operations", "view_operations", &mut done(80, 24));
+}
+
+#[test]
+fn findings_with_their_places() {
+    let mut app = App::of_trace(fixture::pageable(), None, PEAKS);
+    view_at_two_sizes("findings", "view_findings", &mut app);
+}
+
+#[test]
+fn variants_beside_the_run_before() {
+    let mut app = App::new(Vec::new());
+    for batches in [fixture::slower(), fixture::batches()] {
+        app.start(fixture::source(), None, PEAKS);
+        for batch in batches {
+            app.take(Message::Batch(batch));
+        }
+        app.take(Message::Finished(Outcome::Complete));
+        app.prepare();
+    }
+    view_at_two_sizes("compare", "view_compare", &mut app);
+}
+
+#[test]
+fn a_chart_over_a_sweep_under_its_roof() {
+    let (plan, trace) = fixture::roofline();
+    let peaks = Peaks {
+        memory: Some(4_800.0),
+        flops: Some(67e12),
+        ..PEAKS
+    };
+    let mut app = App::of_trace(trace, Some(plan), peaks);
+    view_at_two_sizes("sweep", "view_sweep", &mut app);
+    // The next figure: the makespan.
+    app.act(Action::Sort);
+    insta::assert_snapshot!("view_sweep_makespan_120x40", both(&mut app));
+}
+
+#[test]
+fn what_a_program_printed_and_what_was_noticed() {
+    let mut app = live(1);
+    for (at, is_error, line) in [
+        (1_200, false, "step 1: loss 2.31"),
+        (
+            2_400,
+            true,
+            "a warning on standard error, which is long enough to be cut where the screen is narrow",
+        ),
+        (
+            3_600,
+            false,
+            "step 2: loss 1.98\twith a tab and a \u{1b}[31mcolour",
+        ),
+    ] {
+        app.tick(Duration::from_millis(at));
+        app.take(Message::Output {
+            is_error,
+            line: line.to_owned(),
+        });
+    }
+    for (is_warning, text) in [
+        (false, "reading pipeline.json"),
+        (true, "3 records name a device that is not known"),
+        (false, "done"),
+    ] {
+        app.take(Message::Notice {
+            is_warning,
+            text: text.to_owned(),
+        });
+    }
+    view_at_two_sizes("output", "view_output", &mut app);
+    view_at_two_sizes("log", "view_log", &mut app);
 }
 
 #[test]
@@ -212,9 +349,9 @@ fn the_picker() {
             about: "4096 copies of 4 bytes.".to_owned(),
         },
     ]);
-    app.size = Size::new(80, 24);
+    app.state.size = Size::new(80, 24);
     app.act(Action::Down);
-    insta::assert_snapshot!("picker_80x24", both(&app));
+    insta::assert_snapshot!("picker_80x24", both(&mut app));
 }
 
 #[test]
@@ -229,7 +366,7 @@ fn ascii_without_colours_is_ascii_without_colours() {
     };
     for is_help in [false, true] {
         app.is_help_open = is_help;
-        let buf = render(&app, &theme);
+        let buf = render(&mut app, &theme);
         assert!(text(&buf).is_ascii(), "{}", text(&buf));
         assert!(
             buf.content()
@@ -238,18 +375,19 @@ fn ascii_without_colours_is_ascii_without_colours() {
         );
     }
     app.is_help_open = false;
-    insta::assert_snapshot!("ascii_100x30", text(&render(&app, &theme)));
+    insta::assert_snapshot!("ascii_100x30", text(&render(&mut app, &theme)));
 }
 
 #[test]
 fn a_simulation_says_so_at_every_width_and_in_every_view() {
     let mut app = done(80, 24);
     for width in 24..200 {
-        app.size = Size::new(width, 24);
-        for view in View::ALL {
-            app.view = view;
-            let screen = text(&render(&app, &Theme::default()));
-            assert!(screen.contains("SIMULATED"), "{width} {view:?}:\n{screen}");
+        app.state.size = Size::new(width, 24);
+        for (view, entry) in VIEWS.iter().enumerate() {
+            app.act(Action::Show(view));
+            let screen = text(&render(&mut app, &Theme::default()));
+            let title = entry.title;
+            assert!(screen.contains("SIMULATED"), "{width} {title}:\n{screen}");
         }
     }
 }
@@ -265,7 +403,7 @@ fn a_killed_program_leaves_an_incomplete_timeline() {
         ..Batch::default()
     }));
     app.prepare();
-    let screen = text(&render(&app, &Theme::default()));
+    let screen = text(&render(&mut app, &Theme::default()));
     assert!(screen.contains("INCOMPLETE"), "{screen}");
 }
 
@@ -300,14 +438,14 @@ fn no_size_and_no_view_panics() {
         ] {
             app.act(action);
             app.prepare();
-            let _ = render(&app, &Theme::default());
+            let _ = render(&mut app, &Theme::default());
         }
         app.fail(&wrong_input(
             "error: one\n  --> a\nsome words that are long enough to be wrapped",
         ));
-        for view in View::ALL {
+        for view in 0..VIEWS.len() {
             app.act(Action::Show(view));
-            let _ = render(&app, &Theme::default());
+            let _ = render(&mut app, &Theme::default());
         }
     }
 }

@@ -50,9 +50,10 @@ impl ColorLevel {
 }
 
 /// What a colour stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Ordinary text.
+    #[default]
     Text,
     /// Text of less weight.
     Dim,

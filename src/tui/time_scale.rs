@@ -6,7 +6,7 @@
 use crate::activity::{Ns, Span};
 
 /// A window of time laid over a number of columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeScale {
     /// The window. Never empty.
     pub window: Span,

@@ -282,8 +282,17 @@ pub const RULES: &[(&str, Look)] = &[
 /// Everything that the rules find, warnings first, then the greatest possible saving.
 #[must_use]
 pub fn of(scope: &Scope) -> Vec<Finding> {
+    of_unless(scope, &|| false)
+}
+
+/// The same, given up between two rules once `is_stopped` says so: what was found until then.
+#[must_use]
+pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for (_, look) in RULES {
+        if is_stopped() {
+            break;
+        }
         match look {
             Look::Device(look) => {
                 findings.extend((0..scope.devices.len()).filter_map(|i| {

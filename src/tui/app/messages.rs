@@ -1,99 +1,76 @@
-//! What arrives from the feed.
+//! What was said: notices, the output of the program, the last error, a word on the last action.
 
-use super::{App, ErrorPanel, LineKind, Status};
-use crate::activity::feed::{Failure, Message, Outcome};
-use crate::tui::action::View;
+use std::time::Duration;
 
-impl App {
-    /// Takes a message of the feed. Returns whether the picture may have changed.
-    pub fn take(&mut self, message: Message) -> bool {
-        match message {
-            Message::Batch(batch) => self.trace.apply(batch),
-            Message::Progress(progress) => {
-                let is_done = progress.total.is_some_and(|total| progress.done >= total);
-                self.progress = (!is_done).then_some(progress);
-            }
-            Message::Output { is_error, line } => {
-                let kind = if is_error {
-                    LineKind::Error
-                } else {
-                    LineKind::Plain
-                };
-                self.output.push(self.elapsed, kind, &line);
-                self.stay_at_end(View::Output, self.output.lines().len());
-            }
-            Message::Notice { is_warning, text } => {
-                let kind = if is_warning {
-                    LineKind::Warning
-                } else {
-                    LineKind::Plain
-                };
-                self.log.push(self.elapsed, kind, &text);
-                self.stay_at_end(View::Log, self.log.lines().len());
-                if is_warning {
-                    self.flash = Some(crate::trace::printable(&text));
-                }
-            }
-            Message::Finished(outcome) => self.finish(outcome),
-        }
-        true
-    }
+use super::journal::{Journal, LineKind};
+use crate::activity::feed::Failure;
+use crate::trace::printable;
 
-    /// A run could not be started; what is on screen stays.
-    pub fn fail(&mut self, failure: &Failure) {
-        let title = if self.trace.revision() > 0 {
-            "it did not run · below is the last run that did"
-        } else {
-            "it did not run"
+/// Something that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPanel {
+    /// In a few words.
+    pub title: &'static str,
+    /// The whole of it, line by line.
+    pub text: String,
+}
+
+impl ErrorPanel {
+    /// What failed and what would help.
+    #[must_use]
+    pub fn new(title: &'static str, failure: &Failure) -> Self {
+        let lines = |text: &str| {
+            let line = |line: &str| printable(&line.replace('\t', "    "));
+            text.lines().map(line).collect::<Vec<_>>().join("\n")
         };
-        let text = in_full(failure);
-        self.error = Some(ErrorPanel { title, text });
-    }
-
-    /// A cursor on the last line goes along when a list grows to `count` lines.
-    fn stay_at_end(&mut self, view: View, count: usize) {
-        if self.view == view && self.cursor + 2 >= count {
-            self.cursor = count.saturating_sub(1);
+        let mut text = lines(&failure.message);
+        if !failure.help.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(&lines(&failure.help));
         }
-    }
-
-    /// The feed has ended, with a last word or without one.
-    pub fn finish(&mut self, outcome: Outcome) {
-        if !self.is_running() {
-            return;
-        }
-        self.progress = None;
-        if let Outcome::Failed(failure) = &outcome {
-            let text = in_full(failure);
-            self.log
-                .push(self.elapsed, LineKind::Error, &failure.message);
-            let title = if self.trace.revision() > 0 {
-                "the run failed · below is what was recorded until then"
-            } else {
-                "the run failed"
-            };
-            self.error = Some(ErrorPanel { title, text });
-        }
-        let is_swept = self.plan.as_ref().is_some_and(|p| p.sweep.is_some());
-        if is_swept && outcome == Outcome::Complete {
-            self.flash = Some("the sweep is measured: 5 shows its chart".to_owned());
-        }
-        self.status = Status::Ended(outcome);
-        self.needs_choice = self.is_following;
-        self.prepared = None;
+        ErrorPanel { title, text }
     }
 }
 
-/// What failed and what would help, line by line.
-fn in_full(failure: &Failure) -> String {
-    let lines = |text: &str| {
-        let line = |line: &str| crate::trace::printable(&line.replace('\t', "    "));
-        text.lines().map(line).collect::<Vec<_>>().join("\n")
-    };
-    let mut text = lines(&failure.message);
-    if !failure.help.is_empty() {
-        text.push_str("\n\n");
-        text.push_str(&lines(&failure.help));
+/// What was said.
+#[derive(Clone, Debug, Default)]
+pub struct Messages {
+    /// Notices.
+    pub log: Journal,
+    /// What the watched program printed.
+    pub output: Journal,
+    /// What went wrong last; lies above the last good run.
+    pub error: Option<ErrorPanel>,
+    /// A word on the last action, until the next one.
+    pub flash: Option<String>,
+}
+
+impl Messages {
+    /// Another run begins: the notices stay.
+    pub(super) fn begin(&mut self) {
+        self.error = None;
+        self.flash = None;
+        self.output = Journal::default();
     }
-    text
+
+    pub(super) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
+        let kind = if is_error {
+            LineKind::Error
+        } else {
+            LineKind::Plain
+        };
+        self.output.push(at, kind, line);
+    }
+
+    pub(super) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
+        let kind = if is_warning {
+            LineKind::Warning
+        } else {
+            LineKind::Plain
+        };
+        self.log.push(at, kind, text);
+        if is_warning {
+            self.flash = Some(printable(text));
+        }
+    }
 }

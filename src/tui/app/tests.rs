@@ -6,6 +6,8 @@ use ratatui::layout::Size;
 use super::selection::Item;
 use super::*;
 use crate::activity::feed::Message;
+use crate::activity::{Ns, Span};
+use crate::tui::analyst::{Analyst, Question, Weight};
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
 use crate::tui::tests::{PEAKS, wrong_input};
@@ -18,7 +20,7 @@ const STREAMED: Ns = EPOCH + 10_100 * US;
 
 fn app() -> App {
     let mut app = App::of_trace(fixture::trace(), None, PEAKS);
-    app.size = Size::new(120, 40);
+    app.state.size = Size::new(120, 40);
     app
 }
 
@@ -42,24 +44,28 @@ fn press(app: &mut App, keys: &str) -> Vec<Effect> {
 }
 
 fn selected(app: &App) -> Option<(Ns, Ns)> {
-    let span = app.selection.item.span()?;
+    let span = app.state.selection.item.span()?;
     Some((span.start, span.len()))
 }
 
 fn row_label(app: &App) -> &str {
-    let at = app.selection.position(&app.rows).expect("a selected row");
-    &app.rows[at].label
+    let at = app
+        .state
+        .selection
+        .position(&app.state.rows)
+        .expect("a selected row");
+    &app.state.rows[at].label
 }
 
 #[test]
 fn a_complete_run_opens_on_its_last_variant() {
     let app = app();
-    assert_eq!(app.variant(), Some(1));
-    assert_eq!(app.zero(), STREAMED);
+    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
+    assert_eq!(app.state.camera.zero(&app.state.run), STREAMED);
     // Four batches of 1000 µs, 400 µs apart.
-    assert_eq!(app.passes.makespan(1), Some(2_200 * US));
-    assert_eq!(app.passes.makespan(0), Some(4_300 * US));
-    let labels: Vec<&str> = app.rows.iter().map(|r| r.label.as_str()).collect();
+    assert_eq!(app.state.run.passes.makespan(1), Some(2_200 * US));
+    assert_eq!(app.state.run.passes.makespan(0), Some(4_300 * US));
+    let labels: Vec<&str> = app.state.rows.iter().map(|r| r.label.as_str()).collect();
     let expected = [
         "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
     ];
@@ -70,15 +76,27 @@ fn a_complete_run_opens_on_its_last_variant() {
 fn variants_go_round() {
     let mut app = app();
     press(&mut app, "v");
-    assert_eq!((app.variant(), app.zero()), (Some(0), SEQUENTIAL));
+    assert_eq!(
+        (
+            app.state.camera.variant(&app.state.run),
+            app.state.camera.zero(&app.state.run)
+        ),
+        (Some(0), SEQUENTIAL)
+    );
     press(&mut app, "v");
-    assert_eq!(app.variant(), Some(1));
+    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
     press(&mut app, "VV");
-    assert_eq!(app.variant(), Some(1));
+    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
     press(&mut app, "a");
-    assert_eq!((app.variant(), app.scope), (None, Scope::Whole));
+    assert_eq!(
+        (
+            app.state.camera.variant(&app.state.run),
+            app.state.camera.scope
+        ),
+        (None, Scope::Whole)
+    );
     press(&mut app, "a");
-    assert_eq!(app.variant(), Some(1));
+    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
 }
 
 #[test]
@@ -92,7 +110,7 @@ fn operations_and_gaps_are_stepped_through() {
     // 100 µs between two batches.
     press(&mut app, "g");
     assert_eq!(selected(&app), Some((SEQUENTIAL + 1_000 * US, 100 * US)));
-    assert!(matches!(app.selection.item, Item::Gap(_)));
+    assert!(matches!(app.state.selection.item, Item::Gap(_)));
     press(&mut app, "g");
     assert_eq!(selected(&app), Some((SEQUENTIAL + 2_100 * US, 100 * US)));
     press(&mut app, "G");
@@ -108,7 +126,11 @@ fn operations_and_gaps_are_stepped_through() {
 fn the_last_gap_is_said_to_be_the_last() {
     let mut app = app();
     press(&mut app, "vngggg");
-    assert!(app.flash.is_some(), "{:?}", app.selection);
+    assert!(
+        app.state.messages.flash.is_some(),
+        "{:?}",
+        app.state.selection
+    );
     // The gap to the next variant's pass is none of this one's.
     assert_eq!(selected(&app), Some((SEQUENTIAL + 3_200 * US, 100 * US)));
 }
@@ -127,39 +149,40 @@ fn rows_are_stepped_through_without_titles() {
     press(&mut app, "kkkkk");
     assert_eq!(row_label(&app), "H2D");
     press(&mut app, "~");
-    assert_eq!(app.selection.row, None);
+    assert_eq!(app.state.selection.row, None);
 }
 
 #[test]
 fn enter_zooms_to_the_selection_and_zero_shows_all_again() {
     let mut app = app();
-    let all = app.viewport.window;
+    let all = app.state.camera.viewport.window;
     press(&mut app, "n^");
     // The upload of 300 µs with a quarter around it, as far as the pass reaches.
-    let window = app.viewport.window;
+    let window = app.state.camera.viewport.window;
     assert_eq!(window.len(), 450 * US);
     assert!(window.contains(STREAMED) && window.contains(STREAMED + 299 * US));
-    assert!(app.is_zoomed());
+    assert!(app.state.camera.is_zoomed(&app.state.run));
     press(&mut app, "0");
-    assert_eq!(app.viewport.window, all);
+    assert_eq!(app.state.camera.viewport.window, all);
 }
 
 #[test]
 fn a_click_selects_what_is_under_it() {
     let mut app = app();
-    let layout = crate::tui::draw::layout::Layout::new(&app);
-    let row = app.rows.iter().position(|r| r.label == "s1").expect("s1");
+    let layout = crate::tui::draw::layout::Layout::new(app.state.size);
     // s1's kernel runs from 700 to 1100 µs after the first operation.
     let x = (layout.axis.x..layout.axis.right())
         .find(|&x| {
             layout
-                .time_at(x, app.viewport.window)
+                .time_at(x, app.state.camera.viewport.window)
                 .is_some_and(|t| t > STREAMED + 800 * US)
         })
         .expect("a column");
-    let y = (layout.rows.y..layout.rows.bottom())
-        .find(|&y| layout.place(&app, y) == crate::tui::draw::layout::Place::Row(row))
-        .expect("a line");
+    let screen = crate::tui::tests::text(&crate::tui::render(&mut app, &Theme::default()));
+    let y = screen
+        .lines()
+        .position(|l| l.starts_with(" s1"))
+        .expect("a line") as u16;
     app.act(crate::tui::action::Action::Click { x, y });
     assert_eq!(selected(&app), Some((STREAMED + 700 * US, 400 * US)));
 }
@@ -167,20 +190,38 @@ fn a_click_selects_what_is_under_it() {
 #[test]
 fn following_shows_the_latest_pass_and_moving_stops_it() {
     let mut app = App::new(Vec::new());
-    app.size = Size::new(120, 40);
+    app.state.size = Size::new(120, 40);
     app.start(fixture::source(), None, PEAKS);
     let mut batches = fixture::batches().into_iter();
     app.take(Message::Batch(batches.next().expect("sequential")));
     app.prepare();
-    assert_eq!((app.zero(), app.is_following), (SEQUENTIAL, true));
+    assert_eq!(
+        (
+            app.state.camera.zero(&app.state.run),
+            app.state.camera.is_following
+        ),
+        (SEQUENTIAL, true)
+    );
     press(&mut app, "+");
-    assert!(!app.is_following);
-    let window = app.viewport.window;
+    assert!(!app.state.camera.is_following);
+    let window = app.state.camera.viewport.window;
     app.take(Message::Batch(batches.next().expect("streamed")));
     app.prepare();
-    assert_eq!((app.zero(), app.viewport.window), (SEQUENTIAL, window));
+    assert_eq!(
+        (
+            app.state.camera.zero(&app.state.run),
+            app.state.camera.viewport.window
+        ),
+        (SEQUENTIAL, window)
+    );
     press(&mut app, "f");
-    assert_eq!((app.zero(), app.is_following), (STREAMED, true));
+    assert_eq!(
+        (
+            app.state.camera.zero(&app.state.run),
+            app.state.camera.is_following
+        ),
+        (STREAMED, true)
+    );
 }
 
 #[test]
@@ -190,17 +231,29 @@ fn a_paused_picture_stands_still_until_it_goes_on() {
     let mut batches = fixture::batches().into_iter();
     app.take(Message::Batch(batches.next().expect("sequential")));
     press(&mut app, " ");
-    let window = app.viewport.window;
+    let window = app.state.camera.viewport.window;
     app.take(Message::Batch(batches.next().expect("streamed")));
     app.prepare();
-    assert_eq!((app.is_paused, app.viewport.window), (true, window));
+    assert_eq!(
+        (
+            app.state.camera.is_paused(),
+            app.state.camera.viewport.window
+        ),
+        (true, window)
+    );
     // Nothing that came meanwhile is lost.
     assert_eq!(
-        app.trace.health().received,
+        app.state.run.trace.health().received,
         fixture::trace().health().received
     );
     press(&mut app, " ");
-    assert_eq!((app.is_paused, app.zero()), (false, STREAMED));
+    assert_eq!(
+        (
+            app.state.camera.is_paused(),
+            app.state.camera.zero(&app.state.run)
+        ),
+        (false, STREAMED)
+    );
 }
 
 #[test]
@@ -220,14 +273,14 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
     assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
     app.start(fixture::source(), None, PEAKS);
-    let makespans: Vec<Ns> = app.previous.iter().map(|v| v.makespan).collect();
+    let makespans: Vec<Ns> = app.state.run.previous.iter().map(|v| v.makespan).collect();
     assert_eq!(makespans, [4_300 * US, 2_200 * US]);
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));
     }
     app.take(Message::Finished(Outcome::Complete));
     app.prepare();
-    assert_eq!(app.variant(), Some(0));
+    assert_eq!(app.state.camera.variant(&app.state.run), Some(0));
 }
 
 #[test]
@@ -236,10 +289,13 @@ fn any_key_closes_the_help_and_escape_closes_an_error() {
     press(&mut app, "?");
     assert!(app.is_help_open);
     press(&mut app, "v");
-    assert_eq!((app.is_help_open, app.variant()), (false, Some(1)));
+    assert_eq!(
+        (app.is_help_open, app.state.camera.variant(&app.state.run)),
+        (false, Some(1))
+    );
     app.fail(&wrong_input("error"));
     press(&mut app, "~");
-    assert_eq!(app.error, None);
+    assert_eq!(app.state.messages.error, None);
     assert_eq!(press(&mut app, "q"), [Effect::Quit]);
 }
 
@@ -248,7 +304,7 @@ fn the_table_leads_to_the_longest_operation() {
     let mut app = app();
     press(&mut app, "2^");
     // Kernels take the most time: 4 of 400 µs.
-    assert_eq!(app.view, View::Timeline);
+    assert!(app.views.is_home());
     assert_eq!(selected(&app), Some((STREAMED + 300 * US, 400 * US)));
 }
 
@@ -259,15 +315,14 @@ fn a_list_takes_the_line_that_is_clicked_twice() {
         about: String::new(),
     };
     let mut app = App::new(vec![choice("one"), choice("two"), choice("three")]);
-    app.size = Size::new(80, 24);
-    let screen = crate::tui::tests::text(&crate::tui::render(&app, &crate::tui::Theme::default()));
+    app.state.size = Size::new(80, 24);
+    let screen = crate::tui::tests::text(&crate::tui::render(&mut app, &Theme::default()));
     let y = screen
         .lines()
         .position(|l| l.contains("three"))
         .expect("a line") as u16;
     let click = crate::tui::action::Action::Click { x: 4, y };
     assert_eq!(app.act(click), None);
-    assert_eq!(app.cursor, 2);
     let expected = Effect::Start(Wanted::Scenario("three".to_owned()));
     assert_eq!(app.act(click), Some(expected));
     // Below the last line there is nothing.
@@ -292,9 +347,13 @@ fn the_selection_does_not_leave_the_pass() {
         ..crate::activity::Batch::default()
     });
     let mut app = App::of_trace(trace, None, PEAKS);
-    app.size = Size::new(120, 40);
+    app.state.size = Size::new(120, 40);
     press(&mut app, "");
-    let scope = app.scope_span().expect("a pass is shown");
+    let scope = app
+        .state
+        .camera
+        .scope_span(&app.state.run)
+        .expect("a pass is shown");
     assert_eq!(scope.start / US, (EPOCH + 10_000 * US) / US);
     let mut told = false;
     let mut seen = std::collections::BTreeSet::new();
@@ -302,7 +361,7 @@ fn the_selection_does_not_leave_the_pass() {
         "j", "n", "n", "n", "n", "n", "j", "n", "n", "n", "n", "j", "p", "p", "p",
     ] {
         press(&mut app, keys);
-        told |= app.flash.is_some();
+        told |= app.state.messages.flash.is_some();
         if let Some((start, _)) = selected(&app) {
             assert!(scope.contains(start), "{keys}: {} µs", (start - EPOCH) / US);
             seen.insert(start);
@@ -310,4 +369,60 @@ fn the_selection_does_not_leave_the_pass() {
     }
     assert!(seen.len() > 1, "{seen:?}");
     assert!(told, "the end of the pass is said");
+}
+
+/// While something long is computed every key does what it does, and the view says so.
+#[test]
+fn no_key_waits_for_what_takes_long() {
+    let (wake, answers) = crossbeam_channel::bounded(1);
+    let mut trace = fixture::trace();
+    let call = fixture::batches()[0]
+        .items
+        .iter()
+        .find(|it| matches!(it.what, crate::activity::What::Call(_)))
+        .copied()
+        .expect("a call");
+    // Enough that nothing is answered at once.
+    trace.apply(crate::activity::Batch {
+        items: vec![call; 100_001],
+        ..crate::activity::Batch::default()
+    });
+    let mut app = App::new(Vec::new());
+    app.state.size = Size::new(120, 40);
+    app.state.analyst = Analyst::start(&wake).expect("threads");
+    let status = Status::Ended(Outcome::Complete);
+    app.state.replace(Run::new(trace, None, PEAKS, status));
+    let (go, held) = crossbeam_channel::bounded::<()>(0);
+    let mut holder: Question<u8, ()> = Question::new("holder", Weight::Heavy);
+    holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
+        let _ = held.recv_timeout(Duration::from_secs(20));
+    });
+    let screen =
+        |app: &mut App| crate::tui::tests::text(&crate::tui::render(app, &Theme::default()));
+    press(&mut app, "3");
+    assert!(
+        screen(&mut app).contains("computing"),
+        "{}",
+        screen(&mut app)
+    );
+    press(&mut app, "2");
+    assert!(
+        screen(&mut app).contains("computing"),
+        "{}",
+        screen(&mut app)
+    );
+    // The cause of a gap does not wait behind it.
+    press(&mut app, "1vng");
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while !screen(&mut app).contains("cause: ") || screen(&mut app).contains("computing") {
+        assert!(std::time::Instant::now() < until, "{}", screen(&mut app));
+        let _ = answers.recv_timeout(Duration::from_millis(20));
+    }
+    go.send_timeout((), Duration::from_secs(20))
+        .expect("it waits");
+    press(&mut app, "2");
+    while !screen(&mut app).contains("matmul_tiled") {
+        assert!(std::time::Instant::now() < until, "{}", screen(&mut app));
+        let _ = answers.recv_timeout(Duration::from_millis(20));
+    }
 }

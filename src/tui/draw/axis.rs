@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
 
 use super::pen;
 use crate::activity::{Ns, Span};
@@ -10,10 +9,8 @@ use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
 /// Ticks over the plot, counted from the first operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Axis<'a> {
-    /// Colours and glyphs.
-    pub theme: &'a Theme,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Axis {
     /// Window and columns.
     pub scale: TimeScale,
     /// What counts as zero.
@@ -22,12 +19,13 @@ pub struct Axis<'a> {
     pub mark: Option<Span>,
 }
 
-impl Widget for &Axis<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl Axis {
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let (tick, text) = (self.theme.fg(Role::Rule), self.theme.fg(Role::Dim));
+        let (tick, text) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
         let ticks = self.scale.ticks(self.zero, 11);
         let unit = Unit::of(ticks.step, self.scale.window.end - self.zero);
         let mut is_first = true;
@@ -40,17 +38,17 @@ impl Widget for &Axis<'_> {
                 label = format!("{label} {}", unit.name);
                 is_first = false;
             }
-            let label = pen::plain(self.theme, &label);
+            let label = pen::plain(theme, &label);
             if usize::from(x) + 1 + pen::width(&label) > usize::from(area.width) {
                 continue;
             }
-            pen::cell(buf, area, x, self.theme.glyph('╷'), tick);
+            pen::cell(buf, area, x, theme.glyph('╷'), tick);
             pen::text(buf, area, x + 1, &label, text);
         }
         let middle = self.mark.map(|span| span.start + span.len() / 2);
         if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
-            let style = self.theme.bold(Role::Accent);
-            pen::cell(buf, area, x, self.theme.glyph('▾'), style);
+            let style = theme.bold(Role::Accent);
+            pen::cell(buf, area, x, theme.glyph('▾'), style);
         }
     }
 }
@@ -110,12 +108,11 @@ mod tests {
         let area = Rect::new(0, 0, columns, 1);
         let mut buf = Buffer::empty(area);
         let axis = Axis {
-            theme: &theme,
             scale: TimeScale::new(window, columns),
             zero: 0,
             mark: None,
         };
-        (&axis).render(area, &mut buf);
+        axis.draw(&theme, area, &mut buf);
         buf.content().iter().map(|c| c.symbol()).collect()
     }
 

@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
 
 use super::pen;
 use super::range::Range;
@@ -12,11 +11,10 @@ use crate::tui::theme::{Role, Theme};
 
 /// The chart, ready to be drawn.
 #[derive(Clone, Debug)]
-pub struct Chart<'a> {
-    /// Colours and glyphs.
-    pub theme: &'a Theme,
-    /// The curves.
-    pub sweep: Sweep,
+pub struct Chart {
+    sweep: Sweep,
+    /// What each curve comes to, where they cross, and what bounds them.
+    legend: Vec<(String, Role)>,
 }
 
 /// Columns left of the plot, for the labels of the values.
@@ -85,15 +83,22 @@ impl Canvas {
     }
 }
 
-impl Widget for &Chart<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl Chart {
+    /// Prepares it.
+    #[must_use]
+    pub fn new(sweep: Sweep) -> Self {
+        let legend = legend(&sweep);
+        Chart { sweep, legend }
+    }
+
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
-        let legend = self.legend();
+        let legend = &self.legend;
         let lines = (legend.len() as u16).min(area.height / 2);
         if area.width < GUTTER + 10 || area.height < lines + 6 {
             return;
         }
-        let theme = self.theme;
         let title = Rect::new(area.x + 1, area.y, area.width - 1, 1);
         let text = format!(
             "{} over {} (o: next figure)",
@@ -127,7 +132,7 @@ impl Widget for &Chart<'_> {
         let (Some(xs), Some(ys)) = (xs, ys) else {
             return;
         };
-        self.draw_axes(plot, xs, ys, buf);
+        self.draw_axes(theme, plot, xs, ys, buf);
         let mut canvas = Canvas::new(plot);
         if let Some((memory, flops)) = roof {
             let width = canvas.width.max(2) - 1;
@@ -165,11 +170,8 @@ impl Widget for &Chart<'_> {
             );
         }
     }
-}
 
-impl Chart<'_> {
-    fn draw_axes(&self, plot: Rect, xs: Range, ys: Range, buf: &mut Buffer) {
-        let theme = self.theme;
+    fn draw_axes(&self, theme: &Theme, plot: Rect, xs: Range, ys: Range, buf: &mut Buffer) {
         let (rule, dim) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
         for line in pen::lines(plot) {
             let gutter = Rect::new(plot.x - GUTTER, line.y, GUTTER, 1);
@@ -215,87 +217,86 @@ impl Chart<'_> {
             free = pen::text(buf, labels, at, &text, dim) + 2;
         }
     }
+}
 
-    /// What each curve comes to, where they cross, and what bounds them.
-    fn legend(&self) -> Vec<(String, Role)> {
-        let sweep = &self.sweep;
-        let mut lines: Vec<(String, Role)> = sweep
-            .curves
-            .iter()
-            .map(|curve| {
-                let better = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-                let text = match (curve.points.first(), curve.points.last()) {
-                    (Some(first), Some(last)) if sweep.figure.is_time() => format!(
-                        "{}: {} at {}, {} at {}",
+/// What each curve comes to, where they cross, and what bounds them.
+fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
+    let mut lines: Vec<(String, Role)> = sweep
+        .curves
+        .iter()
+        .map(|curve| {
+            let better = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+            let text = match (curve.points.first(), curve.points.last()) {
+                (Some(first), Some(last)) if sweep.figure.is_time() => format!(
+                    "{}: {} at {}, {} at {}",
+                    curve.name,
+                    sweep.figure.value(first.1),
+                    number(first.0),
+                    sweep.figure.value(last.1),
+                    number(last.0)
+                ),
+                _ => match curve.points.iter().max_by(better) {
+                    Some(best) => format!(
+                        "{}: at most {} at {}{}",
                         curve.name,
-                        sweep.figure.value(first.1),
-                        number(first.0),
-                        sweep.figure.value(last.1),
-                        number(last.0)
+                        sweep.figure.value(best.1),
+                        number(best.0),
+                        regime(sweep, *best)
                     ),
-                    _ => match curve.points.iter().max_by(better) {
-                        Some(best) => format!(
-                            "{}: at most {} at {}{}",
-                            curve.name,
-                            sweep.figure.value(best.1),
-                            number(best.0),
-                            self.regime(*best)
-                        ),
-                        None => curve.name.clone(),
-                    },
-                };
-                (crate::trace::printable(&text), curve.role)
-            })
-            .collect();
-        for crossing in sweep.crossings.iter().take(3) {
-            let winner = if sweep.figure.is_time() {
-                (&crossing.below, &crossing.above)
-            } else {
-                (&crossing.above, &crossing.below)
+                    None => curve.name.clone(),
+                },
             };
-            lines.push((
-                format!(
-                    "{} is better up to {} ≈ {}, then {}",
-                    winner.0,
-                    sweep.x_title,
-                    number(crossing.x),
-                    winner.1
-                ),
-                Role::Warning,
-            ));
-        }
-        if let Some((memory, flops)) = sweep.roof {
-            lines.push((
-                format!(
-                    "roof: memory-bound left of {} FLOP a byte, compute-bound right of it; far below it overhead-bound",
-                    number(flops / memory)
-                ),
-                Role::Rule,
-            ));
-        }
-        lines
-    }
-
-    /// What bounds a point under the roof. Below a quarter of the roof, neither memory nor arithmetic
-    /// is what it waits for.
-    fn regime(&self, point: (f64, f64)) -> String {
-        let (Some((memory, flops)), Figure::Flops) = (self.sweep.roof, self.sweep.figure) else {
-            return String::new();
-        };
-        let bound = (point.0 * memory).min(flops);
-        let share = point.1 / bound;
-        let word = if share < 0.25 {
-            "overhead-bound"
-        } else if point.0 * memory < flops {
-            "memory-bound"
+            (crate::trace::printable(&text), curve.role)
+        })
+        .collect();
+    for crossing in sweep.crossings.iter().take(3) {
+        let winner = if sweep.figure.is_time() {
+            (&crossing.below, &crossing.above)
         } else {
-            "compute-bound"
+            (&crossing.above, &crossing.below)
         };
-        format!(
-            ", {} of the roof, {word}",
-            crate::activity::units::percent(share)
-        )
+        lines.push((
+            format!(
+                "{} is better up to {} ≈ {}, then {}",
+                winner.0,
+                sweep.x_title,
+                number(crossing.x),
+                winner.1
+            ),
+            Role::Warning,
+        ));
     }
+    if let Some((memory, flops)) = sweep.roof {
+        lines.push((
+            format!(
+                "roof: memory-bound left of {} FLOP a byte, compute-bound right of it; far below it overhead-bound",
+                number(flops / memory)
+            ),
+            Role::Rule,
+        ));
+    }
+    lines
+}
+
+/// What bounds a point under the roof. Below a quarter of the roof, neither memory nor arithmetic
+/// is what it waits for.
+fn regime(sweep: &Sweep, point: (f64, f64)) -> String {
+    let (Some((memory, flops)), Figure::Flops) = (sweep.roof, sweep.figure) else {
+        return String::new();
+    };
+    let bound = (point.0 * memory).min(flops);
+    let share = point.1 / bound;
+    let word = if share < 0.25 {
+        "overhead-bound"
+    } else if point.0 * memory < flops {
+        "memory-bound"
+    } else {
+        "compute-bound"
+    };
+    format!(
+        ", {} of the roof, {word}",
+        crate::activity::units::percent(share)
+    )
 }
 
 #[cfg(test)]

@@ -3,68 +3,65 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::widgets::Widget;
 
 use super::{label, pen, strip};
+use crate::activity::feed::Stop;
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
-use crate::analysis::{gaps, occupancy};
+use crate::analysis::gaps::{self, Explanation};
+use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
-use crate::tui::action::View;
+use crate::tui::analyst::{Question, Weight};
 use crate::tui::app::rows::RowKind;
 use crate::tui::app::selection::Item;
-use crate::tui::app::{App, FindingLine, Journal};
+use crate::tui::app::{Journal, State};
 use crate::tui::theme::{Role, Theme};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
-#[derive(Clone, Debug)]
-pub struct Details<'a> {
-    theme: &'a Theme,
+#[derive(Debug)]
+pub struct Details {
     name: Option<(String, Role)>,
     facts: Vec<String>,
     /// Running text in place of facts.
     prose: String,
+    /// Why the selected gap is there.
+    cause: Question<(RowKind, Span), Explanation>,
 }
 
-impl<'a> Details<'a> {
-    /// Prepares them.
-    #[must_use]
-    pub fn new(app: &App, theme: &'a Theme) -> Self {
-        let mut details = Details {
-            theme,
+impl Default for Details {
+    fn default() -> Self {
+        Details {
             name: None,
             facts: Vec::new(),
             prose: String::new(),
-        };
-        // On lists, the line under the cursor in full.
-        let line = |journal: &Journal| {
-            let line = journal.lines().get(app.cursor);
-            line.map_or_else(String::new, |line| line.text.clone())
-        };
-        let in_full = match app.view {
-            View::Findings => Some(finding(app)),
-            View::Log => Some(line(&app.log)),
-            View::Output => Some(line(&app.output)),
-            _ => None,
-        };
-        if let Some(text) = in_full {
-            details.prose = text;
-            return details;
+            cause: Question::new("cause", Weight::Light),
         }
-        match (app.selection.row, app.selection.item) {
+    }
+}
+
+impl Details {
+    /// Prepares them; a list says what is under its cursor `in_full`.
+    pub fn prepare(&mut self, state: &State, in_full: Option<&str>) {
+        self.name = None;
+        self.facts.clear();
+        self.prose.clear();
+        if let Some(text) = in_full {
+            self.prose.push_str(text);
+            return;
+        }
+        match (state.selection.row, state.selection.item) {
             (Some(kind), Item::Record { row, .. }) => {
                 if let Some(id) = kind.lane() {
-                    details.record(app, id, row);
+                    self.record(state, id, row);
                 }
             }
-            (Some(kind), Item::Gap(gap)) => details.gap(app, kind, gap),
-            (Some(kind), Item::None) if kind.device().is_some() => details.device_row(app, kind),
-            _ => details.prose = prose(app),
+            (Some(kind), Item::Gap(gap)) => self.gap(state, kind, gap),
+            (Some(kind), Item::None) if kind.device().is_some() => self.device_row(state, kind),
+            _ => self.prose = prose(state),
         }
-        details
     }
 
-    fn record(&mut self, app: &App, id: LaneId, row: usize) {
-        let trace = &app.trace;
+    fn record(&mut self, state: &State, id: LaneId, row: usize) {
+        let trace = &state.run.trace;
         if row >= trace.lanes()[id].len() {
             return;
         }
@@ -76,7 +73,8 @@ impl<'a> Details<'a> {
         if let Some(place) = activity.place() {
             self.facts.push(describe::stream_at(trace, process, place));
         }
-        self.facts.push(times(activity.span, app.zero()));
+        self.facts
+            .push(times(activity.span, state.camera.zero(&state.run)));
         match activity.what {
             What::Kernel(k) => self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph),
             What::Copy(c) => {
@@ -146,35 +144,46 @@ impl<'a> Details<'a> {
         }
     }
 
-    fn gap(&mut self, app: &App, kind: RowKind, gap: Span) {
-        let trace = &app.trace;
-        let (word, why) = match (kind.lane(), kind.device()) {
-            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => (
-                strip::gap_word(trace, id, gap),
-                Some(gaps::of_stream(trace, None, id, gap)),
-            ),
-            (None, Some(device)) => (
-                "device idle",
-                Some(gaps::of_device(trace, None, device, gap)),
-            ),
-            _ => ("between calls", None),
+    fn gap(&mut self, state: &State, kind: RowKind, gap: Span) {
+        let run = &state.run;
+        let word = match (kind.lane(), kind.device()) {
+            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => {
+                strip::gap_word(&run.trace, id, gap)
+            }
+            (None, Some(_)) => "device idle",
+            _ => "between calls",
         };
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
-        self.facts.push(times(gap, app.zero()));
-        if let Some(why) = why {
-            self.facts.push(format!("cause: {}", why.cause.label()));
-            self.facts.push(printable(&why.sentence));
+        self.facts.push(times(gap, state.camera.zero(run)));
+        let about = (kind, gap);
+        match (kind, kind.device()) {
+            (RowKind::Stream(id), _) => {
+                let why = move |trace: &Trace, _: &Stop| gaps::of_stream(trace, None, id, gap);
+                self.cause.ask(&state.analyst, run, about, why);
+            }
+            (_, Some(device)) => {
+                let why = move |trace: &Trace, _: &Stop| gaps::of_device(trace, None, device, gap);
+                self.cause.ask(&state.analyst, run, about, why);
+            }
+            _ => return,
+        }
+        match self.cause.about(run, about) {
+            Some(why) => {
+                self.facts.push(format!("cause: {}", why.cause.label()));
+                self.facts.push(printable(&why.sentence));
+            }
+            None => self.facts.push("cause: computing …".to_owned()),
         }
     }
 
-    fn device_row(&mut self, app: &App, kind: RowKind) {
-        let window = app.figures_span();
+    fn device_row(&mut self, state: &State, kind: RowKind) {
+        let window = state.camera.figures_span(&state.run);
         match kind {
             RowKind::Bandwidth(device, direction) => {
-                let usage = &app.trace.devices()[device].usage;
+                let usage = &state.run.trace.devices()[device].usage;
                 let busy = usage.time(Measure::Direction(direction), window);
-                let bytes = app.trace.bytes_moved(device, direction, window);
+                let bytes = state.run.trace.bytes_moved(device, direction, window);
                 self.name = Some((
                     direction.label().to_owned(),
                     label::direction_role(direction),
@@ -186,7 +195,7 @@ impl<'a> Details<'a> {
                 self.facts.push("height: GB/s within the column".to_owned());
             }
             RowKind::Overlap(device) => {
-                let usage = &app.trace.devices()[device].usage;
+                let usage = &state.run.trace.devices()[device].usage;
                 let both = usage.time(Measure::Overlap, window);
                 let copy = usage.time(Measure::Copy, window);
                 self.name = Some(("overlap".to_owned(), Role::Overlap));
@@ -198,7 +207,7 @@ impl<'a> Details<'a> {
             }
             RowKind::Memory(device) => {
                 self.name = Some(("memory".to_owned(), Role::Memset));
-                let memory = app.memory.get(device);
+                let memory = state.memory.get(device);
                 if let Some(peak) = memory.and_then(|m| m.peak(window)) {
                     self.facts
                         .push(format!("at most {} in use", units::bytes(peak)));
@@ -218,30 +227,12 @@ fn latest(journal: &Journal, count: usize) -> String {
     format!("Output: {}", lines.join("\n        "))
 }
 
-/// The finding under the cursor in full.
-fn finding(app: &App) -> String {
-    match app.findings.lines().get(app.cursor) {
-        Some(FindingLine::Title(i) | FindingLine::Advice(i) | FindingLine::Place(i, _)) => {
-            let finding = &app.findings.list[*i];
-            let places = match finding.count {
-                1 => "1 place".to_owned(),
-                n => format!("{} places", units::count(n)),
-            };
-            printable(&format!(
-                "{} ({places}; {}). {}",
-                finding.title, finding.rule, finding.advice
-            ))
-        }
-        None => String::new(),
-    }
-}
-
-fn prose(app: &App) -> String {
-    match &app.plan {
+fn prose(state: &State) -> String {
+    match &state.run.plan {
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }
-        None if !app.output.lines().is_empty() => latest(&app.output, 4),
+        None if !state.messages.output.lines().is_empty() => latest(&state.messages.output, 4),
         _ => "j k selects a lane, n p an operation, g the next gap".to_owned(),
     }
 }
@@ -269,12 +260,12 @@ fn dimensions(d: [u32; 3]) -> String {
     }
 }
 
-impl Widget for &Details<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl Details {
+    /// Draws them.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let theme = self.theme;
         let inner = Rect::new(
             area.x + 1,
             area.y,

@@ -1,25 +1,24 @@
 //! The last line: totals at the left, hints at the right, and the word on the last action.
 
+use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::widgets::Widget;
 
 use super::pen;
 use crate::activity::units;
-use crate::tui::action::View;
+use crate::tui::app::State;
 use crate::tui::app::passes::Figures;
-use crate::tui::app::{App, LineKind};
 use crate::tui::keys;
 use crate::tui::theme::{Role, Theme};
+use crate::tui::view::Views;
 
 /// The footer, ready to be drawn.
-#[derive(Clone, Debug)]
-pub struct Footer<'a> {
-    theme: &'a Theme,
+#[derive(Clone, Debug, Default)]
+pub struct Footer {
     /// Parts at the left, the most important first.
     totals: Vec<Total>,
-    hints: Vec<(String, &'static str)>,
+    hints: Vec<(KeyCode, &'static str)>,
 }
 
 /// Columns that the hints for help and quit keep, on terminals that have this many times four.
@@ -50,36 +49,33 @@ impl Total {
     }
 }
 
-impl<'a> Footer<'a> {
+impl Footer {
     /// Prepares it.
     #[must_use]
-    pub fn new(app: &App, theme: &'a Theme) -> Self {
-        let totals = match &app.flash {
+    pub fn new(state: &State, views: &Views, is_help_open: bool) -> Self {
+        let totals = match &state.messages.flash {
             Some(text) => vec![Total::new(text, Role::Warning)],
-            None => totals(app),
+            None => totals(state, views),
         };
-        let mut hints: Vec<(String, &'static str)> = keys::hints(app.context())
-            .map(|(key, word)| (keys::label(key, theme.is_ascii), word))
-            .collect();
-        if app.is_help_open {
-            hints.clear();
-        }
-        Footer {
-            theme,
-            totals,
-            hints,
-        }
+        let context = views.on_screen(state).context();
+        let hints = if is_help_open {
+            Vec::new()
+        } else {
+            keys::hints(context).collect()
+        };
+        Footer { totals, hints }
     }
 }
 
-fn totals(app: &App) -> Vec<Total> {
+fn totals(state: &State, views: &Views) -> Vec<Total> {
     let mut totals = Vec::new();
-    let window = app.figures_span();
-    if window.is_empty() || app.is_picking() {
+    let window = state.camera.figures_span(&state.run);
+    if window.is_empty() || state.run.is_none() {
         return totals;
     }
-    let figures = Figures::of(&app.trace, window);
-    let prefix = if app.is_zoomed() { "in view " } else { "" };
+    let figures = Figures::of(&state.run.trace, window);
+    let is_zoomed = state.camera.is_zoomed(&state.run);
+    let prefix = if is_zoomed { "in view " } else { "" };
     let length = units::duration(window.len());
     let shares = format!(
         "idle {} · compute {} · copy {}",
@@ -89,30 +85,22 @@ fn totals(app: &App) -> Vec<Total> {
     );
     let long = format!("{prefix}{length} · {shares}");
     totals.push(Total::new(long, Role::Text).short(shares));
-    totals.extend(speedup(app));
-    let findings = app.findings.list.len();
-    if findings > 0 && app.view != View::Findings {
-        let word = if findings == 1 { "finding" } else { "findings" };
-        totals.push(Total::new(format!("⚠ {findings} {word}"), Role::Warning));
-    }
-    let warnings = app.log.count(LineKind::Warning);
-    if warnings > 0 && app.view != View::Log {
-        let word = if warnings == 1 { "warning" } else { "warnings" };
-        totals.push(Total::new(format!("⚠ {warnings} {word}"), Role::Warning));
-    }
+    totals.extend(speedup(state));
+    totals.extend(views.notes().map(|note| Total::new(note.text, note.role)));
     totals
 }
 
 /// "streamed is 2.43× sequential": against the first variant at the same value of the sweep.
-fn speedup(app: &App) -> Option<Total> {
-    let current = app.variant()?;
-    let variants = &app.passes.variants;
+fn speedup(state: &State) -> Option<Total> {
+    let passes = &state.run.passes;
+    let current = state.camera.variant(&state.run)?;
+    let variants = &passes.variants;
     let point = variants.get(current)?.point;
     let base = variants.iter().position(|v| v.point == point)?;
     if base == current {
         return None;
     }
-    let (base_time, time) = (app.passes.makespan(base)?, app.passes.makespan(current)?);
+    let (base_time, time) = (passes.makespan(base)?, passes.makespan(current)?);
     let factor = base_time as f64 / time.max(1) as f64;
     let role = if factor >= 1.0 {
         Role::Good
@@ -129,12 +117,12 @@ fn speedup(app: &App) -> Option<Total> {
     Some(Total::new(format!("{name} is {short}"), role).short(short))
 }
 
-impl Widget for &Footer<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl Footer {
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let theme = self.theme;
         let width = usize::from(area.width);
         let kept = if width >= 4 * KEPT { KEPT } else { 0 };
         let room = width.saturating_sub(kept);
@@ -167,21 +155,22 @@ impl Widget for &Footer<'_> {
         }
         // As many hints as fit; the last ones (help, quit) are the last to go.
         let room = width.saturating_sub(usize::from(x) + 2);
-        let mut shown: Vec<&(String, &str)> = Vec::new();
+        let mut shown: Vec<(String, &str)> = Vec::new();
         let mut used = 0;
-        for hint in self.hints.iter().rev() {
-            let needed = pen::width(&hint.0) + pen::width(hint.1) + 3;
+        for (key, word) in self.hints.iter().rev() {
+            let key = keys::label(*key, theme.is_ascii);
+            let needed = pen::width(&key) + pen::width(word) + 3;
             if used + needed > room {
                 break;
             }
             used += needed;
-            shown.push(hint);
+            shown.push((key, word));
         }
         let mut x = width.saturating_sub(used) as u16;
         let (key_style, word_style): (Style, Style) =
             (theme.bold(Role::Accent), theme.fg(Role::Dim));
         for (key, word) in shown.into_iter().rev() {
-            x = pen::text(buf, area, x, key, key_style);
+            x = pen::text(buf, area, x, &key, key_style);
             x = pen::text(buf, area, x + 1, word, word_style) + 2;
         }
     }

@@ -3,52 +3,49 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use ratatui::widgets::Widget;
 
 use super::pen;
 use crate::activity::feed::Outcome;
 use crate::activity::units;
 use crate::trace::printable;
-use crate::tui::app::{App, Scope, Status};
+use crate::tui::app::{Scope, State, Status};
 use crate::tui::theme::{Role, Theme};
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
 /// SIMULATED, the state, the title; then the device, then the count of records.
-#[derive(Clone, Debug)]
-pub struct Header<'a> {
-    theme: &'a Theme,
+#[derive(Clone, Debug, Default)]
+pub struct Header {
     title: String,
     detail: String,
     device: String,
     is_simulated: bool,
     /// A process did not end well: what it did last may be missing.
     is_incomplete: bool,
-    state: (String, Role),
+    status: (String, Role),
     records: String,
     losses: String,
 }
 
-impl<'a> Header<'a> {
+impl Header {
     /// Prepares it.
     #[must_use]
-    pub fn new(app: &App, theme: &'a Theme) -> Self {
-        let health = app.trace.health();
+    pub fn new(state: &State) -> Self {
+        let trace = &state.run.trace;
+        let health = trace.health();
         let losses = match health.losses() {
             0 => String::new(),
             n => format!("{} lost", units::count(n)),
         };
         Header {
-            theme,
-            title: printable(&app.trace.source.title),
-            detail: detail(app),
-            device: device(app),
-            is_simulated: app.trace.source.simulated,
-            is_incomplete: app
-                .trace
+            title: printable(&trace.source.title),
+            detail: detail(state),
+            device: device(state),
+            is_simulated: trace.source.simulated,
+            is_incomplete: trace
                 .processes()
                 .iter()
                 .any(|p| p.info.ended_well == Some(false)),
-            state: state(app),
+            status: status(state),
             records: match health.received {
                 0 => String::new(),
                 n => format!("{} records", units::count(n)),
@@ -58,20 +55,19 @@ impl<'a> Header<'a> {
     }
 }
 
-fn detail(app: &App) -> String {
-    match app.scope {
-        Scope::Whole if app.passes.list.is_empty() => String::new(),
+fn detail(state: &State) -> String {
+    let passes = &state.run.passes;
+    match state.camera.scope {
+        Scope::Whole if passes.list.is_empty() => String::new(),
         Scope::Whole => "whole run".to_owned(),
-        Scope::Pass(i) => app.passes.list.get(i).map_or_else(String::new, |pass| {
-            let variant = app
-                .passes
+        Scope::Pass(i) => passes.list.get(i).map_or_else(String::new, |pass| {
+            let variant = passes
                 .variants
                 .get(pass.variant)
                 .map_or_else(String::new, |v| printable(&v.label()));
-            let count = app
-                .passes
+            let count = passes
                 .of(pass.variant)
-                .filter(|&p| app.passes.list[p].is_measured)
+                .filter(|&p| passes.list[p].is_measured)
                 .count();
             if pass.is_measured && count <= 1 {
                 variant
@@ -82,12 +78,12 @@ fn detail(app: &App) -> String {
     }
 }
 
-fn device(app: &App) -> String {
-    let Some(info) = app.device() else {
+fn device(state: &State) -> String {
+    let Some(info) = state.run.device() else {
         return String::new();
     };
     let mut text = printable(&info.name);
-    let devices = app.trace.devices().len();
+    let devices = state.run.trace.devices().len();
     if devices > 1 {
         text = format!("{devices} × {text}");
     }
@@ -97,19 +93,19 @@ fn device(app: &App) -> String {
     text
 }
 
-fn state(app: &App) -> (String, Role) {
-    let seconds = app.elapsed.as_secs_f64();
+fn status(state: &State) -> (String, Role) {
+    let seconds = state.run.elapsed.as_secs_f64();
     let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
-    match &app.status {
+    match &state.run.status {
         Status::Idle => (String::new(), Role::Dim),
-        _ if app.is_paused => {
-            let text = match app.behind() {
+        _ if state.camera.is_paused() => {
+            let text = match state.camera.behind(&state.run) {
                 0 => "‖ PAUSED".to_owned(),
                 n => format!("‖ PAUSED +{}", units::count(n)),
             };
             (text, Role::Warning)
         }
-        Status::Running => match &app.progress {
+        Status::Running => match &state.run.progress {
             Some(p) => {
                 let share = match p.total {
                     // Bytes and the like say nothing as numbers.
@@ -130,12 +126,12 @@ fn state(app: &App) -> (String, Role) {
     }
 }
 
-impl Widget for &Header<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl Header {
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let theme = self.theme;
         let badge = theme
             .on(Role::Warning)
             .add_modifier(Modifier::BOLD | Modifier::REVERSED);
@@ -154,7 +150,7 @@ impl Widget for &Header<'_> {
             let text = "INCOMPLETE".to_owned();
             right.push((text, theme.bold(Role::Bad), false));
         }
-        right.push((self.state.0.clone(), theme.bold(self.state.1), false));
+        right.push((self.status.0.clone(), theme.bold(self.status.1), false));
         right.push((self.records.clone(), theme.fg(Role::Dim), true));
         if self.losses.is_empty() {
             if !self.records.is_empty() {

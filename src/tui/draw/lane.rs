@@ -3,7 +3,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use ratatui::widgets::Widget;
 
 use super::pen;
 use super::strip::{Piece, Strip};
@@ -23,11 +22,15 @@ pub enum Plot {
     },
 }
 
+impl Default for Plot {
+    fn default() -> Self {
+        Plot::Strip(Strip::default())
+    }
+}
+
 /// A row, ready to be drawn.
 #[derive(Clone, Debug)]
-pub struct LaneRow<'a> {
-    /// Colours and glyphs.
-    pub theme: &'a Theme,
+pub struct LaneRow {
     /// Its name.
     pub label: String,
     /// A figure right of the name; dropped when there is no room.
@@ -46,18 +49,19 @@ pub struct LaneRow<'a> {
     pub side_columns: u16,
 }
 
-impl Widget for &LaneRow<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+impl LaneRow {
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        self.draw_gutter(area, buf);
+        self.draw_gutter(theme, area, buf);
         let columns = area.width.saturating_sub(self.gutter + self.side_columns);
         let plot = Rect::new(area.x + self.gutter.min(area.width), area.y, columns, 1);
         match &self.plot {
             Plot::Strip(strip) => {
                 for piece in &strip.pieces {
-                    self.draw_piece(piece, plot, buf);
+                    draw_piece(theme, piece, plot, buf);
                 }
             }
             Plot::Meter { shares, role } => {
@@ -65,123 +69,114 @@ impl Widget for &LaneRow<'_> {
                     height: area.height,
                     ..plot
                 };
-                self.draw_meter(shares, *role, plot, buf);
+                draw_meter(theme, shares, *role, plot, buf);
             }
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
         let room = usize::from(self.side_columns).saturating_sub(1);
-        let text = pen::plain(self.theme, &self.side);
+        let text = pen::plain(theme, &self.side);
         if pen::width(&text) <= room {
-            pen::text(buf, side, 1, &text, self.theme.fg(Role::Dim));
-        }
-    }
-}
-
-impl LaneRow<'_> {
-    fn draw_meter(&self, shares: &[f64], role: Role, plot: Rect, buf: &mut Buffer) {
-        let style = self.theme.fg(role);
-        let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
-        for (x, share) in (0..plot.width).zip(shares) {
-            let mut left = Theme::levels(*share, full);
-            for y in (plot.y..plot.bottom()).rev() {
-                let line = Rect::new(plot.x, y, plot.width, 1);
-                if left > 0 {
-                    pen::cell(buf, line, x, self.theme.block(left.min(8)), style);
-                }
-                left = left.saturating_sub(8);
-            }
+            pen::text(buf, side, 1, &text, theme.fg(Role::Dim));
         }
     }
 
-    fn draw_gutter(&self, area: Rect, buf: &mut Buffer) {
+    fn draw_gutter(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let gutter = Rect::new(area.x, area.y, self.gutter.min(area.width), 1);
         let room = usize::from(gutter.width).saturating_sub(2);
         let style = if self.is_selected {
-            pen::cell(
-                buf,
-                gutter,
-                0,
-                self.theme.glyph('▸'),
-                self.theme.bold(Role::Accent),
-            );
-            self.theme.bold(Role::Text)
+            pen::cell(buf, gutter, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+            theme.bold(Role::Text)
         } else {
-            self.theme.fg(self.role)
+            theme.fg(self.role)
         };
-        let label = pen::plain(self.theme, &pen::cut(&self.label, room));
+        let label = pen::plain(theme, &pen::cut(&self.label, room));
         let end = pen::text(buf, gutter, 1, &label, style);
         let figure = pen::width(&self.figure);
         if figure > 0 && usize::from(end) + 1 + figure < usize::from(gutter.width) {
             let x = gutter.width - 1 - figure as u16;
-            pen::text(buf, gutter, x, &self.figure, self.theme.bold(self.role));
+            pen::text(buf, gutter, x, &self.figure, theme.bold(self.role));
         }
     }
+}
 
-    fn draw_piece(&self, piece: &Piece, plot: Rect, buf: &mut Buffer) {
-        let theme = self.theme;
-        match piece {
-            Piece::Level {
-                x,
-                eighths,
-                role,
-                is_selected,
-            } => {
-                let role = if *is_selected { Role::Selected } else { *role };
-                pen::cell(buf, plot, *x, theme.block(*eighths), theme.fg(role));
+fn draw_meter(theme: &Theme, shares: &[f64], role: Role, plot: Rect, buf: &mut Buffer) {
+    let style = theme.fg(role);
+    let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
+    for (x, share) in (0..plot.width).zip(shares) {
+        let mut left = Theme::levels(*share, full);
+        for y in (plot.y..plot.bottom()).rev() {
+            let line = Rect::new(plot.x, y, plot.width, 1);
+            if left > 0 {
+                pen::cell(buf, line, x, theme.block(left.min(8)), style);
             }
-            Piece::Box {
-                from,
-                to,
-                role,
-                label,
-                has_start,
-                has_end,
-                is_selected,
-            } => {
-                let role = if *is_selected { Role::Selected } else { *role };
-                let mut inside = theme.on(role);
-                if *is_selected {
-                    inside = inside.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
-                }
+            left = left.saturating_sub(8);
+        }
+    }
+}
+
+fn draw_piece(theme: &Theme, piece: &Piece, plot: Rect, buf: &mut Buffer) {
+    match piece {
+        Piece::Level {
+            x,
+            eighths,
+            role,
+            is_selected,
+        } => {
+            let role = if *is_selected { Role::Selected } else { *role };
+            pen::cell(buf, plot, *x, theme.block(*eighths), theme.fg(role));
+        }
+        Piece::Box {
+            from,
+            to,
+            role,
+            label,
+            has_start,
+            has_end,
+            is_selected,
+        } => {
+            let role = if *is_selected { Role::Selected } else { *role };
+            let mut inside = theme.on(role);
+            if *is_selected {
+                inside = inside.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
+            }
+            for x in *from..*to {
+                pen::cell(buf, plot, x, ' ', inside);
+            }
+            let (left, right) = theme.edges();
+            let edge = theme.fg(role);
+            if *has_start {
+                bare(buf, plot, *from, left, edge);
+            }
+            if *has_end {
+                bare(buf, plot, *to - 1, right, edge);
+            }
+            let label = pen::plain(theme, label);
+            let inner = Rect::new(plot.x, plot.y, plot.width.min(*to), 1);
+            pen::text(buf, inner, from + 1, &label, inside);
+        }
+        Piece::Gap {
+            from,
+            to,
+            label,
+            is_selected,
+        } => {
+            let style = if *is_selected {
+                theme.bold(Role::Warning)
+            } else {
+                theme.fg(Role::Dim)
+            };
+            if *is_selected {
                 for x in *from..*to {
-                    pen::cell(buf, plot, x, ' ', inside);
+                    pen::cell(buf, plot, x, theme.glyph('─'), style);
                 }
-                let (left, right) = theme.edges();
-                let edge = theme.fg(role);
-                if *has_start {
-                    bare(buf, plot, *from, left, edge);
-                }
-                if *has_end {
-                    bare(buf, plot, *to - 1, right, edge);
-                }
-                let label = pen::plain(theme, label);
-                let inner = Rect::new(plot.x, plot.y, plot.width.min(*to), 1);
-                pen::text(buf, inner, from + 1, &label, inside);
             }
-            Piece::Gap {
-                from,
-                to,
-                label,
-                is_selected,
-            } => {
-                let style = if *is_selected {
-                    theme.bold(Role::Warning)
-                } else {
-                    theme.fg(Role::Dim)
-                };
-                if *is_selected {
-                    for x in *from..*to {
-                        pen::cell(buf, plot, x, theme.glyph('─'), style);
-                    }
-                }
-                if label.is_empty() {
-                    return;
-                }
-                let (open, close) = theme.gap_marks();
-                let text = pen::plain(theme, &format!("{open}{label}{close}"));
-                let spare = usize::from(to - from).saturating_sub(pen::width(&text));
-                pen::text(buf, plot, from + (spare / 2) as u16, &text, style);
+            if label.is_empty() {
+                return;
             }
+            let (open, close) = theme.gap_marks();
+            let text = pen::plain(theme, &format!("{open}{label}{close}"));
+            let spare = usize::from(to - from).saturating_sub(pen::width(&text));
+            pen::text(buf, plot, from + (spare / 2) as u16, &text, style);
         }
     }
 }

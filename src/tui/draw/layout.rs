@@ -3,8 +3,6 @@
 use ratatui::layout::{Rect, Size};
 
 use crate::activity::{Ns, Span};
-use crate::tui::app::App;
-use crate::tui::app::rows::RowKind;
 use crate::tui::time_scale::TimeScale;
 
 /// Below this the screen says that it is too small.
@@ -13,18 +11,8 @@ pub const SMALLEST: Size = Size {
     height: 5,
 };
 
-/// A row that shows a height gets no more lines than this.
-const TALLEST: u16 = 2;
-
-fn is_meter(kind: RowKind) -> bool {
-    matches!(
-        kind,
-        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_)
-    )
-}
-
 /// The parts of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The first line.
     pub header: Rect,
@@ -44,25 +32,12 @@ pub struct Layout {
     pub gutter: u16,
     /// Columns right of the plot.
     pub side: u16,
-    /// Lines of a row that shows a height: more than one where there is room to spare.
-    pub meter: u16,
-    first_row: usize,
-}
-
-/// What is at a line of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A row: index into the app's rows.
-    Row(usize),
-    /// Anything else.
-    Other,
 }
 
 impl Layout {
-    /// The layout of the app's screen.
+    /// The layout of a screen.
     #[must_use]
-    pub fn new(app: &App) -> Self {
-        let Size { width, height } = app.size;
+    pub fn new(Size { width, height }: Size) -> Self {
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
@@ -97,12 +72,6 @@ impl Layout {
         let details = take(details);
         let footer = take(1);
         let plot = width.saturating_sub(gutter + side);
-        let meters = app.rows.iter().filter(|r| is_meter(r.kind)).count();
-        let spare = usize::from(rows.height).saturating_sub(app.rows.len());
-        let meter = match spare.checked_div(meters) {
-            Some(more) if app.first_row == 0 => 1 + more.min(usize::from(TALLEST) - 1) as u16,
-            _ => 1,
-        };
         Layout {
             header,
             rule: top_rule,
@@ -113,8 +82,6 @@ impl Layout {
             footer,
             gutter: gutter.min(width),
             side,
-            meter,
-            first_row: app.first_row,
         }
     }
 
@@ -122,12 +89,6 @@ impl Layout {
     #[must_use]
     pub fn plot_columns(&self) -> u16 {
         self.axis.width
-    }
-
-    /// How many rows are on screen.
-    #[must_use]
-    pub fn row_count(&self) -> usize {
-        usize::from(self.rows.height)
     }
 
     /// The middle of the screen for views other than the timeline.
@@ -139,28 +100,6 @@ impl Layout {
             self.rows.width,
             self.axis.height + self.rows.height,
         )
-    }
-
-    /// What is at line `y`.
-    #[must_use]
-    pub fn place(&self, app: &App, y: u16) -> Place {
-        if y < self.rows.y || y >= self.rows.bottom() {
-            return Place::Other;
-        }
-        let mut bottom = self.rows.y;
-        for (i, row) in app.rows.iter().enumerate().skip(self.first_row) {
-            bottom += self.lines(row.kind);
-            if y < bottom {
-                return Place::Row(i);
-            }
-        }
-        Place::Other
-    }
-
-    /// Lines of a row.
-    #[must_use]
-    pub fn lines(&self, kind: RowKind) -> u16 {
-        if is_meter(kind) { self.meter } else { 1 }
     }
 
     /// The moment under column `x` of the screen, when it is on the plot.

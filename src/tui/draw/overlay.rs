@@ -6,13 +6,12 @@ use ratatui::widgets::Widget;
 
 use super::panel::{Panel, PanelLine};
 use super::pen;
-use crate::tui::app::App;
+use crate::tui::app::ErrorPanel;
 use crate::tui::keys::{self, Context, HelpLine};
 use crate::tui::theme::{Role, Theme};
 
 /// Draws the help, made from the table of keys, in one column or two.
-pub fn help(app: &App, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let here = app.context();
+pub fn help(here: Context, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let first = keys::help(&[here], theme.is_ascii);
     let second = keys::help(&[Context::Any], theme.is_ascii);
     let is_wide = area.width >= 72;
@@ -90,12 +89,9 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
 }
 
 /// Draws why the last start failed, above the last good run.
-pub fn error(app: &App, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let Some(trouble) = &app.error else {
-        return;
-    };
+pub fn error(error: &ErrorPanel, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(4);
-    let lines: Vec<PanelLine> = trouble
+    let lines: Vec<PanelLine> = error
         .text
         .lines()
         .flat_map(|line| {
@@ -122,7 +118,7 @@ pub fn error(app: &App, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .collect();
     let panel = Panel {
         theme,
-        title: trouble.title.to_owned(),
+        title: error.title.to_owned(),
         foot: "esc closes · e edits · r tries again",
         role: Role::Bad,
         lines,

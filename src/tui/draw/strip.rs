@@ -65,7 +65,7 @@ pub enum Piece {
 
 /// What is needed besides the lane.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct StripInput {
     /// Columns and window.
     pub scale: TimeScale,
     /// Gaps are only marked within it.
@@ -129,34 +129,36 @@ fn edges(scale: TimeScale) -> Vec<Ns> {
 impl Strip {
     /// Prepares a lane.
     #[must_use]
-    pub fn new(trace: &Trace, id: LaneId, wish: &Wish) -> Self {
+    pub fn new(trace: &Trace, id: LaneId, input: &StripInput) -> Self {
         let lane = &trace.lanes()[id];
-        let mut strip = Strip::of(trace, id, lane.cursor_over(&edges(wish.scale)), wish);
-        if wish.has_gaps {
-            strip.mark_gaps(trace, id, wish);
+        let mut strip = Strip::of(trace, id, lane.cursor_over(&edges(input.scale)), input);
+        if input.has_gaps {
+            strip.mark_gaps(trace, id, input);
         }
         strip
     }
 
     /// Prepares the ranges of a lane that lie `depth` deep in others.
     #[must_use]
-    pub fn nested(trace: &Trace, id: LaneId, depth: usize, wish: &Wish) -> Self {
+    pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput) -> Self {
         let lane = &trace.lanes()[id];
-        match nest::levels(lane, wish.scale.window) {
+        match nest::levels(lane, input.scale.window) {
             Some(levels) => {
                 let level = levels.get(depth).map_or(&[][..], Vec::as_slice);
-                Strip::of(trace, id, level, wish)
+                Strip::of(trace, id, level, input)
             }
             // Too many to tell apart: the first row shows that there are some.
-            None if depth == 0 => Strip::of(trace, id, lane.cursor_over(&edges(wish.scale)), wish),
+            None if depth == 0 => {
+                Strip::of(trace, id, lane.cursor_over(&edges(input.scale)), input)
+            }
             None => Strip::default(),
         }
     }
 
-    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, wish: &Wish) -> Self {
+    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, input: &StripInput) -> Self {
         let mut strip = Strip::default();
         let lane = &trace.lanes()[id];
-        let scale = wish.scale;
+        let scale = input.scale;
         let mut x = 0;
         // Up to here everything is in a box.
         let mut boxed = scale.window.start;
@@ -172,7 +174,7 @@ impl Strip {
             let (from, to) = (scale.nearest_edge(span.start), scale.nearest_edge(span.end));
             let is_box = to >= from.max(x) + 2;
             if is_box && from <= x {
-                let is_selected = wish.record == Some(row);
+                let is_selected = input.record == Some(row);
                 let from = x;
                 let columns = usize::from(to - from).saturating_sub(2);
                 strip.pieces.push(Piece::Box {
@@ -197,7 +199,7 @@ impl Strip {
                     x,
                     eighths: Theme::eighths(share).max(1),
                     role: label::role(trace, &trace.activity(id, row).what),
-                    is_selected: wish
+                    is_selected: input
                         .record
                         .is_some_and(|r| r < lane.len() && touches(lane.span(r), cell)),
                 });
@@ -208,7 +210,7 @@ impl Strip {
     }
 
     /// Marks the free columns between pieces that are part of a gap.
-    fn mark_gaps(&mut self, trace: &Trace, id: LaneId, wish: &Wish) {
+    fn mark_gaps(&mut self, trace: &Trace, id: LaneId, input: &StripInput) {
         let lane = &trace.lanes()[id];
         let mut gaps = Vec::new();
         let mut from = 0;
@@ -216,15 +218,15 @@ impl Strip {
             .pieces
             .iter()
             .map(|p| p.columns())
-            .chain([(wish.scale.columns, wish.scale.columns)]);
+            .chain([(input.scale.columns, input.scale.columns)]);
         for (start, end) in ends {
             if start > from {
-                let run = Span::new(wish.scale.edge(from), wish.scale.edge(start));
+                let run = Span::new(input.scale.edge(from), input.scale.edge(start));
                 let middle = run.start + run.len() / 2;
                 let inside = |gap: &Span| {
                     gap.len() >= Trace::GAP_MIN
-                        && gap.start >= wish.scope.start
-                        && gap.end <= wish.scope.end
+                        && gap.start >= input.scope.start
+                        && gap.end <= input.scope.end
                 };
                 if let Some(gap) = lane.gap_at(middle).filter(inside) {
                     let room = usize::from(start - from).saturating_sub(2);
@@ -232,7 +234,7 @@ impl Strip {
                         from,
                         to: start,
                         label: gap_label(trace, id, gap, room),
-                        is_selected: wish.gap == Some(gap),
+                        is_selected: input.gap == Some(gap),
                     });
                 }
             }
@@ -330,8 +332,8 @@ mod tests {
         trace
     }
 
-    fn wish(window: Span, columns: u16) -> Wish {
-        Wish {
+    fn input(window: Span, columns: u16) -> StripInput {
+        StripInput {
             scale: TimeScale::new(window, columns),
             scope: window,
             record: None,
@@ -341,7 +343,7 @@ mod tests {
     }
 
     fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
-        Strip::new(&trace(spans), 0, &wish(window, columns))
+        Strip::new(&trace(spans), 0, &input(window, columns))
     }
 
     #[test]

@@ -2,44 +2,41 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
 
 use super::pen;
-use crate::tui::action::View;
-use crate::tui::app::App;
+use crate::tui::app::State;
 use crate::tui::theme::{Role, Theme};
+use crate::tui::view::{VIEWS, Views};
 
 /// The views that have something to show, ready to be drawn.
-#[derive(Clone, Debug)]
-pub struct Tabs<'a> {
-    theme: &'a Theme,
+#[derive(Clone, Debug, Default)]
+pub struct Tabs {
     /// Key, title, whether it is on screen.
-    tabs: Vec<(usize, &'static str, bool)>,
+    tabs: Vec<(char, &'static str, bool)>,
 }
 
-impl<'a> Tabs<'a> {
+impl Tabs {
     /// Prepares them.
     #[must_use]
-    pub fn new(app: &App, theme: &'a Theme) -> Self {
-        let shown = View::ALL
-            .into_iter()
-            .enumerate()
-            .filter(|(_, view)| !app.is_picking() && (app.has(*view) || app.view == *view));
+    pub fn new(state: &State, views: &Views) -> Self {
+        if state.run.is_none() {
+            return Tabs::default();
+        }
+        let tabs = VIEWS.iter().enumerate().filter_map(|(i, entry)| {
+            let is_current = views.current() == i;
+            let is_shown = is_current || views.has_content(i, state);
+            is_shown.then_some((entry.key, entry.title, is_current))
+        });
         Tabs {
-            theme,
-            tabs: shown
-                .map(|(i, view)| (i + 1, view.title(), app.view == view))
-                .collect(),
+            tabs: tabs.collect(),
         }
     }
-}
 
-impl Widget for &Tabs<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+    /// Draws them.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let theme = self.theme;
         pen::fill(buf, area, theme.glyph('─'), theme.fg(Role::Rule));
         let mut x = 1;
         for (key, title, is_current) in &self.tabs {
@@ -65,8 +62,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_whole() {
         let theme = Theme::default();
         let tabs = Tabs {
-            theme: &theme,
-            tabs: vec![(1, "timeline", true), (2, "operations", false)],
+            tabs: vec![('1', "timeline", true), ('2', "operations", false)],
         };
         for (width, expected) in [
             (30, "─ 1 timeline ─ 2 operations ──"),
@@ -76,7 +72,7 @@ mod tests {
         ] {
             let area = Rect::new(0, 0, width, 1);
             let mut buf = Buffer::empty(area);
-            (&tabs).render(area, &mut buf);
+            tabs.draw(&theme, area, &mut buf);
             let text: String = buf.content().iter().map(|c| c.symbol()).collect();
             assert_eq!(text, expected);
         }

@@ -3,9 +3,10 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, never, select};
+use crossbeam_channel::{Receiver, Sender, bounded, never, select};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
@@ -15,8 +16,9 @@ use super::frame_log::FrameLog;
 use super::mouse::Mouse;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
+use crate::tui::analyst::Analyst;
 use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
-use crate::tui::{Exit, Session, StartError, draw, keys, render};
+use crate::tui::{Exit, Session, StartError, keys, render};
 
 /// Frames are at least this far apart: 40 a second.
 const FRAME: Duration = Duration::from_millis(25);
@@ -41,7 +43,7 @@ pub enum Input {
     /// The watched file was touched.
     Touched,
     /// A thread failed.
-    Trouble(String),
+    ThreadFailed(String),
     /// The terminal is gone.
     Lost,
 }
@@ -76,14 +78,30 @@ pub struct Loop<'a> {
     is_over: bool,
     mouse: Mouse,
     frames: FrameLog,
+    /// Answers of the analysis threads have come.
+    answers: Receiver<()>,
 }
 
 impl<'a> Loop<'a> {
     /// A loop that has not begun. `sender` is the other end of `inputs`, for the file watcher.
     #[must_use]
     pub fn new(session: Session<'a>, inputs: Receiver<Input>, sender: Sender<Input>) -> Self {
+        let (wake, answers) = bounded(1);
+        let mut app = App::new(session.choices.clone());
+        match Analyst::start(&wake) {
+            Ok(analyst) => app.state.analyst = analyst,
+            // Everything is answered at once then, which may take its time.
+            Err(error) => {
+                let text = format!("no thread for analysis: {error}");
+                app.state
+                    .messages
+                    .log
+                    .push(Duration::ZERO, LineKind::Warning, &text);
+            }
+        }
         Loop {
-            app: App::new(session.choices.clone()),
+            app,
+            answers,
             session,
             inputs,
             sender,
@@ -122,7 +140,7 @@ impl<'a> Loop<'a> {
             }
             let wake = [
                 self.is_dirty.then_some(next_frame),
-                self.app.is_running().then(|| now + TICK),
+                self.app.state.run.is_running().then(|| now + TICK),
                 self.watch.as_ref().and_then(Watch::due),
             ];
             let wake = wake.into_iter().flatten().min();
@@ -135,13 +153,20 @@ impl<'a> Loop<'a> {
                     Err(_) => self.is_over = true,
                 },
                 recv(messages) -> message => self.drain(message.ok(), &messages),
+                recv(self.answers) -> answer => {
+                    self.is_dirty = true;
+                    if answer.is_err() {
+                        self.answers = never();
+                    }
+                }
                 recv(timeout) -> _ => {}
             }
             self.tick();
         }
-        // Ends the source before the terminal is given back.
+        // Ends the source and the analysis before the terminal is given back.
         self.feed = None;
-        let outcome = match self.app.status {
+        self.app.state.analyst = Analyst::default();
+        let outcome = match self.app.state.run.status {
             Status::Ended(outcome) => Some(outcome),
             Status::Idle | Status::Running => None,
         };
@@ -149,8 +174,8 @@ impl<'a> Loop<'a> {
             outcome,
             error: self.error,
             signal: self.signal,
-            trace: self.app.trace,
-            plan: self.app.plan,
+            trace: Arc::unwrap_or_clone(self.app.state.run.trace),
+            plan: self.app.state.run.plan,
         })
     }
 
@@ -159,25 +184,25 @@ impl<'a> Loop<'a> {
         B: Backend,
         B::Error: Send + Sync + 'static,
     {
-        self.app.prepare();
         let (app, theme) = (&mut self.app, &self.session.theme);
         let drawn = terminal.draw(|frame| {
             let buf = frame.buffer_mut();
             // The terminal's size may have changed since the last event.
-            app.size = Size::new(buf.area().width, buf.area().height);
-            draw::screen(app, theme, buf);
+            app.state.size = Size::new(buf.area().width, buf.area().height);
+            app.prepare();
+            app.draw(theme, buf);
         });
         drawn.map(|_| ()).map_err(io::Error::other)?;
-        self.frames.note(&self.app.trace);
+        self.frames.note(&self.app.state.run.trace);
         Ok(())
     }
 
     fn tick(&mut self) {
-        if self.app.is_running() {
+        if self.app.state.run.is_running() {
             let elapsed = self.began.elapsed();
             // The header shows tenths.
             let tenths = |d: Duration| d.as_millis() / 100;
-            if tenths(elapsed) != tenths(self.app.elapsed) {
+            if tenths(elapsed) != tenths(self.app.state.run.elapsed) {
                 self.is_dirty = true;
             }
             self.app.tick(elapsed);
@@ -257,9 +282,9 @@ impl<'a> Loop<'a> {
                 }
                 None
             }
-            Input::Trouble(text) => {
-                let at = self.app.elapsed;
-                self.app.log.push(at, LineKind::Error, &text);
+            Input::ThreadFailed(text) => {
+                let at = self.app.state.run.elapsed;
+                self.app.state.messages.log.push(at, LineKind::Error, &text);
                 self.is_dirty = true;
                 None
             }
@@ -272,8 +297,6 @@ impl<'a> Loop<'a> {
             return Ok(());
         };
         self.is_dirty = true;
-        // Actions see the rows and the window that the next frame would show.
-        self.app.prepare();
         match self.app.act(action) {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
@@ -284,9 +307,9 @@ impl<'a> Loop<'a> {
                 }
             }
             Some(Effect::Save) => {
-                let buffer = render(&self.app, &self.session.theme);
+                let buffer = render(&mut self.app, &self.session.theme);
                 let (Ok(text) | Err(text)) = (self.session.save)(&buffer);
-                self.app.flash = Some(text);
+                self.app.state.messages.flash = Some(text);
             }
             Some(Effect::Edit) => self.edit(terminal, host)?,
         }
@@ -300,11 +323,11 @@ impl<'a> Loop<'a> {
     {
         let Some(file) = self.watch.as_ref().map(|w| w.path().to_owned()) else {
             let text = "no file to edit: `cuptop new NAME` makes one to start from";
-            self.app.flash = Some(text.to_owned());
+            self.app.state.messages.flash = Some(text.to_owned());
             return Ok(());
         };
         if let Err(error) = host.edit(&file) {
-            self.app.flash = Some(error.to_string());
+            self.app.state.messages.flash = Some(error.to_string());
         }
         if let Some(watch) = &mut self.watch {
             watch.touch(Instant::now());
@@ -327,7 +350,7 @@ impl<'a> Loop<'a> {
     }
 
     fn resize(&mut self, size: Size) {
-        self.app.size = size;
+        self.app.state.size = size;
         self.is_dirty = true;
     }
 
@@ -335,7 +358,7 @@ impl<'a> Loop<'a> {
         self.is_dirty = true;
         // The run before ends first: both would use one GPU.
         self.feed = None;
-        if self.app.is_running() {
+        if self.app.state.run.is_running() {
             self.app.finish(Outcome::Stopped);
         }
         match (self.session.start)(&wanted) {
@@ -373,8 +396,12 @@ impl<'a> Loop<'a> {
                 Err(error) => {
                     self.watch = None;
                     let text = format!("{} is not watched: {error}", file.display());
-                    let at = self.app.elapsed;
-                    self.app.log.push(at, LineKind::Warning, &text);
+                    let at = self.app.state.run.elapsed;
+                    self.app
+                        .state
+                        .messages
+                        .log
+                        .push(at, LineKind::Warning, &text);
                 }
             },
         }

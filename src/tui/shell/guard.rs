@@ -44,7 +44,7 @@ impl Guard {
                 let name = thread::current().name().unwrap_or("unnamed").to_owned();
                 let text = format!("the thread \"{name}\" failed: {info}").replace('\n', " ");
                 // A full queue means that the screen is busy enough; the feed's end says the rest.
-                let _ = inputs.try_send(Input::Trouble(text));
+                let _ = inputs.try_send(Input::ThreadFailed(text));
             }
         }));
         Ok(Guard { before })

@@ -1,0 +1,405 @@
+//! What takes longer than a frame may: questions to the timeline, answered beside the screen.
+//!
+//! A [`Question`] keeps the last answer and asks again when what it is about has changed. The work
+//! runs on a snapshot of the timeline, on one of two threads: one for what a person waits for (the
+//! cause of a selected gap), one for what goes through everything. The newest request of a question
+//! wins; an answer wakes the screen. Without threads (pictures, tests) everything is answered at once.
+//!
+//! ```text
+//!  view.prepare ─ ask(key, work) ─► bounded channel ─► analysis thread: work(snapshot)
+//!       ▲                                                     │ answer, then a wake
+//!       └──────────── the next frame takes the answer ◄───────┘
+//! ```
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+
+use super::app::Run;
+use crate::activity::feed::Stop;
+use crate::trace::Trace;
+
+/// Requests that may wait; a thread takes all that wait and keeps the newest of each question.
+const WAITING: usize = 16;
+/// Records of a timeline up to which everything is answered at once: some 5 ms at 50 ns a record.
+const AT_ONCE: usize = 100_000;
+
+/// How much a question goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// One place of the timeline: never waits behind the others.
+    Light,
+    /// All of it.
+    Heavy,
+}
+
+type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
+
+struct Job {
+    name: &'static str,
+    trace: Arc<Trace>,
+    work: Work,
+}
+
+/// Who answers questions.
+#[derive(Debug, Default)]
+pub struct Analyst {
+    threads: Option<[AnalysisThread; 2]>,
+}
+
+impl Analyst {
+    /// Threads of their own that send to `wake` after each answer.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(wake: &Sender<()>) -> io::Result<Self> {
+        Ok(Analyst {
+            threads: Some([
+                AnalysisThread::start("cuptop-causes", wake.clone())?,
+                AnalysisThread::start("cuptop-analysis", wake.clone())?,
+            ]),
+        })
+    }
+
+    /// Whether questions are answered beside the screen.
+    #[must_use]
+    pub fn has_threads(&self) -> bool {
+        self.threads.is_some()
+    }
+
+    /// Hands a job on; gives it back when there is no thread for it.
+    fn give(&self, weight: Weight, job: Job) -> Result<(), Job> {
+        match &self.threads {
+            None => Err(job),
+            Some([light, heavy]) => {
+                let thread = match weight {
+                    Weight::Light => light,
+                    Weight::Heavy => heavy,
+                };
+                // A full channel drops the request: it is made again before the next frame.
+                if let Some(jobs) = &thread.jobs {
+                    let _ = jobs.try_send(job);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A thread that answers; stopped and joined when it is dropped.
+struct AnalysisThread {
+    jobs: Option<Sender<Job>>,
+    stop: Stop,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl AnalysisThread {
+    fn start(name: &str, wake: Sender<()>) -> io::Result<Self> {
+        let (jobs, waiting) = bounded::<Job>(WAITING);
+        let stop = Stop::default();
+        let is_over = stop.clone();
+        let handle = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || answer(&waiting, &is_over, &wake))?;
+        Ok(AnalysisThread {
+            jobs: Some(jobs),
+            stop,
+            handle: Some(handle),
+        })
+    }
+}
+
+fn answer(waiting: &Receiver<Job>, stop: &Stop, wake: &Sender<()>) {
+    let mut jobs: Vec<Job> = Vec::new();
+    loop {
+        if jobs.is_empty() {
+            match waiting.recv() {
+                Ok(job) => jobs.push(job),
+                Err(_) => return,
+            }
+        }
+        for newer in waiting.try_iter() {
+            jobs.retain(|job| job.name != newer.name);
+            jobs.push(newer);
+        }
+        let job = jobs.remove(0);
+        if stop.is_stopped() {
+            return;
+        }
+        (job.work)(&job.trace, stop);
+        // Released before the screen is woken: a timeline that nobody else holds need not be copied
+        // when the next batch comes.
+        drop(job.trace);
+        // One wake is as good as two.
+        let _ = wake.try_send(());
+    }
+}
+
+impl Drop for AnalysisThread {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.jobs = None;
+        if let Some(handle) = self.handle.take() {
+            // A panic of it was said by the hook; there is nobody left to ask.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl fmt::Debug for AnalysisThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnalysisThread").finish_non_exhaustive()
+    }
+}
+
+/// The state of the timeline that an answer is of, and what of it the question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key<A> {
+    run: u64,
+    revision: u64,
+    about: A,
+}
+
+/// A question that is asked again and again, and its last answer.
+#[derive(Debug)]
+pub struct Question<A, T> {
+    name: &'static str,
+    weight: Weight,
+    last: Option<(Key<A>, T)>,
+    asked: Option<(Key<A>, Receiver<T>)>,
+}
+
+impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
+    /// A question nobody has asked. Names are unique.
+    #[must_use]
+    pub fn new(name: &'static str, weight: Weight) -> Self {
+        Question {
+            name,
+            weight,
+            last: None,
+            asked: None,
+        }
+    }
+
+    /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
+    /// may give up once it is told to stop. Returns whether there is a new answer.
+    pub fn ask(
+        &mut self,
+        analyst: &Analyst,
+        run: &Run,
+        about: A,
+        work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
+    ) -> bool {
+        let key = Key {
+            run: run.number,
+            revision: run.trace.revision(),
+            about,
+        };
+        let has_come = self.collect();
+        if self.last.as_ref().is_some_and(|(last, _)| *last == key) {
+            self.asked = None;
+            return has_come;
+        }
+        // While records keep coming one request at a time is enough.
+        let is_asked = |(asked, _): &(Key<A>, _)| (asked.run, asked.about) == (key.run, key.about);
+        if self.asked.as_ref().is_some_and(is_asked) {
+            return has_come;
+        }
+        if run.records() <= AT_ONCE {
+            self.asked = None;
+            self.last = Some((key, work(&run.trace, &Stop::default())));
+            return true;
+        }
+        let (sender, answer) = bounded(1);
+        let job = Job {
+            name: self.name,
+            trace: run.snapshot(),
+            work: Box::new(move |trace, stop| {
+                // Nobody may be waiting any more.
+                let _ = sender.send(work(trace, stop));
+            }),
+        };
+        self.asked = Some((key, answer));
+        match analyst.give(self.weight, job) {
+            Ok(()) => has_come,
+            Err(job) => {
+                (job.work)(&job.trace, &Stop::default());
+                self.collect()
+            }
+        }
+    }
+
+    fn collect(&mut self) -> bool {
+        let Some((key, answer)) = &self.asked else {
+            return false;
+        };
+        match answer.try_recv() {
+            Ok(found) => {
+                self.last = Some((*key, found));
+                self.asked = None;
+                true
+            }
+            Err(TryRecvError::Empty) => false,
+            // A newer request took its place, or the thread ended.
+            Err(TryRecvError::Disconnected) => {
+                self.asked = None;
+                false
+            }
+        }
+    }
+
+    /// The last answer about this run, maybe of an older state of it or of another part.
+    #[must_use]
+    pub fn last(&self, run: &Run) -> Option<&T> {
+        let (_, answer) = self
+            .last
+            .as_ref()
+            .filter(|(key, _)| key.run == run.number)?;
+        Some(answer)
+    }
+
+    /// The last answer to just this question, maybe of an older state of the run.
+    #[must_use]
+    pub fn about(&self, run: &Run, about: A) -> Option<&T> {
+        let (_, answer) = self
+            .last
+            .as_ref()
+            .filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
+        Some(answer)
+    }
+
+    /// Whether an answer is awaited.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.asked.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::activity::{Activity, Batch, HostCall, Span, What};
+    use crate::tui::app::{Peaks, Status};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A run with more records than are looked at at once.
+    fn run() -> Run {
+        let mut trace = Trace::default();
+        add(&mut trace, AT_ONCE + 1);
+        Run::new(trace, None, Peaks::default(), Status::Running)
+    }
+
+    fn add(trace: &mut Trace, count: usize) {
+        let call = |i: usize| Activity {
+            span: Span::at(i as i64),
+            correlation: 0,
+            what: What::Call(HostCall {
+                thread: 1,
+                name: 0,
+                code: 0,
+            }),
+        };
+        trace.apply(Batch {
+            items: (0..count).map(call).collect(),
+            ..Batch::default()
+        });
+    }
+
+    type Asked = Question<u8, usize>;
+
+    fn ask(question: &mut Asked, analyst: &Analyst, run: &Run, about: u8) -> bool {
+        question.ask(analyst, run, about, |trace, _| trace.lanes()[0].len())
+    }
+
+    #[test]
+    fn an_answer_comes_from_a_thread_and_wakes_the_screen() {
+        let (wake, answers) = bounded(1);
+        let analyst = Analyst::start(&wake).expect("threads");
+        let mut run = run();
+        let mut question = Asked::new("count", Weight::Heavy);
+        assert!(!ask(&mut question, &analyst, &run, 0));
+        assert!(question.is_open());
+        answers.recv_timeout(PATIENCE).expect("a wake");
+        assert!(ask(&mut question, &analyst, &run, 0));
+        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
+        assert_eq!(question.about(&run, 1), None);
+        // More records: the last answer stays until the next one comes.
+        add(run.trace_mut(), 9);
+        assert!(!ask(&mut question, &analyst, &run, 0));
+        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
+        assert!(question.is_open());
+        answers.recv_timeout(PATIENCE).expect("a wake");
+        assert!(ask(&mut question, &analyst, &run, 0));
+        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 10)));
+        assert!(!question.is_open());
+    }
+
+    #[test]
+    fn what_is_asked_last_is_answered_and_nothing_else_waits() {
+        let (wake, answers) = bounded(1);
+        let analyst = Analyst::start(&wake).expect("threads");
+        let run = run();
+        // Holds the thread until all of the others wait.
+        let (go, held) = bounded::<()>(0);
+        let mut holder: Question<u8, ()> = Question::new("holder", Weight::Heavy);
+        holder.ask(&analyst, &run, 0, move |_, _| {
+            let _ = held.recv_timeout(PATIENCE);
+        });
+        let mut question = Asked::new("count", Weight::Heavy);
+        for about in 0..5 {
+            ask(&mut question, &analyst, &run, about);
+        }
+        go.send_timeout((), PATIENCE).expect("it waits");
+        let until = Instant::now() + PATIENCE;
+        while question.about(&run, 4).is_none() {
+            assert!(Instant::now() < until, "no answer");
+            let _ = answers.recv_timeout(Duration::from_millis(50));
+            ask(&mut question, &analyst, &run, 4);
+        }
+        assert_eq!(question.last(&run), Some(&(AT_ONCE + 1)));
+    }
+
+    #[test]
+    fn leaving_stops_what_is_at_work() {
+        let (wake, _answers) = bounded(1);
+        let analyst = Analyst::start(&wake).expect("threads");
+        let run = run();
+        let mut question: Question<u8, bool> = Question::new("endless", Weight::Light);
+        question.ask(&analyst, &run, 0, |_, stop| {
+            let until = Instant::now() + PATIENCE;
+            while !stop.is_stopped() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            stop.is_stopped()
+        });
+        let began = Instant::now();
+        drop(analyst);
+        assert!(began.elapsed() < PATIENCE / 2);
+    }
+
+    #[test]
+    fn without_threads_and_for_little_the_answer_is_there_at_once() {
+        let mut question = Asked::new("count", Weight::Heavy);
+        assert!(ask(&mut question, &Analyst::default(), &run(), 0));
+        let (wake, _answers) = bounded(1);
+        let analyst = Analyst::start(&wake).expect("threads");
+        let mut trace = Trace::default();
+        add(&mut trace, 3);
+        let little = Run::new(trace, None, Peaks::default(), Status::Running);
+        let mut question = Asked::new("count", Weight::Heavy);
+        assert!(ask(&mut question, &analyst, &little, 0));
+        assert_eq!(question.about(&little, 0), Some(&3));
+        // Another run's answer is none of this one's.
+        let other = Run {
+            number: 1,
+            ..Run::default()
+        };
+        assert_eq!(question.about(&other, 0), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! What of the run is on screen: the whole or one pass, which stretch of it, and whether it goes along.
+
+use super::Run;
+use super::viewport::Viewport;
+use crate::activity::{Ns, Span};
+
+/// How much of a long run is on screen while following it.
+const FOLLOWED: Ns = 5_000_000_000;
+
+/// What is on the timeline: the whole run or one pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    #[default]
+    Whole,
+    /// A pass: index into [`Passes::list`](super::passes::Passes::list).
+    Pass(usize),
+}
+
+/// What is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Camera {
+    /// The whole run or a pass.
+    pub scope: Scope,
+    /// Which stretch of it.
+    pub viewport: Viewport,
+    /// Whether the window goes along with new data.
+    pub is_following: bool,
+    /// Records that had been received when the picture was held still; `None` while it is not.
+    pub paused_at: Option<u64>,
+    /// The variant that was chosen by hand, to come back to after a rerun.
+    pub chosen: Option<String>,
+}
+
+impl Camera {
+    /// One that goes along with new data.
+    #[must_use]
+    pub fn following() -> Self {
+        Camera {
+            is_following: true,
+            ..Camera::default()
+        }
+    }
+
+    /// Whether the picture is held still.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.paused_at.is_some()
+    }
+
+    /// Records that came since the picture was held still.
+    #[must_use]
+    pub fn behind(&self, run: &Run) -> u64 {
+        let received = run.trace.health().received;
+        received.saturating_sub(self.paused_at.unwrap_or(received))
+    }
+
+    /// The stretch that belongs to the scope: of a pass its operations, of the whole run everything.
+    #[must_use]
+    pub fn scope_span(&self, run: &Run) -> Option<Span> {
+        match self.scope {
+            Scope::Whole => run.trace.extent(),
+            Scope::Pass(i) => {
+                let pass = run.passes.list.get(i)?;
+                Some(match pass.operations {
+                    Some(operations) => operations.hull(pass.span),
+                    None => pass.span,
+                })
+            }
+        }
+    }
+
+    /// First start to last end of the operations in scope.
+    #[must_use]
+    pub fn operations(&self, run: &Run) -> Option<Span> {
+        match self.scope {
+            Scope::Whole => run.trace.operations_extent(),
+            Scope::Pass(i) => run.passes.list.get(i).and_then(|p| p.operations),
+        }
+    }
+
+    /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
+    #[must_use]
+    pub fn figures_span(&self, run: &Run) -> Span {
+        self.operations(run)
+            .unwrap_or_default()
+            .intersect(self.viewport.window)
+    }
+
+    /// Whether only a part of the operations in scope is on screen.
+    #[must_use]
+    pub fn is_zoomed(&self, run: &Run) -> bool {
+        self.operations(run)
+            .is_some_and(|span| self.viewport.window.intersect(span) != span)
+    }
+
+    /// What the time axis counts from: the first operation in scope.
+    #[must_use]
+    pub fn zero(&self, run: &Run) -> Ns {
+        self.operations(run)
+            .or(self.scope_span(run))
+            .map_or(self.viewport.window.start, |span| span.start)
+    }
+
+    /// The variant on screen, when one pass is.
+    #[must_use]
+    pub fn variant(&self, run: &Run) -> Option<usize> {
+        match self.scope {
+            Scope::Whole => None,
+            Scope::Pass(i) => run.passes.list.get(i).map(|p| p.variant),
+        }
+    }
+
+    /// The window cannot leave the scope.
+    pub fn bound(&mut self, run: &Run) {
+        self.viewport
+            .bound(self.scope_span(run).unwrap_or_default());
+    }
+
+    /// Shows all of the scope.
+    pub fn fit(&mut self, run: &Run) {
+        self.bound(run);
+        self.viewport.show(self.viewport.bounds);
+    }
+
+    /// The window that shows the operations of a pass alone, with a little room; all of the scope when
+    /// there is none.
+    #[must_use]
+    pub fn operations_window(&self, run: &Run) -> Span {
+        let scope = self.scope_span(run).unwrap_or_default();
+        match (self.scope, self.operations(run)) {
+            (Scope::Pass(_), Some(operations)) => {
+                let room = operations.len() / 25;
+                Span::new(operations.start - room, operations.end + room / 2).intersect(scope)
+            }
+            _ => scope,
+        }
+    }
+
+    /// Puts the whole run or a pass on screen, as it is asked for.
+    pub fn show(&mut self, run: &Run, scope: Scope) {
+        self.is_following = false;
+        self.scope = scope;
+        self.fit(run);
+    }
+
+    /// A pass that is no longer there is the last one that is.
+    pub fn keep_scope(&mut self, run: &Run) {
+        if let Scope::Pass(i) = self.scope
+            && i >= run.passes.list.len()
+        {
+            self.scope = match run.passes.list.len() {
+                0 => Scope::Whole,
+                n => Scope::Pass(n - 1),
+            };
+        }
+    }
+
+    /// Goes along with the newest data: with the latest pass, else with the last seconds.
+    pub fn follow(&mut self, run: &Run) {
+        if run.passes.list.is_empty() {
+            self.scope = Scope::Whole;
+            self.bound(run);
+            let bounds = self.viewport.bounds;
+            let length = bounds.len().min(FOLLOWED);
+            self.viewport
+                .show(Span::new(bounds.end - length, bounds.end));
+        } else {
+            self.scope = Scope::Pass(run.passes.list.len() - 1);
+            self.fit(run);
+        }
+    }
+
+    /// After the end: the variant that was chosen by hand, else the last one.
+    pub fn choose_variant(&mut self, run: &Run) {
+        self.is_following = false;
+        let variants = &run.passes.variants;
+        let chosen = self
+            .chosen
+            .as_ref()
+            .and_then(|label| variants.iter().position(|v| v.label() == *label));
+        let pass = chosen
+            .or(variants.len().checked_sub(1))
+            .and_then(|variant| run.passes.representative(variant));
+        self.scope = pass.map_or(Scope::Whole, Scope::Pass);
+        self.fit(run);
+    }
+}

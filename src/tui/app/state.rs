@@ -1,0 +1,157 @@
+//! What all views look at: the run, what of it is on screen, what is selected, and the messages.
+
+use ratatui::layout::Size;
+
+use super::rows::{self, Row, RowKind};
+use super::selection::Selection;
+use super::{Camera, Messages, Run, Scope, Status};
+use crate::analysis::memory::MemoryUse;
+use crate::tui::analyst::Analyst;
+
+/// The state that views share. What only one of them needs is its own.
+#[derive(Debug, Default)]
+pub struct State {
+    /// The run.
+    pub run: Run,
+    /// What of it is on screen.
+    pub camera: Camera,
+    /// What is selected.
+    pub selection: Selection,
+    /// The rows of the timeline.
+    pub rows: Vec<Row>,
+    /// Memory in use by device, as far as the rows show it.
+    pub memory: Vec<MemoryUse>,
+    /// What was said.
+    pub messages: Messages,
+    /// The terminal's size.
+    pub size: Size,
+    /// Who answers what takes long.
+    pub analyst: Analyst,
+    /// The state that passes, rows and window are of.
+    prepared: Option<(u64, Scope)>,
+    needs_choice: bool,
+}
+
+impl State {
+    /// Another run takes the place of this one.
+    pub fn replace(&mut self, run: Run) {
+        self.needs_choice = matches!(run.status, Status::Ended(_));
+        self.camera = Camera {
+            chosen: self.camera.chosen.take(),
+            ..Camera::following()
+        };
+        self.run = run;
+        self.rows.clear();
+        self.memory.clear();
+        self.selection = Selection::default();
+        self.messages.begin();
+        self.prepared = None;
+    }
+
+    /// The run has ended: the camera may go where it is best looked at.
+    pub(super) fn end(&mut self) {
+        self.needs_choice = self.camera.is_following;
+        self.prepared = None;
+    }
+
+    /// Brings passes, rows, scope and window up to date with the timeline.
+    pub fn prepare(&mut self) {
+        let revision = self.run.trace.revision();
+        if self.prepared == Some((revision, self.camera.scope)) && !self.needs_choice {
+            return;
+        }
+        if self.prepared.map(|(seen, _)| seen) != Some(revision) || self.needs_choice {
+            let is_running = self.run.is_running();
+            let Run {
+                passes,
+                trace,
+                plan,
+                ..
+            } = &mut self.run;
+            passes.update(trace, plan.as_deref(), is_running);
+            self.camera.keep_scope(&self.run);
+        }
+        if self.needs_choice {
+            self.needs_choice = false;
+            self.camera.choose_variant(&self.run);
+        } else if self.camera.is_following && !self.camera.is_paused() {
+            self.camera.follow(&self.run);
+        }
+        self.settle();
+    }
+
+    /// Rows, bounds and selection for the scope as it is now.
+    fn settle(&mut self) {
+        let trace = &self.run.trace;
+        let scope = self.camera.scope_span(&self.run).unwrap_or_default();
+        self.camera.bound(&self.run);
+        self.rows = rows::rows(trace, scope, self.camera.scope == Scope::Whole);
+        self.memory
+            .resize_with(trace.devices().len(), MemoryUse::default);
+        for (device, memory) in self.memory.iter_mut().enumerate() {
+            let kind = RowKind::Memory(device);
+            if self.rows.iter().any(|row| row.kind == kind) {
+                memory.update(trace, Some(device));
+            }
+        }
+        self.selection.settle(trace);
+        if self.selection.row.is_some() && self.selection.position(&self.rows).is_none() {
+            self.selection = Selection::default();
+        }
+        self.prepared = Some((trace.revision(), self.camera.scope));
+    }
+
+    /// Puts the whole run or a pass on screen.
+    pub fn show(&mut self, scope: Scope) {
+        self.camera.show(&self.run, scope);
+        self.selection = Selection::default();
+        self.settle();
+    }
+
+    pub(super) fn toggle_follow(&mut self) {
+        self.camera.is_following = !self.camera.is_following;
+        self.camera.paused_at = None;
+        if self.camera.is_following {
+            self.prepared = None;
+            if matches!(self.run.status, Status::Ended(_)) {
+                self.needs_choice = true;
+            }
+        }
+    }
+
+    pub(super) fn toggle_pause(&mut self) {
+        self.camera.paused_at = match self.camera.paused_at {
+            Some(_) => None,
+            None => Some(self.run.trace.health().received),
+        };
+        self.prepared = None;
+    }
+
+    pub(super) fn step_variant(&mut self, by: isize) {
+        let variants = &self.run.passes.variants;
+        let count = variants.len();
+        if count == 0 {
+            self.messages.flash = Some("there are no variants in this timeline".to_owned());
+            return;
+        }
+        let current = self.camera.variant(&self.run).unwrap_or(count - 1) as isize;
+        let next = (current + by).rem_euclid(count as isize) as usize;
+        self.camera.chosen = Some(variants[next].label());
+        if let Some(pass) = self.run.passes.representative(next) {
+            self.show(Scope::Pass(pass));
+        }
+    }
+
+    pub(super) fn step_pass(&mut self, by: isize) {
+        let (Scope::Pass(current), Some(variant)) =
+            (self.camera.scope, self.camera.variant(&self.run))
+        else {
+            return;
+        };
+        let passes: Vec<usize> = self.run.passes.of(variant).collect();
+        let at = passes.iter().position(|&p| p == current).unwrap_or(0) as isize;
+        if let Some(&pass) = passes.get((at + by).clamp(0, passes.len() as isize - 1) as usize) {
+            self.show(Scope::Pass(pass));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What arrives from the feed.
+
+use super::{App, ErrorPanel, LineKind, Status};
+use crate::activity::feed::{Failure, Message, Outcome};
+
+impl App {
+    /// Takes a message of the feed.
+    pub fn take(&mut self, message: Message) {
+        let run = &mut self.state.run;
+        let messages = &mut self.state.messages;
+        match message {
+            Message::Batch(batch) => run.trace_mut().apply(batch),
+            Message::Progress(progress) => {
+                let is_done = progress.total.is_some_and(|total| progress.done >= total);
+                run.progress = (!is_done).then_some(progress);
+            }
+            Message::Output { is_error, line } => messages.printed(run.elapsed, is_error, &line),
+            Message::Notice { is_warning, text } => {
+                messages.noticed(run.elapsed, is_warning, &text);
+            }
+            Message::Finished(outcome) => self.finish(outcome),
+        }
+    }
+
+    /// A run could not be started; what is on screen stays.
+    pub fn fail(&mut self, failure: &Failure) {
+        let title = if self.state.run.trace.revision() > 0 {
+            "it did not run · below is the last run that did"
+        } else {
+            "it did not run"
+        };
+        self.state.messages.error = Some(ErrorPanel::new(title, failure));
+    }
+
+    /// The feed has ended, with a last word or without one.
+    pub fn finish(&mut self, outcome: Outcome) {
+        let run = &mut self.state.run;
+        if !run.is_running() {
+            return;
+        }
+        run.progress = None;
+        let messages = &mut self.state.messages;
+        if let Outcome::Failed(failure) = &outcome {
+            messages
+                .log
+                .push(run.elapsed, LineKind::Error, &failure.message);
+            let title = if run.trace.revision() > 0 {
+                "the run failed · below is what was recorded until then"
+            } else {
+                "the run failed"
+            };
+            messages.error = Some(ErrorPanel::new(title, failure));
+        }
+        if outcome == Outcome::Complete
+            && let Some(text) = self.views.on_complete(run)
+        {
+            messages.flash = Some(text);
+        }
+        run.status = Status::Ended(outcome);
+        self.state.end();
+    }
+}

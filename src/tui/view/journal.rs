@@ -1,0 +1,121 @@
+//! Lines that came one after another: what a watched program printed, and the notices.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::list::{Cell, List};
+use super::{Note, View};
+use crate::activity::units;
+use crate::tui::app::{Journal, LineKind, Messages, State};
+use crate::tui::theme::{Role, Theme};
+
+/// A view of a journal. Its cursor goes along when it is on the last line.
+#[derive(Debug)]
+pub(super) struct JournalView {
+    journal: fn(&Messages) -> &Journal,
+    /// Whether it says in other views that there are warnings, and whether it is worth a tab when empty.
+    is_log: bool,
+    list: List,
+    /// Lines there were.
+    count: usize,
+    in_full: String,
+    warnings: usize,
+}
+
+/// What a watched program printed.
+#[must_use]
+pub(super) fn output() -> JournalView {
+    JournalView::new(|messages| &messages.output, false)
+}
+
+/// Notices.
+#[must_use]
+pub(super) fn log() -> JournalView {
+    JournalView::new(|messages| &messages.log, true)
+}
+
+impl JournalView {
+    fn new(journal: fn(&Messages) -> &Journal, is_log: bool) -> Self {
+        JournalView {
+            journal,
+            is_log,
+            list: List::new("nothing so far"),
+            count: 0,
+            in_full: String::new(),
+            warnings: 0,
+        }
+    }
+}
+
+impl View for JournalView {
+    fn has_content(&self, state: &State) -> bool {
+        self.is_log || !(self.journal)(&state.messages).lines().is_empty()
+    }
+
+    fn open(&mut self, state: &State) {
+        self.count = (self.journal)(&state.messages).lines().len();
+        self.list.cursor = self.count.saturating_sub(1);
+    }
+
+    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
+        let journal = (self.journal)(&state.messages);
+        self.warnings = journal.count(LineKind::Warning);
+        if !is_on_screen {
+            return;
+        }
+        let count = journal.lines().len();
+        if self.list.cursor + 1 >= self.count {
+            self.list.cursor = count.saturating_sub(1);
+        }
+        self.count = count;
+        self.list.heading = match journal.dropped() {
+            0 => Vec::new(),
+            n => {
+                let text = format!("{} older lines are not kept", units::count(n));
+                vec![Cell::rest(text, Role::Dim)]
+            }
+        };
+        self.list.fill(area, count, |i| {
+            let line = &journal.lines()[i];
+            let role = match line.kind {
+                LineKind::Plain => Role::Text,
+                LineKind::Warning => Role::Warning,
+                LineKind::Error => Role::Bad,
+            };
+            let at = line.at.as_secs_f64();
+            vec![
+                Cell::right(format!("{at:.2} s"), 9, Role::Dim),
+                Cell::rest(&line.text, role),
+            ]
+        });
+        let line = journal.lines().get(self.list.cursor);
+        self.in_full = line.map_or_else(String::new, |line| line.text.clone());
+    }
+
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        self.list.draw(theme, area, buf);
+    }
+
+    fn list(&mut self) -> Option<&mut List> {
+        Some(&mut self.list)
+    }
+
+    fn in_full(&self) -> Option<&str> {
+        Some(&self.in_full)
+    }
+
+    fn note(&self) -> Option<Note> {
+        if !self.is_log || self.warnings == 0 {
+            return None;
+        }
+        let word = if self.warnings == 1 {
+            "warning"
+        } else {
+            "warnings"
+        };
+        Some(Note {
+            text: format!("⚠ {} {word}", self.warnings),
+            role: Role::Warning,
+        })
+    }
+}

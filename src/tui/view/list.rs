@@ -1,0 +1,259 @@
+//! A list with a heading and a cursor, scrolled so that the cursor is on screen. It knows its own
+//! geometry, so keys and mouse mean the same lines as the eye.
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use crate::tui::action::Action;
+use crate::tui::draw::pen;
+use crate::tui::theme::{Role, Theme};
+
+/// Lines that a turn of the wheel moves the cursor.
+const WHEEL: isize = 3;
+/// Lines of a page.
+const PAGE: isize = 10;
+
+/// A cell of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    text: String,
+    role: Role,
+    is_bold: bool,
+    columns: u16,
+    is_right: bool,
+}
+
+impl Cell {
+    /// A text that stands at the left of its columns; what is longer is cut.
+    pub fn left(text: impl Into<String>, columns: u16, role: Role) -> Self {
+        Cell {
+            text: text.into(),
+            role,
+            is_bold: false,
+            columns,
+            is_right: false,
+        }
+    }
+
+    /// A text that stands at the right of its columns.
+    pub fn right(text: impl Into<String>, columns: u16, role: Role) -> Self {
+        Cell {
+            is_right: true,
+            ..Cell::left(text, columns, role)
+        }
+    }
+
+    /// A text over all that is left of the line.
+    pub fn rest(text: impl Into<String>, role: Role) -> Self {
+        Cell::left(text, u16::MAX, role)
+    }
+
+    /// The same, bold.
+    #[must_use]
+    pub fn bold(self) -> Self {
+        Cell {
+            is_bold: true,
+            ..self
+        }
+    }
+}
+
+/// What an action did to a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The line under the cursor was taken.
+    Line,
+    /// At most the cursor moved.
+    Nothing,
+    /// It is not for lists.
+    NotMine,
+}
+
+/// A list.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// The line that the cursor is on.
+    pub cursor: usize,
+    /// Above the lines; none when empty.
+    pub heading: Vec<Cell>,
+    /// What stands there instead when there is no line.
+    pub empty: &'static str,
+    count: usize,
+    first: usize,
+    /// The lines that are on screen.
+    lines: Vec<Vec<Cell>>,
+    body: Rect,
+}
+
+impl List {
+    /// A list that says `empty` while it has no line.
+    #[must_use]
+    pub fn new(empty: &'static str) -> Self {
+        List {
+            empty,
+            ..List::default()
+        }
+    }
+
+    /// Takes its place on the screen with `count` lines, and makes those that are seen there.
+    pub fn fill(&mut self, area: Rect, count: usize, line: impl FnMut(usize) -> Vec<Cell>) {
+        let heading = u16::from(!self.heading.is_empty()).min(area.height);
+        self.body = Rect {
+            y: area.y + heading,
+            height: area.height - heading,
+            ..area
+        };
+        self.count = count;
+        self.cursor = self.cursor.min(count.saturating_sub(1));
+        self.lines = self.seen().map(line).collect();
+    }
+
+    /// The lines on screen: the cursor is on the last of them at most.
+    fn seen(&mut self) -> Range<usize> {
+        let room = usize::from(self.body.height);
+        self.first = (self.cursor + 1).saturating_sub(room);
+        self.first..self.count.min(self.first + room)
+    }
+
+    /// Moves the cursor, or takes the line under it. A click on the line where the cursor is takes it.
+    pub fn act(&mut self, action: Action) -> Chosen {
+        match action {
+            Action::Up => self.step(-1),
+            Action::Down => self.step(1),
+            Action::PageUp => self.step(-PAGE),
+            Action::PageDown => self.step(PAGE),
+            Action::Wheel { is_in: true, .. } => self.step(-WHEEL),
+            Action::Wheel { is_in: false, .. } => self.step(WHEEL),
+            Action::Choose => return Chosen::Line,
+            Action::Click { y, .. } => match self.line_at(y) {
+                Some(line) if line == self.cursor => return Chosen::Line,
+                Some(line) => self.cursor = line,
+                None => {}
+            },
+            _ => return Chosen::NotMine,
+        }
+        Chosen::Nothing
+    }
+
+    fn step(&mut self, by: isize) {
+        let last = self.count.saturating_sub(1);
+        self.cursor = self.cursor.saturating_add_signed(by).min(last);
+    }
+
+    /// The line at line `y` of the screen.
+    fn line_at(&self, y: u16) -> Option<usize> {
+        let line = usize::from(y.checked_sub(self.body.y)?);
+        (line < self.lines.len()).then_some(self.first + line)
+    }
+
+    /// Draws it where it was placed.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(*buf.area());
+        if area.is_empty() {
+            return;
+        }
+        if !self.heading.is_empty() {
+            draw(&self.heading, Rect { height: 1, ..area }, theme, false, buf);
+        }
+        let body = self.body.intersection(area);
+        if self.lines.is_empty() {
+            let text = pen::plain(theme, self.empty);
+            pen::text(buf, body, 2, &text, theme.fg(Role::Dim));
+        }
+        for ((i, cells), line) in self.lines.iter().enumerate().zip(pen::lines(body)) {
+            draw(cells, line, theme, self.first + i == self.cursor, buf);
+        }
+    }
+}
+
+fn draw(cells: &[Cell], line: Rect, theme: &Theme, is_at: bool, buf: &mut Buffer) {
+    if is_at {
+        pen::cell(buf, line, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+    }
+    let mut x = 2;
+    for cell in cells {
+        let columns = cell.columns.min(line.width.saturating_sub(x));
+        let text = pen::plain(theme, &pen::cut(&cell.text, usize::from(columns)));
+        let spare = usize::from(columns).saturating_sub(pen::width(&text)) as u16;
+        let at = if cell.is_right { x + spare } else { x };
+        let mut style = theme.fg(cell.role);
+        if is_at || cell.is_bold {
+            style = style.add_modifier(Modifier::BOLD);
+        }
+        pen::text(buf, line, at, &text, style);
+        x = x.saturating_add(columns).saturating_add(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of `count` lines on the screen's lines 2 to 6, the first of them its heading.
+    fn list(count: usize, cursor: usize) -> List {
+        let mut list = List {
+            cursor,
+            heading: vec![Cell::rest("heading", Role::Dim)],
+            ..List::default()
+        };
+        list.fill(Rect::new(0, 2, 20, 5), count, |i| {
+            vec![Cell::rest(format!("line {i}"), Role::Text)]
+        });
+        list
+    }
+
+    fn screen(list: &List) -> Vec<String> {
+        let mut buf = Buffer::empty(Rect::new(0, 0, 20, 8));
+        list.draw(&Theme::default(), Rect::new(0, 2, 20, 5), &mut buf);
+        let lines = buf.content().chunks(20);
+        lines
+            .map(|line| line.iter().map(|c| c.symbol()).collect::<String>())
+            .map(|line| line.trim_end().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn only_what_is_seen_is_made_and_the_cursor_is_among_it() {
+        let mut made = Vec::new();
+        let mut list = list(100, 50);
+        list.fill(Rect::new(0, 2, 20, 5), 100, |i| {
+            made.push(i);
+            Vec::new()
+        });
+        assert_eq!(made, [47, 48, 49, 50]);
+    }
+
+    #[test]
+    fn what_is_clicked_is_what_is_drawn_there() {
+        for cursor in [0, 3, 4, 9] {
+            let drawn = screen(&list(10, cursor));
+            for (y, line) in drawn.iter().enumerate() {
+                let mut list = list(10, cursor);
+                let before = list.cursor;
+                let took = list.act(Action::Click { x: 3, y: y as u16 });
+                let number = line.split("line ").nth(1).and_then(|n| n.parse().ok());
+                match number {
+                    Some(n) if n == before => assert_eq!(took, Chosen::Line),
+                    Some(n) => assert_eq!((took, list.cursor), (Chosen::Nothing, n)),
+                    None => assert_eq!((took, list.cursor), (Chosen::Nothing, before)),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_cursor_stays_on_the_list() {
+        let mut list = list(3, 0);
+        list.act(Action::Up);
+        assert_eq!(list.cursor, 0);
+        list.act(Action::PageDown);
+        assert_eq!(list.cursor, 2);
+        list.fill(Rect::new(0, 2, 20, 5), 2, |_| Vec::new());
+        assert_eq!(list.cursor, 1);
+        list.fill(Rect::new(0, 0, 0, 0), 0, |_| Vec::new());
+        assert_eq!((list.cursor, list.act(Action::Down)), (0, Chosen::Nothing));
+    }
+}

@@ -1,0 +1,307 @@
+//! The views of the middle of the screen: components with their own state, registered in one table.
+//!
+//! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
+//! runs before a frame and only works when something has changed; what takes long it asks an
+//! [`Analyst`](super::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
+//! hand out their [`List`], which answers keys and mouse for all of them.
+
+mod compare;
+mod findings;
+mod journal;
+mod list;
+mod operations;
+mod picker;
+mod sweep;
+mod timeline;
+
+use std::fmt::Debug;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::action::Action;
+use super::app::rows::RowKind;
+use super::app::selection::Item;
+use super::app::{Choice, Run, State, Wanted};
+use super::draw::layout::Layout;
+use super::keys::Context;
+use super::theme::{Role, Theme};
+use crate::activity::Span;
+use list::{Chosen, List};
+use picker::Picker;
+
+/// What stands in the middle of the screen.
+pub trait View: Debug {
+    /// Which keys are for it.
+    fn context(&self) -> Context {
+        Context::List
+    }
+
+    /// Whether it has something to show; the others are passed over by Tab.
+    fn has_content(&self, _state: &State) -> bool {
+        true
+    }
+
+    /// It comes on screen.
+    fn open(&mut self, _state: &State) {
+        if let Some(list) = self.list() {
+            list.cursor = 0;
+        }
+    }
+
+    /// Makes what it shows, within `area` of the screen. Called before every frame, also while it is
+    /// not on screen.
+    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool);
+
+    /// Draws what was made.
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer);
+
+    /// Its list, when it is one: keys and mouse move its cursor.
+    fn list(&mut self) -> Option<&mut List> {
+        None
+    }
+
+    /// The line under the cursor was taken.
+    fn choose(&mut self, _state: &State) -> Option<Request> {
+        None
+    }
+
+    /// Any other action.
+    fn act(&mut self, _action: Action, _state: &mut State) {}
+
+    /// What is under the cursor in full, for the details; `None` for what is selected on the timeline.
+    fn in_full(&self) -> Option<&str> {
+        None
+    }
+
+    /// A few words at the foot of the other views.
+    fn note(&self) -> Option<Note> {
+        None
+    }
+
+    /// A word when a run is complete; `key` shows this view.
+    fn on_complete(&self, _run: &Run, _key: char) -> Option<String> {
+        None
+    }
+}
+
+/// A few words, with how they stand out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The words.
+    pub text: String,
+    /// Their colour.
+    pub role: Role,
+}
+
+/// What a view asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Start a run.
+    Start(Wanted),
+    /// Show a pass on the timeline.
+    Pass(usize),
+    /// Show a place on the timeline.
+    Place(Place),
+}
+
+/// A place on the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The row of the screen.
+    pub row: Option<RowKind>,
+    /// The record, as its number in the lane; `None` for a gap.
+    pub record: Option<usize>,
+    /// When.
+    pub span: Span,
+}
+
+impl Place {
+    /// It as what is selected.
+    #[must_use]
+    pub fn item(&self) -> Item {
+        match self.record {
+            Some(row) => Item::Record {
+                row,
+                span: self.span,
+            },
+            None => Item::Gap(self.span),
+        }
+    }
+}
+
+/// A line of the table of views.
+#[derive(Debug)]
+pub struct Entry {
+    /// The key that shows it.
+    pub key: char,
+    /// What to call it.
+    pub title: &'static str,
+    /// What it shows, for the help.
+    pub help: &'static str,
+    new: fn() -> Box<dyn View>,
+}
+
+const fn entry(
+    key: char,
+    title: &'static str,
+    help: &'static str,
+    new: fn() -> Box<dyn View>,
+) -> Entry {
+    Entry {
+        key,
+        title,
+        help,
+        new,
+    }
+}
+
+/// Every view, in the order of its tab. The first is the one to come back to.
+#[rustfmt::skip]
+pub const VIEWS: &[Entry] = &[
+    entry('1', "timeline", "timeline", || Box::<timeline::Timeline>::default()),
+    entry('2', "operations", "operations by name", || Box::<operations::Operations>::default()),
+    entry('3', "findings", "findings", || Box::<findings::Findings>::default()),
+    entry('4', "compare", "variants, and the run before", || Box::<compare::Compare>::default()),
+    entry('5', "sweep", "chart over the sweep", || Box::<sweep::SweepChart>::default()),
+    entry('6', "output", "what the program printed", || Box::new(journal::output())),
+    entry('7', "log", "log", || Box::new(journal::log())),
+];
+
+/// All views, and which one is on screen.
+#[derive(Debug)]
+pub struct Views {
+    picker: Picker,
+    /// One for each of [`VIEWS`].
+    all: Vec<Box<dyn View>>,
+    /// Index into them.
+    current: usize,
+}
+
+impl Views {
+    /// All views; the picker shows `choices`.
+    #[must_use]
+    pub fn new(choices: Vec<Choice>) -> Self {
+        Views {
+            picker: Picker::new(choices),
+            all: VIEWS.iter().map(|entry| (entry.new)()).collect(),
+            current: 0,
+        }
+    }
+
+    /// What is on screen: before a run the picker.
+    #[must_use]
+    pub fn on_screen(&self, state: &State) -> &dyn View {
+        if state.run.is_none() {
+            &self.picker
+        } else {
+            self.all[self.current].as_ref()
+        }
+    }
+
+    fn on_screen_mut(&mut self, state: &State) -> &mut dyn View {
+        if state.run.is_none() {
+            &mut self.picker
+        } else {
+            self.all[self.current].as_mut()
+        }
+    }
+
+    /// Which of [`VIEWS`] is on screen once there is a run.
+    #[must_use]
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Whether the view to come back to is on screen.
+    #[must_use]
+    pub fn is_home(&self) -> bool {
+        self.current == 0
+    }
+
+    /// Whether a view has something to show.
+    #[must_use]
+    pub fn has_content(&self, view: usize, state: &State) -> bool {
+        self.all[view].has_content(state)
+    }
+
+    /// Puts a view on screen.
+    pub fn show(&mut self, view: usize, state: &State) {
+        if let Some(shown) = self.all.get_mut(view) {
+            self.current = view;
+            shown.open(state);
+        }
+    }
+
+    /// Puts the timeline on screen.
+    pub fn show_home(&mut self, state: &State) {
+        self.show(0, state);
+    }
+
+    /// Puts the next (or previous) view that has something to show on screen.
+    pub fn step(&mut self, is_forwards: bool, state: &State) {
+        let count = self.all.len();
+        let by = if is_forwards { 1 } else { count - 1 };
+        let mut next = (self.current + by) % count;
+        while next != self.current && !self.has_content(next, state) {
+            next = (next + by) % count;
+        }
+        self.show(next, state);
+    }
+
+    /// Makes what they show.
+    pub fn prepare(&mut self, state: &State) {
+        let area = Layout::new(state.size).middle();
+        let is_picking = state.run.is_none();
+        if is_picking {
+            self.picker.prepare(state, area, true);
+            return;
+        }
+        for (i, view) in self.all.iter_mut().enumerate() {
+            view.prepare(state, area, i == self.current);
+        }
+    }
+
+    /// Hands an action to the view on screen: to its list first.
+    pub fn act(&mut self, action: Action, state: &mut State) -> Option<Request> {
+        let view = self.on_screen_mut(state);
+        let Some(list) = view.list() else {
+            view.act(action, state);
+            return None;
+        };
+        match list.act(action) {
+            Chosen::Line => return view.choose(state),
+            Chosen::Nothing => {}
+            Chosen::NotMine => view.act(action, state),
+        }
+        None
+    }
+
+    /// The notes of the views that are not on screen.
+    pub fn notes(&self) -> impl Iterator<Item = Note> + '_ {
+        let others = self.all.iter().enumerate();
+        others
+            .filter(|(i, _)| *i != self.current)
+            .filter_map(|(_, view)| view.note())
+    }
+
+    /// What a view says of a run that is complete.
+    #[must_use]
+    pub fn on_complete(&self, run: &Run) -> Option<String> {
+        let mut all = self.all.iter().zip(VIEWS);
+        all.find_map(|(view, entry)| view.on_complete(run, entry.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_view_has_a_key_and_a_title_of_its_own() {
+        let keys: HashSet<char> = VIEWS.iter().map(|entry| entry.key).collect();
+        let titles: HashSet<&str> = VIEWS.iter().map(|entry| entry.title).collect();
+        assert_eq!((keys.len(), titles.len()), (VIEWS.len(), VIEWS.len()));
+    }
+}

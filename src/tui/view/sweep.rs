@@ -1,0 +1,73 @@
+//! A figure over the swept parameter, as a chart.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::View;
+use crate::tui::action::Action;
+use crate::tui::app::{Run, State};
+use crate::tui::draw::chart::Chart;
+use crate::tui::draw::pen;
+use crate::tui::sweep;
+use crate::tui::theme::{Role, Theme};
+
+/// The view.
+#[derive(Debug, Default)]
+pub(super) struct SweepChart {
+    /// The run, its revision, whether it runs, and the choice that the chart is of.
+    of: Option<(u64, u64, bool, usize)>,
+    /// Which of the figures that there are.
+    choice: usize,
+    chart: Option<Chart>,
+    empty: &'static str,
+}
+
+impl View for SweepChart {
+    fn has_content(&self, state: &State) -> bool {
+        state.run.is_swept()
+    }
+
+    fn prepare(&mut self, state: &State, _area: Rect, is_on_screen: bool) {
+        if !is_on_screen {
+            return;
+        }
+        let run = &state.run;
+        let of = (
+            run.number,
+            run.trace.revision(),
+            run.is_running(),
+            self.choice,
+        );
+        if self.of == Some(of) {
+            return;
+        }
+        self.of = Some(of);
+        self.chart = sweep::sweep(run, self.choice).map(Chart::new);
+        self.empty = if run.is_swept() {
+            "no point has been measured yet"
+        } else {
+            "this scenario has no [sweep]"
+        };
+    }
+
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        match &self.chart {
+            Some(chart) => chart.draw(theme, area, buf),
+            None => {
+                let text = pen::plain(theme, self.empty);
+                pen::text(buf, area, 2, &text, theme.fg(Role::Dim));
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action, _state: &mut State) {
+        if action == Action::Sort {
+            self.choice = self.choice.wrapping_add(1);
+        }
+    }
+
+    fn on_complete(&self, run: &Run, key: char) -> Option<String> {
+        run.is_swept()
+            .then(|| format!("the sweep is measured: {key} shows its chart"))
+    }
+}

@@ -1,0 +1,249 @@
+//! Lanes over time: the view to come back to.
+
+mod motion;
+mod rows;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+
+use super::View;
+use crate::activity::Span;
+use crate::tui::action::Action;
+use crate::tui::app::rows::RowKind;
+use crate::tui::app::selection::{Item, Selection};
+use crate::tui::app::{Scope, State};
+use crate::tui::draw::axis::Axis;
+use crate::tui::draw::lane::LaneRow;
+use crate::tui::draw::layout::Layout;
+use crate::tui::draw::pen;
+use crate::tui::keys::Context;
+use crate::tui::theme::{Role, Theme};
+use crate::tui::time_scale::TimeScale;
+
+/// A row that shows a height gets no more lines than this.
+const TALLEST: usize = 2;
+
+fn is_meter(kind: RowKind) -> bool {
+    matches!(
+        kind,
+        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_)
+    )
+}
+
+/// What stands on one row.
+#[derive(Clone, Debug)]
+enum Shown {
+    Title(String),
+    Lane(LaneRow),
+}
+
+/// A row on the screen.
+#[derive(Clone, Debug)]
+struct Line {
+    /// Index into the state's rows.
+    row: usize,
+    area: Rect,
+    shown: Shown,
+}
+
+/// What the lines were made of: as long as it is the same, they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Made {
+    run: u64,
+    revision: u64,
+    is_running: bool,
+    scope: Scope,
+    window: Span,
+    selection: Selection,
+    first_row: usize,
+    size: Size,
+}
+
+/// The view.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// The first row on screen.
+    first_row: usize,
+    layout: Layout,
+    of: Option<Made>,
+    axis: Axis,
+    lines: Vec<Line>,
+    /// Rows below the last one on screen.
+    below: usize,
+    /// What stands there instead of rows.
+    empty: &'static str,
+}
+
+impl View for Timeline {
+    fn context(&self) -> Context {
+        Context::Timeline
+    }
+
+    fn open(&mut self, _state: &State) {}
+
+    fn prepare(&mut self, state: &State, _area: Rect, is_on_screen: bool) {
+        self.layout = Layout::new(state.size);
+        if !is_on_screen {
+            return;
+        }
+        self.scroll(state);
+        let of = Made {
+            run: state.run.number,
+            revision: state.run.trace.revision(),
+            is_running: state.run.is_running(),
+            scope: state.camera.scope,
+            window: state.camera.viewport.window,
+            selection: state.selection,
+            first_row: self.first_row,
+            size: state.size,
+        };
+        if self.of != Some(of) {
+            self.of = Some(of);
+            self.make(state);
+        }
+    }
+
+    fn draw(&self, theme: &Theme, _area: Rect, buf: &mut Buffer) {
+        if self.lines.is_empty() {
+            self.draw_empty(theme, buf);
+            return;
+        }
+        self.axis.draw(theme, self.layout.axis, buf);
+        for line in &self.lines {
+            match &line.shown {
+                Shown::Title(title) => draw_title(theme, title, line.area, buf),
+                Shown::Lane(lane) => lane.draw(theme, line.area, buf),
+            }
+        }
+        if self.below > 0 {
+            let text = format!(" {} more below ", self.below);
+            let area = self.layout.details_rule;
+            let x = area.width.saturating_sub(text.len() as u16 + 2);
+            pen::text(buf, area, x, &text, theme.fg(Role::Dim));
+        }
+    }
+
+    fn act(&mut self, action: Action, state: &mut State) {
+        match action {
+            Action::Click { x, y } => self.click(state, x, y),
+            Action::Drag { columns } => self.drag(state, columns),
+            Action::Wheel { x, is_in, .. } => self.wheel(state, x, is_in),
+            _ => motion::act(action, state),
+        }
+    }
+}
+
+impl Timeline {
+    /// Scrolls so that the selected row is on screen.
+    fn scroll(&mut self, state: &State) {
+        self.first_row = self.first_row.min(state.rows.len().saturating_sub(1));
+        let Some(at) = state.selection.position(&state.rows) else {
+            return;
+        };
+        let visible = usize::from(self.layout.rows.height).max(1);
+        if at < self.first_row {
+            // Its title with it.
+            self.first_row = at.saturating_sub(1);
+        } else if at >= self.first_row + visible {
+            self.first_row = at + 1 - visible;
+        }
+    }
+
+    fn make(&mut self, state: &State) {
+        let window = state.camera.viewport.window;
+        let scale = TimeScale::new(window, self.layout.plot_columns());
+        self.axis = Axis {
+            scale,
+            zero: state.camera.zero(&state.run),
+            mark: state.selection.item.span(),
+        };
+        self.empty = if state.run.is_running() {
+            "waiting for the first records …"
+        } else {
+            "nothing was recorded"
+        };
+        let area = self.layout.rows;
+        let visible = usize::from(area.height);
+        self.below = state.rows.len().saturating_sub(self.first_row + visible);
+        // Rows that show a height get more than one line where there is room to spare.
+        let meters = state.rows.iter().filter(|r| is_meter(r.kind)).count();
+        let spare = visible.saturating_sub(state.rows.len());
+        let meter = match spare.checked_div(meters) {
+            Some(more) if self.first_row == 0 => 1 + more.min(TALLEST - 1) as u16,
+            _ => 1,
+        };
+        self.lines.clear();
+        let mut y = area.y;
+        for (i, row) in state.rows.iter().enumerate().skip(self.first_row) {
+            if y >= area.bottom() {
+                break;
+            }
+            let lines = if is_meter(row.kind) { meter } else { 1 };
+            let lines = lines.min(area.bottom() - y);
+            self.lines.push(Line {
+                row: i,
+                area: Rect::new(area.x, y, area.width, lines),
+                shown: rows::make(state, &self.layout, scale, row),
+            });
+            y += lines;
+        }
+    }
+
+    fn draw_empty(&self, theme: &Theme, buf: &mut Buffer) {
+        let area = self.layout.rows;
+        let y = area.y + area.height / 2;
+        let line = Rect::new(area.x, y, area.width, 1);
+        let x = usize::from(area.width).saturating_sub(self.empty.chars().count()) / 2;
+        let text = pen::plain(theme, self.empty);
+        if area.height > 0 {
+            pen::text(buf, line, x as u16, &text, theme.fg(Role::Dim));
+        }
+    }
+
+    /// Selects what is under the mouse.
+    fn click(&self, state: &mut State, x: u16, y: u16) {
+        let is_at = |line: &&Line| (line.area.y..line.area.bottom()).contains(&y);
+        let line = self.lines.iter().find(is_at);
+        let Some(row) = line.and_then(|line| state.rows.get(line.row)) else {
+            return;
+        };
+        if row.kind == RowKind::Title {
+            return;
+        }
+        state.selection.row = Some(row.kind);
+        match self.layout.time_at(x, state.camera.viewport.window) {
+            Some(time) => state.selection.select_near(&state.run.trace, time),
+            None => state.selection.item = Item::None,
+        }
+        state.camera.is_following = false;
+    }
+
+    /// Moves the window along with the mouse.
+    fn drag(&self, state: &mut State, columns: i16) {
+        let plot = self.layout.plot_columns().max(1);
+        let share = -f64::from(columns) / f64::from(plot);
+        state.camera.viewport.pan(share);
+        state.camera.is_following = false;
+    }
+
+    /// Zooms around the mouse.
+    fn wheel(&self, state: &mut State, x: u16, is_in: bool) {
+        let window = state.camera.viewport.window;
+        let at = self.layout.time_at(x, window);
+        let fixed = at.unwrap_or(window.start + window.len() / 2);
+        let factor = if is_in {
+            motion::ZOOM
+        } else {
+            1.0 / motion::ZOOM
+        };
+        state.camera.viewport.zoom(fixed, factor);
+        state.camera.is_following = false;
+    }
+}
+
+fn draw_title(theme: &Theme, title: &str, line: Rect, buf: &mut Buffer) {
+    pen::fill(buf, line, theme.glyph('─'), theme.fg(Role::Rule));
+    let label = pen::cut(title, usize::from(line.width).saturating_sub(4));
+    let label = format!(" {} ", pen::plain(theme, &label));
+    pen::text(buf, line, 0, &label, theme.fg(Role::Dim));
+}

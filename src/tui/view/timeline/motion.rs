@@ -1,0 +1,149 @@
+//! What keys do on the timeline: the window moves, the selection steps.
+
+use crate::activity::Span;
+use crate::tui::action::Action;
+use crate::tui::app::State;
+use crate::tui::app::rows::RowKind;
+use crate::tui::app::selection::Item;
+
+/// One step of zooming.
+pub(super) const ZOOM: f64 = 0.7;
+/// One step of panning, as a share of the window.
+const PAN: f64 = 0.15;
+/// Rows of a page.
+const PAGE: i32 = 10;
+
+/// Does what a key asks for.
+pub(super) fn act(action: Action, state: &mut State) {
+    match action {
+        Action::Up => step_row(state, -1),
+        Action::Down => step_row(state, 1),
+        Action::PageUp => step_row(state, -PAGE),
+        Action::PageDown => step_row(state, PAGE),
+        Action::NextOperation => step_item(state, true, false),
+        Action::PreviousOperation => step_item(state, false, false),
+        Action::NextGap => step_item(state, true, true),
+        Action::PreviousGap => step_item(state, false, true),
+        Action::ZoomIn
+        | Action::ZoomOut
+        | Action::PanLeft
+        | Action::PanRight
+        | Action::PanStart
+        | Action::PanEnd
+        | Action::Fit
+        | Action::ZoomToSelection => move_window(action, state),
+        _ => return,
+    }
+    state.camera.is_following = false;
+}
+
+fn move_window(action: Action, state: &mut State) {
+    let viewport = &mut state.camera.viewport;
+    let window = viewport.window;
+    let selected = state.selection.item.span();
+    let fixed = match selected {
+        Some(span) if span.overlaps(window) => {
+            let seen = span.intersect(window);
+            seen.start + seen.len() / 2
+        }
+        _ => window.start + window.len() / 2,
+    };
+    match action {
+        Action::ZoomIn => viewport.zoom(fixed, ZOOM),
+        Action::ZoomOut => viewport.zoom(fixed, 1.0 / ZOOM),
+        Action::PanLeft => viewport.pan(-PAN),
+        Action::PanRight => viewport.pan(PAN),
+        Action::PanStart => viewport.pan(-1e6),
+        Action::PanEnd => viewport.pan(1e6),
+        Action::ZoomToSelection => {
+            if let Some(span) = selected {
+                let room = span.len() / 4;
+                viewport.show(Span::new(span.start - room, span.end + room));
+            }
+        }
+        _ => {
+            state.camera.fit(&state.run);
+            // What shows all already goes on to the operations alone.
+            if state.camera.viewport.window == window {
+                let operations = state.camera.operations_window(&state.run);
+                state.camera.viewport.show(operations);
+            }
+        }
+    }
+}
+
+fn step_row(state: &mut State, by: i32) {
+    let window = state.camera.viewport.window;
+    if state.selection.row.is_none() {
+        state.selection.cursor = window.start + window.len() / 2;
+    }
+    state.selection.step_row(&state.run.trace, &state.rows, by);
+    if !is_in_scope(state) {
+        // The nearest record is another pass's: this one's first is meant.
+        select_first(state);
+    }
+}
+
+/// Whether what is selected belongs to what is on the timeline: the pass, or the whole run.
+fn is_in_scope(state: &State) -> bool {
+    let Some(span) = state.selection.item.span() else {
+        return true;
+    };
+    let Some(scope) = state.camera.scope_span(&state.run) else {
+        return false;
+    };
+    match state.selection.item {
+        // A gap that reaches out of a pass is the time between two of them.
+        Item::Gap(_) => scope.start <= span.start && span.end <= scope.end,
+        _ => scope.overlaps(span) || scope.contains(span.start),
+    }
+}
+
+/// Selects the first record of the selected lane in the pass, if there is one.
+fn select_first(state: &mut State) {
+    let scope = state.camera.scope_span(&state.run);
+    let lane = state.selection.row.and_then(RowKind::lane);
+    let (Some(scope), Some(lane)) = (scope, lane) else {
+        return;
+    };
+    state.selection.item = Item::None;
+    let rows = &state.run.trace.lanes()[lane];
+    if let Some(row) = rows.next(scope.start)
+        && scope.contains(rows.span(row).start)
+    {
+        state.selection.select_record(&state.run.trace, lane, row);
+    }
+}
+
+fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
+    if state.selection.row.is_none() {
+        state.selection.cursor = state.camera.viewport.window.start;
+        state.selection.step_row(&state.run.trace, &state.rows, 0);
+        if !is_gap {
+            select_first(state);
+            return;
+        }
+    }
+    let trace = &state.run.trace;
+    let before = state.selection;
+    let side = if is_forwards { "after" } else { "before" };
+    if is_gap {
+        let found = state.selection.step_gap(trace, is_forwards);
+        // A gap between two passes is none of this one's.
+        let scope = state.camera.scope_span(&state.run);
+        let span = state.selection.item.span();
+        let inside = span.is_some_and(|span| scope.is_some_and(|scope| scope.overlaps(span)));
+        if !found || !inside {
+            state.messages.flash = Some(format!("no gap {side} this one on this lane"));
+        }
+    } else {
+        state.selection.step_record(trace, is_forwards);
+        if !is_in_scope(state) {
+            state.selection = before;
+            state.messages.flash = Some(format!("no operation {side} this one in this pass"));
+        }
+    }
+    if let Some(span) = state.selection.item.span() {
+        state.camera.viewport.reveal(span);
+    }
+}
