@@ -368,8 +368,13 @@ fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
 }
 
 fn direction(name: &str) -> Direction {
-    name.split(|c: char| !c.is_ascii_alphanumeric())
-        .find_map(gather::direction)
+    const KINDS: [&str; 9] = [
+        "HtoD", "DtoH", "PtoP", "DtoD", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
+    ];
+    KINDS
+        .into_iter()
+        .find(|kind| name.contains(kind))
+        .and_then(gather::direction)
         .unwrap_or(Direction::Other)
 }
 
@@ -387,4 +392,29 @@ fn memory_kinds(name: &str) -> (MemoryKind, MemoryKind) {
         .and_then(|(_, rest)| rest.split_once(')'))
         .and_then(|(inside, _)| inside.split_once("->"))
         .map_or_else(Default::default, |(from, to)| (kind(from), kind(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The directions that CUPTI's kinds of copies have in the collector, and the reference figures give them.
+    #[test]
+    fn copies_of_arrays_have_the_direction_of_their_memory() {
+        let expected = [
+            ("Memcpy HtoD (Pinned -> Device)", Direction::H2D),
+            ("Memcpy HtoA (Pageable -> Array)", Direction::H2D),
+            ("Memcpy AtoH (Array -> Pinned)", Direction::D2H),
+            ("Memcpy AtoA (Array -> Array)", Direction::D2D),
+            ("Memcpy AtoD (Array -> Device)", Direction::D2D),
+            ("Memcpy DtoA (Device -> Array)", Direction::D2D),
+            ("Memcpy PtoP (Device -> Device)", Direction::P2P),
+            ("MemcpyHtoDAsync", Direction::H2D),
+            ("Memcpy HtoH (Pinned -> Pinned)", Direction::Other),
+            ("Memcpy (Unknown -> Unknown)", Direction::Other),
+        ];
+        for (name, wanted) in expected {
+            assert_eq!(direction(name), wanted, "{name}");
+        }
+    }
 }
