@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cuptop::activity::feed::{Message, Outcome};
 use cuptop::scenario::{Overrides, Source};
-use cuptop::source::runner::{self, IssuedLog, RunRequest};
+use cuptop::source::runner::{self, RunRequest};
 
 /// Runs one scenario, as the parent.
 const PARENT: &str = "parent";
@@ -59,7 +59,6 @@ fn parent(text: &str, stop_after: Option<Duration>) -> ExitCode {
         overrides: Overrides::default(),
         save: None,
         flush: Duration::from_millis(20),
-        issued: IssuedLog::default(),
     })
     .expect("the runner process starts");
     let start = Instant::now();

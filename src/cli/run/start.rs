@@ -11,7 +11,7 @@ use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Diagnostics, Overrides, Source, compile};
 use crate::source::recording;
-use crate::source::runner::{self, IssuedLog, RunRequest};
+use crate::source::runner::{self, RunRequest};
 use crate::source::sim::{self, Pace, Profile};
 use crate::trace::{SourceInfo, SourceKind};
 use crate::tui::{Peaks, Running, StartError, Wanted};
@@ -184,7 +184,6 @@ impl Runner {
                 overrides: self.overrides.clone(),
                 save,
                 flush: self.flush,
-                issued: IssuedLog::default(),
             }),
             Place::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;

@@ -3,6 +3,7 @@
 //! [`keys`] is the table of everything that may be written; [`sections`] and [`steps`] read it with
 //! the help of [`reader`]; [`schema`] tells editors.
 
+mod args;
 pub mod keys;
 mod reader;
 mod schema;

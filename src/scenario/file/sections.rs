@@ -9,11 +9,12 @@ use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
 use super::super::view::{self, View};
+use super::args::{args, placeholder};
 use super::keys;
 use super::reader::{Field, Fields, Reader, element};
 use super::{
-    ArgDecl, BufferDecl, ExpectDecl, File, KernelDecl, Named, PairDecl, ParamDecl, StreamDecl,
-    SweepDecl, SweepValues, VariantDecl,
+    BufferDecl, ExpectDecl, File, KernelDecl, Named, PairDecl, ParamDecl, StreamDecl, SweepDecl,
+    SweepValues, VariantDecl,
 };
 
 /// Bytes of a scenario file.
@@ -231,11 +232,6 @@ fn params(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ParamDecl> {
     params
 }
 
-/// Stands in for a value that could not be read, which has been reported.
-fn placeholder(loc: Loc) -> Expr {
-    Expr::constant(Value::Int(1, Unit::None), loc)
-}
-
 fn optional(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Expr> {
     fields.get(key).and_then(|field| reader.expr(field))
 }
@@ -428,22 +424,6 @@ fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Kern
         code: None,
         name,
     })
-}
-
-/// Kernel arguments.
-pub(super) fn args(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ArgDecl> {
-    let mut args = Vec::new();
-    for part in Reader::list(field) {
-        let arg = match part.value {
-            DeValue::String(text) if text.contains('[') => {
-                reader.buffer(part).map(ArgDecl::Element)
-            }
-            _ => reader.expr(part).map(ArgDecl::Expr),
-        };
-        // A placeholder keeps the number of arguments right when one of them could not be read.
-        args.push(arg.unwrap_or_else(|| ArgDecl::Expr(placeholder(part.loc))));
-    }
-    args
 }
 
 fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<StreamDecl> {

@@ -3,6 +3,7 @@
 use super::super::diagnostics::{Diagnostic, did_you_mean, list, quoted};
 use super::super::expr::Expr;
 use super::super::expr::parse::{self, Template, is_identifier};
+use super::args::args;
 use super::keys::{self, Form};
 use super::reader::{Field, Fields, Reader};
 use super::{BufferRef, CopyStep, Loop, Named, Step, StepKind};
@@ -102,7 +103,7 @@ fn kind(reader: &mut Reader<'_>, fields: &Fields<'_>, form: &Form) -> Option<Ste
                 .unwrap_or_default(),
             args: fields
                 .get("args")
-                .map(|field| (super::sections::args(reader, field), field.loc)),
+                .map(|field| (args(reader, field), field.loc)),
             stream: stream(reader, fields),
         },
         "record" => StepKind::Record {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::feed::{Failure, FailureKind};
 
-use super::child::{Child, Heard};
+use super::child::{Child, ChildEvent};
 use super::protocol::{Event, Job};
 
 /// What came of one kernel at one size.
@@ -50,8 +50,8 @@ pub fn check_kernels(mut each: impl FnMut(&Checked)) -> Result<(), Failure> {
         failure(FailureKind::Machine, message, "")
     })?;
     loop {
-        match child.hear(PATIENCE) {
-            Heard::Event(event) => match *event {
+        match child.recv(PATIENCE) {
+            ChildEvent::Event(event) => match *event {
                 Event::Checked(checked) => each(&checked),
                 Event::Error {
                     kind,
@@ -61,12 +61,12 @@ pub fn check_kernels(mut each: impl FnMut(&Checked)) -> Result<(), Failure> {
                 Event::Done { .. } => return Ok(()),
                 _ => {}
             },
-            Heard::Output { .. } => {}
-            Heard::Nothing => {
+            ChildEvent::Output { .. } => {}
+            ChildEvent::Nothing => {
                 let message = format!("a kernel did not end within {} s", PATIENCE.as_secs());
                 return Err(failure(FailureKind::Program { code: 4 }, message, ""));
             }
-            Heard::End => {
+            ChildEvent::End => {
                 let end = child.end();
                 let message = format!("the process ended without a word: {}", end.describe());
                 let kind = FailureKind::Program { code: end.code() };

@@ -17,7 +17,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 
 /// What came from the process.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum ChildEvent {
     /// It said something.
     Event(Box<Event>),
     /// It, or a library in it, printed something.
@@ -76,7 +76,7 @@ fn name(signal: i32) -> &'static str {
 pub(crate) struct Child {
     process: std::process::Child,
     stdin: Option<ChildStdin>,
-    heard: Receiver<Heard>,
+    heard: Receiver<ChildEvent>,
     readers: Vec<JoinHandle<()>>,
 }
 
@@ -117,7 +117,7 @@ impl Child {
         name: &str,
         from: R,
         is_error: bool,
-        to: Sender<Heard>,
+        to: Sender<ChildEvent>,
     ) -> io::Result<()> {
         let reader = std::thread::Builder::new()
             .name(name.to_owned())
@@ -127,11 +127,11 @@ impl Child {
     }
 
     /// The next thing that it says, waiting at most `patience`.
-    pub(crate) fn hear(&self, patience: Duration) -> Heard {
+    pub(crate) fn recv(&self, patience: Duration) -> ChildEvent {
         match self.heard.recv_timeout(patience) {
             Ok(heard) => heard,
-            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Heard::End,
+            Err(RecvTimeoutError::Timeout) => ChildEvent::Nothing,
+            Err(RecvTimeoutError::Disconnected) => ChildEvent::End,
         }
     }
 
@@ -171,7 +171,7 @@ impl Drop for Child {
 }
 
 /// Passes lines on until the pipe ends or nobody listens.
-fn forward(from: impl Read, is_error: bool, to: &Sender<Heard>) {
+fn forward(from: impl Read, is_error: bool, to: &Sender<ChildEvent>) {
     let mut from = BufReader::new(from);
     let mut bytes = Vec::new();
     loop {
@@ -183,8 +183,8 @@ fn forward(from: impl Read, is_error: bool, to: &Sender<Heard>) {
         let line = String::from_utf8_lossy(&bytes);
         let line = line.trim_end_matches(['\n', '\r']);
         let heard = match serde_json::from_str::<Event>(line) {
-            Ok(event) if !is_error => Heard::Event(Box::new(event)),
-            _ => Heard::Output {
+            Ok(event) if !is_error => ChildEvent::Event(Box::new(event)),
+            _ => ChildEvent::Output {
                 is_error,
                 line: line.to_owned(),
             },
@@ -205,12 +205,12 @@ mod tests {
         let text = "{\"event\":\"notice\",\"is_warning\":false,\"text\":\"hello\"}\nlibrary speaks\n{}\nend";
         forward(text.as_bytes(), false, &sender);
         drop(sender);
-        let all: Vec<Heard> = heard.iter().collect();
-        assert!(matches!(&all[0], Heard::Event(e) if matches!(**e, Event::Notice { .. })));
+        let all: Vec<ChildEvent> = heard.iter().collect();
+        assert!(matches!(&all[0], ChildEvent::Event(e) if matches!(**e, Event::Notice { .. })));
         let lines: Vec<&str> = all[1..]
             .iter()
             .map(|h| match h {
-                Heard::Output { line, .. } => line.as_str(),
+                ChildEvent::Output { line, .. } => line.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();

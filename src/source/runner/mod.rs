@@ -22,6 +22,7 @@ mod compile;
 pub mod device;
 mod driver;
 mod fault;
+mod found;
 mod library;
 mod nvrtc;
 mod parent;
@@ -33,10 +34,11 @@ mod tally;
 
 pub use calibrate::{Calibration, calibrate};
 pub use check::{Checked, check_kernels};
-pub use parent::{IssuedLog, RunRequest, run};
-pub use probe::{Part, Probe, probe};
+pub use found::{Part, Probe};
+pub use parent::{RunRequest, run};
+pub use probe::probe;
 pub use process::process_main;
-pub use protocol::{Issued, PassIssued};
+pub use protocol::Issued;
 
 /// The hidden subcommand that is the runner process: its whole work is [`process_main`].
 pub const PROCESS_COMMAND: &str = "run-plan";

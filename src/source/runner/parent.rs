@@ -3,15 +3,14 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::scenario::{Overrides, Source};
 use crate::source::recording::{Follower, scratch};
 
-use super::child::{Child, End, Heard};
-use super::protocol::{Event, Issued, Job, PassIssued, RunJob};
+use super::child::{Child, ChildEvent, End};
+use super::protocol::{Event, Issued, Job, RunJob};
 use super::tally::Tally;
 
 /// How often the recording is looked at. With a flush every 20 ms this adds 2.5 ms on average to the time
@@ -29,30 +28,6 @@ pub struct RunRequest {
     pub save: Option<PathBuf>,
     /// How often records are flushed to the recording.
     pub flush: Duration,
-    /// Receives what each pass issued.
-    pub issued: IssuedLog,
-}
-
-/// What the passes of a run issued, filled in while it runs.
-#[derive(Clone, Debug, Default)]
-pub struct IssuedLog(Arc<Mutex<Vec<PassIssued>>>);
-
-impl IssuedLog {
-    /// What was issued so far, pass by pass.
-    #[must_use]
-    pub fn passes(&self) -> Vec<PassIssued> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn push(&self, pass: PassIssued) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(pass);
-    }
 }
 
 /// Runs a scenario in a process of its own and sends what it does.
@@ -87,7 +62,6 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             child,
             follower,
             outlet,
-            issued: request.issued,
             tally: Tally::default(),
             end: None,
         };
@@ -106,7 +80,6 @@ struct Run<'a> {
     child: Child,
     follower: Follower,
     outlet: &'a Outlet,
-    issued: IssuedLog,
     tally: Tally,
     /// The last event.
     end: Option<Result<Issued, Failure>>,
@@ -123,14 +96,14 @@ impl Run<'_> {
             }
             match self
                 .child
-                .hear(next_look.saturating_duration_since(Instant::now()))
+                .recv(next_look.saturating_duration_since(Instant::now()))
             {
-                Heard::Event(event) => self.pass_on(*event)?,
-                Heard::Output { is_error, line } => {
+                ChildEvent::Event(event) => self.pass_on(*event)?,
+                ChildEvent::Output { is_error, line } => {
                     self.outlet.send(Message::Output { is_error, line })?;
                 }
-                Heard::Nothing => {}
-                Heard::End => break,
+                ChildEvent::Nothing => {}
+                ChildEvent::End => break,
             }
             if Instant::now() >= next_look {
                 self.send_new()?;
@@ -154,7 +127,6 @@ impl Run<'_> {
             Event::Notice { is_warning, text } => {
                 self.outlet.send(Message::Notice { is_warning, text })?;
             }
-            Event::Pass(pass) => self.issued.push(pass),
             Event::Error {
                 kind,
                 message,

@@ -3,77 +3,15 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::child::{Child, Heard};
-use super::device::Gpu;
+use super::child::{Child, ChildEvent};
 use super::driver::Driver;
+use super::found::{Part, Probe};
 use super::nvrtc::Nvrtc;
 use super::protocol::{Event, Job};
 
 /// How long a driver may take to answer. The first use after boot, or with many GPUs and no persistence
 /// daemon, takes several seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// One thing that running needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Whether it is there and usable.
-    pub is_usable: bool,
-    /// What was found, or why it is not usable.
-    pub text: String,
-    /// What would help; empty when it is usable.
-    pub help: String,
-}
-
-/// What this machine has.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
-    /// The driver.
-    pub driver: Part,
-    /// The newest CUDA that the driver supports, major and minor.
-    pub cuda: Option<(u32, u32)>,
-    /// The GPUs that a process here sees.
-    pub gpus: Vec<Gpu>,
-    /// The library that records GPU activity. Without it nothing can be recorded.
-    pub cupti: Part,
-    /// The compiler library. Without it scenarios with kernels cannot run.
-    pub nvrtc: Part,
-}
-
-impl Probe {
-    /// Whether scenarios can run on a GPU here.
-    #[must_use]
-    pub fn can_run(&self) -> bool {
-        self.driver.is_usable && !self.gpus.is_empty() && self.cupti.is_usable
-    }
-
-    /// The first thing that is missing for running on a GPU, and what would help.
-    #[must_use]
-    pub fn obstacle(&self) -> Option<&Part> {
-        [&self.driver, &self.cupti]
-            .into_iter()
-            .find(|part| !part.is_usable)
-    }
-}
-
-impl Part {
-    fn usable(text: impl Into<String>) -> Part {
-        Part {
-            is_usable: true,
-            text: text.into(),
-            help: String::new(),
-        }
-    }
-
-    fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
-        Part {
-            is_usable: false,
-            text: text.into(),
-            help: help.into(),
-        }
-    }
-}
 
 /// Asks a process of its own what this machine has. Whatever happens to that process, there is an answer.
 #[must_use]
@@ -93,20 +31,20 @@ pub fn probe() -> Probe {
     let mut found = None;
     loop {
         let left = deadline.saturating_duration_since(std::time::Instant::now());
-        match child.hear(left) {
-            Heard::Event(event) => match *event {
+        match child.recv(left) {
+            ChildEvent::Event(event) => match *event {
                 Event::Probe(probe) => found = Some(*probe),
                 Event::Error { message, .. } => return failed(message),
                 _ => {}
             },
-            Heard::Output { .. } => {}
-            Heard::Nothing => {
+            ChildEvent::Output { .. } => {}
+            ChildEvent::Nothing => {
                 return failed(format!(
                     "the driver did not answer within {} s",
                     PATIENCE.as_secs()
                 ));
             }
-            Heard::End => break,
+            ChildEvent::End => break,
         }
     }
     match (found, child.end()) {

@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Direction, RangeKind};
+use crate::activity::Direction;
 
 use super::check::Checked;
 use super::fault::{Fault, FaultKind};
-use super::probe::Probe;
+use super::found::Probe;
 
 /// What the child is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,8 +70,6 @@ pub(crate) enum Event {
         /// One sentence.
         text: String,
     },
-    /// A pass ended well: this is what it issued.
-    Pass(PassIssued),
     /// The answer to [`Job::Probe`].
     Probe(Box<Probe>),
     /// One kernel's result, for [`Job::CheckKernels`].
@@ -138,37 +136,12 @@ impl Issued {
     }
 }
 
-/// What one pass of a variant issued.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PassIssued {
-    /// The variant's position in the plan.
-    pub variant: u32,
-    /// Whether the pass is a warm-up.
-    pub is_warmup: bool,
-    /// Which warm-up or repeat, from 0.
-    pub index: u32,
-    /// The counts.
-    pub issued: Issued,
-}
-
-impl PassIssued {
-    /// The kind of the range that this pass has on the timeline.
-    #[must_use]
-    pub fn kind(&self) -> RangeKind {
-        if self.is_warmup {
-            RangeKind::Warmup
-        } else {
-            RangeKind::Repeat
-        }
-    }
-}
-
 /// Where the child writes its events.
-pub(crate) struct Speaker<W: Write>(Mutex<W>);
+pub(crate) struct EventWriter<W: Write>(Mutex<W>);
 
-impl<W: Write> Speaker<W> {
-    pub(crate) fn new(out: W) -> Speaker<W> {
-        Speaker(Mutex::new(out))
+impl<W: Write> EventWriter<W> {
+    pub(crate) fn new(out: W) -> EventWriter<W> {
+        EventWriter(Mutex::new(out))
     }
 
     /// Says one thing. A parent that no longer listens is noticed on stdin, so a failure here is none.
@@ -201,14 +174,14 @@ mod tests {
 
     #[test]
     fn events_are_lines_with_a_tag() {
-        let speaker = Speaker::new(Vec::new());
-        speaker.say(&Event::Progress {
+        let writer = EventWriter::new(Vec::new());
+        writer.say(&Event::Progress {
             what: "compiling\nkernels".to_owned(),
             done: 1,
             total: 3,
         });
-        speaker.fail(&Fault::machine("no GPU", "buy one"));
-        let bytes = speaker.0.into_inner().expect("not poisoned");
+        writer.fail(&Fault::machine("no GPU", "buy one"));
+        let bytes = writer.0.into_inner().expect("not poisoned");
         let text = String::from_utf8(bytes).expect("text");
         assert_eq!(
             text.lines().collect::<Vec<_>>(),

@@ -27,7 +27,7 @@ use crate::activity::{Activity, Correlation, Def, Ns, Span, What};
 
 /// Something that will happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum SimEvent {
     /// A host thread takes its next step.
     Thread(usize),
     /// The head of a stream may be ready.
@@ -71,7 +71,7 @@ pub struct Machine {
     latency: Latency,
     now: Ns,
     sequence: u64,
-    happenings: BinaryHeap<Reverse<(Ns, u64, Happening)>>,
+    due: BinaryHeap<Reverse<(Ns, u64, SimEvent)>>,
     threads: Vec<Thread>,
     devices: Vec<Device>,
     streams: Vec<Stream>,
@@ -92,7 +92,7 @@ impl Machine {
             latency: profile.latency.clone(),
             now: start,
             sequence: 0,
-            happenings: BinaryHeap::new(),
+            due: BinaryHeap::new(),
             threads: Vec::new(),
             devices: (0..devices).map(|_| Device::new(profile)).collect(),
             streams: Vec::new(),
@@ -104,26 +104,26 @@ impl Machine {
         };
         for (index, thread) in threads.into_iter().enumerate() {
             machine.threads.push(Thread::from(thread));
-            machine.at(start, Happening::Thread(index));
+            machine.at(start, SimEvent::Thread(index));
         }
         machine
     }
 
     /// Handles everything up to and including `until`.
     pub fn advance(&mut self, until: Ns) {
-        while let Some(Reverse((time, _, _))) = self.happenings.peek() {
+        while let Some(Reverse((time, _, _))) = self.due.peek() {
             if *time > until {
                 break;
             }
-            let Some(Reverse((time, _, happening))) = self.happenings.pop() else {
+            let Some(Reverse((time, _, event))) = self.due.pop() else {
                 break;
             };
             self.now = time;
-            match happening {
-                Happening::Thread(thread) => self.run_thread(thread),
-                Happening::Stream(stream) => self.pump(stream),
-                Happening::Node(stream, node) => self.start_node(stream, node),
-                Happening::Device(device, generation) => {
+            match event {
+                SimEvent::Thread(thread) => self.run_thread(thread),
+                SimEvent::Stream(stream) => self.pump(stream),
+                SimEvent::Node(stream, node) => self.start_node(stream, node),
+                SimEvent::Device(device, generation) => {
                     if self.devices[device].generation == generation {
                         self.turn(device);
                     }
@@ -135,7 +135,7 @@ impl Machine {
     /// When the next thing happens; `None` when everything is over.
     #[must_use]
     pub fn next_time(&self) -> Option<Ns> {
-        self.happenings.peek().map(|Reverse((time, _, _))| *time)
+        self.due.peek().map(|Reverse((time, _, _))| *time)
     }
 
     /// Whether every thread came to its end and every stream is empty. Once nothing more happens
@@ -153,10 +153,9 @@ impl Machine {
         )
     }
 
-    fn at(&mut self, time: Ns, happening: Happening) {
+    fn at(&mut self, time: Ns, event: SimEvent) {
         self.sequence += 1;
-        self.happenings
-            .push(Reverse((time, self.sequence, happening)));
+        self.due.push(Reverse((time, self.sequence, event)));
     }
 
     fn record(&mut self, span: Span, correlation: Correlation, what: What) {

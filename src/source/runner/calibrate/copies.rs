@@ -3,10 +3,10 @@
 use crate::activity::{Direction, Ns};
 use crate::source::sim::profile::{Pageable, RAMP_BYTES};
 
-use super::figures::{KIB, LARGE, MIB, Making, rate};
+use super::figures::{KIB, LARGE, MIB, ProfileBuilder, rate};
 use super::observe::{Stretch, all, median};
 
-impl<'a> Making<'a> {
+impl<'a> ProfileBuilder<'a> {
     pub(super) fn copies(&mut self) {
         let pinned = self.passes("pinned");
         let both = self.passes("both_ways");

@@ -15,8 +15,8 @@ pub(super) const LARGE: u64 = 256 * MIB;
 const HOST_BYTES: u64 = 16 * MIB;
 const HOST_ROWS: f64 = 256.0;
 
-/// A profile in the making: figures that were measured replace those of the profile it began as.
-pub(super) struct Making<'a> {
+/// A profile in the builder: figures that were measured replace those of the profile it began as.
+pub(super) struct ProfileBuilder<'a> {
     pub(super) profile: Profile,
     /// Figures that were not measured.
     pub(super) missing: Vec<&'static str>,
@@ -40,16 +40,16 @@ fn line(small: (u64, Option<Ns>), large: (u64, Option<Ns>)) -> Option<(Ns, f64)>
     Some(((y1 - slope * x1).max(1.0) as Ns, 1.0 / slope))
 }
 
-impl<'a> Making<'a> {
+impl<'a> ProfileBuilder<'a> {
     /// Begins with `profile`, of which the limits of the device are replaced by what the driver says.
-    pub(super) fn new(observed: &'a Observed, profile: Profile) -> Making<'a> {
-        let mut making = Making {
+    pub(super) fn new(observed: &'a Observed, profile: Profile) -> ProfileBuilder<'a> {
+        let mut builder = ProfileBuilder {
             profile,
             missing: Vec::new(),
             observed,
         };
-        making.device();
-        making
+        builder.device();
+        builder
     }
 
     /// Puts in everything that the recording tells.

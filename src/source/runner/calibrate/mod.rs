@@ -17,8 +17,8 @@ use crate::scenario::plan::Plan;
 use crate::scenario::{self, Overrides, Source};
 use crate::source::sim::Profile;
 
-use super::parent::{IssuedLog, RunRequest, run};
-use figures::Making;
+use super::parent::{RunRequest, run};
+use figures::ProfileBuilder;
 use observe::Observed;
 
 /// The scenario that is run.
@@ -72,7 +72,6 @@ pub fn calibrate(progress: impl FnMut(&Progress)) -> Result<Calibration, Failure
         overrides: Overrides::default(),
         save: None,
         flush: Duration::from_millis(20),
-        issued: IssuedLog::default(),
     })
     .map_err(|error| Failure {
         kind: FailureKind::Machine,
@@ -115,9 +114,9 @@ fn evaluate(
         }
     }
     observed.sort();
-    let mut making = Making::new(&observed, Profile::bundled());
-    making.measure(plan);
-    let (profile, missing) = (making.profile, making.missing);
+    let mut builder = ProfileBuilder::new(&observed, Profile::bundled());
+    builder.measure(plan);
+    let (profile, missing) = (builder.profile, builder.missing);
     let versions = observed.versions.replace('\n', " ");
     Ok(Calibration {
         profile,

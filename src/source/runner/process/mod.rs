@@ -29,7 +29,7 @@ use crate::activity::Ns;
 use super::driver::Driver;
 use super::fault::Fault;
 use super::probe;
-use super::protocol::{Event, Issued, Job, Speaker};
+use super::protocol::{Event, EventWriter, Issued, Job};
 
 /// How long the job may go on after the parent wants an end, before the process ends anyway.
 const GRACE: Duration = Duration::from_millis(400);
@@ -45,8 +45,8 @@ fn now() -> Ns {
 /// machine cannot do it, 4 it ran and failed.
 #[must_use]
 pub fn process_main() -> ExitCode {
-    let speaker = Arc::new(Speaker::new(io::stdout()));
-    let say = |event: &Event| speaker.say(event);
+    let writer = Arc::new(EventWriter::new(io::stdout()));
+    let say = |event: &Event| writer.say(event);
     let result = read_job().and_then(|job| {
         let stop = Arc::new(AtomicBool::new(false));
         watch_parent(Arc::clone(&stop))?;
@@ -58,7 +58,7 @@ pub fn process_main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(fault) => {
-            speaker.fail(&fault);
+            writer.fail(&fault);
             ExitCode::from(fault.kind.code())
         }
     }

@@ -9,7 +9,7 @@ use crate::scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
 
 use super::super::driver::Driver;
 use super::super::fault::{Fault, FaultKind};
-use super::super::protocol::{Event, Issued, PassIssued};
+use super::super::protocol::{Event, Issued};
 use super::context::Contexts;
 use super::engine::{Engine, PassFailed, Phase};
 use super::kernels::Images;
@@ -63,13 +63,13 @@ impl Session<'_> {
             }
             let start = now();
             if variant.cold {
-                self.cold(index, variant, &mut total)?;
+                self.cold(variant, &mut total)?;
             } else {
                 let contexts = match &primary {
                     Some(contexts) => contexts,
                     None => primary.insert(self.set_up(Contexts::primary(self.driver, devices)?)?),
                 };
-                self.warm(index, variant, contexts, &mut total)?;
+                self.warm(variant, contexts, &mut total)?;
             }
             self.mark(RangeKind::Variant, variant, index, start, now());
         }
@@ -114,7 +114,6 @@ impl Session<'_> {
     /// A variant whose passes find everything prepared.
     fn warm(
         &self,
-        index: usize,
         variant: &VariantPlan,
         contexts: &Contexts,
         total: &mut Issued,
@@ -132,13 +131,13 @@ impl Session<'_> {
             result.map_err(|failed| self.explain(&engine, variant, failed))?;
             let done = (start, end, engine.phases.clone());
             engine.buffers.free_leftovers();
-            self.passed(index, variant, pass, done, total);
+            self.passed(variant, pass, done, total);
         }
         Ok(())
     }
 
     /// A variant whose passes each make a context, allocate and load their code.
-    fn cold(&self, index: usize, variant: &VariantPlan, total: &mut Issued) -> Result<(), Fault> {
+    fn cold(&self, variant: &VariantPlan, total: &mut Issued) -> Result<(), Fault> {
         for pass in 0..variant.repeat {
             if self.stop.load(Ordering::Relaxed) {
                 break;
@@ -160,7 +159,7 @@ impl Session<'_> {
             };
             phase("make the context", start, made);
             phase("allocate and load", made, prepared);
-            self.passed(index, variant, pass, done, total);
+            self.passed(variant, pass, done, total);
         }
         Ok(())
     }
@@ -168,7 +167,6 @@ impl Session<'_> {
     /// Marks a pass that ended well and tells what it issued.
     fn passed(
         &self,
-        index: usize,
         variant: &VariantPlan,
         pass: u32,
         (start, end, phases): PassDone,
@@ -180,14 +178,12 @@ impl Session<'_> {
         } else {
             pass - variant.warmup
         };
-        let done = PassIssued {
-            variant: index as u32,
-            is_warmup,
-            index: number,
-            issued: issued(variant),
+        let kind = if is_warmup {
+            RangeKind::Warmup
+        } else {
+            RangeKind::Repeat
         };
-        self.marks
-            .range(done.kind(), &variant.name, number, start, end);
+        self.marks.range(kind, &variant.name, number, start, end);
         let mut counts = vec![0; variant.phases.len()];
         for Phase { phase, start, end } in phases {
             let name = &variant.phases[phase];
@@ -195,8 +191,7 @@ impl Session<'_> {
                 .range(RangeKind::Phase, name, counts[phase], start, end);
             counts[phase] += 1;
         }
-        total.add(&done.issued);
-        (self.say)(&Event::Pass(done));
+        total.add(&issued(variant));
         (self.say)(&Event::Progress {
             what: format!("running {}", variant.name),
             done: u64::from(pass + 1),

@@ -1,6 +1,6 @@
 //! Host threads: they take steps, make calls, and wait.
 
-use super::{Happening, Machine};
+use super::{Machine, SimEvent};
 use crate::activity::{Correlation, HostCall, NameId, Ns, Range, RangeKind, Span, Sync, What};
 use crate::source::sim::program::{EventKey, HostThread, Item, Returns, Step, StreamKey, Target};
 
@@ -30,23 +30,23 @@ struct Blocked {
     began: Ns,
     /// How long the call takes at least.
     cost: Ns,
-    until: Until,
-    then: Then,
+    until: WaitFor,
+    then: Continuation,
 }
 
 /// What a thread waits for.
 #[derive(Default)]
-struct Until {
+struct WaitFor {
     /// Streams that must have come so far.
     streams: Vec<(StreamKey, u64)>,
     /// An event that must have been recorded so often.
     event: Option<(EventKey, u64)>,
 }
 
-impl Until {
+impl WaitFor {
     /// A stream has come so far.
-    fn stream(key: StreamKey, ticket: u64) -> Until {
-        Until {
+    fn stream(key: StreamKey, ticket: u64) -> WaitFor {
+        WaitFor {
             streams: vec![(key, ticket)],
             event: None,
         }
@@ -54,7 +54,7 @@ impl Until {
 }
 
 /// What a thread does when it need not wait any longer.
-enum Then {
+enum Continuation {
     /// The call returns.
     Return {
         call: NameId,
@@ -75,7 +75,7 @@ impl Machine {
         while let Some(step) = self.threads[thread].steps.next() {
             if let Some(next) = self.execute(thread, step, self.now) {
                 if next > self.now {
-                    self.at(next, Happening::Thread(thread));
+                    self.at(next, SimEvent::Thread(thread));
                     return;
                 }
             } else {
@@ -113,8 +113,8 @@ impl Machine {
             }
             Step::Submit { stream, .. } if self.is_full(stream) => {
                 let room = self.streams[stream as usize].completed + 1;
-                let until = Until::stream(stream, room);
-                return self.wait(thread, began, 0, until, Then::Again(step));
+                let until = WaitFor::stream(stream, room);
+                return self.wait(thread, began, 0, until, Continuation::Again(step));
             }
             Step::Submit {
                 call,
@@ -138,7 +138,7 @@ impl Machine {
             } => {
                 let until = self.conditions(target);
                 let correlation = self.next_correlation();
-                let then = Then::Return {
+                let then = Continuation::Return {
                     call,
                     correlation,
                     sync: Some(record),
@@ -153,7 +153,7 @@ impl Machine {
                 waits_for: Some(device),
             } => {
                 let until = self.conditions(Target::Device(device));
-                let then = Then::Memory(Step::Memory {
+                let then = Continuation::Memory(Step::Memory {
                     call,
                     cost,
                     op,
@@ -209,13 +209,13 @@ impl Machine {
         };
         let ticket = self.enqueue(stream, item, correlation, queued + latency, event_turn);
         if let Returns::After(after) = returns {
-            let then = Then::Return {
+            let then = Continuation::Return {
                 call,
                 correlation,
                 sync,
                 after,
             };
-            let until = Until::stream(stream, ticket);
+            let until = WaitFor::stream(stream, ticket);
             return self.wait(thread, began, cost, until, then);
         }
         let span = Span::new(began, queued);
@@ -226,7 +226,14 @@ impl Machine {
     }
 
     /// Makes a thread wait, unless what it waits for is there already.
-    fn wait(&mut self, thread: usize, began: Ns, cost: Ns, until: Until, then: Then) -> Option<Ns> {
+    fn wait(
+        &mut self,
+        thread: usize,
+        began: Ns,
+        cost: Ns,
+        until: WaitFor,
+        then: Continuation,
+    ) -> Option<Ns> {
         let mut blocked = Blocked {
             began,
             cost,
@@ -257,7 +264,7 @@ impl Machine {
     /// The wait is over, `wake` after now.
     fn unblock(&mut self, thread: usize, blocked: Blocked, wake: Ns) -> Option<Ns> {
         match blocked.then {
-            Then::Return {
+            Continuation::Return {
                 call,
                 correlation,
                 sync,
@@ -270,8 +277,8 @@ impl Machine {
                 }
                 Some(self.end_call(thread, span, call, correlation))
             }
-            Then::Again(step) => self.execute(thread, step, blocked.began),
-            Then::Memory(mut step) => {
+            Continuation::Again(step) => self.execute(thread, step, blocked.began),
+            Continuation::Memory(mut step) => {
                 if let Step::Memory { cost, .. } = &mut step {
                     *cost += wake;
                 }
@@ -288,7 +295,7 @@ impl Machine {
             };
             if self.may_go_on(&mut blocked) {
                 if let Some(next) = self.unblock(thread, blocked, self.latency.wake_ns) {
-                    self.at(next, Happening::Thread(thread));
+                    self.at(next, SimEvent::Thread(thread));
                 }
             } else {
                 self.threads[thread].blocked = Some(blocked);
@@ -296,14 +303,14 @@ impl Machine {
         }
     }
 
-    fn conditions(&mut self, target: Target) -> Until {
+    fn conditions(&mut self, target: Target) -> WaitFor {
         match target {
-            Target::Stream(key) => Until::stream(key, self.streams[key as usize].submitted),
-            Target::Event(event) => Until {
+            Target::Stream(key) => WaitFor::stream(key, self.streams[key as usize].submitted),
+            Target::Event(event) => WaitFor {
                 event: Some((event, self.event(event).queued)),
-                ..Until::default()
+                ..WaitFor::default()
             },
-            Target::Device(device) => Until {
+            Target::Device(device) => WaitFor {
                 streams: (self.streams.iter().zip(0..))
                     .filter(|(s, _)| s.config.place.device == device && s.is_behind())
                     .map(|(s, key)| (key, s.submitted))

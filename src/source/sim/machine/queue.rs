@@ -1,6 +1,6 @@
 //! Streams and devices: what stands at the head of a queue, whether its turn has come, and what its end sets free.
 
-use super::{Happening, Machine};
+use super::{Machine, SimEvent};
 use crate::activity::{Correlation, Ns, Span, What};
 use crate::source::sim::device::{Active, Owner};
 use crate::source::sim::program::{EventKey, Item, Operation, StreamConfig, StreamKey};
@@ -39,7 +39,7 @@ impl Machine {
             holds,
         });
         if stream.queue.len() == 1 {
-            self.at(arrival, Happening::Stream(key));
+            self.at(arrival, SimEvent::Stream(key));
         }
         ticket
     }
@@ -116,7 +116,7 @@ impl Machine {
         }
         let head = stream.queue.front()?;
         if head.arrival > self.now {
-            self.at(head.arrival, Happening::Stream(key));
+            self.at(head.arrival, SimEvent::Stream(key));
             return None;
         }
         if !stream::may_start(&self.streams, &head.holds) {
@@ -132,7 +132,7 @@ impl Machine {
     fn is_ready_for(&mut self, key: StreamKey, op: Operation, arrival: Ns) -> bool {
         let ready = self.streams[key as usize].ready_time(op.what, arrival, &self.latency);
         if ready > self.now {
-            self.at(ready, Happening::Stream(key));
+            self.at(ready, SimEvent::Stream(key));
         }
         ready <= self.now
     }
@@ -160,7 +160,7 @@ impl Machine {
         stream.completed += 1;
         self.wake_threads();
         for held in std::mem::take(&mut self.held) {
-            self.at(self.now, Happening::Stream(held));
+            self.at(self.now, SimEvent::Stream(held));
         }
     }
 
@@ -173,7 +173,7 @@ impl Machine {
             // Only who really had to wait sees the delay; an event reached before costs nothing.
             let stream = &mut self.streams[key as usize];
             stream.not_before = stream.not_before.max(now + self.latency.event_ns);
-            self.at(now, Happening::Stream(key));
+            self.at(now, SimEvent::Stream(key));
         }
     }
 
@@ -184,7 +184,7 @@ impl Machine {
         let correlation = run.correlation;
         let ready = run.handed_over(node) + self.latency.launch_ns;
         if ready > self.now {
-            self.at(ready, Happening::Node(key, node));
+            self.at(ready, SimEvent::Node(key, node));
             return;
         }
         match run.graph.nodes[node as usize].op {
@@ -201,11 +201,11 @@ impl Machine {
         let is_over = run.is_over();
         let start = self.now + self.latency.graph_node_ns;
         for next in ready {
-            self.at(start, Happening::Node(key, next));
+            self.at(start, SimEvent::Node(key, next));
         }
         if is_over {
             self.complete_head(key);
-            self.at(self.now, Happening::Stream(key));
+            self.at(self.now, SimEvent::Stream(key));
         }
     }
 
@@ -214,7 +214,7 @@ impl Machine {
         let mut done: Vec<Active> = Vec::new();
         if let Some(next) = self.devices[device].turn(self.now, &mut done) {
             let generation = self.devices[device].generation;
-            self.at(next, Happening::Device(device, generation));
+            self.at(next, SimEvent::Device(device, generation));
         }
         for active in done {
             let span = Span::new(active.start, self.now);
@@ -225,7 +225,7 @@ impl Machine {
                 Some(node) => self.node_done(key, node),
                 None => {
                     self.complete_head(key);
-                    self.at(self.now, Happening::Stream(key));
+                    self.at(self.now, SimEvent::Stream(key));
                 }
             }
         }

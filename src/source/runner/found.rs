@@ -1,0 +1,65 @@
+//! What a machine has: the answer to a probe.
+
+use serde::{Deserialize, Serialize};
+
+use super::device::Gpu;
+
+/// One thing that running needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Whether it is there and usable.
+    pub is_usable: bool,
+    /// What was found, or why it is not usable.
+    pub text: String,
+    /// What would help; empty when it is usable.
+    pub help: String,
+}
+
+/// What this machine has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The driver.
+    pub driver: Part,
+    /// The newest CUDA that the driver supports, major and minor.
+    pub cuda: Option<(u32, u32)>,
+    /// The GPUs that a process here sees.
+    pub gpus: Vec<Gpu>,
+    /// The library that records GPU activity. Without it nothing can be recorded.
+    pub cupti: Part,
+    /// The compiler library. Without it scenarios with kernels cannot run.
+    pub nvrtc: Part,
+}
+
+impl Probe {
+    /// Whether scenarios can run on a GPU here.
+    #[must_use]
+    pub fn can_run(&self) -> bool {
+        self.driver.is_usable && !self.gpus.is_empty() && self.cupti.is_usable
+    }
+
+    /// The first thing that is missing for running on a GPU, and what would help.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<&Part> {
+        [&self.driver, &self.cupti]
+            .into_iter()
+            .find(|part| !part.is_usable)
+    }
+}
+
+impl Part {
+    pub(super) fn usable(text: impl Into<String>) -> Part {
+        Part {
+            is_usable: true,
+            text: text.into(),
+            help: String::new(),
+        }
+    }
+
+    pub(super) fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
+        Part {
+            is_usable: false,
+            text: text.into(),
+            help: help.into(),
+        }
+    }
+}
