@@ -79,6 +79,8 @@ impl MemoryUse {
                 continue;
             }
             let taken = self.taken.insert(id, lane.len()).unwrap_or(0);
+            // What was forgotten cannot be asked any more.
+            let taken = taken.max(lane.first_row());
             for row in taken..lane.len() {
                 let activity = trace.activity(id, row);
                 let What::Memory(op) = activity.what else {

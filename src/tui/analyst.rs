@@ -130,8 +130,7 @@ fn answer(waiting: &Receiver<Job>, stop: &Stop, wake: &Sender<()>) {
             return;
         }
         (job.work)(&job.trace, stop);
-        // Released before the screen is woken: a timeline that nobody else holds need not be copied
-        // when the next batch comes.
+        // Released before the screen is woken: what the next batch changes need not be copied then.
         drop(job.trace);
         // One wake is as good as two.
         let _ = wake.try_send(());
@@ -330,7 +329,7 @@ mod tests {
         assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
         assert_eq!(question.about(&run, 1), None);
         // More records: the last answer stays until the next one comes.
-        add(run.trace_mut(), 9);
+        add(&mut run.trace, 9);
         assert!(!ask(&mut question, &analyst, &run, 0));
         assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
         assert!(question.is_open());

@@ -31,8 +31,8 @@ pub struct VariantRow {
 pub struct Run {
     /// How many were started before it in this session.
     pub number: u64,
-    /// The timeline. Shared with whoever answers a question about it.
-    pub trace: Arc<Trace>,
+    /// The timeline.
+    pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
     /// What the kernels of each of the plan's variants declare to do.
@@ -56,7 +56,7 @@ impl Run {
     #[must_use]
     pub fn new(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks, status: Status) -> Self {
         Run {
-            trace: Arc::new(trace),
+            trace,
             work: plan.as_deref().map_or_else(Vec::new, sweep::work),
             plan,
             peaks,
@@ -80,16 +80,10 @@ impl Run {
         }
     }
 
-    /// The timeline as it is now, for another thread. Shared, not copied; the next batch copies it
-    /// when somebody still holds it then.
+    /// The timeline as it is now, for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Trace> {
-        Arc::clone(&self.trace)
-    }
-
-    /// The timeline, to add to it.
-    pub fn trace_mut(&mut self) -> &mut Trace {
-        Arc::make_mut(&mut self.trace)
+        self.trace.snapshot()
     }
 
     /// Records on the timeline.

@@ -9,7 +9,7 @@ impl App {
         let run = &mut self.state.run;
         let messages = &mut self.state.messages;
         match message {
-            Message::Batch(batch) => run.trace_mut().apply(batch),
+            Message::Batch(batch) => run.trace.apply(batch),
             Message::Progress(progress) => {
                 let is_done = progress.total.is_some_and(|total| progress.done >= total);
                 run.progress = (!is_done).then_some(progress);

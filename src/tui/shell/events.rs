@@ -3,7 +3,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never, select};
@@ -174,7 +173,7 @@ impl<'a> Loop<'a> {
             outcome,
             error: self.error,
             signal: self.signal,
-            trace: Arc::unwrap_or_clone(self.app.state.run.trace),
+            trace: self.app.state.run.trace,
             plan: self.app.state.run.plan,
         })
     }
