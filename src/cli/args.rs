@@ -18,7 +18,7 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 fine · 1 an expectation failed · 2 the input or the command line is wrong ·
+Exit codes: 0 fine · 1 an expectation failed, or a regression over --fail-over · 2 the input or the command line is wrong ·
 3 the machine cannot do it · 4 the watched program failed (or its own code)";
 
 /// How the screen is drawn.
@@ -62,7 +62,7 @@ pub enum Command {
     Open(Open),
     /// Print a trace's figures and findings.
     Report(Report),
-    /// Put two traces' figures side by side.
+    /// Say whether one trace is faster than another, why, and what changed.
     Compare(Compare),
     /// Write a trace for another program, or its picture.
     Export(Export),
@@ -233,13 +233,20 @@ pub struct Report {
 /// `cuptop compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first trace.
+    /// The first side: a trace, or several runs of the same with commas between them (A1,A2,A3).
     pub a: PathBuf,
-    /// The second trace.
+    /// The second side.
     pub b: PathBuf,
+    /// Exit with 1 when B is shown to be slower than A by more than this ("5%"). Needs 6 runs a side; with fewer
+    /// it is undecided, which is said, and the exit code is 0.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_over: Option<f64>,
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
+    /// Print Markdown, for a pull request.
+    #[arg(long)]
+    pub markdown: bool,
 }
 
 /// `cuptop export`.
@@ -293,6 +300,15 @@ pub struct Doctor {
     pub kernels: bool,
 }
 
+/// "5%" as 0.05.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text.trim());
+    match number.trim().parse::<f64>() {
+        Ok(percent) if (0.0..1e6).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected a percentage, for example 5%".to_owned()),
+    }
+}
+
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
@@ -319,6 +335,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn percentages_are_read() {
+        assert_eq!(
+            (share("5%"), share("2.5 %"), share("0")),
+            (Ok(0.05), Ok(0.025), Ok(0.0))
+        );
+        assert!(share("-1%").is_err() && share("x").is_err() && share("nan").is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod args;
 mod calibrate;
 mod check;
+mod compare;
 mod doctor;
 mod drain;
 mod exit;
@@ -57,7 +58,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Trace(args)) => trace::trace(&args, &screen),
         Some(Command::Open(args)) => report::open(&args, &screen),
         Some(Command::Report(args)) => report::report(&args),
-        Some(Command::Compare(args)) => report::compare(&args),
+        Some(Command::Compare(args)) => compare::compare(&args),
         Some(Command::Export(args)) => report::export(&args, &screen),
         Some(Command::Check(args)) => check::check(&args),
         Some(Command::New(args)) => check::new(&args),

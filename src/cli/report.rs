@@ -1,17 +1,16 @@
-//! `cuptop open`, `report`, `compare` and `export`: timelines that exist already.
+//! `cuptop open`, `report` and `export`: timelines that exist already.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
-use super::args::{Compare, Export, Open, Report as ReportArgs, ScreenArgs};
+use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
 use crate::activity::feed::Outcome;
 use crate::analysis::figures;
 use crate::export;
-use crate::report::compare::Comparison;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
 use crate::trace::{SourceInfo, SourceKind, Trace};
@@ -63,25 +62,6 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     Ok(code)
 }
 
-/// Prints two traces' figures side by side.
-pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
-    let of = |path: &PathBuf| -> Result<(Report, u8), Ending> {
-        let (trace, code) = load(std::slice::from_ref(path))?;
-        let report = Report::new(&trace, None, figures::Peaks::default());
-        Ok((report, code))
-    };
-    let ((a, code_a), (b, code_b)) = (of(&args.a)?, of(&args.b)?);
-    let comparison = Comparison::new(&a, &b);
-    if args.json {
-        let mut text = comparison.json().map_err(Ending::input)?;
-        text.push('\n');
-        print(&text)?;
-    } else {
-        print(&comparison.text(&super::text_options()))?;
-    }
-    Ok(code_a.max(code_b))
-}
-
 /// Writes traces for other programs, or as a picture.
 pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let (trace, code) = load(&args.traces)?;
@@ -120,7 +100,7 @@ pub(super) fn json(report: &Report) -> Result<String, Ending> {
 }
 
 /// Reads traces to their end. What a damaged file held before its damage is kept, said, and exits 2.
-fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
+pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths).map_err(Ending::input)?;
     let mut trace = Trace::new(source_info(&opened, paths));
     match drain(&opened.feed, &mut trace) {

@@ -1,4 +1,16 @@
-//! Two timelines side by side: figures with their difference, and the operations that changed most.
+//! Two sides, each of one run or several: whether one is faster and what shows it ([`Answer`]), where the
+//! difference lies, what changed, and then the figures of both ([`Comparison`]).
+//!
+//! [`side`] measures the runs of a side, [`answer`] compares them, [`comparable`] says why they may not be
+//! the same thing, [`words`] writes it down.
+
+mod answer;
+mod changes;
+mod comparable;
+mod side;
+#[cfg(test)]
+mod tests;
+mod words;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -10,6 +22,9 @@ use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::tables::NameRow;
+
+pub use answer::{Answer, FailOver, Part, Row, Samples};
+pub use side::{Run, Subject};
 
 /// Two timelines side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,6 +114,21 @@ impl Comparison {
     #[must_use]
     pub fn text(&self, options: &Options) -> String {
         let mut page = Page::new(options);
+        self.sources(&mut page);
+        if !self.operations.is_empty() {
+            page.title("Changed operations");
+            page.table(&changes::table(&self.operations, options.rows));
+            let left = self.operations.len().saturating_sub(options.rows);
+            if left > 0 {
+                page.line(&format!("  … and {left} more"));
+            }
+        }
+        self.tables(&mut page);
+        page.out
+    }
+
+    /// Where both are from.
+    fn sources(&self, page: &mut Page) {
         for (name, source) in [("A", &self.a), ("B", &self.b)] {
             let title = crate::trace::printable(&source.title);
             let line = format!("{name}  {title} ({})", source.kind);
@@ -112,31 +142,16 @@ impl Comparison {
                 page.line(&mark);
             }
         }
-        if !self.operations.is_empty() {
-            page.title("Changed operations");
-            let mut table = Table::new(["", "count A", "count B", "time A", "time B", "change"]);
-            let names: Vec<&str> = self.operations.iter().map(|o| o.name.as_str()).collect();
-            let shown = crate::trace::short::unique(&names);
-            for (o, name) in self.operations.iter().zip(shown).take(options.rows) {
-                table.row([
-                    name,
-                    count(o.count_a),
-                    count(o.count_b),
-                    duration(o.total_a_ns),
-                    duration(o.total_b_ns),
-                    signed(o.change_ns),
-                ]);
-            }
-            page.table(&table);
-            let left = self.operations.len().saturating_sub(options.rows);
-            if left > 0 {
-                page.line(&format!("  … and {left} more"));
-            }
-        }
+    }
+
+    /// The figures of both; what is 0 on both sides is left out.
+    fn tables(&self, page: &mut Page) {
+        let is_zero = |v: Option<f64>| v.is_none_or(|v| v == 0.0);
         for group in &self.groups {
             page.title(&group.of);
             let mut table = Table::new(["", "A", "B", "B / A"]);
-            for f in &group.figures {
+            let figures = group.figures.iter();
+            for f in figures.filter(|f| !(is_zero(f.a) && is_zero(f.b))) {
                 let show = |v: Option<f64>| v.map_or_else(|| "—".to_owned(), |v| f.unit.show(v));
                 table.row([
                     f.figure.trim_end_matches("_ns").replace('_', " "),
@@ -147,7 +162,6 @@ impl Comparison {
             }
             page.table(&table);
         }
-        page.out
     }
 }
 
@@ -160,14 +174,6 @@ impl Unit {
             Unit::Rate => format!("{} GB/s", rate(value)),
             Unit::Share => percent(value),
         }
-    }
-}
-
-fn signed(ns: Ns) -> String {
-    if ns > 0 {
-        format!("+{}", duration(ns))
-    } else {
-        duration(ns)
     }
 }
 

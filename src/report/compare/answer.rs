@@ -1,0 +1,360 @@
+//! Whether one side is faster than the other, what shows it, and where the difference lies.
+
+use serde::Serialize;
+
+use super::side::{Measured, Run, Stretch, Subject};
+use super::{Comparison, OperationChange, changes, comparable};
+use crate::activity::Ns;
+use crate::analysis::stats::{self, Difference, Summary, Verdict};
+use crate::analysis::steps::Origin;
+
+/// Two sides, each of one run or several.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The first line: "B is 2.43× faster …".
+    pub text: String,
+    /// What the samples are: "runs", "steps", "repeats", or "one run" where there is one sample a side.
+    pub samples: &'static str,
+    /// What is compared: a row for each variant, else one.
+    pub rows: Vec<Row>,
+    /// Geometric mean of the rows' ratios, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geometric_mean: Option<f64>,
+    /// Why the two sides may not be the same thing.
+    pub warnings: Vec<String>,
+    /// What `--fail-over` came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_over: Option<FailOver>,
+    /// Figures of one run of each side, that of median time.
+    #[serde(flatten)]
+    pub figures: Comparison,
+}
+
+/// One thing on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What: "makespan", "step", or a variant's name.
+    pub of: String,
+    /// The first side's samples.
+    pub a: Samples,
+    /// The second side's.
+    pub b: Samples,
+    /// Median of B over median of A.
+    pub ratio: f64,
+    /// The 95 % interval of the ratio.
+    pub low: Option<f64>,
+    /// Its other end.
+    pub high: Option<f64>,
+    /// How often chance alone would give as much.
+    pub p: Option<f64>,
+    /// Whether a difference is shown; null with too few samples.
+    pub shown: Option<bool>,
+    /// Samples a side that are needed for p or for the interval, where they are missing.
+    pub need: Option<usize>,
+    /// How far apart halves of A's samples lie, as a share.
+    pub floor: Option<f64>,
+    /// Where the difference lies, between the two that are of median time; sums to the difference.
+    pub why: Vec<Part>,
+    /// Operations of those two whose number or time changed, the greatest change first.
+    pub changed: Vec<OperationChange>,
+    /// Share of the copy time during which a kernel ran, in A and B.
+    #[serde(skip)]
+    pub(super) overlap: [f64; 2],
+    #[serde(skip)]
+    pub(super) difference: Difference,
+}
+
+/// Samples of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Samples {
+    /// How many.
+    pub count: usize,
+    /// Their median.
+    pub median_ns: f64,
+    /// The 95 % interval of the median.
+    pub low_ns: Option<f64>,
+    /// Its other end.
+    pub high_ns: Option<f64>,
+    #[serde(skip)]
+    pub(super) summary: Summary,
+}
+
+/// A part of the difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// What: "compute", "copy", "overlap", "memset", "idle: …".
+    pub cause: String,
+    /// In A. Overlap is below 0: it is counted in compute and in copy.
+    pub a_ns: Ns,
+    /// In B.
+    pub b_ns: Ns,
+    /// How much more time it is in B.
+    pub change_ns: Ns,
+}
+
+/// What was decided against a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailOver {
+    /// The threshold, as a share.
+    pub threshold: f64,
+    /// Whether every row could be decided.
+    pub decided: bool,
+    /// What of B is slower by more than the threshold.
+    pub regressed: Vec<String>,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+impl Answer {
+    /// Compares two sides; `None` when they have nothing that could be compared. `fail_over` is a share
+    /// of A's time.
+    #[must_use]
+    pub fn new(a: &[Run], b: &[Run], fail_over: Option<f64>) -> Option<Answer> {
+        let (first_a, first_b) = (a.first()?, b.first()?);
+        let are_runs = a.len() > 1 || b.len() > 1;
+        let mut warnings = comparable::sources(first_a, first_b);
+        let (subjects, samples) = subjects(a, b, &mut warnings);
+        let mut rows = Vec::new();
+        let mut shown = None;
+        for (of_a, of_b) in &subjects {
+            let (Some(side_a), Some(side_b)) = (side(a, of_a), side(b, of_b)) else {
+                continue;
+            };
+            shown.get_or_insert((side_a.run, side_b.run));
+            comparable::operations(&name(of_a), &side_a.stretch, &side_b.stretch, &mut warnings);
+            rows.extend(row(name(of_a), &side_a, &side_b));
+        }
+        let (run_a, run_b) = shown?;
+        let ratios: Vec<f64> = rows.iter().map(|r| r.ratio).collect();
+        let samples = match samples {
+            _ if are_runs => "runs",
+            "makespan" => "one run",
+            other => other,
+        };
+        Some(Answer {
+            text: super::words::headline(&rows),
+            samples,
+            geometric_mean: (rows.len() > 1)
+                .then(|| stats::geometric_mean(&ratios))
+                .flatten(),
+            fail_over: fail_over.map(|threshold| decide(threshold, are_runs, &rows)),
+            rows,
+            warnings,
+            figures: Comparison::new(&a[run_a].report, &b[run_b].report),
+        })
+    }
+
+    /// Whether it is decided that B is slower than `--fail-over` allows.
+    #[must_use]
+    pub fn has_regressed(&self) -> bool {
+        let regressed = self.fail_over.as_ref().map(|f| &f.regressed);
+        regressed.is_some_and(|r| !r.is_empty())
+    }
+
+    /// As JSON, on several lines.
+    ///
+    /// # Errors
+    /// Never; the serializer's signature has it.
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+fn name(subject: &Subject) -> String {
+    match subject {
+        Subject::Makespan => "makespan".to_owned(),
+        Subject::Step(_) => "step".to_owned(),
+        Subject::Variant(name) => name.clone(),
+    }
+}
+
+/// What all runs of both sides have: variants, else steps, else the whole.
+fn subjects(
+    a: &[Run],
+    b: &[Run],
+    warnings: &mut Vec<String>,
+) -> (Vec<(Subject, Subject)>, &'static str) {
+    let all = || a.iter().chain(b);
+    let has_variants = |run: &Run| run.variants().next().is_some();
+    if all().all(has_variants) {
+        let mut pairs = Vec::new();
+        let mut missing = Vec::new();
+        for subject in a[0].variants().chain(b[0].variants()) {
+            let pair = (subject.clone(), subject.clone());
+            if pairs.contains(&pair) || missing.contains(subject) {
+                continue;
+            }
+            if all().all(|run| run.find(subject).is_some()) {
+                pairs.push(pair);
+            } else {
+                missing.push(subject.clone());
+                warnings.push(format!("not every run has the variant {}", name(subject)));
+            }
+        }
+        return (pairs, "repeats");
+    }
+    // Every run may be cut into steps of its own length: its own origin is what it is asked for.
+    let steps: Option<Vec<&Measured>> = all().map(Run::step).collect();
+    if let Some(steps) = steps
+        && steps.iter().all(|s| are_alike(steps[0], s))
+    {
+        let of = |runs: &[Run]| runs[0].step().map(|m| m.subject.clone());
+        if let (Some(a), Some(b)) = (of(a), of(b)) {
+            return (vec![(a, b)], "steps");
+        }
+    }
+    (vec![(Subject::Makespan, Subject::Makespan)], "makespan")
+}
+
+/// Whether steps of two runs are the same thing: marked alike, or of a like number of operations.
+fn are_alike(one: &Measured, other: &Measured) -> bool {
+    match (&one.subject, &other.subject) {
+        (Subject::Step(Origin::Period { .. }), Subject::Step(Origin::Period { .. })) => {
+            let (one, other) = (one.median.count(), other.median.count());
+            2 * one.max(other) <= 3 * one.min(other)
+        }
+        (Subject::Step(one), Subject::Step(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// One subject in all runs of a side.
+struct Side {
+    samples: Vec<f64>,
+    /// The run of median time, and in it the stretch of median time.
+    run: usize,
+    stretch: Stretch,
+}
+
+fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
+    let of = |run: &Run| match subject {
+        Subject::Step(_) => run.step().cloned(),
+        other => run.find(other).cloned(),
+    };
+    let mut measured: Vec<(usize, Measured)> = Vec::new();
+    for (i, run) in runs.iter().enumerate() {
+        measured.push((i, of(run)?));
+    }
+    // A run is one sample when there are several, else what is repeated in it is.
+    let samples = match measured.as_slice() {
+        [(_, one)] => one.samples.clone(),
+        several => several
+            .iter()
+            .map(|(_, m)| stats::median(&m.samples))
+            .collect::<Option<_>>()?,
+    };
+    measured.sort_by_key(|(_, m)| m.median.time);
+    let middle = measured.len().checked_sub(1)? / 2;
+    let (run, median) = measured.swap_remove(middle);
+    Some(Side {
+        samples,
+        run,
+        stretch: median.median,
+    })
+}
+
+fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
+    let difference = Difference::of(&a.samples, &b.samples)?;
+    let share = |s: &Stretch| crate::analysis::figures::share(s.overlap, s.copy);
+    Some(Row {
+        of,
+        a: Samples::of(&a.samples)?,
+        b: Samples::of(&b.samples)?,
+        ratio: difference.ratio,
+        low: difference.interval.map(|i| i.0),
+        high: difference.interval.map(|i| i.1),
+        p: difference.p,
+        shown: difference.is_shown(),
+        need: difference.need,
+        floor: stats::floor(&a.samples),
+        why: why(&a.stretch, &b.stretch),
+        changed: changes::between(&a.stretch.operations, &b.stretch.operations),
+        overlap: [share(&a.stretch), share(&b.stretch)],
+        difference,
+    })
+}
+
+impl Samples {
+    fn of(samples: &[f64]) -> Option<Self> {
+        let summary = Summary::of(samples)?;
+        Some(Samples {
+            count: summary.count,
+            median_ns: summary.median,
+            low_ns: summary.interval.map(|i| i.0),
+            high_ns: summary.interval.map(|i| i.1),
+            summary,
+        })
+    }
+}
+
+/// The parts of the difference, those that did not change left out: what is left sums to it.
+fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
+    let fixed = |s: &Stretch| {
+        [
+            ("compute", s.compute),
+            ("copy", s.copy),
+            ("overlap", -s.overlap),
+            ("memset", s.memset),
+        ]
+    };
+    let mut parts: Vec<(String, [Ns; 2])> = Vec::new();
+    for (side, stretch) in [a, b].into_iter().enumerate() {
+        let fixed = fixed(stretch).map(|(cause, ns)| (cause.to_owned(), ns));
+        for (cause, ns) in fixed.into_iter().chain(stretch.idle.iter().cloned()) {
+            match parts.iter_mut().find(|(c, _)| *c == cause) {
+                Some((_, sides)) => sides[side] += ns,
+                None => {
+                    let mut sides = [0, 0];
+                    sides[side] = ns;
+                    parts.push((cause, sides));
+                }
+            }
+        }
+    }
+    let parts = parts.into_iter().map(|(cause, [a_ns, b_ns])| Part {
+        cause,
+        a_ns,
+        b_ns,
+        change_ns: b_ns - a_ns,
+    });
+    let mut parts: Vec<Part> = parts.filter(|p| p.change_ns != 0).collect();
+    parts.sort_by_key(|p| std::cmp::Reverse(p.change_ns.abs()));
+    parts
+}
+
+fn decide(threshold: f64, are_runs: bool, rows: &[Row]) -> FailOver {
+    let verdicts: Vec<(&str, Verdict)> = rows
+        .iter()
+        .map(|r| (r.of.as_str(), r.difference.verdict(threshold)))
+        .collect();
+    let decided = are_runs && verdicts.iter().all(|(_, v)| *v != Verdict::TooFew);
+    let slower = verdicts
+        .iter()
+        .filter(|(_, v)| are_runs && *v == Verdict::Slower);
+    let regressed: Vec<String> = slower.map(|(of, _)| (*of).to_owned()).collect();
+    let limit = crate::activity::units::percent(threshold);
+    let text = if !regressed.is_empty() {
+        format!(
+            "regression: {} slower by more than {limit}",
+            regressed.join(", ")
+        )
+    } else if decided {
+        format!("no regression of more than {limit} shown")
+    } else if are_runs {
+        format!(
+            "undecided: need >= {} runs a side for a regression of {limit}",
+            stats::INTERVAL_MIN
+        )
+    } else {
+        format!(
+            "undecided: one run a side says nothing of the next one; need >= {} runs a side (A1,A2,… B1,B2,…)",
+            stats::INTERVAL_MIN
+        )
+    };
+    FailOver {
+        threshold,
+        decided,
+        regressed,
+        text,
+    }
+}

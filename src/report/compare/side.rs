@@ -1,0 +1,228 @@
+//! One side of a comparison: its runs, and what of them takes time.
+
+use rustc_hash::FxHashMap;
+
+use crate::activity::{Ns, RangeKind, Span, What};
+use crate::analysis::figures::{self, Peaks};
+use crate::analysis::findings::Scope;
+use crate::analysis::gaps::by_cause;
+use crate::analysis::steps::{self, Origin, Steps};
+use crate::analysis::{CallIndex, tables};
+use crate::report::Report;
+use crate::trace::{LaneKind, Measure, Trace};
+
+/// What is compared: something that takes time, and is done once or several times in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// First operation's start to the last one's end.
+    Makespan,
+    /// A steady step of the program.
+    Step(Origin),
+    /// A repeat of a variant of a scenario.
+    Variant(String),
+}
+
+/// A subject in one run.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) subject: Subject,
+    /// Times in ns.
+    pub(super) samples: Vec<f64>,
+    /// The one of median length, of an even number the shorter of the two in the middle.
+    pub(super) median: Stretch,
+}
+
+/// A stretch of time and what it went to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stretch {
+    pub(super) time: Ns,
+    /// At least one kernel ran, on any device.
+    pub(super) compute: Ns,
+    /// At least one copy ran.
+    pub(super) copy: Ns,
+    /// A kernel and a copy ran.
+    pub(super) overlap: Ns,
+    /// Only memsets ran.
+    pub(super) memset: Ns,
+    /// Nothing ran, by cause.
+    pub(super) idle: Vec<(String, Ns)>,
+    /// By name: how many, and the sum of their durations.
+    pub(super) operations: FxHashMap<String, (u64, Ns)>,
+}
+
+impl Stretch {
+    pub(super) fn count(&self) -> u64 {
+        self.operations.values().map(|(n, _)| n).sum()
+    }
+
+    fn of(trace: &Trace, calls: &CallIndex, window: Span) -> Self {
+        let union_of = |measures: &[Measure]| {
+            let devices = trace.devices().iter();
+            let spans = devices.flat_map(|d| {
+                measures
+                    .iter()
+                    .flat_map(move |&m| d.usage.stretches(m, window))
+            });
+            tables::union(spans.collect())
+        };
+        let (compute, copy) = (union_of(&[Measure::Compute]), union_of(&[Measure::Copy]));
+        let either = union_of(&[Measure::Compute, Measure::Copy]);
+        let busy = union_of(&[Measure::Busy]);
+        let idle = window.len() - busy;
+        Stretch {
+            time: window.len(),
+            compute,
+            copy,
+            overlap: compute + copy - either,
+            memset: busy - either,
+            idle: causes(trace, calls, window, idle),
+            operations: operations(trace, window),
+        }
+    }
+}
+
+/// Idle time by cause. Where several devices share it, or the gaps explained reach beyond it, it has none.
+fn causes(trace: &Trace, calls: &CallIndex, window: Span, idle: Ns) -> Vec<(String, Ns)> {
+    let devices = figures::of(trace, calls, Some(window));
+    let whole = || vec![("idle".to_owned(), idle)];
+    if devices.len() != 1 {
+        return whole();
+    }
+    let scope = Scope::new(trace, calls, Some(window), &devices, Peaks::default());
+    let causes = by_cause(scope.gaps.iter().flatten());
+    let explained: Ns = causes.iter().map(|c| c.total_ns).sum();
+    if explained > idle {
+        return whole();
+    }
+    let named = causes.iter();
+    let mut all: Vec<(String, Ns)> = named
+        .map(|c| (format!("idle: {}", c.cause.label()), c.total_ns))
+        .collect();
+    if idle > explained {
+        all.push(("idle: short gaps".to_owned(), idle - explained));
+    }
+    all
+}
+
+fn operations(trace: &Trace, window: Span) -> FxHashMap<String, (u64, Ns)> {
+    let mut all: FxHashMap<&str, (u64, Ns)> = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
+            continue;
+        }
+        for row in lane.starting(window) {
+            let activity = trace.activity(id, row);
+            let name = match activity.what {
+                What::Kernel(k) => trace.names().full(trace.shape(k.shape).name),
+                What::Copy(c) => c.direction.label(),
+                _ => "memset",
+            };
+            let sum = all.entry(name).or_default();
+            *sum = (sum.0 + 1, sum.1 + activity.span.len());
+        }
+    }
+    let owned = all.into_iter();
+    owned.map(|(name, sum)| (name.to_owned(), sum)).collect()
+}
+
+/// A run: what a report says of it, and what of it can be compared.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its figures.
+    pub report: Report,
+    pub(super) measured: Vec<Measured>,
+}
+
+impl Run {
+    /// From a timeline that is complete.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let calls = CallIndex::new(trace);
+        let measure = |subject: Subject, spans: &[Span]| {
+            let mut order: Vec<Span> = spans.to_vec();
+            order.sort_by_key(|span| span.len());
+            let median = *order.get(order.len().checked_sub(1)? / 2)?;
+            Some(Measured {
+                subject,
+                samples: spans.iter().map(|s| s.len() as f64).collect(),
+                median: Stretch::of(trace, &calls, median),
+            })
+        };
+        let mut measured = Vec::new();
+        for (name, spans) in variants(trace) {
+            measured.extend(measure(Subject::Variant(name), &spans));
+        }
+        if measured.is_empty() {
+            // Of several processes the one whose steady steps last longest.
+            let found = steps::of(trace, None);
+            let main = found.iter().max_by_key(|s: &&Steps| s.steady_span().len());
+            if let Some(main) = main {
+                measured.extend(measure(Subject::Step(main.from.clone()), main.steady()));
+            }
+            if let Some(span) = trace.operations_extent() {
+                measured.extend(measure(Subject::Makespan, &[span]));
+            }
+        }
+        Run {
+            report: Report::new(trace, None, Peaks::default()),
+            measured,
+        }
+    }
+
+    pub(super) fn find(&self, subject: &Subject) -> Option<&Measured> {
+        self.measured.iter().find(|m| m.subject == *subject)
+    }
+
+    pub(super) fn variants(&self) -> impl Iterator<Item = &Subject> {
+        let subjects = self.measured.iter().map(|m| &m.subject);
+        subjects.filter(|s| matches!(s, Subject::Variant(_)))
+    }
+
+    pub(super) fn step(&self) -> Option<&Measured> {
+        self.measured
+            .iter()
+            .find(|m| matches!(m.subject, Subject::Step(_)))
+    }
+}
+
+/// The measured passes of each variant of a scenario's run, as spans of their operations. A variant
+/// that ran at several points of a sweep is several.
+fn variants(trace: &Trace) -> Vec<(String, Vec<Span>)> {
+    let mut marks = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let kind = lane.key().kind;
+        if !matches!(kind, LaneKind::Range { kind, .. } if kind == RangeKind::Repeat) {
+            continue;
+        }
+        for row in 0..lane.len() {
+            let activity = trace.activity(id, row);
+            if let What::Range(range) = activity.what {
+                marks.push((activity.span, range.name, range.index));
+            }
+        }
+    }
+    marks.sort_unstable();
+    let mut all: Vec<(String, Vec<Span>)> = Vec::new();
+    let mut times: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut last = None;
+    for (span, name, index) in marks {
+        if last.is_none_or(|(n, i)| n != name || i >= index) {
+            let time = times.entry(name).or_default();
+            *time += 1;
+            let text = trace.names().full(name);
+            let label = match *time {
+                1 => text.to_owned(),
+                n => format!("{text} #{n}"),
+            };
+            all.push((label, Vec::new()));
+        }
+        last = Some((name, index));
+        let streams = trace.lanes().iter();
+        let streams = streams.filter(|l| matches!(l.key().kind, LaneKind::Stream { .. }));
+        let rows = streams.flat_map(|lane| lane.starting(span).map(|row| lane.span(row)));
+        if let (Some(hull), Some((_, spans))) = (rows.reduce(Span::hull), all.last_mut()) {
+            spans.push(hull);
+        }
+    }
+    all
+}

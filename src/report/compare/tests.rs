@@ -1,0 +1,235 @@
+//! Sides made by hand.
+
+use super::*;
+use crate::activity::{Direction, RangeKind};
+use crate::analysis::stats::INTERVAL_MIN;
+use crate::analysis::testing::{Scene, h200};
+use crate::trace::Trace;
+use proptest::prelude::*;
+
+/// Four copies and kernels of lengths that do not repeat, the kernel of each after its copy or beside the next;
+/// all of it `slow` per cent longer.
+fn trace(slow: i64, is_overlapped: bool) -> Trace {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    let mut at = 1_000;
+    for i in 0..4_i64 {
+        let of = |ns: i64| ns * (100 + slow) / 100;
+        let (copy, kernel) = (of(1_000 + 13 * i), of(900 + 7 * i));
+        scene.copy(Direction::H2D, 1, 4096 + i as u64, at, at + copy);
+        scene.kernel(&format!("k{i}"), 2, at + copy, at + copy + kernel);
+        at += copy + if is_overlapped { 0 } else { kernel + 100 };
+    }
+    scene.trace()
+}
+
+fn runs(slow: &[i64]) -> Vec<Run> {
+    slow.iter().map(|&s| Run::of(&trace(s, false))).collect()
+}
+
+fn sums(answer: &Answer) {
+    for row in &answer.rows {
+        let change: Ns = row.why.iter().map(|p| p.change_ns).sum();
+        assert!(
+            row.why
+                .iter()
+                .all(|p| p.change_ns == p.b_ns - p.a_ns && p.change_ns != 0)
+        );
+        if row.a.count == 1 && row.b.count == 1 {
+            assert_eq!(
+                change,
+                (row.b.median_ns - row.a.median_ns) as Ns,
+                "{:?}",
+                row.why
+            );
+        }
+    }
+}
+
+/// The figures by hand.
+#[test]
+fn one_run_a_side_is_compared_and_decides_nothing() {
+    let (a, b) = (Run::of(&trace(0, false)), Run::of(&trace(0, true)));
+    let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
+    sums(&answer);
+    let row = &answer.rows[0];
+    // Copies 4,078 and kernels 3,642 and three pauses, against the copies and the last kernel.
+    assert_eq!((row.a.median_ns, row.b.median_ns), (8_020.0, 4_999.0));
+    assert!(
+        answer
+            .text
+            .starts_with("B is 1.60× faster: overlap 0 → 67 %, idle 300 → 0 ns"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(
+        (answer.samples, row.shown, row.need),
+        ("one run", None, Some(4))
+    );
+    let fail_over = answer.fail_over.as_ref().expect("was asked for");
+    assert!(!fail_over.decided && fail_over.text.starts_with("undecided"));
+    assert_eq!(answer.warnings, [] as [String; 0]);
+    let text = answer.text(&Options::default());
+    assert!(text.starts_with(&answer.text), "{text}");
+    assert!(text.contains("need >= 4 samples a side"), "{text}");
+    // Turned round it is slower, and still nothing is decided.
+    let (a, b) = (Run::of(&trace(0, true)), Run::of(&trace(0, false)));
+    let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
+    assert!(
+        answer.text.starts_with("B is 1.60× slower"),
+        "{}",
+        answer.text
+    );
+    assert!(!answer.has_regressed());
+}
+
+#[test]
+fn several_runs_a_side_decide() {
+    let a = runs(&[0, 1, 2, 0, 1, 2]);
+    let slower = runs(&[12, 13, 14, 12, 13, 14]);
+    let answer = Answer::new(&a, &slower, Some(0.05)).expect("an answer");
+    sums(&answer);
+    assert!(
+        answer.text.starts_with("B is 1.11× slower (p=0.002"),
+        "{}",
+        answer.text
+    );
+    assert!(answer.has_regressed());
+    assert_eq!(answer.rows[0].shown, Some(true));
+    // It is 11 % slower, and the interval's lower end is below that.
+    let answer = Answer::new(&a, &slower, Some(0.11)).expect("an answer");
+    let fail_over = answer.fail_over.as_ref().expect("was asked for");
+    assert!(fail_over.decided && !answer.has_regressed());
+    // Faster is no regression, and five runs decide nothing.
+    let answer = Answer::new(&slower, &a, Some(0.05)).expect("an answer");
+    assert!(answer.text.contains("faster") && !answer.has_regressed());
+    let answer = Answer::new(&a[..INTERVAL_MIN - 1], &slower, Some(0.05)).expect("an answer");
+    assert!(!answer.has_regressed());
+    assert!(!answer.fail_over.expect("was asked for").decided);
+    let markdown = Answer::new(&a, &slower, Some(0.05))
+        .expect("an answer")
+        .markdown();
+    assert!(markdown.starts_with("**B is 1.11× slower"), "{markdown}");
+    assert!(
+        markdown.contains("regression: makespan slower by more than 5 %"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| makespan |"), "{markdown}");
+}
+
+/// A run of a scenario: `slow` with these lengths and `fast` with those.
+fn variants(slow: &[i64], fast: &[i64]) -> Run {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for (name, lengths) in [("slow", slow), ("fast", fast)] {
+        for (i, length) in lengths.iter().enumerate() {
+            at += 10_000;
+            scene.range(RangeKind::Repeat, name, i as u32, at, at + 9_000);
+            scene.kernel("k", 1, at + 100, at + 100 + length);
+        }
+    }
+    Run::of(&scene.trace())
+}
+
+#[test]
+fn variants_are_compared_each_with_itself() {
+    let a = variants(
+        &[1000, 1010, 1020, 1030, 1040, 1050],
+        &[500, 501, 502, 503, 504, 505],
+    );
+    let b = variants(
+        &[2000, 2020, 2040, 2060, 2080, 2100],
+        &[500, 501, 502, 503, 504, 505],
+    );
+    let answer = Answer::new(std::slice::from_ref(&a), &[b], Some(0.05)).expect("an answer");
+    sums(&answer);
+    let of: Vec<&str> = answer.rows.iter().map(|r| r.of.as_str()).collect();
+    assert_eq!((of, answer.samples), (vec!["slow", "fast"], "repeats"));
+    assert!(
+        answer
+            .text
+            .starts_with("B is 2.00× slower in slow (p=0.002"),
+        "{}",
+        answer.text
+    );
+    assert!(
+        answer.text.ends_with("no difference shown in 1"),
+        "{}",
+        answer.text
+    );
+    // sqrt(2 * 1)
+    let mean = answer.geometric_mean.expect("two rows");
+    assert!((mean - 2.0_f64.sqrt()).abs() < 1e-9);
+    // Repeats of one run: shown, and not decided.
+    assert!(!answer.has_regressed());
+    let less = variants(&[1000, 1010], &[]);
+    let answer = Answer::new(&[a], &[less], None).expect("an answer");
+    assert_eq!(answer.warnings, ["not every run has the variant fast"]);
+}
+
+#[test]
+fn what_is_not_the_same_is_said() {
+    let of = |name: &str, kernel: &str, count: i64| {
+        let mut scene = Scene::new();
+        scene.device(crate::activity::DeviceInfo {
+            name: name.to_owned(),
+            ..h200()
+        });
+        for i in 0..count {
+            scene.kernel(kernel, 1, 1_000 * i, 1_000 * i + 500 + 100 * (i % 3));
+        }
+        Run::of(&scene.trace())
+    };
+    let (a, b) = (
+        of("NVIDIA H200", "gemm", 3),
+        of("NVIDIA A100", "other<1>", 4),
+    );
+    let answer = Answer::new(&[a], &[b], None).expect("an answer");
+    let expected = [
+        "A ran on NVIDIA H200, B on NVIDIA A100",
+        "makespan: 3 operations in A, 4 in B",
+        "makespan: 100 % of the operations' time in A has names that the other side has not, such as gemm",
+        "makespan: 100 % of the operations' time in B has names that the other side has not, such as other<1>",
+    ];
+    assert_eq!(answer.warnings, expected);
+    assert!(Answer::new(&[Run::of(&Trace::default())], &[of("", "k", 1)], None).is_none());
+}
+
+#[test]
+fn the_fields_of_before_are_still_there() {
+    let answer = Answer::new(&runs(&[0]), &runs(&[5]), Some(0.1)).expect("an answer");
+    let json: serde_json::Value =
+        serde_json::from_str(&answer.json().expect("JSON")).expect("valid");
+    for field in [
+        "a",
+        "b",
+        "operations",
+        "groups",
+        "text",
+        "samples",
+        "rows",
+        "warnings",
+        "fail_over",
+    ] {
+        assert!(json.get(field).is_some(), "{field} is missing");
+    }
+    assert!(json["rows"][0]["why"][0]["change_ns"].is_i64());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A side against itself shows nothing, whatever it is.
+    #[test]
+    fn a_side_against_itself_shows_nothing(slow in prop::collection::vec(0i64..60, 1..9)) {
+        let a = runs(&slow);
+        let answer = Answer::new(&a, &a, Some(0.0)).expect("an answer");
+        prop_assert!(answer.text.starts_with("no difference shown"), "{}", answer.text);
+        prop_assert!(!answer.has_regressed());
+        prop_assert!(answer.warnings.is_empty());
+        for row in &answer.rows {
+            prop_assert!(row.why.is_empty() && row.changed.is_empty());
+            prop_assert!(row.shown != Some(true));
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! An answer in words: for a terminal, and for a pull request.
+
+use std::fmt::Write as _;
+
+use super::OperationChange;
+use super::answer::{Answer, Row, Samples};
+use super::changes::{self, signed};
+use crate::activity::Ns;
+use crate::activity::units::{count, duration, percent};
+use crate::analysis::stats::{ALPHA, TEST_MIN};
+use crate::report::table::Table;
+use crate::report::text::{Options, Page, Tone};
+use crate::text::{counted, plural, printable};
+
+/// A ratio this near to 1 is no difference where nothing else tells: "1.00×" would be written of it.
+const SAME: f64 = 0.005;
+/// A change of idle or compute time is said in the first line from this share of the whole change on.
+const TOLD_MIN: f64 = 0.05;
+/// So is a change of the overlap by this share of the copy time.
+const OVERLAP_MIN: f64 = 0.05;
+
+/// The first line.
+pub(super) fn headline(rows: &[Row]) -> String {
+    match rows {
+        [] => "nothing to compare".to_owned(),
+        [row] => {
+            let text = match verdict(row) {
+                Some(faster) => format!("B is {faster}"),
+                None => "no difference shown".to_owned(),
+            };
+            let clues = if verdict(row).is_some() {
+                clues(row)
+            } else {
+                String::new()
+            };
+            format!("{text}{}{clues}", evidence(row))
+        }
+        rows => {
+            let differing = rows.iter().filter_map(|r| Some((r, verdict(r)?)));
+            let told: Vec<String> = differing
+                .map(|(r, v)| format!("{v} in {}{}", printable(&r.of), evidence(r)))
+                .collect();
+            match rows.len() - told.len() {
+                _ if told.is_empty() => {
+                    format!(
+                        "no difference shown in any of {}",
+                        plural(rows.len() as u64, "variant")
+                    )
+                }
+                0 => format!("B is {}", told.join(", ")),
+                same => format!("B is {}; no difference shown in {same}", told.join(", ")),
+            }
+        }
+    }
+}
+
+/// "2.43× faster", where that is shown, or where there are too few samples to show anything.
+fn verdict(row: &Row) -> Option<String> {
+    let is_same = (row.ratio - 1.0).abs() < SAME;
+    if row.shown == Some(false) || row.shown.is_none() && is_same {
+        return None;
+    }
+    let (factor, word) = if row.ratio < 1.0 {
+        (1.0 / row.ratio, "faster")
+    } else {
+        (row.ratio, "slower")
+    };
+    // What is shown may be small.
+    let digits = if factor < 1.01 { 4 } else { 2 };
+    Some(format!("{factor:.digits$}× {word}"))
+}
+
+/// " (p=0.002, 95 % interval 2.41× to 2.45×)"; nothing where there is none.
+fn evidence(row: &Row) -> String {
+    let Some(p) = row.p else {
+        return String::new();
+    };
+    let p = if p < 0.001 {
+        "p<0.001".to_owned()
+    } else {
+        format!("p={p:.3}")
+    };
+    match (row.low, row.high) {
+        (Some(low), Some(high)) => {
+            let (low, high) = if row.ratio < 1.0 {
+                (1.0 / high, 1.0 / low)
+            } else {
+                (low, high)
+            };
+            format!(" ({p}, 95 % interval {low:.3}× to {high:.3}×)")
+        }
+        _ => format!(" ({p})"),
+    }
+}
+
+/// ": overlap 0 → 81 %, idle 528 → 3.5 µs".
+fn clues(row: &Row) -> String {
+    let whole: Ns = row.why.iter().map(|p| p.change_ns).sum();
+    let mut told = Vec::new();
+    let [a, b] = row.overlap;
+    if (a - b).abs() >= OVERLAP_MIN {
+        told.push(format!("overlap {:.0} → {:.0} %", a * 100.0, b * 100.0));
+    }
+    let sum = |is_meant: fn(&str) -> bool| -> (Ns, Ns) {
+        let meant = row.why.iter().filter(|p| is_meant(&p.cause));
+        meant.fold((0, 0), |(a, b), p| (a + p.a_ns, b + p.b_ns))
+    };
+    let idle = sum(|cause| cause.starts_with("idle"));
+    let compute = sum(|cause| cause == "compute");
+    let copy = sum(|cause| cause == "copy");
+    // Copies that overlap each other take less time together, which the overlap has said.
+    let parts = [("idle", idle), ("compute", compute), ("copy", copy)];
+    let has_overlap = !told.is_empty();
+    let parts = parts
+        .iter()
+        .filter(|(name, _)| !(has_overlap && *name == "copy"));
+    for (name, (a, b)) in parts {
+        if (b - a).abs() as f64 >= TOLD_MIN * whole.abs() as f64 && a != b {
+            told.push(format!("{name} {}", from_to(*a, *b)));
+        }
+    }
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(": {}", told.join(", "))
+}
+
+/// Two times in the unit of the larger: "528 → 3.5 µs".
+fn from_to(a: Ns, b: Ns) -> String {
+    let largest = a.abs().max(b.abs());
+    let (unit, size) = match largest {
+        0..1_000 => ("ns", 1.0),
+        1_000..1_000_000 => ("µs", 1e3),
+        1_000_000..1_000_000_000 => ("ms", 1e6),
+        _ => ("s", 1e9),
+    };
+    let show = |ns: Ns| {
+        let value = ns as f64 / size;
+        match value.abs() {
+            0.0 => "0".to_owned(),
+            v if v < 9.95 => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
+        }
+    };
+    format!("{} → {} {unit}", show(a), show(b))
+}
+
+/// "3.34 ms ± 1 %", and the number of samples where there is no interval.
+fn samples(side: &Samples) -> String {
+    let median = duration(side.median_ns.round() as Ns);
+    match side.summary.spread() {
+        Some(spread) => format!("{median} ± {}", percent(spread)),
+        None => median,
+    }
+}
+
+/// "-58.9 %" or "~", as benchstat writes it, with p and the numbers of samples.
+fn delta(row: &Row) -> String {
+    let change = match row.shown {
+        Some(false) => "~".to_owned(),
+        _ => format!("{:+.2} %", (row.ratio - 1.0) * 100.0),
+    };
+    let n = if row.a.count == row.b.count {
+        format!("n={}", row.a.count)
+    } else {
+        format!("n={}+{}", row.a.count, row.b.count)
+    };
+    match row.p {
+        Some(p) => format!("{change} (p={p:.3} {n})"),
+        None => format!("{change} ({n}, need >= {TEST_MIN})"),
+    }
+}
+
+impl Answer {
+    /// What the samples are, and what they cannot say.
+    fn about(&self) -> String {
+        let of = match self.samples {
+            "runs" => "a sample is a run".to_owned(),
+            "one run" => "one run a side, so nothing is shown of the next one".to_owned(),
+            what => format!(
+                "samples are the {what} within one run a side: they say nothing of the next run"
+            ),
+        };
+        let need = self.rows.iter().filter_map(|r| r.need).max();
+        let need = need.map_or_else(String::new, |n| {
+            let what = if n <= TEST_MIN { "p" } else { "an interval" };
+            format!(" · need >= {n} samples a side for {what}")
+        });
+        let floor = self.rows.iter().filter_map(|r| r.floor);
+        let floor = floor.reduce(f64::max).map_or_else(String::new, |f| {
+            format!(" · A against itself (A/A): up to {}", percent(f))
+        });
+        format!("{of}{need}{floor}")
+    }
+
+    /// As text, every line ended.
+    #[must_use]
+    pub fn text(&self, options: &Options) -> String {
+        let mut page = Page::new(options);
+        let tone = match self.rows.as_slice() {
+            [row] if row.shown == Some(true) && row.ratio > 1.0 => Tone::Bad,
+            [row] if row.shown == Some(true) => Tone::Good,
+            _ => Tone::Title,
+        };
+        let first = page.paint(tone, &self.text);
+        page.line(&first);
+        for warning in &self.warnings {
+            page.wrapped(&format!("! not the same on both sides: {warning}"));
+        }
+        page.wrapped(&self.about());
+        if let Some(fail_over) = &self.fail_over {
+            let tone = if fail_over.regressed.is_empty() {
+                Tone::Warn
+            } else {
+                Tone::Bad
+            };
+            let line = page.paint(tone, &format!("  {}", fail_over.text));
+            page.line(&line);
+        }
+        let mut table = Table::new(["", "A", "B", "B against A"]);
+        for row in &self.rows {
+            table.row([
+                printable(&row.of),
+                samples(&row.a),
+                samples(&row.b),
+                delta(row),
+            ]);
+        }
+        if let Some(mean) = self.geometric_mean {
+            let change = format!("{:+.2} %", (mean - 1.0) * 100.0);
+            table.row([
+                "geometric mean".to_owned(),
+                String::new(),
+                String::new(),
+                change,
+            ]);
+        }
+        page.table(&table);
+        for row in &self.rows {
+            let of = |what: &str| match self.rows.len() {
+                1 => what.to_owned(),
+                _ => format!("{what} in {}", printable(&row.of)),
+            };
+            if !row.why.is_empty() {
+                page.title(&of("Where the difference lies"));
+                page.table(&why_table(row));
+            }
+            if !row.changed.is_empty() {
+                page.title(&of("Changed operations"));
+                page.table(&changes::table(&row.changed, options.rows));
+                left_out(&mut page, &row.changed, options.rows);
+            }
+        }
+        page.title("Figures");
+        self.figures.sources(&mut page);
+        self.figures.tables(&mut page);
+        page.out
+    }
+
+    /// As Markdown, for a pull request.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        /// Rows of a table; what is further down is told by the text report.
+        const ROWS: usize = 10;
+        let mut out = format!("**{}**\n\n", cell(&self.text));
+        for warning in &self.warnings {
+            let _ = writeln!(out, "> Not the same on both sides: {}\n", cell(warning));
+        }
+        if let Some(fail_over) = &self.fail_over {
+            let _ = writeln!(out, "{}\n", cell(&fail_over.text));
+        }
+        let _ = writeln!(out, "| | A | B | B against A |\n|---|--:|--:|--:|");
+        for row in &self.rows {
+            let (a, b) = (samples(&row.a), samples(&row.b));
+            let _ = writeln!(out, "| {} | {a} | {b} | {} |", cell(&row.of), delta(row));
+        }
+        if let Some(mean) = self.geometric_mean {
+            let _ = writeln!(
+                out,
+                "| geometric mean | | | {:+.2} % |",
+                (mean - 1.0) * 100.0
+            );
+        }
+        let _ = writeln!(out, "\n{}", self.about());
+        for row in self.rows.iter().filter(|r| !r.why.is_empty()) {
+            let _ = writeln!(
+                out,
+                "\n<details><summary>Where the difference lies: {}</summary>\n",
+                cell(&row.of)
+            );
+            let _ = writeln!(out, "| | A | B | change |\n|---|--:|--:|--:|");
+            for part in &row.why {
+                let (a, b) = (duration(part.a_ns), duration(part.b_ns));
+                let _ = writeln!(
+                    out,
+                    "| {} | {a} | {b} | {} |",
+                    cell(&part.cause),
+                    signed(part.change_ns)
+                );
+            }
+            let _ = writeln!(out, "| together | | | {} |", signed(sum(row)));
+            if !row.changed.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "\n| operation | count | time | change |\n|---|--:|--:|--:|"
+                );
+                for o in row.changed.iter().take(ROWS) {
+                    let counts = format!("{} → {}", count(o.count_a), count(o.count_b));
+                    let times = format!("{} → {}", duration(o.total_a_ns), duration(o.total_b_ns));
+                    let _ = writeln!(
+                        out,
+                        "| {} | {counts} | {times} | {} |",
+                        cell(&o.name),
+                        signed(o.change_ns)
+                    );
+                }
+            }
+            let _ = writeln!(out, "\n</details>");
+        }
+        let _ = writeln!(
+            out,
+            "\n(p below {ALPHA} and the whole interval beyond the threshold decide.)"
+        );
+        out
+    }
+}
+
+fn sum(row: &Row) -> Ns {
+    row.why.iter().map(|p| p.change_ns).sum()
+}
+
+fn why_table(row: &Row) -> Table {
+    let mut table = Table::new(["", "A", "B", "change"]);
+    for part in &row.why {
+        table.row([
+            part.cause.clone(),
+            duration(part.a_ns),
+            duration(part.b_ns),
+            signed(part.change_ns),
+        ]);
+    }
+    table.row([
+        "together".to_owned(),
+        String::new(),
+        String::new(),
+        signed(sum(row)),
+    ]);
+    table
+}
+
+fn left_out(page: &mut Page, changed: &[OperationChange], rows: usize) {
+    let left = changed.len().saturating_sub(rows);
+    if left > 0 {
+        page.line(&format!("  … and {}", counted(left as u64, "more", "more")));
+    }
+}
+
+/// Text in a cell of a Markdown table: a name must not end it, nor be taken for HTML.
+fn cell(text: &str) -> String {
+    let text = printable(text);
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('|', "\\|")
+        .replace('`', "'")
+        .replace('*', "\\*")
+}
