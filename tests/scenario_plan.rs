@@ -1,7 +1,7 @@
 //! Plans against what the file says, worked out by hand.
 
 use cuptop::activity::Direction;
-use cuptop::scenario::expect::{Compare, Figure};
+use cuptop::scenario::expect::{Compare, Figure, Kind};
 use cuptop::scenario::expr::Loc;
 use cuptop::scenario::expr::parse::{Piece, expression};
 use cuptop::scenario::expr::value::{Unit, Value};
@@ -313,25 +313,43 @@ fn expectations_carry_their_bounds_in_base_units() {
         (
             "a",
             Some(4096),
-            &Figure::SpeedupOver("b".to_owned()),
+            &Figure::new(Kind::SpeedupOver, "b"),
             Compare::Above,
             1.5,
         ),
-        ("a", None, &Figure::Idle, Compare::AtLeast, 0.1),
-        ("a", None, &Figure::Idle, Compare::Below, 0.9),
-        ("a", None, &Figure::Makespan, Compare::AtMost, 3e6),
         (
             "a",
             None,
-            &Figure::Gbps(Direction::H2D),
+            &Figure::new(Kind::Idle, ""),
+            Compare::AtLeast,
+            0.1,
+        ),
+        ("a", None, &Figure::new(Kind::Idle, ""), Compare::Below, 0.9),
+        (
+            "a",
+            None,
+            &Figure::new(Kind::Makespan, ""),
+            Compare::AtMost,
+            3e6,
+        ),
+        (
+            "a",
+            None,
+            &Figure::new(Kind::H2dGbps, ""),
             Compare::AtLeast,
             25.0,
         ),
-        ("b", None, &Figure::PeakMemory, Compare::AtMost, 1_048_576.0),
+        (
+            "b",
+            None,
+            &Figure::new(Kind::PeakMemory, ""),
+            Compare::AtMost,
+            1_048_576.0,
+        ),
         (
             "a",
             None,
-            &Figure::Phase("up load".to_owned()),
+            &Figure::new(Kind::Phase, "up load"),
             Compare::Below,
             1e9,
         ),

@@ -7,7 +7,8 @@ use cuptop::scenario::keys::{self, Key, Kind};
 use cuptop::scenario::plan::Plan;
 use cuptop::scenario::view::View;
 use cuptop::scenario::{
-    Compiled, FIGURES, Overrides, Severity, Source, bundled, compile, edit, schema, template,
+    Compiled, FIGURES, Operand, Overrides, Severity, Source, bundled, compile, edit, schema,
+    template,
 };
 
 fn source(name: &str, text: &str) -> Source {
@@ -112,8 +113,18 @@ fn the_documentation_names_every_key_step_and_figure() {
             }
         }
     }
-    for (figure, ..) in FIGURES {
-        assert!(is_named(figure), "{figure} is not documented");
+    for spec in FIGURES {
+        let operand = match spec.operand {
+            Operand::None => "",
+            Operand::Variant => ".VARIANT",
+            Operand::Kernel => ".KERNEL",
+            Operand::Range => ".NAME",
+        };
+        let row = format!(
+            "| `{}{operand}` | {} | `\"{}\"` |",
+            spec.name, spec.words, spec.bound
+        );
+        assert!(text.contains(&row), "this line is missing:\n{row}");
     }
     for (edit, _) in edit::FORMS {
         let forms = [format!("`{edit}`"), format!("`{edit}:")];

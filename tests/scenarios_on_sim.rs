@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use cuptop::activity::Def;
 use cuptop::activity::feed::{Message, Outcome};
-use cuptop::analysis::passes;
+use cuptop::analysis::variants::variants;
 use cuptop::report::expect::check;
+use cuptop::scenario::figures::Kind;
 use cuptop::scenario::plan::{OpKind, Plan};
 use cuptop::scenario::{Overrides, Source, bundled, compile};
 use cuptop::source::sim::{Pace, Profile, run};
@@ -63,21 +64,19 @@ fn what_scenarios_expect_holds_on_the_simulator() {
     for scenario in bundled::SCENARIOS {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());
-        let figures = passes::variants(&trace);
+        let figures = variants(&trace, Some(&plan));
         for v in &figures {
-            let point = plan.variants[v.passes.index].point;
             println!(
-                "{:20} {:24} {:>9} makespan {:>10} ns, wall {:>12} ns, idle {:.2}, overlap {:.2}",
+                "{:20} {:34} makespan {:>10} ns, wall {:>12} ns, idle {:.2}, overlap {:.2}",
                 scenario.name,
-                v.passes.name,
-                point.map_or_else(String::new, |p| p.to_string()),
+                v.label(),
                 v.makespan_ns,
                 v.wall_ns,
-                v.idle().unwrap_or(0.0),
-                v.overlap().unwrap_or(0.0),
+                v.value(Kind::Idle).unwrap_or(0.0),
+                v.value(Kind::Overlap).unwrap_or(0.0),
             );
         }
-        for checked in check(&plan, &figures.iter().collect::<Vec<_>>()) {
+        for checked in check(&plan, &figures) {
             let line = format!(
                 "{}: {} {}: {} {}",
                 scenario.name,
@@ -101,9 +100,9 @@ fn every_operation_of_every_pass_appears_once() {
     for scenario in bundled::SCENARIOS {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());
-        for v in passes::variants(&trace) {
-            let spec = &plan.variants[v.passes.index];
-            let (mut operations, mut kernels) = (0, 0);
+        for v in variants(&trace, Some(&plan)) {
+            let spec = &plan.variants[v.variant.index];
+            let (mut operations, mut kernels) = (0u64, 0u64);
             for op in &spec.ops {
                 let inner = match op.kind {
                     OpKind::GraphLaunch { graph, .. } => spec.graphs[graph].ops.as_slice(),
@@ -124,15 +123,19 @@ fn every_operation_of_every_pass_appears_once() {
                     }
                 }
             }
-            let name = format!("{} {}", scenario.name, v.passes.name);
-            assert_eq!(v.kernel_count(), kernels, "{name}");
+            let name = format!("{} {}", scenario.name, v.label());
+            assert_eq!(v.value(Kind::Kernels), Some(kernels as f64), "{name}");
             // A cold pass also fills its buffers.
             let fills = if spec.cold {
                 spec.buffers.len() as u64
             } else {
                 0
             };
-            assert_eq!(v.ops(), operations + fills, "{name}");
+            assert_eq!(
+                v.value(Kind::Ops),
+                Some((operations + fills) as f64),
+                "{name}"
+            );
         }
     }
 }

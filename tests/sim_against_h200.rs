@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cuptop::activity::feed::Message;
-use cuptop::analysis::{VariantFigures, passes};
+use cuptop::analysis::{VariantFigures, variants};
+use cuptop::scenario::figures::Kind;
 use cuptop::scenario::plan::Plan;
 use cuptop::scenario::{Overrides, Source, bundled, compile};
 use cuptop::source::sim::{Pace, Profile, run};
@@ -104,7 +105,7 @@ fn simulate(plan: &Arc<Plan>) -> Vec<VariantFigures> {
             trace.apply(batch);
         }
     }
-    passes::variants(&trace)
+    variants::variants(&trace, Some(plan))
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
             .plan;
         let plan = Arc::new(plan);
         for simulated in simulate(&plan) {
-            let spec = &plan.variants[simulated.passes.index];
+            let spec = &plan.variants[simulated.variant.index];
             let Some(real) =
                 (measured.variants.iter()).find(|v| v.name == spec.name && v.point == spec.point)
             else {
@@ -156,7 +157,7 @@ fn compare(
     let ratio = |simulated: f64, real: f64| if real > 0.0 { simulated / real } else { 1.0 };
     let makespan = ratio(simulated.makespan_ns as f64, real.makespan_ns as f64);
     let wall = ratio(simulated.wall_ns as f64, real.wall_ns as f64);
-    let overlap = simulated.overlap().unwrap_or(0.0) - real.overlap.unwrap_or(0.0);
+    let overlap = simulated.value(Kind::Overlap).unwrap_or(0.0) - real.overlap.unwrap_or(0.0);
     println!(
         "  {name:36} makespan {:>10} ns x {makespan:.3}, wall {:>10} ns x {wall:.3}, overlap {overlap:+.3}",
         real.makespan_ns, real.wall_ns

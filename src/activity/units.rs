@@ -78,6 +78,88 @@ pub fn count(value: u64) -> String {
     out
 }
 
+/// What the numbers of a figure are; each is kept in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// One over another.
+    Ratio,
+    /// A share of 1.
+    Share,
+    /// Nanoseconds.
+    Time,
+    /// GB/s.
+    Rate,
+    /// FLOP/s.
+    Flops,
+    /// Bytes.
+    Bytes,
+    /// How many.
+    Count,
+}
+
+impl Unit {
+    /// A value with its unit, for people.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Ratio => factor(value),
+            Unit::Share => percent(value),
+            Unit::Time => duration(value as Ns),
+            Unit::Rate => format!("{} GB/s", rate(value)),
+            Unit::Flops => flops(value),
+            Unit::Bytes => bytes(value as u64),
+            Unit::Count => count(value as u64),
+        }
+    }
+}
+
+/// How many times as much: "2.43×", "4,266×".
+#[must_use]
+pub fn factor(value: f64) -> String {
+    match value {
+        v if v != 0.0 && v < 0.01 => format!("{v:.4}×"),
+        v if v < 99.95 => format!("{}×", significant(v)),
+        v => format!("{}×", count(v.round() as u64)),
+    }
+}
+
+/// FLOP/s: "60.3 TFLOP/s".
+#[must_use]
+pub fn flops(per_s: f64) -> String {
+    let (value, unit) = match per_s {
+        v if v < 999.5e6 => (v / 1e6, "M"),
+        v if v < 999.5e9 => (v / 1e9, "G"),
+        v => (v / 1e12, "T"),
+    };
+    format!("{} {unit}FLOP/s", rate(value))
+}
+
+/// A plain number: "512", "64 Ki" for multiples of powers of two, else "20 k", "3 M".
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value < 10.0 && value.fract() != 0.0 {
+        return format!("{value:.2}");
+    }
+    let whole = value.round();
+    for (unit, size) in [("Gi", 1u64 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)] {
+        let size = size as f64;
+        if whole >= size && whole % size == 0.0 {
+            return format!("{} {unit}", whole / size);
+        }
+    }
+    for (unit, size) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
+        if whole >= 10.0 * size || (whole >= size && whole % size == 0.0) {
+            let scaled = whole / size;
+            return if scaled.fract() == 0.0 || scaled >= 100.0 {
+                format!("{scaled:.0} {unit}")
+            } else {
+                format!("{scaled:.1} {unit}")
+            };
+        }
+    }
+    format!("{whole:.0}")
+}
+
 /// Three significant digits, without an exponent.
 fn significant(value: f64) -> String {
     match value.abs() {
@@ -118,6 +200,41 @@ mod tests {
             Some("55.0")
         );
         assert_eq!(gb_per_s(1, 0), None);
+    }
+
+    #[test]
+    fn every_unit_is_shown_with_its_sign() {
+        let cases = [
+            (Unit::Ratio, 2.434, "2.43×"),
+            (Unit::Ratio, 4_266.4, "4,266×"),
+            (Unit::Share, 0.81, "81 %"),
+            (Unit::Time, 3_340_423.0, "3.34 ms"),
+            (Unit::Rate, 54.94, "54.9 GB/s"),
+            (Unit::Flops, 60.3e12, "60.3 TFLOP/s"),
+            (Unit::Flops, 1.5e9, "1.50 GFLOP/s"),
+            (Unit::Flops, 2e6, "2.00 MFLOP/s"),
+            (Unit::Bytes, 268_435_456.0, "256 MiB"),
+            (Unit::Count, 24_310.0, "24,310"),
+        ];
+        for (unit, value, text) in cases {
+            assert_eq!(unit.show(value), text);
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let cases = [
+            (512.0, "512"),
+            (65_536.0, "64 Ki"),
+            (1_073_741_824.0, "1 Gi"),
+            (20_000.0, "20 k"),
+            (1_000_000.0, "1 M"),
+            (0.25, "0.25"),
+            (1_234.0, "1234"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
     }
 
     #[test]

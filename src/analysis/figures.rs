@@ -86,8 +86,9 @@ pub struct DeviceFigures {
     pub streams: BTreeMap<u32, u64>,
     /// Stretches with nothing running.
     pub gaps: GapFigures,
-    /// Operations whose correlation id no host call of the timeline has, whichever process made it.
-    pub no_api: u64,
+    /// Operations whose correlation id no host call of the timeline has, whichever process made it;
+    /// `None` when the calls were not looked at.
+    pub no_api: Option<u64>,
     /// When the operations were, in the timeline's own time.
     #[serde(skip)]
     pub span: Span,
@@ -172,13 +173,13 @@ pub fn share(part: Ns, whole: Ns) -> f64 {
 /// The figures of every device that has an operation, by device id.
 #[must_use]
 pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
-    of(trace, &CallIndex::new(trace), None)
+    of(trace, Some(&CallIndex::new(trace)), None)
 }
 
 /// The figures of the operations that *start* within `window` (of all of them without one), for every
 /// device that has one, by device id.
 #[must_use]
-pub fn of(trace: &Trace, calls: &CallIndex, window: Option<Span>) -> Vec<DeviceFigures> {
+pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
     let mut tallies: Vec<Tally> = trace.devices().iter().map(|_| Tally::default()).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
         let key = lane.key();
@@ -196,8 +197,9 @@ pub fn of(trace: &Trace, calls: &CallIndex, window: Option<Span>) -> Vec<DeviceF
         for row in rows {
             let activity = trace.activity(id, row);
             tally.take(activity.span, &activity.what, window.is_some());
-            if !calls.is_known(activity.correlation) {
-                tally.figures.no_api += 1;
+            if let Some(calls) = calls {
+                let is_unknown = !calls.is_known(activity.correlation);
+                *tally.figures.no_api.get_or_insert(0) += u64::from(is_unknown);
             }
         }
     }

@@ -2,25 +2,29 @@
 //!
 //! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
-//! and its operation, [`memory`] the device memory in use, [`passes`] how a run of a scenario falls
-//! into variants and repeats. [`gaps`] says why a gap
-//! is there, [`findings`] what could be better. Nothing here draws or prints.
+//! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
+//! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`measure`]);
+//! [`stretch`] is for windows that are no pass. [`gaps`] says why a gap is there, [`findings`] what could
+//! be better. Nothing here draws or prints.
 
 pub mod calls;
 pub mod figures;
 pub mod findings;
 pub mod gaps;
 pub mod launches;
+pub mod measure;
 pub mod memory;
 pub mod passes;
 pub mod stats;
 pub mod steps;
+pub mod stretch;
 pub mod tables;
+pub mod variants;
 
 pub use crate::occupancy;
 pub use calls::CallIndex;
 pub use figures::DeviceFigures;
-pub use passes::VariantFigures;
+pub use variants::VariantFigures;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::testing::Scene;
-use super::{CallIndex, figures, passes, tables};
+use super::{CallIndex, figures, passes, tables, variants};
 use crate::activity::{Direction, Ns, RangeKind, Span};
+use crate::scenario::figures::Kind;
 use crate::trace::Trace;
 
 /// An operation as the definitions see it.
@@ -94,7 +95,7 @@ proptest! {
     fn figures_are_their_definitions(all in ops(), window in prop::option::of((0i64..300, 0i64..300))) {
         let trace = trace(&all);
         let window = window.map(|(a, b)| Span::new(a.min(b), a.max(b)));
-        let found = figures::of(&trace, &CallIndex::new(&trace), window);
+        let found = figures::of(&trace, Some(&CallIndex::new(&trace)), window);
         let ops: Vec<Op> = all
             .iter()
             .copied()
@@ -135,7 +136,8 @@ proptest! {
             *streams.entry(op.stream).or_insert(0u64) += 1;
         }
         prop_assert_eq!(&f.streams, &streams);
-        prop_assert_eq!(f.no_api, ops.iter().filter(|op| !op.has_call).count() as u64);
+        let without_call = ops.iter().filter(|op| !op.has_call).count();
+        prop_assert_eq!(f.no_api, Some(without_call as u64));
         prop_assert_eq!(f.gaps.longest_ns, plain_gaps(&ops).into_iter().max().unwrap_or(0));
     }
 
@@ -190,21 +192,29 @@ fn run() -> Scene {
 
 #[test]
 fn a_variant_is_described_by_its_median_repeat() {
-    let variants = passes::variants(&run().trace());
+    let variants = variants::variants(&run().trace(), None);
     assert_eq!(variants.len(), 2);
     let a = &variants[0];
-    assert_eq!((a.passes.index, a.passes.name.as_str()), (0, "a"));
-    assert!(a.passes.is_complete);
-    assert_eq!(a.passes.repeats.len(), 3);
-    assert_eq!(a.passes.median, 2);
+    assert_eq!((a.variant.index, a.variant.name.as_str()), (0, "a"));
+    assert!(a.variant.is_complete);
+    assert_eq!((a.repeats, a.pass.index), (3, 2));
     assert_eq!((a.makespan_ns, a.wall_ns), (20, 90));
     // The copy runs for 5 ns, the kernel for 10, with 5 between them.
     assert_eq!(a.idle_ns, 5);
-    assert_eq!((a.ops(), a.kernel_count()), (2, 1));
-    assert_eq!(a.overlap(), Some(0.0));
-    assert_eq!(a.idle(), Some(0.25));
-    assert_eq!(a.gbps(Direction::H2D), Some(20.0));
-    assert_eq!(a.gbps(Direction::D2H), None);
+    let figures: Vec<(String, f64)> = (a.figures.iter())
+        .map(|m| (m.figure.name(), m.value))
+        .collect();
+    let expected = [
+        ("makespan", 20.0),
+        ("wall", 90.0),
+        ("idle", 0.25),
+        ("overlap", 0.0),
+        ("h2d_gbps", 20.0),
+        ("phase.upload", 3.0),
+        ("ops", 2.0),
+        ("kernels", 1.0),
+    ];
+    assert_eq!(figures, expected.map(|(name, v)| (name.to_owned(), v)));
     assert_eq!(
         (a.phases[0].name.as_str(), a.phases[0].total_ns),
         ("upload", 3)
@@ -212,8 +222,8 @@ fn a_variant_is_described_by_its_median_repeat() {
     assert_eq!((a.kernels[0].count, a.kernels[0].total_ns), (1, 10));
     assert_eq!(a.peak_memory, None);
     let b = &variants[1];
-    assert_eq!((b.passes.index, b.makespan_ns, b.wall_ns), (1, 100, 800));
-    assert_eq!(b.overlap(), None);
+    assert_eq!((b.variant.index, b.makespan_ns, b.wall_ns), (1, 100, 800));
+    assert_eq!(b.value(Kind::Overlap), None);
 }
 
 #[test]
@@ -223,21 +233,23 @@ fn passes_of_a_variant_that_still_runs_are_told_apart_by_their_numbers() {
     for (i, at) in [(0, 2000), (1, 2100), (0, 2200)] {
         scene.range(RangeKind::Repeat, "b", i, at, at + 50);
     }
-    let found = passes::passes(&scene.trace());
-    let brief: Vec<_> = found
-        .iter()
-        .map(|p| (p.index, p.name.as_str(), p.is_complete, p.repeats.len()))
+    let found = passes::Passes::of_trace(&scene.trace(), None);
+    let brief: Vec<_> = (found.variants.iter().enumerate())
+        .map(|(i, v)| (v.index, v.name.as_str(), v.is_complete, found.of(i).count()))
         .collect();
     assert_eq!(
         brief,
         [
-            (0, "a", true, 3),
+            // A warm-up and three repeats.
+            (0, "a", true, 4),
             (1, "b", true, 1),
             (2, "b", false, 2),
             (3, "b", false, 1)
         ]
     );
-    assert_eq!(found[2].repeats[0].makespan(), 0);
+    let labels: Vec<String> = found.variants.iter().map(|v| v.label()).collect();
+    assert_eq!(labels, ["a", "b #1", "b #2", "b #3"]);
+    assert_eq!(found.list[5].makespan(), 0);
 }
 
 #[test]
@@ -245,9 +257,15 @@ fn a_pass_without_operations_has_no_makespan_and_no_figures() {
     let mut scene = Scene::new();
     scene.range(RangeKind::Variant, "host", 0, 0, 100);
     scene.range(RangeKind::Repeat, "host", 0, 10, 90);
-    let variants = passes::variants(&scene.trace());
+    let variants = variants::variants(&scene.trace(), None);
     assert_eq!((variants[0].makespan_ns, variants[0].wall_ns), (0, 80));
-    assert_eq!((variants[0].idle(), variants[0].overlap()), (None, None));
+    assert_eq!(
+        (
+            variants[0].value(Kind::Idle),
+            variants[0].value(Kind::Overlap)
+        ),
+        (None, None)
+    );
     assert!(variants[0].devices.is_empty());
 }
 

@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use super::table::Table;
 use super::text::{Options, Page, Tone, variant_name};
-use super::{Report, Source};
-use crate::activity::units::{bytes, count, duration, percent, rate};
+use super::{Report, Source, VariantReport};
+use crate::activity::units::{Unit, rate};
 use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::tables::NameRow;
@@ -33,7 +33,7 @@ pub struct Comparison {
     pub a: Source,
     /// Where the second is from.
     pub b: Source,
-    /// Operations whose time or number changed, the greatest change of time first.
+    /// Operations of the whole timelines whose time or number changed, the greatest change of time first.
     pub operations: Vec<OperationChange>,
     /// Figures of both, by device or by variant.
     pub groups: Vec<Group>,
@@ -52,7 +52,7 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureChange {
     /// Which figure ("busy_ns").
-    pub figure: &'static str,
+    pub figure: String,
     /// In the first; `None` when it has none.
     pub a: Option<f64>,
     /// In the second.
@@ -61,16 +61,6 @@ pub struct FigureChange {
     pub ratio: Option<f64>,
     #[serde(skip)]
     unit: Unit,
-}
-
-/// What the numbers of a figure are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Ns,
-    Bytes,
-    Count,
-    Rate,
-    Share,
 }
 
 /// One kind of operation in both.
@@ -97,7 +87,10 @@ impl Comparison {
         Comparison {
             a: a.source.clone(),
             b: b.source.clone(),
-            operations: operations(a, b),
+            operations: changes::between(
+                &operations(&a.kernels, &a.devices),
+                &operations(&b.kernels, &b.devices),
+            ),
             groups: groups(a, b),
         }
     }
@@ -154,7 +147,7 @@ impl Comparison {
             for f in figures.filter(|f| !(is_zero(f.a) && is_zero(f.b))) {
                 let show = |v: Option<f64>| v.map_or_else(|| "—".to_owned(), |v| f.unit.show(v));
                 table.row([
-                    f.figure.trim_end_matches("_ns").replace('_', " "),
+                    crate::trace::printable(&f.figure.trim_end_matches("_ns").replace('_', " ")),
                     show(f.a),
                     show(f.b),
                     f.ratio.map(rate).unwrap_or_default(),
@@ -165,81 +158,89 @@ impl Comparison {
     }
 }
 
-impl Unit {
-    fn show(self, value: f64) -> String {
-        match self {
-            Unit::Ns => duration(value as Ns),
-            Unit::Bytes => bytes(value as u64),
-            Unit::Count => count(value as u64),
-            Unit::Rate => format!("{} GB/s", rate(value)),
-            Unit::Share => percent(value),
-        }
-    }
+/// What stands for one device or one variant on one side.
+struct Entry {
+    of: String,
+    figures: Vec<(String, Unit, Option<f64>)>,
 }
 
-/// Figures as they come out of one side, in order.
-type Figures = Vec<(&'static str, Unit, Option<f64>)>;
+/// Operations by name: how many, and the sum of their durations.
+type Operations = FxHashMap<String, (u64, Ns)>;
 
 fn groups(a: &Report, b: &Report) -> Vec<Group> {
-    let of_run = |report: &Report| -> Vec<(String, Figures)> {
-        report
-            .variants
-            .iter()
-            .flatten()
-            .map(|v| (variant_name(v), variant_figures(v)))
-            .collect()
+    let of_run = |report: &Report| -> Vec<Entry> {
+        let variants = report.variants.iter().flatten();
+        variants.map(variant_side).collect()
     };
-    let of_trace = |report: &Report| -> Vec<(String, Figures)> {
-        let group = |f: &DeviceFigures| (format!("GPU {}", f.device), device_figures(f));
-        report.devices.iter().map(group).collect()
-    };
+    let of_trace =
+        |report: &Report| -> Vec<Entry> { report.devices.iter().map(device_side).collect() };
     let is_run = |report: &Report| report.variants.as_ref().is_some_and(|v| !v.is_empty());
     let (a, b) = if is_run(a) && is_run(b) {
         (of_run(a), of_run(b))
     } else {
         (of_trace(a), of_trace(b))
     };
-    let only_b = b
+    let named = |sides: &[Entry], name: &str| sides.iter().position(|side| side.of == name);
+    let mut groups: Vec<Group> = a
         .iter()
-        .filter(|(name, _)| !a.iter().any(|(n, _)| n == name));
-    a.iter()
-        .chain(only_b)
-        .map(|(name, figures)| {
-            let side = |side: &[(String, Figures)], i: usize| {
-                let (_, figures) = side.iter().find(|(n, _)| n == name)?;
-                figures[i].2
-            };
-            let figures = figures.iter().enumerate().map(|(i, &(figure, unit, _))| {
-                let (a, b) = (side(&a, i), side(&b, i));
-                FigureChange {
-                    figure,
-                    a,
-                    b,
-                    ratio: a.zip(b).filter(|(a, _)| *a != 0.0).map(|(a, b)| b / a),
-                    unit,
-                }
-            });
-            Group {
-                of: name.clone(),
-                figures: figures.collect(),
-            }
-        })
-        .collect()
+        .map(|side| group(Some(side), named(&b, &side.of).map(|at| &b[at])))
+        .collect();
+    let only_b = b.iter().filter(|side| named(&a, &side.of).is_none());
+    groups.extend(only_b.map(|side| group(None, Some(side))));
+    groups
 }
 
-fn device_figures(f: &DeviceFigures) -> Figures {
+fn group(a: Option<&Entry>, b: Option<&Entry>) -> Group {
+    let mut figures: Vec<FigureChange> = Vec::new();
+    for (is_b, side) in [(false, a), (true, b)] {
+        for (name, unit, value) in side.iter().flat_map(|side| &side.figures) {
+            let at = figures.iter().position(|f| f.figure == *name);
+            let at = at.unwrap_or_else(|| {
+                figures.push(FigureChange {
+                    figure: name.clone(),
+                    a: None,
+                    b: None,
+                    ratio: None,
+                    unit: *unit,
+                });
+                figures.len() - 1
+            });
+            let figure = &mut figures[at];
+            *(if is_b { &mut figure.b } else { &mut figure.a }) = *value;
+        }
+    }
+    for f in &mut figures {
+        f.ratio = f.a.zip(f.b).filter(|(a, _)| *a != 0.0).map(|(a, b)| b / a);
+    }
+    Group {
+        of: a.or(b).map_or_else(String::new, |side| side.of.clone()),
+        figures,
+    }
+}
+
+fn variant_side(v: &VariantReport) -> Entry {
+    let figures = v.figures.figures.iter();
+    Entry {
+        of: variant_name(v),
+        figures: figures
+            .map(|m| (m.figure.name(), m.figure.spec().unit, Some(m.value)))
+            .collect(),
+    }
+}
+
+fn device_side(f: &DeviceFigures) -> Entry {
     let ns = |value: Ns| Some(value as f64);
     let number = |value: u64| Some(value as f64);
-    let mut all = vec![
-        ("span_ns", Unit::Ns, ns(f.span_ns)),
-        ("busy_ns", Unit::Ns, ns(f.busy_ns)),
-        ("idle_ns", Unit::Ns, ns(f.idle_ns)),
-        ("compute_ns", Unit::Ns, ns(f.compute_ns)),
-        ("copy_ns", Unit::Ns, ns(f.copy_ns)),
-        ("overlap_ns", Unit::Ns, ns(f.overlap_ns)),
+    let mut figures = vec![
+        ("span_ns", Unit::Time, ns(f.span_ns)),
+        ("busy_ns", Unit::Time, ns(f.busy_ns)),
+        ("idle_ns", Unit::Time, ns(f.idle_ns)),
+        ("compute_ns", Unit::Time, ns(f.compute_ns)),
+        ("copy_ns", Unit::Time, ns(f.copy_ns)),
+        ("overlap_ns", Unit::Time, ns(f.overlap_ns)),
         ("ops", Unit::Count, number(f.ops)),
         ("kernels", Unit::Count, number(f.kernels)),
-        ("longest_gap_ns", Unit::Ns, ns(f.gaps.longest_ns)),
+        ("longest_gap_ns", Unit::Time, ns(f.gaps.longest_ns)),
     ];
     let directions = [
         ("h2d_bytes", "h2d_gbps", &f.h2d),
@@ -248,63 +249,31 @@ fn device_figures(f: &DeviceFigures) -> Figures {
         ("p2p_bytes", "p2p_gbps", &f.p2p),
     ];
     for (moved, gbps, d) in directions {
-        all.push((moved, Unit::Bytes, number(d.bytes)));
-        all.push((gbps, Unit::Rate, d.gbps));
+        figures.push((moved, Unit::Bytes, number(d.bytes)));
+        figures.push((gbps, Unit::Rate, d.gbps));
     }
-    all
+    let figures = figures.into_iter();
+    Entry {
+        of: format!("GPU {}", f.device),
+        figures: figures
+            .map(|(name, unit, v)| (name.to_owned(), unit, v))
+            .collect(),
+    }
 }
 
-fn variant_figures(v: &super::VariantReport) -> Figures {
-    let f = &v.figures;
-    vec![
-        ("makespan_ns", Unit::Ns, Some(v.makespan_ns as f64)),
-        ("wall_ns", Unit::Ns, Some(v.wall_ns as f64)),
-        ("ops", Unit::Count, Some(f.ops() as f64)),
-        ("idle", Unit::Share, f.idle()),
-        ("overlap", Unit::Share, f.overlap()),
-        ("h2d_gbps", Unit::Rate, f.gbps(Direction::H2D)),
-        ("d2h_gbps", Unit::Rate, f.gbps(Direction::D2H)),
-        ("peak_memory", Unit::Bytes, v.peak_memory.map(|b| b as f64)),
-    ]
-}
-
-fn operations(a: &Report, b: &Report) -> Vec<OperationChange> {
-    let mut all: FxHashMap<String, [(u64, Ns); 2]> = FxHashMap::default();
-    for (side, report) in [a, b].into_iter().enumerate() {
-        let mut add = |name: &str, count: u64, total: Ns| {
-            let sides = all.entry(name.to_owned()).or_default();
-            sides[side].0 += count;
-            sides[side].1 += total;
-        };
-        for NameRow {
-            name,
-            count,
-            total_ns,
-            ..
-        } in &report.kernels
-        {
-            add(name, *count, *total_ns);
-        }
-        for device in &report.devices {
-            for direction in Direction::NAMED {
-                if let Some(d) = device.direction(direction).filter(|d| d.count > 0) {
-                    add(direction.label(), d.count, d.sum_ns);
-                }
+/// Kernels by name and copies by direction.
+fn operations(kernels: &[NameRow], devices: &[DeviceFigures]) -> Operations {
+    let kernels = kernels
+        .iter()
+        .map(|k| (k.name.clone(), (k.count, k.total_ns)));
+    let mut all: Operations = kernels.collect();
+    for device in devices {
+        for direction in Direction::NAMED {
+            if let Some(d) = device.direction(direction).filter(|d| d.count > 0) {
+                let sum = all.entry(direction.label().to_owned()).or_default();
+                *sum = (sum.0 + d.count, sum.1 + d.sum_ns);
             }
         }
     }
-    let mut changes: Vec<OperationChange> = all
-        .into_iter()
-        .filter(|(_, [a, b])| a != b)
-        .map(|(name, [a, b])| OperationChange {
-            name,
-            count_a: a.0,
-            count_b: b.0,
-            total_a_ns: a.1,
-            total_b_ns: b.1,
-            change_ns: b.1 - a.1,
-        })
-        .collect();
-    changes.sort_by(|x, y| (y.change_ns.abs(), &x.name).cmp(&(x.change_ns.abs(), &y.name)));
-    changes
+    all
 }

@@ -10,28 +10,39 @@ pub mod steps;
 mod table;
 pub mod text;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::activity::{Health, Ns, Span};
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
 use crate::analysis::gaps::{Explanation, by_cause};
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
+use crate::analysis::measure::{self, Speedup};
 use crate::analysis::memory::MemoryUse;
+use crate::analysis::passes::Passes;
 use crate::analysis::tables::{self, NameRow};
-use crate::analysis::{CallIndex, VariantFigures, passes};
+use crate::analysis::variants;
+use crate::analysis::{CallIndex, VariantFigures};
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
 
 pub use expect::Checked;
+
+/// Which meaning the JSON's fields have: up by one when that of an old field changes. New fields alone
+/// leave it as it is.
+pub const SCHEMA: u32 = 2;
 
 /// Everything that is said about a timeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The version of the program that said it.
     pub cuptop: &'static str,
+    /// [`SCHEMA`].
+    pub schema: u32,
     /// Where the timeline is from.
     pub source: Source,
     /// Figures of every device that has an operation.
@@ -104,81 +115,61 @@ pub struct Idle {
 }
 
 /// What was received and what was not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthReport {
-    /// Records that arrived, the rejected ones included.
-    pub received: u64,
-    /// Records that the collecting library said it dropped.
-    pub dropped: u64,
+    /// The source's counters.
+    pub source: Health,
     /// Records that arrived after one that started later; they stand where they belong.
     pub late: u64,
-    /// Records that could not be written or read.
-    pub lost: u64,
-    /// Records of a kind that is not known.
-    pub unknown: u64,
-    /// Records that were not believable.
-    pub rejected: Rejected,
 }
 
-/// Records that were not believable, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Rejected {
-    /// Start or end time zero.
-    pub no_timestamp: u64,
-    /// Ended before it started.
-    pub end_before_start: u64,
-    /// A time outside the session.
-    pub bad_clock: u64,
+impl Serialize for HealthReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let h = &self.source;
+        let rejected = BTreeMap::from([
+            ("no_timestamp", h.no_timestamp),
+            ("end_before_start", h.end_before_start),
+            ("bad_clock", h.bad_clock),
+        ]);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("received", &h.received)?;
+        map.serialize_entry("dropped", &h.dropped)?;
+        map.serialize_entry("late", &self.late)?;
+        map.serialize_entry("lost", &h.lost)?;
+        map.serialize_entry("unknown", &h.unknown)?;
+        map.serialize_entry("rejected", &rejected)?;
+        map.end()
+    }
 }
 
 /// One variant of a run (at one value of the sweep), as its median repeat was.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantReport {
-    /// Its name.
-    pub name: String,
-    /// The sweep's value it ran at.
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: VariantFigures,
+    /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub point: Option<i64>,
-    /// Measured passes.
-    pub repeats: usize,
-    /// First operation's start to the last one's end.
-    pub makespan_ns: Ns,
-    /// The host's time around it.
-    pub wall_ns: Ns,
-    /// Every repeat's makespan, in order.
-    pub makespans_ns: Vec<Ns>,
-    /// Figures by device.
-    pub devices: Vec<DeviceFigures>,
-    /// Kernels by name, most time first.
-    pub kernels: Vec<NameRow>,
-    /// Named phases of the host.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub phases: Vec<NameRow>,
-    /// The most device memory in use at one time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub peak_memory: Option<u64>,
+    pub speedup: Option<Speedup>,
     /// Why the devices were idle, for gaps of a microsecond and more.
     pub idle: Vec<Idle>,
     /// What could be better.
     pub findings: Vec<Finding>,
-    /// All figures, for tables and charts.
-    #[serde(skip)]
-    pub figures: VariantFigures,
 }
 
 impl Report {
-    /// Works out everything that is said about a timeline. With the plan of a run, that includes its
-    /// variants and what the scenario expects of them.
+    /// Works out everything that is said about a timeline. That of a run includes its variants, which the
+    /// ranges in it tell; with the plan also what the scenario expects of them.
     #[must_use]
     pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
         let calls = CallIndex::new(trace);
-        let devices = figures::of(trace, &calls, None);
+        let devices = figures::of(trace, Some(&calls), None);
         let memory = MemoryUse::of(trace, None);
-        let variants = plan.map(|plan| variants(trace, &calls, &memory, plan, peaks));
-        let expectations = plan.zip(variants.as_ref()).map(|(plan, variants)| {
-            let figures: Vec<&VariantFigures> = variants.iter().map(|v| &v.figures).collect();
-            expect::check(plan, &figures)
-        });
+        let run = Passes::of_trace(trace, plan);
+        let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
+        let expectations = plan.map(|plan| expect::check(plan, &variants));
+        let is_run = plan.is_some() || !variants.is_empty();
+        let variants = is_run.then(|| reports(trace, &calls, &run, variants, peaks));
         let launches = devices
             .iter()
             .map(|f| {
@@ -195,6 +186,7 @@ impl Report {
         let idle = idle(&scope);
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
+            schema: SCHEMA,
             source: Source {
                 kind: trace.source.kind.label(),
                 title: trace.source.title.clone(),
@@ -211,7 +203,10 @@ impl Report {
                 .iter()
                 .map(|s| steps::StepsReport::new(trace, s))
                 .collect(),
-            health: HealthReport::new(&trace.health(), trace.late()),
+            health: HealthReport {
+                source: trace.health(),
+                late: trace.late(),
+            },
             findings,
             variants,
             expectations,
@@ -254,71 +249,29 @@ fn with_end(span: Span) -> Span {
     Span::new(span.start, span.end + 1)
 }
 
-fn variants(
+fn reports(
     trace: &Trace,
     calls: &CallIndex,
-    memory: &MemoryUse,
-    plan: &Plan,
+    passes: &Passes,
+    variants: Vec<VariantFigures>,
     peaks: Peaks,
 ) -> Vec<VariantReport> {
-    let report = |passes: passes::Passes| {
-        let mut figures = passes::of_variant(trace, calls, memory, passes);
-        figures.point = plan
-            .variants
-            .get(figures.passes.index)
-            .filter(|v| v.name == figures.passes.name)
-            .and_then(|v| v.point);
-        let window = Some(figures.passes.median().span);
+    let speedups: Vec<Option<Speedup>> = variants
+        .iter()
+        .map(|v| measure::speedup(passes, v, &variants))
+        .collect();
+    let report = |(figures, speedup): (VariantFigures, Option<Speedup>)| {
+        let window = Some(figures.pass.span);
         let scope = Scope::new(trace, calls, window, &figures.devices, peaks);
         let (findings, idle) = (findings::of(&scope), idle(&scope));
         VariantReport {
-            name: figures.passes.name.clone(),
-            point: figures.point,
-            repeats: figures.passes.repeats.len(),
-            makespan_ns: figures.makespan_ns,
-            wall_ns: figures.wall_ns,
-            makespans_ns: figures
-                .passes
-                .repeats
-                .iter()
-                .map(|r| r.makespan())
-                .collect(),
-            devices: figures.devices.clone(),
-            kernels: figures.kernels.clone(),
-            phases: figures.phases.clone(),
-            peak_memory: figures.peak_memory,
+            figures,
+            speedup,
             idle,
             findings,
-            figures,
         }
     };
-    passes::passes(trace).into_iter().map(report).collect()
-}
-
-impl HealthReport {
-    /// From the source's counters and the store's.
-    #[must_use]
-    pub fn new(health: &Health, late: u64) -> Self {
-        HealthReport {
-            received: health.received,
-            dropped: health.dropped,
-            late,
-            lost: health.lost,
-            unknown: health.unknown,
-            rejected: Rejected {
-                no_timestamp: health.no_timestamp,
-                end_before_start: health.end_before_start,
-                bad_clock: health.bad_clock,
-            },
-        }
-    }
-
-    /// Everything that was collected and is not on the timeline.
-    #[must_use]
-    pub fn losses(&self) -> u64 {
-        let r = &self.rejected;
-        self.dropped + self.lost + self.unknown + r.no_timestamp + r.end_before_start + r.bad_clock
-    }
+    variants.into_iter().zip(speedups).map(report).collect()
 }
 
 #[cfg(test)]

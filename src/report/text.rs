@@ -9,7 +9,9 @@ use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::figures::share;
 use crate::analysis::findings::{Finding, Severity};
+use crate::analysis::measure::Speedup;
 use crate::analysis::tables::NameRow;
+use crate::scenario::figures::Kind;
 use crate::text::{cut_middle, plural, printable, wrap};
 use crate::trace::short;
 
@@ -165,7 +167,7 @@ fn heading(page: &mut Page, report: &Report) {
         );
         page.line(&mark);
     }
-    let health = &report.health;
+    let health = &report.health.source;
     let received = format!("  {} records received", count(health.received));
     if health.losses() == 0 {
         page.line(&format!("{received}, none lost"));
@@ -175,12 +177,9 @@ fn heading(page: &mut Page, report: &Report) {
         ("dropped by CUPTI", health.dropped),
         ("not written or read", health.lost),
         ("of unknown kind", health.unknown),
-        ("without a time", health.rejected.no_timestamp),
-        (
-            "ended before they started",
-            health.rejected.end_before_start,
-        ),
-        ("with a time outside the session", health.rejected.bad_clock),
+        ("without a time", health.no_timestamp),
+        ("ended before they started", health.end_before_start),
+        ("with a time outside the session", health.bad_clock),
     ];
     let reasons: Vec<String> = reasons
         .iter()
@@ -261,10 +260,10 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             count(l.queue.max),
         ));
     }
-    if f.no_api > 0 {
+    if let Some(no_api) = f.no_api.filter(|n| *n > 0) {
         lines.push(format!(
             "{} without a host call on the timeline",
-            plural(f.no_api, "operation")
+            plural(no_api, "operation")
         ));
     }
     for line in lines {
@@ -300,32 +299,39 @@ fn variant_table(page: &mut Page, variants: &[VariantReport]) {
         return;
     }
     let mut table = Table::new([
-        "", "repeats", "makespan", "wall", "ops", "idle", "overlap", "H2D", "D2H",
+        "", "repeats", "makespan", "wall", "speed-up", "ops", "idle", "overlap", "H2D", "D2H",
     ]);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
     for v in variants {
         let f = &v.figures;
-        let gbps = |d| f.gbps(d).map(rate).unwrap_or_default();
+        let figure = |kind: Kind| match f.value(kind) {
+            Some(value) => kind.spec().unit.show(value),
+            None => "—".to_owned(),
+        };
+        let gbps = |kind| f.value(kind).map(rate).unwrap_or_default();
         table.row([
             variant_name(v),
-            v.repeats.to_string(),
-            duration(v.makespan_ns),
-            duration(v.wall_ns),
-            count(f.ops()),
-            or_dash(f.idle().map(percent)),
-            or_dash(f.overlap().map(percent)),
-            gbps(Direction::H2D),
-            gbps(Direction::D2H),
+            f.repeats.to_string(),
+            figure(Kind::Makespan),
+            figure(Kind::Wall),
+            v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
+            figure(Kind::Ops),
+            figure(Kind::Idle),
+            figure(Kind::Overlap),
+            gbps(Kind::H2dGbps),
+            gbps(Kind::D2hGbps),
         ]);
     }
     page.table(&table);
-    page.line("  makespan: first operation's start to the last one's end, of the median repeat; H2D, D2H in GB/s");
+    let note = "makespan: first operation's start to the last one's end, of the median repeat; speed-up: over the \
+                variant it is compared with, by makespan, or by wall time where the makespan does not tell; H2D, D2H in GB/s";
+    for line in wrap(note, page.width - 2) {
+        page.line(&format!("  {line}"));
+    }
 }
 
-/// "streamed", "pinned @ 1048576".
+/// "streamed", "pinned @ 1 MiB".
 pub(super) fn variant_name(v: &VariantReport) -> String {
-    let name = printable(&v.name);
-    v.point.map_or(name.clone(), |p| format!("{name} @ {p}"))
+    printable(&v.figures.label())
 }
 
 fn expectation_table(page: &mut Page, expectations: &[Checked]) {

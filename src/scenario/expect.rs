@@ -1,5 +1,6 @@
 //! `[expect]`: what must hold of a run's figures.
 
+pub use super::figures::{Figure, Kind};
 use super::site::SiteId;
 
 /// One line of `[expect]`.
@@ -34,37 +35,6 @@ pub enum Compare {
     Above,
     /// Less than.
     Below,
-}
-
-/// A figure of one variant (at one value of the sweep).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
-    /// Makespan of the other variant over this one's.
-    SpeedupOver(String),
-    /// Wall time of the other variant over this one's.
-    WallSpeedupOver(String),
-    /// Share of copy time during which a kernel ran.
-    Overlap,
-    /// Share of the makespan during which nothing ran on any device.
-    Idle,
-    /// First operation's start to the last one's end, in ns.
-    Makespan,
-    /// The host's time around a repeat, in ns.
-    Wall,
-    /// GB/s of one direction: bytes over the sum of the copies' durations.
-    Gbps(crate::activity::Direction),
-    /// GB/s of a kernel: the `bytes` it declares over its measured time.
-    KernelGbps(String),
-    /// FLOP/s of a kernel: the `flops` it declares over its measured time.
-    KernelFlops(String),
-    /// The most device memory that was allocated at one time, in bytes.
-    PeakMemory,
-    /// Host time inside ranges of this name, in ns.
-    Phase(String),
-    /// GPU operations of a repeat.
-    Ops,
-    /// Kernels of a repeat.
-    Kernels,
 }
 
 impl Compare {

@@ -7,7 +7,7 @@ use super::expect::{Compare, Expectation, Figure};
 use super::expr::Loc;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
-use super::figures::{self, FIGURES, Operand};
+use super::figures::{FIGURES, Operand};
 use super::file::{ExpectDecl, File, Named, VariantDecl};
 use super::plan::{Sweep, VariantPlan};
 use super::site::Sites;
@@ -30,11 +30,8 @@ pub(super) fn read(
             continue;
         };
         let is_there = |name: &str| chosen.iter().any(|variant| variant.name.text == name);
-        let other = match &left.figure {
-            Figure::SpeedupOver(other) | Figure::WallSpeedupOver(other) => Some(other.as_str()),
-            _ => None,
-        };
-        let mut left_out = !is_there(&left.variant) || other.is_some_and(|other| !is_there(other));
+        let is_other_there = left.figure.other().is_none_or(is_there);
+        let mut left_out = !is_there(&left.variant) || !is_other_there;
         if let (Some((value, loc)), Some(sweep)) = (left.point, sweep)
             && !sweep.values.contains(&value)
         {
@@ -57,7 +54,7 @@ pub(super) fn read(
                 left.point
                     .is_none_or(|(value, _)| plan.point == Some(value))
             })
-            .find_map(|plan| figures::lacking(plan, &left.figure));
+            .find_map(|plan| left.figure.lacking(plan));
         if let Some(lack) = lack {
             let message = format!("{} {lack}", quoted(&left.variant));
             reading
@@ -156,8 +153,8 @@ impl Reading<'_> {
             None => (figure, None),
         };
         let name_loc = piece.loc(start, start + name.len());
-        let Some((_, takes, unit, _)) = FIGURES.iter().find(|(known, ..)| *known == name) else {
-            let names = || FIGURES.iter().map(|(known, ..)| *known);
+        let Some(spec) = FIGURES.iter().find(|spec| spec.name == name) else {
+            let names = || FIGURES.iter().map(|spec| spec.name);
             let all: Vec<&str> = names().collect();
             let help = did_you_mean(name, names())
                 .unwrap_or_else(|| format!("the figures are {}", all.join(", ")));
@@ -169,7 +166,7 @@ impl Reading<'_> {
             return None;
         };
         let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
-        let operand = match (takes, operand) {
+        let operand = match (spec.operand, operand) {
             (Operand::None, None) => "",
             (Operand::None, Some(_)) => {
                 self.error(
@@ -194,7 +191,7 @@ impl Reading<'_> {
                 return None;
             }
         };
-        match takes {
+        match spec.operand {
             Operand::Variant => self.variant(operand, operand_loc)?,
             Operand::Kernel => self.kernel(operand, operand_loc)?,
             Operand::Range | Operand::None => {}
@@ -202,8 +199,8 @@ impl Reading<'_> {
         Some(Left {
             variant: variant.to_owned(),
             point,
-            figure: figures::named(name, operand)?,
-            unit: *unit,
+            figure: Figure::new(spec.kind, operand),
+            unit: spec.bound_unit(),
         })
     }
 

@@ -1,10 +1,15 @@
-//! The figures that expectations can be about: their names, and what they need of a variant.
+//! The figures of a variant: the one table of them.
+//!
+//! Expectations, the schema of scenario files, reports, comparisons, charts and the screen all go by
+//! [`FIGURES`]. An entry says what a figure is called, what it is about, its unit, what it needs of a
+//! plan, and what it is in words; how it is measured says the arm for its [`Kind`] in
+//! `analysis::measure`, which the compiler asks for.
 
 use super::diagnostics::quoted;
-use super::expect::Figure;
-use super::expr::value::Unit;
+use super::expr::value;
 use super::plan::{OpKind, VariantPlan};
 use crate::activity::Direction;
+use crate::activity::units::Unit;
 
 /// What follows a figure's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,149 +24,186 @@ pub enum Operand {
     Range,
 }
 
-/// Every figure: its name, what follows it, the unit of its bound, and what it is.
-pub const FIGURES: &[(&str, Operand, Unit, &str)] = &[
-    (
-        "speedup_over",
-        Operand::Variant,
-        Unit::None,
-        "the other variant's makespan over this one's",
-    ),
-    (
-        "wall_speedup_over",
-        Operand::Variant,
-        Unit::None,
-        "the same of the host's time",
-    ),
-    (
-        "overlap",
-        Operand::None,
-        Unit::Share,
-        "share of the copies' time during which a kernel ran",
-    ),
-    (
-        "idle",
-        Operand::None,
-        Unit::Share,
-        "share of the makespan during which nothing ran on any device",
-    ),
-    (
-        "makespan",
-        Operand::None,
-        Unit::Time,
-        "first operation's start to the last one's end",
-    ),
-    (
-        "wall",
-        Operand::None,
-        Unit::Time,
-        "the host's time around a pass",
-    ),
-    (
-        "h2d_gbps",
-        Operand::None,
-        Unit::Rate,
-        "bytes over the sum of the copies' times, host to device",
-    ),
-    (
-        "d2h_gbps",
-        Operand::None,
-        Unit::Rate,
-        "the same, device to host",
-    ),
-    (
-        "d2d_gbps",
-        Operand::None,
-        Unit::Rate,
-        "the same, within a device",
-    ),
-    (
-        "p2p_gbps",
-        Operand::None,
-        Unit::Rate,
-        "the same, between devices",
-    ),
-    (
-        "kernel_gbps",
-        Operand::Kernel,
-        Unit::Rate,
-        "a kernel's `bytes` over its time",
-    ),
-    (
-        "kernel_flops",
-        Operand::Kernel,
-        Unit::Flops,
-        "a kernel's `flops` over its time",
-    ),
-    (
-        "peak_memory",
-        Operand::None,
-        Unit::Bytes,
-        "the most device memory at one time",
-    ),
-    (
-        "phase",
-        Operand::Range,
-        Unit::Time,
-        "the host's time inside ranges of that name",
-    ),
-    ("ops", Operand::None, Unit::None, "GPU operations of a pass"),
-    ("kernels", Operand::None, Unit::None, "kernels of a pass"),
-];
+/// What a plan must have for a figure to be measured at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing in particular.
+    Nothing,
+    /// A copy in this direction.
+    Copies(Direction),
+    /// A launch of the kernel, which says its `bytes`.
+    Bytes,
+    /// A launch of the kernel, which says its `flops`.
+    Flops,
+    /// A range of the name.
+    Range,
+}
 
-/// What a variant lacks to have a figure at all.
-pub(super) fn lacking(plan: &VariantPlan, figure: &Figure) -> Option<String> {
-    let launches = |kernel: &str| {
-        let kernel = plan.kernels.iter().position(|spec| spec.name == kernel)?;
-        plan.launches.iter().find(|launch| launch.kernel == kernel)
+/// An entry of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Which figure.
+    pub kind: Kind,
+    /// Its name in scenario files and in JSON.
+    pub name: &'static str,
+    /// What follows the name.
+    pub operand: Operand,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// What it needs of a plan.
+    pub needs: Needs,
+    /// What it is.
+    pub words: &'static str,
+    /// A bound, as an example.
+    pub bound: &'static str,
+}
+
+macro_rules! figures {
+    ($($kind:ident $name:literal $operand:ident $unit:ident $needs:expr, $words:literal, $bound:literal;)*) => {
+        /// Which figure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $(#[doc = $words] $kind,)*
+        }
+
+        /// Every figure, in the order in which they are shown.
+        pub const FIGURES: &[Spec] = &[
+            $(Spec {
+                kind: Kind::$kind,
+                name: $name,
+                operand: Operand::$operand,
+                unit: Unit::$unit,
+                needs: $needs,
+                words: $words,
+                bound: $bound,
+            },)*
+        ];
     };
-    match figure {
-        Figure::Gbps(wanted) => {
-            let has_copy = plan.listed().any(
-                |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == *wanted),
-            );
-            (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
-        }
-        Figure::KernelGbps(kernel) | Figure::KernelFlops(kernel) => {
-            let Some(launch) = launches(kernel) else {
-                return Some(format!("never launches the kernel {}", quoted(kernel)));
-            };
-            let is_bytes = matches!(figure, Figure::KernelGbps(_));
-            let declared = if is_bytes { launch.bytes } else { launch.flops };
-            let key = if is_bytes { "bytes" } else { "flops" };
-            declared.is_none().then(|| {
-                format!(
-                    "cannot tell: the kernel {} does not say its `{key}`",
-                    quoted(kernel)
-                )
-            })
-        }
-        Figure::Phase(name) => {
-            (!plan.phases.contains(name)).then(|| format!("has no range {}", quoted(name)))
-        }
-        _ => None,
+}
+
+figures! {
+    SpeedupOver "speedup_over" Variant Ratio Needs::Nothing,
+        "the other variant's makespan over this one's", ">= 2";
+    WallSpeedupOver "wall_speedup_over" Variant Ratio Needs::Nothing,
+        "the other variant's wall time over this one's", ">= 2";
+    Makespan "makespan" None Time Needs::Nothing,
+        "first operation's start to the last one's end", "<= 3 ms";
+    Wall "wall" None Time Needs::Nothing,
+        "the host's time around a pass", "<= 3 ms";
+    Idle "idle" None Share Needs::Nothing,
+        "share of the makespan during which nothing ran on any device", "<= 5 %";
+    Overlap "overlap" None Share Needs::Nothing,
+        "share of the copies' time during which a kernel ran on the same device", ">= 70 %";
+    H2dGbps "h2d_gbps" None Rate Needs::Copies(Direction::H2D),
+        "bytes over the sum of the copies' times, host to device", ">= 50 GB/s";
+    D2hGbps "d2h_gbps" None Rate Needs::Copies(Direction::D2H),
+        "bytes over the sum of the copies' times, device to host", ">= 50 GB/s";
+    D2dGbps "d2d_gbps" None Rate Needs::Copies(Direction::D2D),
+        "bytes over the sum of the copies' times, within a device", ">= 1 TB/s";
+    P2pGbps "p2p_gbps" None Rate Needs::Copies(Direction::P2P),
+        "bytes over the sum of the copies' times, between devices", ">= 100 GB/s";
+    KernelGbps "kernel_gbps" Kernel Rate Needs::Bytes,
+        "the kernel's declared `bytes` over the sum of its times", ">= 2 TB/s";
+    KernelFlops "kernel_flops" Kernel Flops Needs::Flops,
+        "the kernel's declared `flops` over the sum of its times", ">= 10 TFLOP/s";
+    PeakMemory "peak_memory" None Bytes Needs::Nothing,
+        "the most device memory in use at one time", "<= 64 MiB";
+    Phase "phase" Range Time Needs::Range,
+        "the host's time inside ranges of that name", "<= 200 us";
+    Ops "ops" None Count Needs::Nothing,
+        "GPU operations of a pass", "<= 10";
+    Kernels "kernels" None Count Needs::Nothing,
+        "kernels of a pass", "<= 10";
+}
+
+impl Kind {
+    /// Its entry.
+    #[must_use]
+    pub fn spec(self) -> &'static Spec {
+        &FIGURES[self as usize]
     }
 }
 
-/// The figure of a name and what follows it.
-pub(super) fn named(name: &str, operand: &str) -> Option<Figure> {
-    Some(match name {
-        "speedup_over" => Figure::SpeedupOver(operand.to_owned()),
-        "wall_speedup_over" => Figure::WallSpeedupOver(operand.to_owned()),
-        "overlap" => Figure::Overlap,
-        "idle" => Figure::Idle,
-        "makespan" => Figure::Makespan,
-        "wall" => Figure::Wall,
-        "h2d_gbps" => Figure::Gbps(Direction::H2D),
-        "d2h_gbps" => Figure::Gbps(Direction::D2H),
-        "d2d_gbps" => Figure::Gbps(Direction::D2D),
-        "p2p_gbps" => Figure::Gbps(Direction::P2P),
-        "kernel_gbps" => Figure::KernelGbps(operand.to_owned()),
-        "kernel_flops" => Figure::KernelFlops(operand.to_owned()),
-        "peak_memory" => Figure::PeakMemory,
-        "phase" => Figure::Phase(operand.to_owned()),
-        "ops" => Figure::Ops,
-        "kernels" => Figure::Kernels,
-        _ => return None,
-    })
+impl Spec {
+    /// The unit that a bound on it is written in.
+    pub(super) fn bound_unit(&self) -> value::Unit {
+        match self.unit {
+            Unit::Ratio | Unit::Count => value::Unit::None,
+            Unit::Share => value::Unit::Share,
+            Unit::Time => value::Unit::Time,
+            Unit::Rate => value::Unit::Rate,
+            Unit::Flops => value::Unit::Flops,
+            Unit::Bytes => value::Unit::Bytes,
+        }
+    }
+}
+
+/// A figure of one variant (at one value of the sweep).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Figure {
+    /// Which.
+    pub kind: Kind,
+    /// The other variant, kernel or range that it is about; empty where it is about none.
+    pub operand: String,
+}
+
+impl Figure {
+    /// A figure and what it is about.
+    #[must_use]
+    pub fn new(kind: Kind, operand: impl Into<String>) -> Self {
+        Figure {
+            kind,
+            operand: operand.into(),
+        }
+    }
+
+    /// Its entry in the table.
+    #[must_use]
+    pub fn spec(&self) -> &'static Spec {
+        self.kind.spec()
+    }
+
+    /// Its name with what it is about, as expectations write it: "phase.upload".
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.spec().operand {
+            Operand::None => self.spec().name.to_owned(),
+            _ => format!("{}.{}", self.spec().name, self.operand),
+        }
+    }
+
+    /// The other variant that it compares with.
+    #[must_use]
+    pub fn other(&self) -> Option<&str> {
+        (self.spec().operand == Operand::Variant).then_some(self.operand.as_str())
+    }
+
+    /// What a variant lacks to have it at all.
+    pub(super) fn lacking(&self, plan: &VariantPlan) -> Option<String> {
+        let kernel = quoted(&self.operand);
+        let says = |key: &str, has: fn(&super::plan::LaunchSpec) -> bool| {
+            let of = plan.kernels.iter().position(|k| k.name == self.operand);
+            let launch = of.and_then(|of| plan.launches.iter().find(|l| l.kernel == of));
+            match launch {
+                None => Some(format!("never launches the kernel {kernel}")),
+                Some(launch) if has(launch) => None,
+                Some(_) => Some(format!(
+                    "cannot tell: the kernel {kernel} does not say its `{key}`"
+                )),
+            }
+        };
+        match self.spec().needs {
+            Needs::Nothing => None,
+            Needs::Copies(wanted) => {
+                let has_copy = plan.listed().any(
+                    |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == wanted),
+                );
+                (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
+            }
+            Needs::Bytes => says("bytes", |launch| launch.bytes.is_some()),
+            Needs::Flops => says("flops", |launch| launch.flops.is_some()),
+            Needs::Range => (!plan.phases.contains(&self.operand))
+                .then(|| format!("has no range {}", quoted(&self.operand))),
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub mod edit;
 pub mod expect;
 mod expectations;
 pub mod expr;
-mod figures;
+pub mod figures;
 mod file;
 pub mod hazards;
 mod lower;

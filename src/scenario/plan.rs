@@ -77,6 +77,8 @@ pub struct Sweep {
     pub param: String,
     /// Its values, in order.
     pub values: Vec<i64>,
+    /// What they count, where the file says so.
+    pub unit: super::value::Unit,
     /// Whether a chart over it wants a logarithmic axis.
     pub is_log: bool,
 }

@@ -39,7 +39,6 @@ pub mod action;
 pub mod analyst;
 pub mod app;
 pub mod draw;
-pub mod figure;
 pub mod keys;
 pub mod shell;
 pub mod sweep;

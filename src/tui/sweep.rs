@@ -1,13 +1,14 @@
 //! A figure over the swept parameter, one curve a variant.
 
 use super::app::Run;
-use super::app::passes::Pass;
-use super::figure::Figure;
 use super::theme::{KERNEL_COLORS, Role};
-use crate::activity::{Ns, RangeKind, Span};
+use crate::activity::units::Unit;
+use crate::analysis::VariantFigures;
+use crate::analysis::passes::point_text;
 use crate::scenario::expect;
-use crate::scenario::plan::{OpKind, Plan, VariantPlan};
-use crate::trace::{LaneKind, Measure, Trace};
+use crate::scenario::figures::{Figure, Kind};
+use crate::scenario::plan::{self, Plan};
+use crate::scenario::value::Unit as PointUnit;
 
 /// One variant's line.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Crossing {
 pub struct Sweep {
     /// What x is called.
     pub x_title: String,
+    /// What x counts.
+    pub x_unit: PointUnit,
     /// What y is.
     pub figure: Figure,
     /// Whether x wants a logarithmic axis.
@@ -48,124 +51,99 @@ pub struct Sweep {
     pub roof: Option<(f64, f64)>,
 }
 
-/// What the kernels of one pass declare to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Floating point operations; 0 when not declared.
-    pub flops: u64,
-    /// Bytes of device memory; 0 when not declared.
-    pub bytes: u64,
-}
+impl Sweep {
+    /// What y is called.
+    #[must_use]
+    pub fn title(&self) -> String {
+        crate::trace::printable(&self.figure.name().replace('_', " "))
+    }
 
-/// The work of each variant of a plan.
-#[must_use]
-pub fn work(plan: &Plan) -> Vec<Work> {
-    plan.variants.iter().map(work_of).collect()
-}
+    /// A value of y in words.
+    #[must_use]
+    pub fn show(&self, y: f64) -> String {
+        self.figure.spec().unit.show(y)
+    }
 
-fn work_of(variant: &VariantPlan) -> Work {
-    let of_launch = |work: &mut Work, launch: usize| {
-        if let Some(launch) = variant.launches.get(launch) {
-            work.flops = work.flops.saturating_add(launch.flops.unwrap_or(0));
-            work.bytes = work.bytes.saturating_add(launch.bytes.unwrap_or(0));
-        }
-    };
-    let mut graphs = vec![Work::default(); variant.graphs.len()];
-    for (work, graph) in graphs.iter_mut().zip(&variant.graphs) {
-        for op in &graph.ops {
-            if let OpKind::Launch { launch, .. } = op.kind {
-                of_launch(work, launch);
-            }
+    /// A value of x in words.
+    #[must_use]
+    pub fn show_x(&self, x: f64) -> String {
+        match self.x_unit {
+            PointUnit::None => crate::activity::units::number(x),
+            unit => point_text(x.round() as i64, unit),
         }
     }
-    let mut work = Work::default();
-    for op in &variant.ops {
-        match op.kind {
-            OpKind::Launch { launch, .. } => of_launch(&mut work, launch),
-            OpKind::GraphLaunch { graph, .. } => {
-                if let Some(inside) = graphs.get(graph) {
-                    work.flops = work.flops.saturating_add(inside.flops);
-                    work.bytes = work.bytes.saturating_add(inside.bytes);
-                }
-            }
-            _ => {}
-        }
+
+    /// Whether less is better.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.figure.spec().unit == Unit::Time
     }
-    work
 }
 
 /// The chart of the run so far, when its scenario sweeps. `choice` goes through
-/// the figures that there are, beginning with the one that the scenario's expectations speak of.
+/// the figures that the variants have, beginning with the one that the scenario's expectations speak of.
 #[must_use]
 pub fn sweep(run: &Run, choice: usize) -> Option<Sweep> {
     let plan = run.plan.as_deref()?;
     let swept = plan.sweep.as_ref()?;
-    let first = main_figure(plan);
-    let mut figures = vec![first];
-    figures.extend(Figure::ALL.into_iter().filter(|f| *f != first));
-    let mut charts: Vec<Sweep> = figures
-        .into_iter()
-        .filter_map(|figure| chart(run, figure, swept.is_log, &swept.param))
-        .collect();
-    if charts.is_empty() {
-        return None;
-    }
-    let at = choice % charts.len();
-    Some(charts.swap_remove(at))
-}
-
-/// The figure that the scenario is about: that of its first expectation that a chart can show.
-/// Expectations of FLOP/s make it a roofline, which has the others in it; expectations of a phase say
-/// that the phase is what the scenario measures.
-fn main_figure(plan: &Plan) -> Figure {
-    let is_flops = |e: &expect::Expectation| matches!(e.figure, expect::Figure::KernelFlops(_));
-    if plan.expectations.iter().any(is_flops) {
-        return Figure::Flops;
-    }
-    let is_phase = |e: &expect::Expectation| matches!(e.figure, expect::Figure::Phase(_));
-    if plan.expectations.iter().any(is_phase) {
-        return Figure::Phases;
-    }
-    plan.expectations
-        .iter()
-        .find_map(|e| match &e.figure {
-            expect::Figure::SpeedupOver(_) | expect::Figure::Makespan => Some(Figure::Makespan),
-            expect::Figure::WallSpeedupOver(_) | expect::Figure::Wall => Some(Figure::Wall),
-            expect::Figure::Gbps(direction) => Some(Figure::Rate(*direction)),
-            expect::Figure::KernelGbps(_) => Some(Figure::Memory),
-            expect::Figure::KernelFlops(_) => Some(Figure::Flops),
-            _ => None,
-        })
-        .unwrap_or(Figure::Makespan)
-}
-
-fn chart(run: &Run, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> {
-    let is_roofline = figure == Figure::Flops && run.work.iter().any(|w| w.bytes > 0);
-    let mut curves: Vec<Curve> = Vec::new();
-    for (i, variant) in run.passes.variants.iter().enumerate() {
-        let work = run.work.get(i).copied().unwrap_or_default();
-        let (Some(point), Some(pass)) = (variant.point, run.passes.representative(i)) else {
-            continue;
-        };
-        let pass = &run.passes.list[pass];
-        if pass.is_open || !pass.is_measured {
-            continue;
+    let mut figures: Vec<&Figure> = Vec::new();
+    let variants = run.measured.variants.iter();
+    for measured in variants.flat_map(|v| &v.figures) {
+        if measured.value > 0.0 && !figures.contains(&&measured.figure) {
+            figures.push(&measured.figure);
         }
-        let Some(y) = value(&run.trace, pass, figure, work).filter(|y| *y > 0.0) else {
+    }
+    figures.sort_by_key(|figure| figure.kind as usize);
+    let first = main_figure(plan);
+    if let Some(at) = figures.iter().position(|figure| **figure == first) {
+        let main = figures.remove(at);
+        figures.insert(0, main);
+    }
+    let charts = figures.len();
+    let figure = *figures.get(choice.checked_rem(charts)?)?;
+    chart(run, figure, swept)
+}
+
+/// The figure that the scenario is about. Expectations of FLOP/s make it a roofline, which has the
+/// others in it; expectations of a phase say that the phase is what the scenario measures. Else it is
+/// what the first expectation speaks of; of a speed-up, the time behind it.
+fn main_figure(plan: &Plan) -> Figure {
+    let of = |kind: Kind| plan.expectations.iter().find(|e| e.figure.kind == kind);
+    let main = of(Kind::KernelFlops)
+        .or_else(|| of(Kind::Phase))
+        .or(plan.expectations.first());
+    match main.map(|e| &e.figure) {
+        Some(figure) if figure.kind == Kind::WallSpeedupOver => Figure::new(Kind::Wall, ""),
+        Some(figure) if figure.other().is_none() => figure.clone(),
+        _ => Figure::new(Kind::Makespan, ""),
+    }
+}
+
+fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
+    let value = |v: &VariantFigures, figure: &Figure| {
+        let found = v.figures.iter().find(|m| m.figure == *figure)?;
+        Some(found.value).filter(|value| *value > 0.0)
+    };
+    // FLOP/s over FLOP a byte is a roofline, where the kernel says both.
+    let bytes = Figure::new(Kind::KernelGbps, &*figure.operand);
+    let variants = &run.measured.variants;
+    let is_roofline =
+        figure.kind == Kind::KernelFlops && variants.iter().any(|v| value(v, &bytes).is_some());
+    let mut curves: Vec<Curve> = Vec::new();
+    for variant in variants {
+        let (Some(point), Some(y)) = (variant.variant.point, value(variant, figure)) else {
             continue;
         };
-        let x = if is_roofline {
-            if work.bytes == 0 {
-                continue;
-            }
-            work.flops as f64 / work.bytes as f64
-        } else {
-            point as f64
+        let x = match value(variant, &bytes) {
+            Some(gbps) if is_roofline => y / (gbps * 1e9),
+            None if is_roofline => continue,
+            _ => point as f64,
         };
-        match curves.iter_mut().find(|c| c.name == variant.name) {
+        let name = &variant.variant.name;
+        match curves.iter_mut().find(|c| c.name == *name) {
             Some(curve) => curve.points.push((x, y)),
             None => curves.push(Curve {
-                name: variant.name.clone(),
+                name: name.clone(),
                 role: curve_role(curves.len()),
                 points: vec![(x, y)],
             }),
@@ -185,58 +163,19 @@ fn chart(run: &Run, figure: Figure, is_log: bool, param: &str) -> Option<Sweep> 
         x_title: if is_roofline {
             "FLOP a byte".to_owned()
         } else {
-            crate::trace::printable(param)
+            crate::trace::printable(&swept.param)
         },
-        figure,
-        is_log: is_log || is_roofline,
+        x_unit: if is_roofline {
+            PointUnit::None
+        } else {
+            swept.unit
+        },
+        figure: figure.clone(),
+        is_log: swept.is_log || is_roofline,
         crossings: crossings(&curves, &compared(run.plan.as_deref())),
         curves,
         roof,
     })
-}
-
-fn value(trace: &Trace, pass: &Pass, figure: Figure, work: Work) -> Option<f64> {
-    let rate = |amount: u64| {
-        let time = total(trace, Measure::Compute, pass.operations?);
-        (amount > 0 && time > 0).then(|| amount as f64 / time as f64)
-    };
-    match figure {
-        Figure::Makespan => Some(pass.operations?.len() as f64),
-        Figure::Wall => Some(pass.span.len() as f64),
-        Figure::Phases => phases(trace, pass.span),
-        Figure::Rate(direction) => {
-            let window = pass.operations?;
-            let time = total(trace, Measure::Direction(direction), window);
-            let bytes: f64 = (0..trace.devices().len())
-                .map(|device| trace.bytes_moved(device, direction, window))
-                .sum();
-            (time > 0).then(|| bytes / time as f64)
-        }
-        Figure::Memory => rate(work.bytes),
-        Figure::Flops => rate(work.flops).map(|per_ns| per_ns * 1e9),
-    }
-}
-
-/// Time within the phases of a pass; `None` when it names none.
-fn phases(trace: &Trace, pass: Span) -> Option<f64> {
-    let time: Ns = trace
-        .lanes()
-        .iter()
-        .filter(|lane| {
-            let kind = lane.key().kind;
-            matches!(kind, LaneKind::Range { kind, .. } if kind == RangeKind::Phase)
-        })
-        .map(|lane| lane.busy(pass))
-        .sum();
-    (time > 0).then_some(time as f64)
-}
-
-fn total(trace: &Trace, measure: Measure, window: Span) -> Ns {
-    trace
-        .devices()
-        .iter()
-        .map(|device| device.usage.time(measure, window))
-        .sum()
 }
 
 fn curve_role(index: usize) -> Role {
@@ -250,21 +189,10 @@ fn curve_role(index: usize) -> Role {
 }
 
 /// The variants that the scenario compares, by its expectations.
-fn compared(plan: Option<&Plan>) -> Vec<(&str, &str)> {
-    let pair = |e| {
-        let expect::Expectation {
-            variant, figure, ..
-        }: &expect::Expectation = e;
-        match figure {
-            expect::Figure::SpeedupOver(other) | expect::Figure::WallSpeedupOver(other) => {
-                Some((variant.as_str(), other.as_str()))
-            }
-            _ => None,
-        }
-    };
-    plan.map_or_else(Vec::new, |p| {
-        p.expectations.iter().filter_map(pair).collect()
-    })
+fn compared<'a>(plan: Option<&'a Plan>) -> Vec<(&'a str, &'a str)> {
+    let expectations = plan.map_or(&[][..], |plan| &plan.expectations);
+    let pair = |e: &'a expect::Expectation| Some((e.variant.as_str(), e.figure.other()?));
+    expectations.iter().filter_map(pair).collect()
 }
 
 /// Where curves change places (those of `compared`, or all when that is empty), between points at the same x, on straight lines in the logarithms.

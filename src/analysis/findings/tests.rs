@@ -14,7 +14,7 @@ const PEAKS: Peaks = Peaks {
 fn findings(scene: &mut Scene) -> Vec<Finding> {
     let trace = scene.trace();
     let calls = CallIndex::new(&trace);
-    let devices = figures::of(&trace, &calls, None);
+    let devices = figures::of(&trace, Some(&calls), None);
     let all = of(&Scope::new(&trace, &calls, None, &devices, PEAKS));
     for finding in &all {
         assert!(finding.saving_ns > 0, "{finding:?}");
@@ -305,7 +305,7 @@ fn a_pass_is_judged_by_what_starts_in_it() {
     let trace = scene.trace();
     let calls = CallIndex::new(&trace);
     let window = Some(Span::new(5_000_000, 10_000_000));
-    let devices = figures::of(&trace, &calls, window);
+    let devices = figures::of(&trace, Some(&calls), window);
     assert_eq!(of(&Scope::new(&trace, &calls, window, &devices, PEAKS)), []);
 }
 

@@ -40,7 +40,7 @@ pub(super) fn sources(a: &Run, b: &Run) -> Vec<String> {
         ));
     }
     for (side, report) in [("A", a), ("B", b)] {
-        let losses = report.health.losses();
+        let losses = report.health.source.losses();
         if losses > 0 {
             warnings.push(format!(
                 "{side} is incomplete: {} records lost",

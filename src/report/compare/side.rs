@@ -83,7 +83,7 @@ impl Stretch {
 
 /// Idle time by cause. Where several devices share it, or the gaps explained reach beyond it, it has none.
 fn causes(trace: &Trace, calls: &CallIndex, window: Span, idle: Ns) -> Vec<(String, Ns)> {
-    let devices = figures::of(trace, calls, Some(window));
+    let devices = figures::of(trace, Some(calls), Some(window));
     let whole = || vec![("idle".to_owned(), idle)];
     if devices.len() != 1 {
         return whole();

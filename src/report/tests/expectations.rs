@@ -13,19 +13,19 @@ fn check_one(figure: Figure, compare: Compare, value: f64) -> Checked {
 fn every_figure_is_measured() {
     let rate = 2.0 * 400.0 / 200.0;
     let cases = [
-        (Figure::SpeedupOver("slow".into()), 4.0),
-        (Figure::WallSpeedupOver("slow".into()), 1.0),
-        (Figure::Overlap, 0.5),
-        (Figure::Idle, (250.0 - 55.0 - 150.0) / 250.0),
-        (Figure::Makespan, 250.0),
-        (Figure::Wall, 1600.0),
-        (Figure::Gbps(Direction::H2D), 50.0),
-        (Figure::KernelGbps("add".into()), rate),
-        (Figure::KernelFlops("add".into()), 1e10),
-        (Figure::PeakMemory, 4096.0),
-        (Figure::Phase("load".into()), 60.0),
-        (Figure::Ops, 3.0),
-        (Figure::Kernels, 2.0),
+        (Figure::new(Kind::SpeedupOver, "slow"), 4.0),
+        (Figure::new(Kind::WallSpeedupOver, "slow"), 1.0),
+        (Figure::new(Kind::Overlap, ""), 0.5),
+        (Figure::new(Kind::Idle, ""), (250.0 - 55.0 - 150.0) / 250.0),
+        (Figure::new(Kind::Makespan, ""), 250.0),
+        (Figure::new(Kind::Wall, ""), 1600.0),
+        (Figure::new(Kind::H2dGbps, ""), 50.0),
+        (Figure::new(Kind::KernelGbps, "add"), rate),
+        (Figure::new(Kind::KernelFlops, "add"), 1e10),
+        (Figure::new(Kind::PeakMemory, ""), 4096.0),
+        (Figure::new(Kind::Phase, "load"), 60.0),
+        (Figure::new(Kind::Ops, ""), 3.0),
+        (Figure::new(Kind::Kernels, ""), 2.0),
     ];
     for (figure, value) in cases {
         let name = format!("{figure:?}");
@@ -45,17 +45,28 @@ fn every_figure_is_measured() {
 #[test]
 fn what_cannot_be_measured_fails_and_says_why() {
     let cases = [
-        (Figure::SpeedupOver("other".into()), "`other` was not run"),
-        (Figure::Gbps(Direction::D2H), "nothing was copied D2H"),
-        (Figure::KernelGbps("sub".into()), "no kernel `sub`"),
-        (Figure::Phase("save".into()), "no phase `save` was recorded"),
+        (
+            Figure::new(Kind::SpeedupOver, "other"),
+            "`other` was not run",
+        ),
+        (Figure::new(Kind::D2hGbps, ""), "nothing was copied D2H"),
+        (Figure::new(Kind::KernelGbps, "sub"), "no kernel `sub`"),
+        (
+            Figure::new(Kind::Phase, "save"),
+            "no phase `save` was recorded",
+        ),
     ];
     for (figure, why) in cases {
         let found = check_one(figure, Compare::AtLeast, 0.0);
         assert!(!found.ok && found.measured.is_none());
         assert_eq!(found.why.as_deref(), Some(why));
     }
-    let missing = vec![expectation("third", Figure::Ops, Compare::AtLeast, 0.0)];
+    let missing = vec![expectation(
+        "third",
+        Figure::new(Kind::Ops, ""),
+        Compare::AtLeast,
+        0.0,
+    )];
     let report = Report::new(
         &scene().trace(),
         Some(&plan(vec![], missing)),
@@ -70,7 +81,7 @@ fn a_kernel_that_was_recorded_too_few_times_has_no_rate() {
     fast.ops.push(fast.ops[0]);
     let e = expectation(
         "fast",
-        Figure::KernelGbps("add".into()),
+        Figure::new(Kind::KernelGbps, "add"),
         Compare::AtLeast,
         0.0,
     );
@@ -100,7 +111,7 @@ fn kernels_that_share_an_entry_point_are_told_apart_by_their_configuration() {
     let rates = |name: &str, launches: Vec<LaunchSpec>, scene: &mut Scene| {
         let e = expectation(
             "fast",
-            Figure::KernelGbps(name.into()),
+            Figure::new(Kind::KernelGbps, name),
             Compare::AtLeast,
             0.0,
         );
@@ -137,9 +148,9 @@ fn at_every_point_of_a_sweep_means_at_the_worst() {
         scene.kernel("k", 1, at, at + busy);
     }
     let variants = [10, 20, 30].map(|p| variant("v", Some(p))).to_vec();
-    let mut at_20 = expectation("v", Figure::Makespan, Compare::AtMost, 350.0);
+    let mut at_20 = expectation("v", Figure::new(Kind::Makespan, ""), Compare::AtMost, 350.0);
     at_20.point = Some(20);
-    let everywhere = expectation("v", Figure::Makespan, Compare::AtMost, 350.0);
+    let everywhere = expectation("v", Figure::new(Kind::Makespan, ""), Compare::AtMost, 350.0);
     let report = Report::new(
         &scene.trace(),
         Some(&plan(variants, vec![at_20, everywhere])),
@@ -158,7 +169,7 @@ fn at_every_point_of_a_sweep_means_at_the_worst() {
         .variants
         .expect("a run")
         .iter()
-        .map(|v| v.point)
+        .map(|v| v.figures.variant.point)
         .collect();
     assert_eq!(points, [Some(10), Some(20), Some(30)]);
 }

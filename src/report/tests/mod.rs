@@ -7,7 +7,7 @@ mod expectations;
 use super::*;
 use crate::activity::{Direction, LaunchShape, MemoryAction, RangeKind};
 use crate::analysis::testing::Scene;
-use crate::scenario::expect::{Compare, Expectation, Figure};
+use crate::scenario::expect::{Compare, Expectation, Figure, Kind};
 use crate::scenario::plan::{
     GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan,
 };
@@ -101,6 +101,18 @@ fn shape() -> LaunchShape {
     }
 }
 
+/// The operations of [`scene`] without the ranges that make it a run.
+fn device_scene() -> Scene {
+    let mut scene = Scene::new();
+    for (at, makespan) in [(1000, 1000), (3000, 250)] {
+        scene.copy(Direction::H2D, 1, 500, at + 200, at + 210);
+        scene.shaped(shape(), "add_kernel", 1, at + 205, at + 255);
+        let end = at + 200 + makespan;
+        scene.shaped(shape(), "add_kernel", 1, end - 150, end);
+    }
+    scene
+}
+
 /// `slow` takes 1000 ns, `fast` 250; the kernel of each runs twice for 50 ns and 150 ns.
 fn scene() -> Scene {
     let mut scene = Scene::new();
@@ -121,7 +133,12 @@ fn scene() -> Scene {
 fn field_names_are_the_contract() {
     let plan = plan(
         vec![variant("slow", None), variant("fast", None)],
-        vec![expectation("fast", Figure::Ops, Compare::AtLeast, 1.0)],
+        vec![expectation(
+            "fast",
+            Figure::new(Kind::Ops, ""),
+            Compare::AtLeast,
+            1.0,
+        )],
     );
     let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
     let json: serde_json::Value =
@@ -135,6 +152,7 @@ fn field_names_are_the_contract() {
         &json,
         &[
             "cuptop",
+            "schema",
             "source",
             "devices",
             "health",
@@ -200,10 +218,17 @@ fn field_names_are_the_contract() {
     );
     assert_eq!(json["variants"][0]["makespan_ns"], json!(1000));
     assert_eq!(json["expectations"][0]["measured"], json!(3.0));
-    // Without a plan there is no run to speak of.
+    // Without a plan the ranges tell the variants, but nothing is expected of them.
     let report = Report::new(&scene().trace(), None, Peaks::default());
     let json = serde_json::to_value(&report).expect("json");
-    assert!(json.get("variants").is_none() && json.get("expectations").is_none());
+    assert_eq!(json["variants"][1]["name"], json!("fast"));
+    assert!(json.get("expectations").is_none());
+    // A timeline that is no run has none.
+    let mut scene = Scene::new();
+    scene.kernel("k", 1, 0, 10);
+    let report = Report::new(&scene.trace(), None, Peaks::default());
+    let json = serde_json::to_value(&report).expect("json");
+    assert!(json.get("variants").is_none());
 }
 
 fn simulated() -> Trace {
@@ -228,11 +253,16 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
         vec![
             expectation(
                 "fast",
-                Figure::SpeedupOver("slow".into()),
+                Figure::new(Kind::SpeedupOver, "slow"),
                 Compare::AtLeast,
                 2.0,
             ),
-            expectation("fast", Figure::Gbps(Direction::D2H), Compare::AtLeast, 50.0),
+            expectation(
+                "fast",
+                Figure::new(Kind::D2hGbps, ""),
+                Compare::AtLeast,
+                50.0,
+            ),
         ],
     );
     let trace = simulated();
@@ -244,7 +274,7 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
         "INCOMPLETE: 7 dropped by CUPTI",
         "fast  ",
         "250 ns",
-        "ok     fast.figure 2: 4.00 ×",
+        "ok     fast.figure 2: 4.00×",
         "FAILED fast.figure 50: not measured: nothing was copied D2H",
         "add_kernel",
     ] {
@@ -257,6 +287,8 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
     };
     assert!(text::render(&report, &color).contains("\u{1b}[31;1m"));
     // A timeline that is no run shows its devices instead of variants.
+    let mut trace = device_scene().trace();
+    trace.source.title = "no run".to_owned();
     let report = Report::new(
         &trace,
         None,
@@ -276,7 +308,7 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
 #[test]
 fn no_line_is_wider_than_asked() {
     use unicode_width::UnicodeWidthStr;
-    let mut scene = scene();
+    let mut scene = device_scene();
     scene.kernel(&"very_long_kernel_name_".repeat(20), 1, 9000, 9900);
     // Something to find, with a title longer than a line.
     for i in 0..100 {

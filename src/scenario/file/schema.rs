@@ -107,9 +107,9 @@ fn kind(kind: Kind) -> Value {
             let comparison = json!({ "type": "string", "pattern": "^\\s*[<>]=?" });
             let figures: Vec<String> = FIGURES
                 .iter()
-                .map(|(name, operand, ..)| match operand {
-                    Operand::None => format!("{name}$"),
-                    _ => format!("{name}\\..+"),
+                .map(|spec| match spec.operand {
+                    Operand::None => format!("{}$", spec.name),
+                    _ => format!("{}\\..+", spec.name),
                 })
                 .collect();
             json!({

@@ -172,6 +172,7 @@ pub(super) fn sweep(
     let sweep = Sweep {
         param: sweep.param.text.clone(),
         values: numbers,
+        unit: values.first().map_or(Unit::None, |value| value.unit()),
         is_log,
     };
     Some((sweep, values))

@@ -13,7 +13,7 @@ pub enum Scope {
     /// Everything.
     #[default]
     Whole,
-    /// A pass: index into [`Passes::list`](super::passes::Passes::list).
+    /// A pass: index into [`Passes::list`](crate::analysis::passes::Passes::list).
     Pass(usize),
 }
 

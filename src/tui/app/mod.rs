@@ -18,7 +18,6 @@ mod camera;
 mod journal;
 mod messages;
 pub mod nest;
-pub mod passes;
 pub mod rows;
 mod run;
 pub mod selection;
@@ -41,7 +40,7 @@ use crate::trace::{SourceInfo, Trace};
 pub use camera::{Camera, Scope};
 pub use journal::{Journal, Line, LineKind};
 pub use messages::{ErrorPanel, Messages};
-pub use run::{Run, VariantRow};
+pub use run::Run;
 pub use state::State;
 
 /// What the app wants the shell to do.

@@ -3,28 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::passes::{Figures, Passes};
 use super::{Peaks, Status};
+use crate::activity::DeviceInfo;
 use crate::activity::feed::Progress;
-use crate::activity::{DeviceInfo, Ns};
+use crate::analysis::passes::Passes;
+use crate::analysis::variants::{RunFigures, VariantFigures};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
-use crate::tui::sweep::{self, Work};
-
-/// A variant's figures, of the pass that represents it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct VariantRow {
-    /// Index into [`Passes::variants`].
-    pub variant: usize,
-    /// Its name with the sweep's value.
-    pub label: String,
-    /// First operation's start to the last one's end.
-    pub makespan: Ns,
-    /// The host's time around the pass.
-    pub wall: Ns,
-    /// The rest.
-    pub figures: Figures,
-}
 
 /// A run.
 #[derive(Debug, Default)]
@@ -35,8 +20,6 @@ pub struct Run {
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
-    /// What the kernels of each of the plan's variants declare to do.
-    pub work: Vec<Work>,
     /// For "% of peak".
     pub peaks: Peaks,
     /// How it stands.
@@ -47,8 +30,10 @@ pub struct Run {
     pub elapsed: Duration,
     /// Passes and variants.
     pub passes: Passes,
+    /// The figures of the variants.
+    pub measured: RunFigures,
     /// The figures of the run before; empty when there is none.
-    pub previous: Vec<VariantRow>,
+    pub previous: Vec<VariantFigures>,
 }
 
 impl Run {
@@ -57,7 +42,6 @@ impl Run {
     pub fn new(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks, status: Status) -> Self {
         Run {
             trace,
-            work: plan.as_deref().map_or_else(Vec::new, sweep::work),
             plan,
             peaks,
             status,
@@ -68,7 +52,7 @@ impl Run {
     /// The next run of the session; the figures of this one stay for comparison.
     #[must_use]
     pub fn next(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) -> Run {
-        let variants = self.variant_figures();
+        let variants = std::mem::take(&mut self.measured).variants;
         Run {
             number: self.number + 1,
             previous: if variants.is_empty() {
@@ -114,24 +98,5 @@ impl Run {
     #[must_use]
     pub fn device(&self) -> Option<&DeviceInfo> {
         self.trace.devices().first().map(|d| &d.info)
-    }
-
-    /// The figures of each variant that has a measured pass.
-    #[must_use]
-    pub fn variant_figures(&self) -> Vec<VariantRow> {
-        (0..self.passes.variants.len())
-            .filter_map(|v| {
-                let pass = &self.passes.list[self.passes.representative(v)?];
-                (!pass.is_open && pass.is_measured).then(|| VariantRow {
-                    variant: v,
-                    label: self.passes.variants[v].label(),
-                    makespan: pass.makespan(),
-                    wall: pass.span.len(),
-                    figures: pass
-                        .operations
-                        .map_or_else(Figures::default, |window| Figures::of(&self.trace, window)),
-                })
-            })
-            .collect()
     }
 }

@@ -64,11 +64,13 @@ impl State {
             let is_running = self.run.is_running();
             let Run {
                 passes,
+                measured,
                 trace,
                 plan,
                 ..
             } = &mut self.run;
             passes.update(trace, plan.as_deref(), is_running);
+            measured.update(trace, passes, plan.as_deref(), is_running);
             self.camera.keep_scope(&self.run);
         }
         if self.needs_choice {

@@ -63,8 +63,8 @@ fn a_complete_run_opens_on_its_last_variant() {
     assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
     assert_eq!(app.state.camera.zero(&app.state.run), STREAMED);
     // Four batches of 1000 µs, 400 µs apart.
-    assert_eq!(app.state.run.passes.makespan(1), Some(2_200 * US));
-    assert_eq!(app.state.run.passes.makespan(0), Some(4_300 * US));
+    assert_eq!(app.state.run.measured.variants[1].makespan_ns, 2_200 * US);
+    assert_eq!(app.state.run.measured.variants[0].makespan_ns, 4_300 * US);
     let labels: Vec<&str> = app.state.rows.iter().map(|r| r.label.as_str()).collect();
     let expected = [
         "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
@@ -273,7 +273,13 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
     assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
     app.start(fixture::source(), None, PEAKS);
-    let makespans: Vec<Ns> = app.state.run.previous.iter().map(|v| v.makespan).collect();
+    let makespans: Vec<Ns> = app
+        .state
+        .run
+        .previous
+        .iter()
+        .map(|v| v.makespan_ns)
+        .collect();
     assert_eq!(makespans, [4_300 * US, 2_200 * US]);
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));

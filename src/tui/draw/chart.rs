@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 
 use super::pen;
 use super::range::Range;
-use crate::tui::figure::{Figure, number};
+use crate::activity::units::number;
+use crate::scenario::figures::Kind;
 use crate::tui::sweep::Sweep;
 use crate::tui::theme::{Role, Theme};
 
@@ -102,7 +103,7 @@ impl Chart {
         let title = Rect::new(area.x + 1, area.y, area.width - 1, 1);
         let text = format!(
             "{} over {} (o: next figure)",
-            self.sweep.figure.title(),
+            self.sweep.title(),
             self.sweep.x_title
         );
         pen::text(
@@ -183,7 +184,7 @@ impl Chart {
             let gutter = Rect::new(plot.x - GUTTER, y, GUTTER, 1);
             let text = match tick {
                 0.0 => "0".to_owned(),
-                tick => pen::plain(theme, &self.sweep.figure.value(tick)),
+                tick => pen::plain(theme, &self.sweep.show(tick)),
             };
             let x = usize::from(GUTTER - 1).saturating_sub(pen::width(&text) + 1);
             pen::text(buf, gutter, x as u16, &text, dim);
@@ -208,7 +209,7 @@ impl Chart {
         };
         for tick in ticks {
             let x = (xs.share(tick) * f64::from(plot.width - 1)).round() as u16;
-            let text = number(tick);
+            let text = self.sweep.show_x(tick);
             let at = (GUTTER + x).saturating_sub(text.len() as u16 / 2);
             if at < free {
                 continue;
@@ -227,20 +228,20 @@ fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
         .map(|curve| {
             let better = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
             let text = match (curve.points.first(), curve.points.last()) {
-                (Some(first), Some(last)) if sweep.figure.is_time() => format!(
+                (Some(first), Some(last)) if sweep.is_time() => format!(
                     "{}: {} at {}, {} at {}",
                     curve.name,
-                    sweep.figure.value(first.1),
-                    number(first.0),
-                    sweep.figure.value(last.1),
-                    number(last.0)
+                    sweep.show(first.1),
+                    sweep.show_x(first.0),
+                    sweep.show(last.1),
+                    sweep.show_x(last.0)
                 ),
                 _ => match curve.points.iter().max_by(better) {
                     Some(best) => format!(
                         "{}: at most {} at {}{}",
                         curve.name,
-                        sweep.figure.value(best.1),
-                        number(best.0),
+                        sweep.show(best.1),
+                        sweep.show_x(best.0),
                         regime(sweep, *best)
                     ),
                     None => curve.name.clone(),
@@ -250,7 +251,7 @@ fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
         })
         .collect();
     for crossing in sweep.crossings.iter().take(3) {
-        let winner = if sweep.figure.is_time() {
+        let winner = if sweep.is_time() {
             (&crossing.below, &crossing.above)
         } else {
             (&crossing.above, &crossing.below)
@@ -260,7 +261,7 @@ fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
                 "{} is better up to {} ≈ {}, then {}",
                 winner.0,
                 sweep.x_title,
-                number(crossing.x),
+                sweep.show_x(crossing.x),
                 winner.1
             ),
             Role::Warning,
@@ -281,7 +282,7 @@ fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
 /// What bounds a point under the roof. Below a quarter of the roof, neither memory nor arithmetic
 /// is what it waits for.
 fn regime(sweep: &Sweep, point: (f64, f64)) -> String {
-    let (Some((memory, flops)), Figure::Flops) = (sweep.roof, sweep.figure) else {
+    let (Some((memory, flops)), Kind::KernelFlops) = (sweep.roof, sweep.figure.kind) else {
         return String::new();
     };
     let bound = (point.0 * memory).min(flops);

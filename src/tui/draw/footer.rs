@@ -7,8 +7,9 @@ use ratatui::style::Style;
 
 use super::pen;
 use crate::activity::units;
-use crate::tui::app::State;
-use crate::tui::app::passes::Figures;
+use crate::analysis::measure::speedup;
+use crate::analysis::stretch::Stretch;
+use crate::tui::app::{Scope, State};
 use crate::tui::keys;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
@@ -73,48 +74,48 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     if window.is_empty() || state.run.is_none() {
         return totals;
     }
-    let figures = Figures::of(&state.run.trace, window);
+    let stretch = match state.camera.scope {
+        Scope::Pass(_) => Stretch::together(&state.run.trace, window),
+        Scope::Whole => Stretch::each(&state.run.trace, window),
+    };
     let is_zoomed = state.camera.is_zoomed(&state.run);
     let prefix = if is_zoomed { "in view " } else { "" };
     let length = units::duration(window.len());
+    let of = match stretch.devices {
+        0 | 1 => String::new(),
+        n => format!(" of {n} GPUs' time"),
+    };
     let shares = format!(
-        "idle {} · compute {} · copy {}",
-        units::percent(figures.share(figures.idle)),
-        units::percent(figures.share(figures.compute)),
-        units::percent(figures.share(figures.copy)),
+        "idle {} · compute {} · copy {}{of}",
+        units::percent(stretch.share(stretch.idle)),
+        units::percent(stretch.share(stretch.compute)),
+        units::percent(stretch.share(stretch.copy)),
     );
     let long = format!("{prefix}{length} · {shares}");
     totals.push(Total::new(long, Role::Text).short(shares));
-    totals.extend(speedup(state));
+    totals.extend(faster(state));
     totals.extend(views.notes().map(|note| Total::new(note.text, note.role)));
     totals
 }
 
-/// "streamed is 2.43× sequential": against the first variant at the same value of the sweep.
-fn speedup(state: &State) -> Option<Total> {
-    let passes = &state.run.passes;
-    let current = state.camera.variant(&state.run)?;
-    let variants = &passes.variants;
-    let point = variants.get(current)?.point;
-    let base = variants.iter().position(|v| v.point == point)?;
-    if base == current {
-        return None;
-    }
-    let (base_time, time) = (passes.makespan(base)?, passes.makespan(current)?);
-    let factor = base_time as f64 / time.max(1) as f64;
-    let role = if factor >= 1.0 {
+/// "streamed is 2.43× sequential": against the variant that it is compared with.
+fn faster(state: &State) -> Option<Total> {
+    let run = &state.run;
+    let current = run.measured.of(state.camera.variant(run)?)?;
+    let speedup = speedup(&run.passes, current, &run.measured.variants)?;
+    let role = if speedup.factor >= 1.0 {
         Role::Good
     } else {
         Role::Warning
     };
-    let (name, base) = (&variants[current].name, &variants[base].name);
-    let factor = match factor {
-        f if f < 9.995 => format!("{f:.2}"),
-        f if f < 99.95 => format!("{f:.1}"),
-        f => units::count(f.round() as u64),
+    let base = run.passes.baseline(current.position)?;
+    let (factor, base) = (speedup.text(), &run.passes.variants[base].name);
+    let long = match factor.strip_suffix(" wall") {
+        Some(factor) => format!("{factor} {base} by wall time"),
+        None => format!("{factor} {base}"),
     };
-    let short = format!("{factor}× {base}");
-    Some(Total::new(format!("{name} is {short}"), role).short(short))
+    let name = &current.variant.name;
+    Some(Total::new(format!("{name} is {long}"), role).short(long))
 }
 
 impl Footer {

@@ -6,8 +6,11 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::{Request, View};
 use crate::activity::units;
+use crate::analysis::VariantFigures;
+use crate::analysis::measure::speedup;
+use crate::scenario::figures::Kind;
 use crate::trace::printable;
-use crate::tui::app::{State, VariantRow};
+use crate::tui::app::State;
 use crate::tui::draw::pen;
 use crate::tui::theme::{Role, Theme};
 
@@ -17,17 +20,12 @@ const SAME: f64 = 0.02;
 /// The view.
 #[derive(Debug)]
 pub(super) struct Compare {
-    /// The run and its revision that the figures are of.
-    of: Option<(u64, u64, bool)>,
-    variants: Vec<VariantRow>,
     list: List,
 }
 
 impl Default for Compare {
     fn default() -> Self {
         Compare {
-            of: None,
-            variants: Vec::new(),
             list: List::new("no variant has ended yet"),
         }
     }
@@ -42,12 +40,6 @@ impl View for Compare {
         if !is_on_screen {
             return;
         }
-        let run = &state.run;
-        let of = Some((run.number, run.trace.revision(), run.is_running()));
-        if self.of != of {
-            self.of = of;
-            self.variants = run.variant_figures();
-        }
         self.fill(state, area);
     }
 
@@ -60,7 +52,7 @@ impl View for Compare {
     }
 
     fn choose(&mut self, state: &State) -> Option<Request> {
-        let variant = self.variants.get(self.list.cursor)?.variant;
+        let variant = state.run.measured.variants.get(self.list.cursor)?.position;
         let pass = state.run.passes.representative(variant)?;
         Some(Request::Pass(pass))
     }
@@ -69,15 +61,16 @@ impl View for Compare {
 impl Compare {
     fn fill(&mut self, state: &State, area: Rect) {
         let (text, dim) = (Role::Text, Role::Dim);
-        let (now, previous) = (&self.variants, &state.run.previous);
-        let longest = now.iter().map(|row| pen::width(&row.label)).max();
+        let (passes, previous) = (&state.run.passes, &state.run.previous);
+        let now = &state.run.measured.variants;
+        let longest = now.iter().map(|v| pen::width(&v.label())).max();
         let name = longest.unwrap_or(0).clamp(8, 30) as u16;
         let has_before = !previous.is_empty();
-        let is_wide = area.width >= name + if has_before { 96 } else { 74 };
+        let is_wide = area.width >= name + if has_before { 100 } else { 78 };
         let mut heading = vec![
             Cell::left("variant", name, dim),
             Cell::right("makespan", 9, dim),
-            Cell::right("speed-up", 8, dim),
+            Cell::right("speed-up", 12, dim),
         ];
         if is_wide {
             heading.push(Cell::right("host time", 9, dim));
@@ -92,46 +85,45 @@ impl Compare {
             heading.push(Cell::right("change", 9, dim));
         }
         self.list.heading = heading;
-        let variants = &state.run.passes.variants;
-        let point = |row: &VariantRow| variants.get(row.variant).and_then(|v| v.point);
         self.list.fill(area, now.len(), |i| {
-            let row = &now[i];
-            let base = now.iter().find(|other| point(other) == point(row));
-            let speedup = match base {
-                Some(base) if row.makespan > 0 => {
-                    format!("{:.2}×", base.makespan as f64 / row.makespan as f64)
-                }
-                _ => "-".to_owned(),
+            let v: &VariantFigures = &now[i];
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let figure =
+                |kind: Kind| or_dash(v.value(kind).map(|value| kind.spec().unit.show(value)));
+            let rate = |kind: Kind| or_dash(v.value(kind).map(units::rate));
+            let faster = match speedup(passes, v, now) {
+                Some(speedup) => speedup.text(),
+                None if passes.is_baseline(v.position) => units::factor(1.0),
+                None => "-".to_owned(),
             };
-            let figures = &row.figures;
-            let hidden = figures
-                .hidden()
-                .map_or_else(|| "-".to_owned(), units::percent);
-            let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), units::rate);
             let mut cells = vec![
-                Cell::left(printable(&row.label), name, text),
-                Cell::right(units::duration(row.makespan), 9, text),
-                Cell::right(speedup, 8, text),
+                Cell::left(printable(&v.label()), name, text),
+                Cell::right(figure(Kind::Makespan), 9, text),
+                Cell::right(faster, 12, text),
             ];
             if is_wide {
-                cells.push(Cell::right(units::duration(row.wall), 9, dim));
+                cells.push(Cell::right(figure(Kind::Wall), 9, dim));
             }
-            let idle = units::percent(figures.share(figures.idle));
-            cells.push(Cell::right(idle, 6, text));
-            cells.push(Cell::right(hidden, 7, text));
+            cells.push(Cell::right(figure(Kind::Idle), 6, text));
+            cells.push(Cell::right(figure(Kind::Overlap), 7, text));
             if is_wide {
-                cells.push(Cell::right(rate(figures.h2d), 8, text));
-                cells.push(Cell::right(rate(figures.d2h), 8, text));
+                cells.push(Cell::right(rate(Kind::H2dGbps), 8, text));
+                cells.push(Cell::right(rate(Kind::D2hGbps), 8, text));
             }
-            let before = previous.iter().find(|other| other.label == row.label);
-            if let Some(before) = before.filter(|before| before.makespan > 0) {
-                let change = row.makespan as f64 / before.makespan as f64 - 1.0;
+            let before = previous.iter().find(|other| other.label() == v.label());
+            // The host's time tells where either had no GPU work.
+            let times = before.map(|old| match (old.makespan_ns, v.makespan_ns) {
+                (0, _) | (_, 0) => (old.wall_ns, v.wall_ns),
+                makespans => makespans,
+            });
+            if let Some((before, now)) = times.filter(|(before, _)| *before > 0) {
+                let change = now as f64 / before as f64 - 1.0;
                 let role = match change {
                     c if c < -SAME => Role::Good,
                     c if c > SAME => Role::Bad,
                     _ => Role::Dim,
                 };
-                cells.push(Cell::right(units::duration(before.makespan), 10, dim));
+                cells.push(Cell::right(units::duration(before), 10, dim));
                 cells.push(Cell::right(format!("{:+.1} %", change * 100.0), 9, role));
             }
             cells

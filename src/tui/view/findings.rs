@@ -222,7 +222,7 @@ fn find(trace: &Trace, window: Option<Span>, peaks: figures::Peaks, stop: &Stop)
     if stop.is_stopped() {
         return Vec::new();
     }
-    let devices = figures::of(trace, &calls, window);
+    let devices = figures::of(trace, Some(&calls), window);
     if stop.is_stopped() {
         return Vec::new();
     }
