@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use common::made::{made, written};
-use cuptop::export::{self, Format, Timeline};
+use cuptop::export::{self, Timeline};
 use cuptop::trace::Trace;
 
 /// Cells of CSV with quotes (RFC 4180).
@@ -141,8 +141,40 @@ fn errors_name_the_file() {
             "{error}"
         );
     }
-    for (name, format) in Format::ALL {
-        assert_eq!(Format::from_name(name), Some(format));
+    for entry in export::FORMATS {
+        let named = export::Entry::named(entry.name).expect("a format");
+        assert_eq!(named.format, entry.format);
+        for extension in entry.extensions {
+            let path = PathBuf::from(format!("a/b.{}", extension.to_uppercase()));
+            let of_path = export::Entry::of_path(&path).expect("a format");
+            assert_eq!(of_path.format, entry.format);
+        }
     }
-    assert_eq!(Format::from_name("exe"), None);
+    assert!(export::Entry::named("exe").is_none());
+    assert!(export::Entry::of_path(Path::new("svg")).is_none());
+}
+
+#[test]
+fn a_file_is_replaced_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kept.csv");
+    std::fs::write(&path, "from before").expect("written");
+    let failed = export::to_file(&path, |out| {
+        out.write_all(&[b'x'; 1 << 20])?;
+        Err(std::io::Error::other("it broke in the middle"))
+    });
+    assert!(failed.is_err());
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("there"),
+        "from before"
+    );
+    let names = || std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(names(), 1, "nothing is left beside it");
+    // A link leads to the new content and stays a link.
+    let link = folder.path().join("link.csv");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    export::to_file(&link, |out| out.write_all(b"new")).expect("written");
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_to_string(&path).expect("there"), "new");
+    assert_eq!(names(), 2);
 }

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::export::FORMATS;
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
@@ -255,9 +258,9 @@ pub struct Export {
     /// Traces; several make one timeline.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
-    /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = ["perfetto", "chrome", "csv", "svg", "png", "txt", "ansi"])]
-    pub to: String,
+    /// The format; without it, what the ending of the file's name asks for.
+    #[arg(long, value_name = "FORMAT", required_unless_present = "output", value_parser = PossibleValuesParser::new(FORMATS.map(|format| format.name)))]
+    pub to: Option<String>,
     /// The file to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,7 +1,6 @@
 //! `cuptop open`, `report` and `export`: timelines that exist already.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
@@ -64,32 +63,48 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
 
 /// Writes traces for other programs, or as a picture.
 pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let format = format(args, std::io::stdout().is_terminal())?;
     let (trace, code) = load(&args.traces)?;
-    let shown = args
-        .output
-        .as_ref()
-        .map_or("standard output".to_owned(), |path| {
-            path.display().to_string()
-        });
-    let failed = |error: std::io::Error| Ending::input(format!("cannot write {shown}: {error}"));
-    let mut out: Box<dyn std::io::Write> = match &args.output {
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(failed)?)),
-        None => Box::new(BufWriter::new(std::io::stdout().lock())),
-    };
-    let format = export::Format::from_name(&args.to)
-        .ok_or_else(|| Ending::input(format!("there is no format {}", args.to)))?;
-    let written = match format {
-        export::Format::Timeline(format) => export::to(format, &trace, &mut out),
+    let write = |out: &mut dyn std::io::Write| match format.format {
+        export::Format::Timeline(format) => export::to(format, &trace, out),
         export::Format::Screen(format) => {
             let buffer = screen::draw(trace, None, Peaks::default(), args.size, screen_args);
-            export::screen::write(format, &buffer, "A cuptop timeline", &mut out)
+            export::screen::write(format, &buffer, "A cuptop timeline", out)
         }
     };
-    match written.and_then(|()| out.flush()) {
-        // A reader that went away has seen what it wanted.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(failed(error)),
-        _ => Ok(code),
+    let Some(path) = &args.output else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        return match write(&mut out).and_then(|()| out.flush()) {
+            // A reader that went away has seen what it wanted.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ending::input(
+                format!("cannot write to standard output: {error}"),
+            )),
+            _ => Ok(code),
+        };
+    };
+    export::to_file(path, write).map_err(Ending::input)?;
+    Ok(code)
+}
+
+/// The format that was asked for, by name or by the file's.
+fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
+    let format = match (&args.to, &args.output) {
+        (Some(name), _) => export::Entry::named(name),
+        (None, Some(path)) => export::Entry::of_path(path),
+        (None, None) => None,
+    };
+    let names = export::FORMATS.map(|format| format.name).join(", ");
+    let format = format.ok_or_else(|| {
+        Ending::input("the file's name does not say in which format to write")
+            .help(format!("add --to with one of {names}"))
+    })?;
+    if format.is_binary && args.output.is_none() && is_terminal {
+        return Err(
+            Ending::input(format!("{} is no text for a terminal", format.name))
+                .help("name a file with --output, or lead standard output elsewhere"),
+        );
     }
+    Ok(format)
 }
 
 /// A report as JSON with a line end.
@@ -133,5 +148,48 @@ fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
         title,
         path: first.cloned(),
         simulated: opened.simulated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(to: Option<&str>, output: Option<&str>) -> Export {
+        Export {
+            traces: Vec::new(),
+            to: to.map(str::to_owned),
+            output: output.map(PathBuf::from),
+            size: (120, 40),
+        }
+    }
+
+    #[test]
+    fn the_format_is_the_named_one_or_that_of_the_files_name() {
+        let name = |to, output| format(&export(to, output), false).map(|format| format.name);
+        assert_eq!(name(Some("csv"), Some("a.svg")), Ok("csv"));
+        assert_eq!(name(None, Some("a.svg")), Ok("svg"));
+        assert_eq!(name(None, Some("a.json")), Ok("chrome"));
+        assert_eq!(name(None, Some("a.pftrace")), Ok("perfetto"));
+        for output in ["a", "a.exe"] {
+            assert_eq!(
+                name(None, Some(output)).map_err(|e| e.code),
+                Err(exit::INPUT)
+            );
+        }
+    }
+
+    #[test]
+    fn a_terminal_gets_no_binary_format() {
+        for (to, output, is_terminal, is_fine) in [
+            ("png", None, true, false),
+            ("perfetto", None, true, false),
+            ("csv", None, true, true),
+            ("png", None, false, true),
+            ("png", Some("a.png"), true, true),
+        ] {
+            let format = format(&export(Some(to), output), is_terminal);
+            assert_eq!(format.is_ok(), is_fine, "{to} {output:?} {is_terminal}");
+        }
     }
 }

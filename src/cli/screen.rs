@@ -1,7 +1,6 @@
 //! What every command with a screen shares: colours, saving pictures, how a session ends.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use ratatui::layout::Size;
 use super::args::{Color, Picture, ScreenArgs};
 use super::exit::{self, Ending};
 use crate::activity::feed::Outcome;
+use crate::export;
 use crate::export::screen::{self, Format};
 use crate::scenario::bundled::SCENARIOS;
 use crate::scenario::plan::Plan;
@@ -107,18 +107,12 @@ fn save_beside(buffer: &Buffer) -> Result<String, String> {
                 && !Path::new(&format!("{stem}.txt")).exists()
         })
         .ok_or("there are 9,999 pictures here already")?;
-    for format in [Format::Svg, Format::Txt] {
-        let path = PathBuf::from(format!("{stem}.{}", format.name()));
-        write_picture(&path, format, buffer, "cuptop")
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    for (extension, format) in [("svg", Format::Svg), ("txt", Format::Txt)] {
+        let path = PathBuf::from(format!("{stem}.{extension}"));
+        export::to_file(&path, |out| screen::write(format, buffer, "cuptop", out))
+            .map_err(|error| error.to_string())?;
     }
     Ok(format!("wrote {stem}.svg and {stem}.txt"))
-}
-
-fn write_picture(path: &Path, format: Format, buffer: &Buffer, title: &str) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    screen::write(format, buffer, title, &mut out)?;
-    out.flush()
 }
 
 /// The format of a picture's file; fails before any work is done.
@@ -126,12 +120,13 @@ pub(super) fn picture_format(picture: &Picture) -> Result<Option<Format>, Ending
     let Some(path) = &picture.screenshot else {
         return Ok(None);
     };
-    Format::of_path(path).map(Some).ok_or_else(|| {
-        Ending::input(format!(
+    match export::Entry::of_path(path).map(|entry| entry.format) {
+        Some(export::Format::Screen(format)) => Ok(Some(format)),
+        _ => Err(Ending::input(format!(
             "{}: the name of a picture ends in .svg, .png, .txt or .ansi",
             path.display()
-        ))
-    })
+        ))),
+    }
 }
 
 /// Draws a complete timeline and writes it to the file that was asked for.
@@ -146,8 +141,10 @@ pub(super) fn take_picture(
         return Ok(());
     };
     let buffer = draw(trace, plan, peaks, picture.size, args);
-    write_picture(path, format, &buffer, "A cuptop timeline")
-        .map_err(|error| Ending::input(format!("cannot write {}: {error}", path.display())))
+    export::to_file(path, |out| {
+        screen::write(format, &buffer, "A cuptop timeline", out)
+    })
+    .map_err(Ending::input)
 }
 
 /// A complete timeline's screen.

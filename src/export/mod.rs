@@ -1,6 +1,6 @@
 //! Writing a timeline or a screen for other programs and people.
 //!
-//! One file a format, registered in [`Timeline`] or [`screen::Format`]. Every export says whether the
+//! One file a format, registered in [`FORMATS`]. Every export says whether the
 //! timeline was simulated and whether records of it were lost. Writers stream into what they are
 //! given; [`to_file`] wraps that for files.
 
@@ -10,8 +10,9 @@ mod perfetto;
 mod rows;
 pub mod screen;
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::trace::Trace;
@@ -36,25 +37,66 @@ pub enum Format {
     Screen(screen::Format),
 }
 
-impl Format {
-    /// All of them, by name.
-    pub const ALL: [(&'static str, Format); 7] = [
-        ("perfetto", Format::Timeline(Timeline::Perfetto)),
-        ("chrome", Format::Timeline(Timeline::Chrome)),
-        ("csv", Format::Timeline(Timeline::Csv)),
-        ("svg", Format::Screen(screen::Format::Svg)),
-        ("png", Format::Screen(screen::Format::Png)),
-        ("txt", Format::Screen(screen::Format::Txt)),
-        ("ansi", Format::Screen(screen::Format::Ansi)),
-    ];
+/// A format as the command line and file names know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Extensions of its files, the usual one first.
+    pub extensions: &'static [&'static str],
+    /// Whether it is no text: a terminal must not get it.
+    pub is_binary: bool,
+    /// What it is.
+    pub format: Format,
+}
 
+/// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
+pub const FORMATS: [Entry; 7] = [
+    Entry {
+        name: "perfetto",
+        extensions: &["pftrace", "perfetto-trace"],
+        is_binary: true,
+        format: Format::Timeline(Timeline::Perfetto),
+    },
+    text("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
+    text("csv", &["csv"], Format::Timeline(Timeline::Csv)),
+    text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
+    Entry {
+        name: "png",
+        extensions: &["png"],
+        is_binary: true,
+        format: Format::Screen(screen::Format::Png),
+    },
+    text("txt", &["txt"], Format::Screen(screen::Format::Txt)),
+    text("ansi", &["ansi"], Format::Screen(screen::Format::Ansi)),
+];
+
+const fn text(name: &'static str, extensions: &'static [&'static str], format: Format) -> Entry {
+    Entry {
+        name,
+        extensions,
+        is_binary: false,
+        format,
+    }
+}
+
+impl Entry {
     /// The format of this name.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL
+    pub fn named(name: &str) -> Option<Entry> {
+        FORMATS
             .into_iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, format)| format)
+            .find(|entry| entry.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The format that a file's extension asks for.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Entry> {
+        let extension = path.extension()?.to_str()?;
+        FORMATS.into_iter().find(|entry| {
+            let mut known = entry.extensions.iter();
+            known.any(|known| known.eq_ignore_ascii_case(extension))
+        })
     }
 }
 
@@ -80,21 +122,52 @@ pub struct WriteError {
     pub error: io::Error,
 }
 
-/// Creates (or replaces) a file and lets `write` fill it: `to_file(path, |out| export::to(format, &trace, out))`.
+/// Lets `write` fill a file, which appears (or replaces the one before it) when it is whole:
+/// `to_file(path, |out| export::to(format, &trace, out))`. What is no ordinary file (a pipe, a device) is
+/// written to directly.
 ///
 /// # Errors
-/// When the file cannot be written, with its path.
+/// When the file cannot be written, with its path. Nothing is left of it then, and what was there before is as
+/// it was.
 pub fn to_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let whole = || -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(256 * 1024, File::create(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    whole().map_err(|error| WriteError {
+    whole_file(path, write).map_err(|error| WriteError {
         path: path.to_owned(),
         error,
     })
+}
+
+fn whole_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let fill = |file: &File| {
+        let mut out = BufWriter::with_capacity(256 * 1024, file);
+        write(&mut out)?;
+        out.flush()
+    };
+    // A link stays, and what it leads to is replaced.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let before = target.metadata().ok();
+    if before.as_ref().is_some_and(|found| !found.is_file()) {
+        return fill(&File::options().write(true).open(&target)?);
+    }
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let permissions = match before {
+        // A file that may not be written to is not replaced either.
+        Some(found) => {
+            File::options().write(true).open(&target)?;
+            found.permissions()
+        }
+        None => Permissions::from_mode(0o666),
+    };
+    let file = tempfile::Builder::new()
+        .prefix(".cuptop-")
+        .permissions(permissions)
+        .tempfile_in(folder)?;
+    fill(file.as_file())?;
+    file.persist(&target)?;
+    Ok(())
 }

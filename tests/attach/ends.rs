@@ -9,7 +9,7 @@ use crate::harness::{fakes, trace};
 
 #[test]
 fn what_was_flushed_survives_every_kind_of_end() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     for (how, code) in [
         ("_exit", None),
         ("abort", Some(128 + 6)),
@@ -38,7 +38,7 @@ fn what_was_flushed_survives_every_kind_of_end() {
 
 #[test]
 fn a_signal_to_us_is_passed_on_and_its_end_reported() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let feed = attach::run(AttachRequest {
         command: vec![made.join("program").into(), "sleep".into()],
@@ -63,7 +63,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
 
 #[test]
 fn a_forked_child_disturbs_nothing() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["fork", "300"], &[]);
     assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
     assert_eq!(seen.processes(), 1);
@@ -73,7 +73,7 @@ fn a_forked_child_disturbs_nothing() {
 
 #[test]
 fn processes_that_use_cuda_each_for_itself_are_two_recordings() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["fork-first", "100"], &[]);
     assert_eq!(seen.processes(), 2);
     let mut counts = [seen.kernels(0).len(), seen.kernels(1).len()];
@@ -83,7 +83,7 @@ fn processes_that_use_cuda_each_for_itself_are_two_recordings() {
 
 #[test]
 fn a_program_that_becomes_another_is_two_recordings() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["exec", "50"], &[]);
     assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
     assert_eq!(seen.processes(), 2);
@@ -95,7 +95,7 @@ fn a_program_that_becomes_another_is_two_recordings() {
 
 #[test]
 fn the_programs_own_failure_is_passed_on() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["fail", "10"], &[]);
     assert!(
         matches!(&seen.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Program { code: 7 }),
@@ -108,7 +108,7 @@ fn the_programs_own_failure_is_passed_on() {
 
 #[test]
 fn its_lines_come_with_the_stream_they_were_printed_to() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let mut seen = trace(made, &["lines"], &[]);
     seen.lines.sort();
     assert_eq!(
@@ -122,7 +122,7 @@ fn its_lines_come_with_the_stream_they_were_printed_to() {
 
 #[test]
 fn stopping_the_feed_ends_the_program() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let feed = attach::run(AttachRequest {
         command: vec![made.join("program").into(), "sleep".into()],

@@ -9,7 +9,7 @@ use crate::harness::{fakes, trace, trace_with};
 
 #[test]
 fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     // 1 s is kept; a launch each 10 ms for some 4 s.
     let mut seen = trace_with(made, &["slowly", "400"], &[], |request| {
         request.keep = Some(Duration::from_secs(1));
@@ -71,7 +71,7 @@ fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
 
 #[test]
 fn another_profiler_is_named_and_the_program_runs_on() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["return", "10"], &[("FAKE_TAKEN", "1")]);
     assert!(
         seen.notices
@@ -89,7 +89,7 @@ fn another_profiler_is_named_and_the_program_runs_on() {
 
 #[test]
 fn cuda_13_0_0_is_refused_and_says_why() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["return", "10"], &[("FAKE_VERSION", "130000")]);
     assert!(
         seen.notices
@@ -102,7 +102,7 @@ fn cuda_13_0_0_is_refused_and_says_why() {
 
 #[test]
 fn a_program_without_cuda_is_said_to_be_silent() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["no-cuda"], &[]);
     assert!(
         matches!(&seen.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Machine
@@ -114,7 +114,7 @@ fn a_program_without_cuda_is_said_to_be_silent() {
 
 #[test]
 fn a_recording_over_its_limit_ends_and_the_program_does_not() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let limit = 64 * 1024;
     let seen = trace_with(made, &["return", "5000"], &[], |request| {
         request.max_bytes = limit;
@@ -133,7 +133,7 @@ fn a_recording_over_its_limit_ends_and_the_program_does_not() {
 
 #[test]
 fn a_file_size_limit_of_the_system_is_a_full_disk_and_no_signal() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace_with(made, &[], &[], |request| {
         // ulimit counts blocks of 512 bytes.
         let script = "ulimit -f 128; exec \"$@\"";

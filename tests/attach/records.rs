@@ -9,7 +9,7 @@ use crate::harness::{fakes, trace, trace_with};
 
 #[test]
 fn a_program_that_returns_is_traced_whole() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["return", "5000"], &[]);
     assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
     assert_eq!(seen.processes(), 1);
@@ -38,7 +38,7 @@ fn a_program_that_returns_is_traced_whole() {
 
 #[test]
 fn buffers_that_come_late_from_other_threads_lose_nothing() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let variables = [("FAKE_LATE", "1"), ("FAKE_ROOM", "100")];
     let seen = trace(made, &["return", "2000"], &variables);
     seen.has_kernels(0, 2000);
@@ -47,7 +47,7 @@ fn buffers_that_come_late_from_other_threads_lose_nothing() {
 
 #[test]
 fn records_longer_than_any_known_are_walked_by_the_librarys_sizes() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let variables = [("FAKE_EXTRA", "16"), ("FAKE_VERSION", "130900")];
     let seen = trace(made, &["return", "3000"], &variables);
     seen.has_kernels(0, 3000);
@@ -61,7 +61,7 @@ fn records_longer_than_any_known_are_walked_by_the_librarys_sizes() {
 
 #[test]
 fn every_kind_of_record_arrives_and_what_is_wrong_is_counted() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["everything"], &[]);
     let items = seen.items(0);
     let one = |wanted: &str, pick: &dyn Fn(&What) -> bool| -> Activity {
@@ -249,7 +249,7 @@ fn every_kind_of_record_arrives_and_what_is_wrong_is_counted() {
 
 #[test]
 fn records_that_are_withheld_are_announced_and_come_in_the_end() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["wait", "20"], &[("FAKE_WITHHOLD", "1")]);
     seen.has_kernels(0, 20);
     let told: Vec<i64> = seen
@@ -275,7 +275,7 @@ fn records_that_are_withheld_are_announced_and_come_in_the_end() {
 
 #[test]
 fn graphs_without_times_are_counted_and_explained() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["graph", "500"], &[]);
     assert_eq!(seen.health(0).no_timestamp, 500);
     assert!(
@@ -289,7 +289,7 @@ fn graphs_without_times_are_counted_and_explained() {
 
 #[test]
 fn nvtx_is_passed_on_to_the_libcupti_of_the_collector() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["nvtx", "5"], &[]);
     assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
     seen.has_kernels(0, 5);
@@ -297,7 +297,7 @@ fn nvtx_is_passed_on_to_the_libcupti_of_the_collector() {
 
 #[test]
 fn the_recording_opens_again_as_it_was_seen_live() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     let seen = trace(made, &["return", "1000"], &[]);
     let feed =
         cuptop::source::recording::open(&[seen.directory.path().join("run")]).expect("opens");
@@ -320,7 +320,7 @@ fn the_recording_opens_again_as_it_was_seen_live() {
 
 #[test]
 fn graphs_are_recorded_by_their_nodes_or_as_a_whole() {
-    let Some(made) = fakes() else { return };
+    let made = fakes();
     trace(made, &["graphs", "3"], &[]).has_kernels(0, 3);
 
     let whole = trace_with(made, &["graphs", "3"], &[], |request| {

@@ -13,7 +13,6 @@ mod text;
 mod tests;
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use ratatui::buffer::Buffer;
 
@@ -28,36 +27,6 @@ pub enum Format {
     Txt,
     /// Symbols with the escape sequences that colour them; `cat` shows it.
     Ansi,
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Format; 4] = [Format::Svg, Format::Png, Format::Txt, Format::Ansi];
-
-    /// Its name, which is also the extension of its files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Svg => "svg",
-            Format::Png => "png",
-            Format::Txt => "txt",
-            Format::Ansi => "ansi",
-        }
-    }
-
-    /// The format of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL
-            .into_iter()
-            .find(|format| format.name().eq_ignore_ascii_case(name))
-    }
-
-    /// The format that a file's extension asks for.
-    #[must_use]
-    pub fn of_path(path: &Path) -> Option<Format> {
-        Format::from_name(path.extension()?.to_str()?)
-    }
 }
 
 /// Writes a screen. `title` says in a few words what is on it, for those who cannot see the picture;

@@ -168,10 +168,7 @@ fn png_has_blocks_and_letters_in_their_cells() {
 #[test]
 fn an_empty_screen_is_no_error() {
     let buffer = Buffer::empty(Rect::new(0, 0, 0, 0));
-    for format in Format::ALL {
+    for format in [Format::Svg, Format::Png, Format::Txt, Format::Ansi] {
         let _ = bytes(format, &buffer);
-        assert_eq!(Format::from_name(format.name()), Some(format));
     }
-    assert_eq!(Format::of_path("a/b.SVG".as_ref()), Some(Format::Svg));
-    assert_eq!(Format::of_path("svg".as_ref()), None);
 }
