@@ -20,13 +20,14 @@
 //!
 //! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's
 //! messages, [`App::act`](app::App::act) takes actions (which [`keys`] makes of keys), and
-//! [`draw::screen`] draws it into a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no
+//! [`App::draw`](app::App::draw) draws it into a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no
 //! terminal. The shell owns the terminal and the threads:
 //!
 //! ```text
 //!  input thread ──keys, mouse, size──┐
 //!  signal thread ──TERM, HUP, INT────┼─► select ─► App ─► at most one frame every 25 ms
 //!  file watcher ──the scenario───────┤
+//!  analysis threads ──answers────────┤
 //!  feed (a source's thread) ─────────┘
 //! ```
 //!

@@ -3,7 +3,7 @@
 //! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
 //! runs before a frame and only works when something has changed; what takes long it asks an
 //! [`Analyst`](super::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
-//! hand out their [`List`], which answers keys and mouse for all of them.
+//! hand out their `List`, which answers keys and mouse for all of them.
 
 mod compare;
 mod findings;
