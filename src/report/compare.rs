@@ -1,8 +1,8 @@
 //! Two sides, each of one run or several: whether one is faster and what shows it ([`Answer`]), where the
 //! difference lies, what changed, and then the figures of both ([`Comparison`]).
 //!
-//! [`side`] measures the runs of a side, [`answer`] compares them, [`comparable`] says why they may not be
-//! the same thing, [`words`] writes it down.
+//! `side` measures the runs of a side, `answer` compares them, `comparable` says why they may not be
+//! the same thing, `words` writes it down.
 
 mod answer;
 mod changes;

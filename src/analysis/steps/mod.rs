@@ -1,8 +1,8 @@
 //! The steps of a program: the iterations that it is made of, found by themselves.
 //!
-//! Steps come from ranges that mark them ([`ranges`]: the repeats of a scenario, `ProfilerStep#N`, another range
+//! Steps come from ranges that mark them (`ranges`: the repeats of a scenario, `ProfilerStep#N`, another range
 //! with a counter, a range of one name again and again) or else from the operations themselves, which
-//! repeat ([`period`]). Where neither shows steps there are none: nothing is guessed.
+//! repeat (`period`). Where neither shows steps there are none: nothing is guessed.
 //!
 //! A step reaches from its first operation on a GPU to the first one of the next step, so that the
 //! steps of a loop leave nothing out. What lies before the first steady step is the start-up, what lies behind
