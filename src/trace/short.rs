@@ -1,7 +1,7 @@
 //! Short names of kernels: what the function is called, and the template argument that tells what it does.
 //!
 //! `void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, …>(int, …)` is
-//! "elementwise add<float>". Return type, namespaces and parameters go; so do words that every kernel of a
+//! `elementwise add<float>`. Return type, namespaces and parameters go; so do words that every kernel of a
 //! library has. Where that makes two names of one table equal, [`unique`] adds the words that differ.
 
 use rustc_hash::{FxHashMap, FxHashSet};
