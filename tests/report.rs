@@ -31,6 +31,9 @@ fn figures_of_real_traces_are_those_of_the_reference() {
             for (key, value) in expected[device].as_object().expect("figures") {
                 assert_eq!(&found[device][key], value, "{name} device {device}: {key}");
             }
+            let causes = found[device]["idle"].as_array().expect("causes");
+            let sum: i64 = causes.iter().filter_map(|c| c["total_ns"].as_i64()).sum();
+            assert_eq!(found[device]["idle_ns"], sum, "{name} device {device}");
         }
     }
 }

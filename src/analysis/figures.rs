@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::CallIndex;
+use super::causes::IdleCause;
 use crate::activity::units::gb_per_s;
 use crate::activity::{Direction, Ns, Place, Span, What};
 use crate::trace::{Engine, LaneKind, Measure, Trace, Usage, engine_of};
@@ -86,6 +87,8 @@ pub struct DeviceFigures {
     pub streams: BTreeMap<u32, u64>,
     /// Stretches with nothing running.
     pub gaps: GapFigures,
+    /// Why nothing ran; sums to `idle_ns`. Whoever has the dependency graph fills it in.
+    pub idle: Vec<IdleCause>,
     /// Operations whose correlation id no host call of the timeline has, whichever process made it;
     /// `None` when the calls were not looked at.
     pub no_api: Option<u64>,

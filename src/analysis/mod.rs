@@ -8,9 +8,10 @@
 //! be better. Nothing here draws or prints.
 
 pub mod calls;
+pub mod causes;
 pub mod figures;
 pub mod findings;
-pub mod gaps;
+pub mod graph;
 pub mod launches;
 pub mod measure;
 pub mod memory;

@@ -17,9 +17,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::activity::{Health, Ns, Span};
+use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
-use crate::analysis::gaps::{Explanation, by_cause};
+use crate::analysis::graph::Graph;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::measure::{self, Speedup};
 use crate::analysis::memory::MemoryUse;
@@ -49,8 +50,6 @@ pub struct Report {
     pub devices: Vec<DeviceFigures>,
     /// How operations followed their host calls, for the same devices in the same order.
     pub launches: Vec<Launches>,
-    /// Why the devices were idle, for gaps of a microsecond and more.
-    pub idle: Vec<Idle>,
     /// Kernels by name, most time first.
     pub kernels: Vec<NameRow>,
     /// Host calls by name, most time first.
@@ -101,19 +100,6 @@ pub struct Launches {
     pub queue: QueueDepth,
 }
 
-/// Part of a device's idle time that has one cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Idle {
-    /// The device's id.
-    pub device: u32,
-    /// The cause in a few words.
-    pub cause: &'static str,
-    /// Gaps.
-    pub count: u64,
-    /// Their lengths together.
-    pub total_ns: Ns,
-}
-
 /// What was received and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthReport {
@@ -151,8 +137,6 @@ pub struct VariantReport {
     /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
-    /// Why the devices were idle, for gaps of a microsecond and more.
-    pub idle: Vec<Idle>,
     /// What could be better.
     pub findings: Vec<Finding>,
 }
@@ -163,13 +147,18 @@ impl Report {
     #[must_use]
     pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
         let calls = CallIndex::new(trace);
-        let devices = figures::of(trace, Some(&calls), None);
+        let graph = Graph::new(trace);
+        let causes = Causes::new(trace, &graph);
+        let mut devices = figures::of(trace, Some(&calls), None);
+        for device in &mut devices {
+            device.idle = causes.idle(device.index, None);
+        }
         let memory = MemoryUse::of(trace, None);
         let run = Passes::of_trace(trace, plan);
         let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
-        let variants = is_run.then(|| reports(trace, &calls, &run, variants, peaks));
+        let variants = is_run.then(|| reports(trace, &calls, &causes, &run, variants, peaks));
         let launches = devices
             .iter()
             .map(|f| {
@@ -181,9 +170,8 @@ impl Report {
                 }
             })
             .collect();
-        let scope = Scope::new(trace, &calls, None, &devices, peaks);
+        let scope = Scope::new(trace, &calls, &causes, None, &devices, peaks);
         let findings = findings::of(&scope);
-        let idle = idle(&scope);
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
@@ -194,14 +182,13 @@ impl Report {
                 simulated: trace.source.simulated,
             },
             launches,
-            idle,
             kernels: tables::kernels(trace, None),
             calls: tables::calls(trace, None),
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
             steps: crate::analysis::steps::of(trace, None)
                 .iter()
-                .map(|s| steps::StepsReport::new(trace, s))
+                .map(|s| steps::StepsReport::new(trace, &causes, s))
                 .collect(),
             health: HealthReport {
                 source: trace.health(),
@@ -230,20 +217,6 @@ impl Report {
     }
 }
 
-/// Idle time by device and cause, most time first.
-fn idle(scope: &Scope) -> Vec<Idle> {
-    let of = |(f, gaps): (&DeviceFigures, &Vec<Explanation>)| {
-        let device = f.device;
-        by_cause(gaps).into_iter().map(move |c| Idle {
-            device,
-            cause: c.cause.label(),
-            count: c.count,
-            total_ns: c.total_ns,
-        })
-    };
-    scope.devices.iter().zip(&scope.gaps).flat_map(of).collect()
-}
-
 /// A span that holds its last moment too.
 fn with_end(span: Span) -> Span {
     Span::new(span.start, span.end + 1)
@@ -252,6 +225,7 @@ fn with_end(span: Span) -> Span {
 fn reports(
     trace: &Trace,
     calls: &CallIndex,
+    causes: &Causes<'_>,
     passes: &Passes,
     variants: Vec<VariantFigures>,
     peaks: Peaks,
@@ -260,14 +234,16 @@ fn reports(
         .iter()
         .map(|v| measure::speedup(passes, v, &variants))
         .collect();
-    let report = |(figures, speedup): (VariantFigures, Option<Speedup>)| {
+    let report = |(mut figures, speedup): (VariantFigures, Option<Speedup>)| {
         let window = Some(figures.pass.span);
-        let scope = Scope::new(trace, calls, window, &figures.devices, peaks);
-        let (findings, idle) = (findings::of(&scope), idle(&scope));
+        for device in &mut figures.devices {
+            device.idle = causes.idle(device.index, window);
+        }
+        let scope = Scope::new(trace, calls, causes, window, &figures.devices, peaks);
+        let findings = findings::of(&scope);
         VariantReport {
             figures,
             speedup,
-            idle,
             findings,
         }
     };

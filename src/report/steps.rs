@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::Idle;
 use super::text::Page;
-use crate::activity::Ns;
 use crate::activity::units::{count, duration};
+use crate::activity::{Ns, Span};
+use crate::analysis::causes::{Causes, IdleCause};
 use crate::analysis::steps::Steps;
 use crate::text::{plural, printable};
 use crate::trace::Trace;
@@ -34,7 +34,7 @@ pub struct StepsReport {
     /// Steps that are slow.
     pub slow: usize,
     /// Idle time of the steady steps by cause.
-    pub idle: Vec<Idle>,
+    pub idle: Vec<IdleCause>,
     /// The slowest steps and what they have more of, slowest first.
     pub slowest: Vec<SlowStep>,
     /// The process by its index in the timeline.
@@ -58,7 +58,8 @@ pub struct SlowStep {
 impl StepsReport {
     /// From what was found.
     #[must_use]
-    pub fn new(trace: &Trace, steps: &Steps) -> Self {
+    pub fn new(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Self {
+        let spans: Vec<Span> = steps.steady.clone().map(|i| steps.spans[i]).collect();
         let slowest = steps.slow.iter().map(|slow| SlowStep {
             step: slow.step,
             start_ns: steps.spans[slow.step].start,
@@ -76,7 +77,7 @@ impl StepsReport {
             start_up_ns: steps.start_up.len(),
             tail_ns: steps.tail.len(),
             slow: steps.slow_count,
-            idle: Vec::new(),
+            idle: causes.idle_of_process(steps.process, &spans),
             slowest: slowest.collect(),
             index: steps.process,
         }
@@ -85,6 +86,9 @@ impl StepsReport {
 
 /// So many slow steps stand in a text.
 const SLOWEST_SHOWN: usize = 3;
+
+/// So many causes of idle time stand in a text.
+const CAUSES_SHOWN: usize = 6;
 
 /// A section on steps, where there are any.
 pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
@@ -119,10 +123,14 @@ pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
             lines.push(format!("{number} slow: {}", told.join(" · ")));
         }
         if !steps.idle.is_empty() {
-            let causes = steps.idle.iter();
-            let causes = causes.map(|i| format!("{} {}", i.cause, duration(i.total_ns)));
-            let causes: Vec<String> = causes.collect();
-            lines.push(format!("idle because: {}", causes.join(", ")));
+            let all: Ns = steps.idle.iter().map(|i| i.total_ns).sum();
+            let most = steps.idle.iter().filter(|i| i.total_ns * 20 >= all);
+            let most = most.map(|i| match &i.culprit {
+                Some(culprit) => format!("{} {} ({culprit})", i.cause, duration(i.total_ns)),
+                None => format!("{} {}", i.cause, duration(i.total_ns)),
+            });
+            let most: Vec<String> = most.take(CAUSES_SHOWN).collect();
+            lines.push(format!("idle because: {}", printable(&most.join(", "))));
         }
         for line in lines {
             page.wrapped(&line);

@@ -232,22 +232,6 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             duration(gaps.longest_ns),
         ));
     }
-    let causes: Vec<String> = report
-        .idle
-        .iter()
-        .filter(|i| i.device == f.device && share(i.total_ns, f.idle_ns) >= 0.01)
-        .map(|i| {
-            format!(
-                "{} {} ({})",
-                i.cause,
-                duration(i.total_ns),
-                percent(share(i.total_ns, f.idle_ns))
-            )
-        })
-        .collect();
-    if !causes.is_empty() {
-        lines.push(format!("idle because: {}", causes.join(", ")));
-    }
     if let Some(l) = report.launches.iter().find(|l| l.device == f.device)
         && l.delay.count > 0
     {
@@ -269,6 +253,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     for line in lines {
         page.wrapped(&line);
     }
+    idle_table(page, f);
     let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
     for direction in Direction::NAMED {
         let Some(d) = f.direction(direction).filter(|d| d.count > 0) else {
@@ -290,6 +275,31 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     if copies > 0 {
         page.table(&table);
     }
+}
+
+/// Why the device was idle: what is a hundredth of it or more.
+fn idle_table(page: &mut Page, f: &DeviceFigures) {
+    let is_worth = |ns: Ns| share(ns, f.idle_ns) >= 0.01;
+    let rows: Vec<_> = f.idle.iter().filter(|i| is_worth(i.total_ns)).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let mut table = Table::new(["idle because", "of", "after", "", "count", "total", "share"]);
+    for row in rows.iter().take(page.rows) {
+        table.row([
+            row.cause.to_owned(),
+            row.culprit.clone().unwrap_or_default(),
+            row.root.clone().unwrap_or_default(),
+            match row.certainty {
+                "likely" => "likely".to_owned(),
+                _ => String::new(),
+            },
+            count(row.count),
+            duration(row.total_ns),
+            percent(share(row.total_ns, f.idle_ns)),
+        ]);
+    }
+    page.table(&table);
 }
 
 fn variant_table(page: &mut Page, variants: &[VariantReport]) {

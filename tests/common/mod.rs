@@ -84,7 +84,9 @@ pub(crate) fn real_traces() -> Vec<(PathBuf, serde_json::Value)> {
 pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
     let mut list = serde_json::to_value(cuptop::analysis::figures::whole(trace)).expect("JSON");
     for device in list.as_array_mut().expect("a list") {
-        device.as_object_mut().expect("an object").remove("name");
+        let fields = device.as_object_mut().expect("an object");
+        fields.remove("name");
+        fields.remove("idle");
     }
     list
 }

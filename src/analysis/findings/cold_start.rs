@@ -3,7 +3,8 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{Span, What};
-use crate::analysis::gaps::{HostWork, driver_overhead, work_of};
+use crate::analysis::causes::is_loading;
+use crate::analysis::graph::CallKind;
 use crate::analysis::{figures, tables};
 use crate::trace::LaneKind;
 
@@ -24,8 +25,8 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             let activity = scope.trace.activity(id, row);
             let names = scope.trace.names();
             let is_loading = match activity.what {
-                What::Call(call) => work_of(names.full(call.name)) == HostWork::Loading,
-                What::Overhead(o) => driver_overhead(names.full(o.name)),
+                What::Call(call) => CallKind::of(names.full(call.name)) == CallKind::Load,
+                What::Overhead(o) => is_loading(names.full(o.name)),
                 _ => false,
             };
             if is_loading {

@@ -24,8 +24,8 @@ use std::cmp::Reverse;
 use serde::{Serialize, Serializer};
 
 use super::CallIndex;
+use super::causes::{Causes, Gap, Piece};
 use super::figures::{self, DeviceFigures, Peaks};
-use super::gaps::{self, Explanation};
 use crate::activity::{Activity, Ns, Span};
 use crate::trace::{LaneId, LaneKind, Trace};
 
@@ -164,8 +164,8 @@ pub struct Scope<'a> {
     pub devices: &'a [DeviceFigures],
     /// What the devices can do, where a profile says.
     pub peaks: Peaks,
-    /// The gaps of each of `devices`, explained: those worth it (see [`thresholds::GAPS_MAX`]).
-    pub gaps: Vec<Vec<Explanation>>,
+    /// Why nothing ran.
+    pub causes: &'a Causes<'a>,
 }
 
 impl<'a> Scope<'a> {
@@ -174,31 +174,26 @@ impl<'a> Scope<'a> {
     pub fn new(
         trace: &'a Trace,
         calls: &'a CallIndex,
+        causes: &'a Causes<'a>,
         window: Option<Span>,
         devices: &'a [DeviceFigures],
         peaks: Peaks,
     ) -> Self {
-        let explained = |f: &DeviceFigures| {
-            let usage = &trace.devices()[f.index].usage;
-            let is_worth = |gap: &Span| gap.len() >= Trace::GAP_MIN;
-            let mut gaps: Vec<Span> = usage.gaps_within(f.span).filter(is_worth).collect();
-            if gaps.len() > thresholds::GAPS_MAX {
-                gaps.sort_by_key(|gap| Reverse(gap.len()));
-                gaps.truncate(thresholds::GAPS_MAX);
-                gaps.sort();
-            }
-            gaps.into_iter()
-                .map(|gap| gaps::of_device(trace, Some(calls), f.index, gap))
-                .collect()
-        };
         Scope {
             trace,
             calls,
             window,
             devices,
             peaks,
-            gaps: devices.iter().map(explained).collect(),
+            causes,
         }
+    }
+
+    /// The gaps of one device with their pieces, in order of time.
+    fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
+        self.causes
+            .gaps_of_device(device.index, self.window)
+            .map(|gap| (gap, self.causes.pieces(gap)))
     }
 
     /// The rows of a lane that are looked at.

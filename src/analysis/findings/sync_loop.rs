@@ -1,27 +1,41 @@
 //! A wait for the GPU between one launch and the next, over and over.
 
+use rustc_hash::FxHashSet;
+
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
+use crate::analysis::causes::Culprit;
 use crate::analysis::figures;
-use crate::trace::describe;
 
 pub(super) const RULE: &str = "sync-in-loop";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let mut at = Vec::new();
-    let mut idle: Ns = 0;
-    for gap in &scope.gaps[device] {
-        let Some((lane, row)) = gap.wait.and_then(|e| Some((e.lane?, e.row?))) else {
+    let (mut idle, mut waited): (Ns, Ns) = (0, 0);
+    let calls = &scope.causes.graph().calls;
+    let mut waits = FxHashSet::default();
+    for (gap, pieces) in scope.gaps(f) {
+        // A copy that blocks its caller is another rule's. A wait for something long before the gap is
+        // not its reason.
+        let mut mine = pieces.iter().filter_map(|piece| match piece.culprit {
+            Culprit::Call(call) if piece.cause.is_sync() => Some(call),
+            _ => piece.root.filter(|&root| {
+                calls.kind[root as usize].is_wait() && scope.causes.begins(root, gap)
+            }),
+        });
+        let Some(wait) = mine.next() else {
             continue;
         };
-        // A copy that blocks its caller is another rule's.
-        if describe::is_host_wait(scope.trace, &scope.trace.activity(lane, row).what) {
-            idle += gap.gap.len();
-            at.push(Place::Row((lane, row)));
+        idle += gap.span.len();
+        if waits.insert(wait) {
+            waited += calls.span(wait).len();
+            at.push(Place::Row(calls.at(wait)));
         }
     }
+    // Without the waits, no more is won than they last.
+    let idle = idle.min(waited);
     let is_worth = figures::share(idle, f.span_ns) >= thresholds::WORTH_SHARE;
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;

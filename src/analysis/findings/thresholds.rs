@@ -12,10 +12,6 @@ pub const WARNING_SHARE: f64 = 0.10;
 /// A finding that could save less than this part is not worth a line.
 pub const WORTH_SHARE: f64 = 0.02;
 
-/// Gaps of a device that are explained, the longest first. 20,000 take about as long as the report's
-/// other figures; what is left out is shorter than all of them.
-pub const GAPS_MAX: usize = 20_000;
-
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
 pub const LOOP_MIN: u64 = 8;
 

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::activity::{Ns, RangeKind, Span, What};
+use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, Peaks};
-use crate::analysis::findings::Scope;
-use crate::analysis::gaps::by_cause;
+use crate::analysis::graph::Graph;
 use crate::analysis::steps::{self, Origin, Steps};
 use crate::analysis::{CallIndex, tables};
 use crate::report::Report;
@@ -55,7 +55,7 @@ impl Stretch {
         self.operations.values().map(|(n, _)| n).sum()
     }
 
-    fn of(trace: &Trace, calls: &CallIndex, window: Span) -> Self {
+    fn of(trace: &Trace, calls: &CallIndex, causes: &Causes<'_>, window: Span) -> Self {
         let union_of = |measures: &[Measure]| {
             let devices = trace.devices().iter();
             let spans = devices.flat_map(|d| {
@@ -75,31 +75,39 @@ impl Stretch {
             copy,
             overlap: compute + copy - either,
             memset: busy - either,
-            idle: causes(trace, calls, window, idle),
+            idle: by_cause(trace, calls, causes, window, idle),
             operations: operations(trace, window),
         }
     }
 }
 
-/// Idle time by cause. Where several devices share it, or the gaps explained reach beyond it, it has none.
-fn causes(trace: &Trace, calls: &CallIndex, window: Span, idle: Ns) -> Vec<(String, Ns)> {
+/// Idle time by cause. Where several devices share it, it has none.
+fn by_cause(
+    trace: &Trace,
+    calls: &CallIndex,
+    causes: &Causes<'_>,
+    window: Span,
+    idle: Ns,
+) -> Vec<(String, Ns)> {
     let devices = figures::of(trace, Some(calls), Some(window));
-    let whole = || vec![("idle".to_owned(), idle)];
-    if devices.len() != 1 {
-        return whole();
+    let [device] = devices.as_slice() else {
+        return vec![("idle".to_owned(), idle)];
+    };
+    let mut all: Vec<(String, Ns)> = Vec::new();
+    let mut explained = 0;
+    for row in causes.idle_within(&[device.index], &[window]) {
+        explained += row.total_ns;
+        let name = format!("idle: {}", row.cause);
+        match all.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, sum)) => *sum += row.total_ns,
+            None => all.push((name, row.total_ns)),
+        }
     }
-    let scope = Scope::new(trace, calls, Some(window), &devices, Peaks::default());
-    let causes = by_cause(scope.gaps.iter().flatten());
-    let explained: Ns = causes.iter().map(|c| c.total_ns).sum();
-    if explained > idle {
-        return whole();
-    }
-    let named = causes.iter();
-    let mut all: Vec<(String, Ns)> = named
-        .map(|c| (format!("idle: {}", c.cause.label()), c.total_ns))
-        .collect();
     if idle > explained {
-        all.push(("idle: short gaps".to_owned(), idle - explained));
+        all.push((
+            "idle: before the first operation or after the last".to_owned(),
+            idle - explained,
+        ));
     }
     all
 }
@@ -138,6 +146,8 @@ impl Run {
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let calls = CallIndex::new(trace);
+        let graph = Graph::new(trace);
+        let causes = Causes::new(trace, &graph);
         let measure = |subject: Subject, spans: &[Span]| {
             let mut order: Vec<Span> = spans.to_vec();
             order.sort_by_key(|span| span.len());
@@ -145,7 +155,7 @@ impl Run {
             Some(Measured {
                 subject,
                 samples: spans.iter().map(|s| s.len() as f64).collect(),
-                median: Stretch::of(trace, &calls, median),
+                median: Stretch::of(trace, &calls, &causes, median),
             })
         };
         let mut measured = Vec::new();

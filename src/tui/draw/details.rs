@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::{label, pen, strip};
 use crate::activity::feed::Stop;
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
-use crate::analysis::gaps::{self, Explanation};
+use crate::analysis::causes::{self, Explanation};
 use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
 use crate::tui::analyst::{Question, Weight};
@@ -159,11 +159,11 @@ impl Details {
         let about = (kind, gap);
         match (kind, kind.device()) {
             (RowKind::Stream(id), _) => {
-                let why = move |trace: &Trace, _: &Stop| gaps::of_stream(trace, None, id, gap);
+                let why = move |trace: &Trace, _: &Stop| causes::explain_stream(trace, id, gap);
                 self.cause.ask(&state.analyst, run, about, why);
             }
             (_, Some(device)) => {
-                let why = move |trace: &Trace, _: &Stop| gaps::of_device(trace, None, device, gap);
+                let why = move |trace: &Trace, _: &Stop| causes::explain_device(trace, device, gap);
                 self.cause.ask(&state.analyst, run, about, why);
             }
             _ => return,

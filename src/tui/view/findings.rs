@@ -7,7 +7,9 @@ use super::list::{Cell, List};
 use super::{Note, Place, Request, View};
 use crate::activity::feed::Stop;
 use crate::activity::{Span, units};
+use crate::analysis::causes::Causes;
 use crate::analysis::findings::{self, Evidence, Finding, Severity};
+use crate::analysis::graph::Graph;
 use crate::analysis::{CallIndex, figures};
 use crate::trace::{LaneKind, Trace, describe, printable};
 use crate::tui::analyst::{Question, Weight};
@@ -226,7 +228,12 @@ fn find(trace: &Trace, window: Option<Span>, peaks: figures::Peaks, stop: &Stop)
     if stop.is_stopped() {
         return Vec::new();
     }
-    let scope = findings::Scope::new(trace, &calls, window, &devices, peaks);
+    let graph = Graph::new(trace);
+    if stop.is_stopped() {
+        return Vec::new();
+    }
+    let causes = Causes::new(trace, &graph);
+    let scope = findings::Scope::new(trace, &calls, &causes, window, &devices, peaks);
     findings::of_unless(&scope, &|| stop.is_stopped())
 }
 

@@ -1,0 +1,59 @@
+//! What launches and queues take on this timeline when nothing is in the way.
+
+use super::super::graph::{EdgeKind, Engine, Graph, LATENCY_MAX, NONE, OpId};
+use crate::activity::Ns;
+
+/// The 99th percentiles, none above [`LATENCY_MAX`]: what takes longer is not ordinary.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// From a call to its operation where nothing else held that back.
+    pub latency: Ns,
+    /// From the end of what an operation waited for to its start: on one engine, and from one to another.
+    pub queued: [Ns; 2],
+}
+
+impl Limits {
+    pub(super) fn of(graph: &Graph) -> Limits {
+        let mut latencies = Vec::new();
+        let mut queued = [Vec::new(), Vec::new()];
+        for i in 0..graph.ops.len() {
+            let op = i as OpId;
+            match graph.ops.edge[i] {
+                EdgeKind::None => {}
+                EdgeKind::Launch if graph.ops.is_graph(op) || graph.ops.is_staged(op) => {}
+                EdgeKind::Launch => {
+                    let call = graph.calls.start[graph.ops.bind[i] as usize];
+                    latencies.push(graph.ops.start[i] - call);
+                }
+                _ => queued[usize::from(changes_engine(graph, op))].push(graph.residual(op)),
+            }
+        }
+        Limits {
+            latency: percentile(&mut latencies),
+            queued: queued.map(|mut all| percentile(&mut all)),
+        }
+    }
+}
+
+/// Whether what bound an operation ran on another engine.
+pub(super) fn changes_engine(graph: &Graph, op: OpId) -> bool {
+    let source = graph.ops.bind[op as usize];
+    if source == NONE || graph.ops.edge[op as usize] == EdgeKind::Launch {
+        return false;
+    }
+    // Kernels and memsets are launched alike.
+    let side = |engine: Engine| match engine {
+        Engine::Memset => Engine::Compute,
+        other => other,
+    };
+    side(graph.ops.engine[op as usize]) != side(graph.ops.engine[source as usize])
+}
+
+/// The smallest that 99 of 100 do not exceed (nearest rank), no more than [`LATENCY_MAX`].
+fn percentile(all: &mut [Ns]) -> Ns {
+    let rank = (all.len() * 99).div_ceil(100);
+    match rank.checked_sub(1) {
+        Some(at) => (*all.select_nth_unstable(at).1).min(LATENCY_MAX),
+        None => LATENCY_MAX,
+    }
+}

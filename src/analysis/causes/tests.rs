@@ -1,0 +1,583 @@
+//! One small timeline for each cause, with pieces worked out by hand.
+
+use super::*;
+use crate::activity::{Activity, Batch, Direction, HostCall, Kernel, SyncKind, What};
+use crate::analysis::testing::{Scene, place};
+use crate::trace::LaneKind;
+use crate::trace::Measure;
+
+/// Cause, length and certainty of each piece of the gap of `stream` at `at`, and the sentence.
+fn pieces(scene: &mut Scene, stream: u32, at: Ns) -> (Vec<(Cause, Ns, Certainty)>, Explanation) {
+    let trace = scene.trace();
+    pieces_of(&trace, stream, at)
+}
+
+fn pieces_of(trace: &Trace, stream: u32, at: Ns) -> (Vec<(Cause, Ns, Certainty)>, Explanation) {
+    let (lane, columns) = trace
+        .streams_of(0)
+        .find(|(_, l)| matches!(l.key().kind, LaneKind::Stream { stream: s, .. } if s == stream))
+        .expect("the stream");
+    let span = columns.gap_at(at).expect("a gap");
+    let graph = Graph::new(trace);
+    let causes = Causes::new(trace, &graph);
+    let gap = causes
+        .gaps_of_stream(lane, None)
+        .find(|gap| gap.span == span)
+        .expect("the same gap");
+    let found = causes.explain(gap);
+    // From the records around it alone the answer is the same, and for the device where that idles too.
+    assert_eq!(explain_stream(trace, lane, span), found);
+    if trace.devices()[0].usage.time(Measure::Busy, span) == 0
+        && causes.gaps_of_device(0, None).any(|g| g == gap)
+    {
+        assert_eq!(explain_device(trace, 0, span), found);
+    }
+    let mut time = span.start;
+    for piece in &found.pieces {
+        assert_eq!(piece.span.start, time, "{:?}", found.pieces);
+        time = piece.span.end;
+    }
+    assert_eq!(time, span.end);
+    let short = |p: &Piece| (p.cause, p.span.len(), p.certainty);
+    (found.pieces.iter().map(short).collect(), found)
+}
+
+use Certainty::{Fact, Likely};
+
+/// A kernel until 10 us that was launched at 1 us.
+fn begun() -> Scene {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaLaunchKernel", 1_000, 3_000)
+        .kernel("first", 1, 5_000, 10_000);
+    scene
+}
+
+#[test]
+fn a_stream_that_waited_for_an_event_says_for_whose() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 90_000);
+    scene
+        .call("cudaEventRecord", 4_100, 4_200)
+        .event(2, 5, 4_200);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 4_500, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    // Other ran for 80 us of the gap; 2 us later second began.
+    assert_eq!(
+        pieces,
+        [(Cause::Event, 80_000, Fact), (Cause::Event, 2_000, Fact)]
+    );
+    assert_eq!(
+        found.sentence,
+        "Stream 1 waited for 82.0 µs for an event after other on stream 2."
+    );
+    assert_eq!(found.evidence[0].span, Span::new(6_000, 90_000));
+    assert_eq!(found.evidence[0].stream, Some(2));
+}
+
+#[test]
+fn of_several_events_the_one_that_came_last_is_named() {
+    let mut scene = begun();
+    for (stream, event, end) in [(2, 5, 60_000), (3, 6, 90_000), (4, 7, 30_000)] {
+        let at = 3_100 + Ns::from(stream) * 300;
+        scene
+            .call("cudaLaunchKernel", at, at + 100)
+            .kernel("other", stream, 6_000, end);
+        scene
+            .call("cudaEventRecord", at + 110, at + 120)
+            .event(stream, event, at + 120);
+        scene.call("cudaStreamWaitEvent", at + 130, at + 140);
+        scene.sync(
+            SyncKind::StreamWaitEvent,
+            Some(1),
+            Some(event),
+            at + 130,
+            at + 140,
+        );
+    }
+    scene
+        .call("cudaLaunchKernel", 4_700, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Event);
+    assert_eq!(found.evidence[0].stream, Some(3));
+}
+
+#[test]
+fn without_the_events_record_the_answer_is_a_likely_one() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 90_000);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 4_500, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::Event, 80_000, Likely),
+            (Cause::Event, 2_000, Likely)
+        ]
+    );
+    assert!(
+        found.sentence.starts_with("Likely stream 1 waited"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn an_event_that_came_before_the_launch_is_not_to_blame() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 12_000);
+    scene
+        .call("cudaEventRecord", 4_100, 4_200)
+        .event(2, 5, 4_200);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 90_000, 90_500)
+        .kernel("second", 1, 95_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)]
+    );
+    assert!(
+        found.sentence.contains("nothing that was traced"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
+    let mut scene = begun();
+    scene.call("cudaStreamSynchronize", 3_500, 20_000);
+    scene
+        .call("cudaLaunchKernel", 22_000, 23_000)
+        .kernel("second", 1, 26_000, 30_000);
+    let (pieces, found) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::SyncStream, 10_000, Fact),
+            (Cause::Host, 2_000, Fact),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+    // The wait is why nothing had been queued ahead.
+    let roots: Vec<bool> = found.pieces.iter().map(|p| p.root.is_some()).collect();
+    assert_eq!(roots, [false, true, true]);
+    assert!(
+        found
+            .sentence
+            .starts_with("The host was in cudaStreamSynchronize for 10.0 µs of 16.0 µs"),
+        "{}",
+        found.sentence
+    );
+    assert_eq!(found.evidence[0].thread, Some(1));
+}
+
+#[test]
+fn a_root_may_lie_before_the_gap() {
+    let mut scene = begun();
+    scene.call("cudaDeviceSynchronize", 3_500, 12_000);
+    scene
+        .call("cudaLaunchKernel", 14_000, 15_000)
+        .kernel("second", 1, 18_000, 20_000);
+    scene
+        .call("cudaLaunchKernel", 40_000, 41_000)
+        .kernel("third", 1, 44_000, 46_000);
+    let (pieces, found) = pieces(&mut scene, 1, 30_000);
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 20_000, Fact), (Cause::Latency, 4_000, Fact)]
+    );
+    assert!(
+        found
+            .sentence
+            .ends_with("nothing was queued ahead since cudaDeviceSynchronize."),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_wait_that_outlives_the_gap_is_not_blamed() {
+    // Two threads: one waits for the device all the while, the other launches.
+    let mut scene = begun();
+    scene.call("cudaDeviceSynchronize", 3_500, 200_000);
+    let name = scene.name("cudaLaunchKernel");
+    let mut batch = scene.take();
+    for (i, start) in [50_000, 90_000].into_iter().enumerate() {
+        let correlation = 100 + i as u32;
+        let mut push = |start, end, what| {
+            batch.items.push(Activity {
+                span: Span::new(start, end),
+                correlation,
+                what,
+            });
+        };
+        push(
+            start,
+            start + 2_000,
+            What::Call(HostCall {
+                thread: 2,
+                name,
+                code: 0,
+            }),
+        );
+        push(
+            start + 5_000,
+            start + 8_000,
+            What::Kernel(Kernel {
+                place: place(1),
+                shape: 0,
+                graph: 0,
+                node: 0,
+            }),
+        );
+    }
+    let (pieces, found) = pieces(scene.put(batch), 1, 70_000);
+    // 58 to 90: thread 2 did something else. 90 to 95: the launch.
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 32_000, Fact), (Cause::Latency, 5_000, Fact)]
+    );
+    assert!(found.pieces.iter().all(|p| p.root.is_none()));
+}
+
+#[test]
+fn what_was_queued_long_before_is_not_launch_latency() {
+    let mut scene = Scene::new();
+    scene.call("cudaGraphLaunch", 1_000, 31_000);
+    for i in 0..50 {
+        let start = 40_000 + i * 3_300;
+        scene.kernel("node", 1, start, start + 2_000);
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let idle = causes.idle(0, None);
+    assert_eq!(idle.len(), 1);
+    assert_eq!(
+        (idle[0].cause, idle[0].count, idle[0].total_ns),
+        ("between queued operations", 49, 49 * 1_300)
+    );
+    let (_, found) = pieces_of(&trace, 1, 42_500);
+    assert!(
+        found.sentence.contains("was queued and followed node"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_change_of_engine_is_called_so() {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaMemcpyAsync", 1_000, 2_000)
+        .copy(Direction::H2D, 1, 100, 5_000, 310_000);
+    scene
+        .call("cudaLaunchKernel", 3_000, 4_000)
+        .kernel("k", 1, 318_000, 400_000);
+    let (pieces, found) = pieces(&mut scene, 1, 312_000);
+    assert_eq!(pieces, [(Cause::EngineChange, 8_000, Fact)]);
+    assert!(
+        found.sentence.contains("the change from one engine"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_copy_that_blocks_its_caller_is_a_wait() {
+    use crate::analysis::testing::pinned;
+    let mut scene = Scene::new();
+    let copy = crate::activity::Copy {
+        is_async: false,
+        ..pinned(Direction::D2H, 1, 100)
+    };
+    scene
+        .call("cudaMemcpy", 1_000, 14_000)
+        .copy_of(copy, 5_000, 10_000);
+    scene
+        .call("cudaMemcpy", 15_000, 24_000)
+        .copy_of(copy, 18_000, 22_000);
+    let (pieces, found) = pieces(&mut scene, 1, 12_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::BlockingD2H, 4_000, Fact),
+            (Cause::Host, 1_000, Fact),
+            // Staged copies say nothing of what launches take: the limit is the general one.
+            (Cause::Latency, 3_000, Fact)
+        ]
+    );
+    assert!(found.pieces[1].root.is_some());
+}
+
+#[test]
+fn the_host_inside_the_operations_own_call() {
+    // Ordinary launches take 4 us; one took 2 ms in its own call.
+    let scene = |overhead: Option<&str>| {
+        let mut scene = Scene::new();
+        for i in 0..200 {
+            let at = i * 100_000;
+            scene
+                .call("cudaLaunchKernel", at, at + 3_000)
+                .kernel("k", 1, at + 4_000, at + 6_000);
+        }
+        let at = 200 * 100_000;
+        if let Some(name) = overhead {
+            scene.overhead(name, at + 500_000, at + 1_500_000);
+        }
+        scene.call("cudaLaunchKernel", at, at + 2_000_000).kernel(
+            "new",
+            1,
+            at + 1_999_000,
+            at + 2_100_000,
+        );
+        scene
+    };
+    let at = 200 * 100_000 + 100_000;
+    // The gap begins at 19,906 us: 94 us of other work, then the call.
+    let (found, said) = pieces(&mut scene(None), 1, at);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 94_000, Fact),
+            (Cause::SlowLaunch, 1_999_000, Fact)
+        ]
+    );
+    assert!(
+        said.sentence
+            .starts_with("The host was inside a launch, cudaLaunchKernel")
+    );
+    let (found, _) = pieces(&mut scene(Some("lazy function loading")), 1, at);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 94_000, Fact),
+            (Cause::SlowLaunch, 500_000, Fact),
+            (Cause::Load, 1_000_000, Fact),
+            (Cause::SlowLaunch, 499_000, Fact)
+        ]
+    );
+    // Only what is named so is loading.
+    let (found, _) = pieces(&mut scene(Some("CUDA profiling initialization")), 1, at);
+    assert_eq!(found[2], (Cause::Profiler, 1_000_000, Fact));
+}
+
+#[test]
+fn a_host_that_is_late_says_what_it_did() {
+    let cases = [
+        ("cudaMalloc", Cause::Memory),
+        ("cuModuleLoadData", Cause::Load),
+        ("cudaGetDeviceProperties", Cause::Call),
+        ("cudaGraphInstantiate", Cause::GraphSetup),
+        ("cudaDeviceSynchronize", Cause::SyncDevice),
+    ];
+    for (name, cause) in cases {
+        let mut scene = begun();
+        scene.call(name, 12_000, 80_000);
+        scene
+            .call("cudaLaunchKernel", 81_000, 82_000)
+            .kernel("second", 1, 86_000, 90_000);
+        let (pieces, found) = pieces(&mut scene, 1, 50_000);
+        assert_eq!(
+            pieces,
+            [
+                (Cause::Host, 2_000, Fact),
+                (cause, 68_000, Fact),
+                (Cause::Host, 1_000, Fact),
+                (Cause::Latency, 5_000, Fact)
+            ],
+            "{name}"
+        );
+        assert_eq!(found.evidence[0].span, Span::new(12_000, 80_000));
+    }
+}
+
+#[test]
+fn the_range_under_the_gap_is_named() {
+    let mut scene = begun();
+    scene
+        .range(
+            crate::activity::RangeKind::Nvtx,
+            "ProfilerStep#3",
+            0,
+            0,
+            200_000,
+        )
+        .range(
+            crate::activity::RangeKind::Nvtx,
+            "aten::outer",
+            0,
+            4_000,
+            79_000,
+        )
+        .range(
+            crate::activity::RangeKind::Nvtx,
+            "aten::inner",
+            0,
+            20_000,
+            75_000,
+        );
+    scene
+        .call("cudaLaunchKernel", 81_000, 82_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 71_000, Fact), (Cause::Latency, 5_000, Fact)]
+    );
+    // Inner covers 55 of 71 us; the profiler's own step around it all says nothing.
+    assert!(
+        found.sentence.contains("it was in aten::inner"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_thread_that_hands_over_is_followed() {
+    // Thread 1 launches and goes quiet; 60 us later thread 2, quiet until then, goes on.
+    let mut scene = begun();
+    scene.call("cudaStreamSynchronize", 3_500, 15_000);
+    scene.call("cudaEventQuery", 16_000, 17_000);
+    let name = scene.name("cudaLaunchKernel");
+    let call = What::Call(HostCall {
+        thread: 2,
+        name,
+        code: 0,
+    });
+    scene.push(77_000, 78_000, 50, call);
+    let kernel = What::Kernel(Kernel {
+        place: place(1),
+        shape: 0,
+        graph: 0,
+        node: 0,
+    });
+    scene.push(81_000, 90_000, 50, kernel);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::SyncStream, 5_000, Fact),
+            (Cause::Host, 1_000, Fact),
+            (Cause::Call, 1_000, Fact),
+            (Cause::Host, 60_000, Likely),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+    assert!(found.pieces[3].root.is_some());
+}
+
+#[test]
+fn a_copy_waits_for_the_engine_of_its_direction() {
+    let scene = |direction| {
+        let mut scene = Scene::new();
+        scene
+            .call("cudaMemcpyAsync", 1_000, 2_000)
+            .copy(Direction::H2D, 1, 100, 5_000, 10_000);
+        scene
+            .call("cudaMemcpyAsync", 2_000, 3_000)
+            .copy(direction, 2, 100, 10_000, 90_000);
+        scene
+            .call("cudaMemcpyAsync", 3_000, 4_000)
+            .copy(Direction::H2D, 1, 100, 90_500, 95_000);
+        scene
+    };
+    let (found, said) = pieces(&mut scene(Direction::H2D), 1, 50_000);
+    assert_eq!(
+        found,
+        [(Cause::Engine, 80_000, Fact), (Cause::Queued, 500, Fact)]
+    );
+    assert!(
+        said.sentence
+            .starts_with("The H2D copy on stream 2 had the engine"),
+        "{}",
+        said.sentence
+    );
+    // A copy the other way takes no engine from it: that it ended just before is all there is.
+    let (found, _) = pieces(&mut scene(Direction::D2H), 1, 50_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Stream, 80_000, Likely),
+            (Cause::Stream, 500, Likely)
+        ]
+    );
+}
+
+#[test]
+fn what_nothing_shows_is_unknown() {
+    let mut scene = begun();
+    scene.without_call().kernel("second", 1, 86_000, 90_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Unknown);
+    assert!(
+        found.sentence.contains("is not on the timeline"),
+        "{}",
+        found.sentence
+    );
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 4_000, 5_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Unknown);
+    // The profiler's own time in it is known all the same.
+    let mut scene = begun();
+    scene.overhead("activity buffer flush", 20_000, 80_000);
+    scene
+        .call("cudaLaunchKernel", 4_000, 5_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (found, _) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found[1], (Cause::Profiler, 60_000, Likely));
+}
+
+#[test]
+fn graphs_that_left_too_few_operations_are_missing_records() {
+    let mut scene = Scene::new();
+    for launch in 0..4 {
+        let at = launch * 1_000_000;
+        scene.call("cudaGraphLaunch", at, at + 10_000);
+        // The third launch lost two of its five.
+        let nodes = if launch == 2 { 3 } else { 5 };
+        for node in 0..nodes {
+            let start = at + 20_000 + node * 100_000;
+            scene.kernel("node", 1, start, start + 98_000);
+        }
+    }
+    let mut batch: Batch = scene.take();
+    for item in &mut batch.items {
+        if let What::Kernel(kernel) = &mut item.what {
+            kernel.graph = 7;
+        }
+    }
+    let trace = scene.put(batch).trace();
+    let graph = Graph::new(&trace);
+    let idle = Causes::new(&trace, &graph).idle(0, None);
+    let of = |cause: &str| {
+        idle.iter()
+            .filter(|i| i.cause == cause)
+            .map(|i| i.total_ns)
+            .sum::<Ns>()
+    };
+    // Around the third: 502 us before it, 2 us within (before its last), and 702 us after it.
+    assert_eq!(of("records missing"), 502_000 + 2_000 + 702_000);
+}

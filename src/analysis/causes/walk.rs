@@ -1,0 +1,346 @@
+//! The walk back from the operation that ends a gap, along the edges that bound each start.
+
+use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
+use super::host::Taker;
+use super::limits::changes_engine;
+use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
+use crate::activity::{Ns, Span};
+use crate::trace::LaneKind;
+
+/// Where the walk stands: at the start of an operation or of a call.
+#[derive(Clone, Copy)]
+enum At {
+    Op(OpId),
+    Call(CallId),
+}
+
+/// A walk under way. Pieces are put down from the gap's end to its start.
+struct Walk<'w, 'a> {
+    of: &'w Causes<'a>,
+    gap: Span,
+    /// What lies behind this moment has its cause.
+    time: Ns,
+    pieces: &'w mut Vec<Piece>,
+    /// Pieces before this one have their root.
+    rooted: usize,
+}
+
+impl Causes<'_> {
+    /// Adds the pieces of a gap in order of time.
+    pub(super) fn walk(&self, gap: Gap, pieces: &mut Vec<Piece>) {
+        let first = pieces.len();
+        let mut walk = Walk {
+            of: self,
+            gap: gap.span,
+            time: gap.span.end,
+            pieces,
+            rooted: first,
+        };
+        if let Some(&call) = self.missing.get(&gap.next) {
+            let culprit = Culprit::Call(call);
+            walk.put(gap.span.start, Cause::Missing, culprit, Certainty::Likely);
+        } else {
+            walk.go(gap.next);
+        }
+        pieces[first..].reverse();
+    }
+}
+
+impl Walk<'_, '_> {
+    fn is_over(&self) -> bool {
+        self.time <= self.gap.start
+    }
+
+    /// The stretch from `from` to where the walk stands has this cause.
+    fn put(&mut self, from: Ns, cause: Cause, culprit: Culprit, certainty: Certainty) {
+        let from = from.max(self.gap.start);
+        if from < self.time {
+            self.pieces.push(Piece {
+                span: Span::new(from, self.time),
+                cause,
+                culprit,
+                certainty,
+                root: None,
+            });
+            self.time = from;
+        }
+    }
+
+    /// The walk came to a wait: it is why what follows was not launched before.
+    fn root(&mut self, call: CallId) {
+        for piece in &mut self.pieces[self.rooted..] {
+            let is_asked = piece.cause != Cause::Unknown && piece.culprit != Culprit::Call(call);
+            if is_asked {
+                piece.root = Some(call);
+            }
+        }
+        self.rooted = self.pieces.len();
+    }
+
+    fn go(&mut self, next: OpId) {
+        let graph = self.of.graph;
+        let mut at = At::Op(next);
+        while !self.is_over() {
+            at = match at {
+                At::Op(op) => match self.before_op(op) {
+                    Some(at) => at,
+                    None => break,
+                },
+                At::Call(call) => match self.before_call(call) {
+                    Some(at) => at,
+                    None => break,
+                },
+            };
+        }
+        self.put(
+            self.gap.start,
+            Cause::Unknown,
+            Culprit::Nobody,
+            Certainty::Unknown,
+        );
+        // Beyond the gap: a call leads back to a wait, an operation is where the walk ends.
+        if let At::Call(call) = at {
+            let root = graph.calls.root[call as usize];
+            if root != NONE && graph.calls.end[root as usize] <= self.gap.end {
+                self.root(root);
+            }
+        }
+    }
+
+    /// What bound an operation's start.
+    fn before_op(&mut self, op: OpId) -> Option<At> {
+        let graph = self.of.graph;
+        let (i, source) = (op as usize, graph.ops.bind[op as usize]);
+        match graph.ops.edge[i] {
+            EdgeKind::None => None,
+            EdgeKind::Launch => {
+                self.launched(op, source);
+                Some(At::Call(source))
+            }
+            kind => {
+                self.queued(op, kind, source);
+                if self.is_over() {
+                    return Some(At::Op(source));
+                }
+                // Only on another stream or device: there it ran.
+                let (cause, certainty) = self.held(kind, op, source);
+                self.put(
+                    graph.ops.start[source as usize],
+                    cause,
+                    Culprit::Op(source),
+                    certainty,
+                );
+                Some(At::Op(source))
+            }
+        }
+    }
+
+    /// From a call to the operation that nothing else held back.
+    fn launched(&mut self, op: OpId, call: CallId) {
+        let graph = self.of.graph;
+        let (start, end) = (
+            graph.calls.start[call as usize],
+            graph.calls.end[call as usize],
+        );
+        let took = graph.ops.start[op as usize] - start;
+        if took <= self.of.limits.latency {
+            return self.put(start, Cause::Latency, Culprit::Call(call), Certainty::Fact);
+        }
+        self.own_call(op, call, start, end);
+    }
+
+    /// The operation came later than launches do: in its own call, or after it.
+    fn own_call(&mut self, op: OpId, call: CallId, from: Ns, end: Ns) {
+        let graph = self.of.graph;
+        let limits = &self.of.limits;
+        let begun = graph.ops.start[op as usize];
+        let is_node = graph.ops.is_graph(op);
+        let is_slow = graph.calls.span(call).len() > limits.latency;
+        let (cause, certainty) = match graph.calls.kind[call as usize] {
+            CallKind::GraphLaunch => (Cause::GraphSetup, Certainty::Likely),
+            _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {
+                (Cause::QueueFull, Certainty::Fact)
+            }
+            _ if graph.ops.is_staged(op) => (Cause::Staging, Certainty::Fact),
+            CallKind::Memory => (Cause::Memory, Certainty::Fact),
+            _ => (Cause::SlowLaunch, Certainty::Fact),
+        };
+        // After the call the device takes no longer than from the call of a launch that was not held up.
+        let is_soon = begun - end <= limits.latency;
+        let is_covered = cause == Cause::Staging || is_slow || (is_node && is_soon);
+        if is_soon && is_covered {
+            return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
+        }
+        let inside = is_slow || cause == Cause::Staging;
+        let after = if inside { end.min(begun) } else { from };
+        self.host(call, after.max(from), None);
+        if inside {
+            self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
+        }
+    }
+
+    /// From the end of what an operation depended on to its start.
+    fn queued(&mut self, op: OpId, kind: EdgeKind, source: OpId) {
+        let graph = self.of.graph;
+        let from = graph.ops.end[source as usize];
+        let begun = graph.ops.start[op as usize];
+        let call = graph.ops.call[op as usize];
+        let is_other = changes_engine(graph, op);
+        let culprit = Culprit::Op(source);
+        let limits = &self.of.limits;
+        if call != NONE && begun - graph.calls.start[call as usize] <= limits.latency {
+            let culprit = Culprit::Call(call);
+            return self.put(from, Cause::Latency, culprit, Certainty::Fact);
+        }
+        if begun - from <= limits.queued[usize::from(is_other)] {
+            let (cause, certainty) = match kind {
+                EdgeKind::Event => (Cause::Event, Certainty::Fact),
+                EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
+                EdgeKind::DefaultLikely | EdgeKind::OtherLikely => self.held(kind, op, source),
+                _ if is_other => (Cause::EngineChange, Certainty::Fact),
+                _ => (Cause::Queued, Certainty::Fact),
+            };
+            return self.put(from, cause, culprit, certainty);
+        }
+        // It was launched when what it depended on had ended, or its call was still under way.
+        if call != NONE && graph.calls.end[call as usize] > from {
+            let end = graph.calls.end[call as usize];
+            return self.own_call(op, call, from.max(graph.calls.start[call as usize]), end);
+        }
+        match call {
+            NONE => self.put(from, Cause::Unknown, culprit, Certainty::Unknown),
+            call => self.host(call, from, None),
+        }
+    }
+
+    /// What an operation of another stream that ran in the gap stands for.
+    fn held(&self, kind: EdgeKind, op: OpId, source: OpId) -> (Cause, Certainty) {
+        let engine = |op: OpId| self.of.graph.ops.engine[op as usize];
+        match kind {
+            EdgeKind::Engine => (Cause::Engine, Certainty::Fact),
+            EdgeKind::Event => (Cause::Event, Certainty::Fact),
+            EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
+            EdgeKind::OtherLikely
+                if engine(op) == engine(source) && engine(op) == Engine::Compute =>
+            {
+                (Cause::Engine, Certainty::Likely)
+            }
+            EdgeKind::OtherLikely | EdgeKind::DefaultLikely => (Cause::Stream, Certainty::Likely),
+            _ => (Cause::Queued, Certainty::Fact),
+        }
+    }
+
+    /// What the host did before a call.
+    fn before_call(&mut self, call: CallId) -> Option<At> {
+        let graph = self.of.graph;
+        let i = call as usize;
+        let before = match graph.calls.handed[i] {
+            NONE => graph.calls.previous[i],
+            other => other,
+        };
+        let certainty = match graph.calls.handed[i] {
+            NONE => Certainty::Fact,
+            _ => Certainty::Likely,
+        };
+        let from = match before {
+            NONE => self.gap.start,
+            before => graph.calls.end[before as usize],
+        };
+        let from = from.max(self.gap.start);
+        if from < self.time {
+            let span = Span::new(from, self.time);
+            let culprit = self
+                .range(call, span)
+                .or_else(|| (before != NONE).then(|| self.range(before, span)).flatten())
+                .map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
+            self.host(call, from, Some((Cause::Host, culprit, certainty)));
+        }
+        if before == NONE {
+            return None;
+        }
+        if !self.is_over() {
+            self.called(before);
+        }
+        Some(At::Call(before))
+    }
+
+    /// A call that the host was in before it launched what ends the gap.
+    fn called(&mut self, call: CallId) {
+        let graph = self.of.graph;
+        let i = call as usize;
+        let span = graph.calls.span(call);
+        let culprit = Culprit::Call(call);
+        let has_waited = graph.calls.waited[i] != NONE;
+        let first = graph.calls.first_op[i];
+        let cause = match graph.calls.kind[i] {
+            CallKind::WaitDevice => Cause::SyncDevice,
+            CallKind::WaitStream => Cause::SyncStream,
+            CallKind::WaitEvent => Cause::SyncEvent,
+            CallKind::Copy if has_waited => match graph.ops.engine[first as usize] {
+                Engine::H2D => Cause::BlockingH2D,
+                Engine::D2H => Cause::BlockingD2H,
+                _ => Cause::BlockingCopy,
+            },
+            CallKind::Copy if first != NONE && graph.ops.is_staged(first) => Cause::Staging,
+            CallKind::Launch | CallKind::GraphLaunch if has_waited => Cause::QueueFull,
+            CallKind::Launch if span.len() > LATENCY_MAX => Cause::SlowLaunch,
+            CallKind::Launch | CallKind::GraphLaunch | CallKind::Copy => Cause::Launching,
+            CallKind::Memory => Cause::Memory,
+            CallKind::Load => Cause::Load,
+            CallKind::GraphSetup => Cause::GraphSetup,
+            CallKind::CaptureBegin | CallKind::CaptureEnd | CallKind::Other => Cause::Call,
+        };
+        if cause.is_sync() {
+            self.put(span.start, cause, culprit, Certainty::Fact);
+        } else {
+            self.host(call, span.start, Some((cause, culprit, Certainty::Fact)));
+        }
+        if graph.calls.root[i] == call {
+            self.root(call);
+        }
+    }
+
+    /// From `from` on the thread of `call` was at something, but where an overhead says that the driver or
+    /// the profiler took the time. Nothing known is unknown.
+    fn host(&mut self, call: CallId, from: Ns, what: Option<(Cause, Culprit, Certainty)>) {
+        let from = from.max(self.gap.start);
+        if from >= self.time {
+            return;
+        }
+        let sure = match what {
+            Some((_, _, certainty)) => certainty,
+            None => Certainty::Likely,
+        };
+        let (cause, culprit, certainty) =
+            what.unwrap_or((Cause::Unknown, Culprit::Call(call), Certainty::Unknown));
+        let (process, thread) = self.thread(call);
+        let span = Span::new(from, self.time);
+        let mut taken: Vec<_> = self.of.host.taken(process, thread, span).collect();
+        taken.sort_by_key(|t| std::cmp::Reverse(t.span.end));
+        for part in taken {
+            self.put(part.span.end.min(self.time), cause, culprit, certainty);
+            let by = match part.taker {
+                Taker::Load => Cause::Load,
+                Taker::Queue => Cause::QueueFull,
+                Taker::Profiler => Cause::Profiler,
+            };
+            let (lane, row) = part.at;
+            self.put(part.span.start.max(from), by, Culprit::Row(lane, row), sure);
+        }
+        self.put(from, cause, culprit, certainty);
+    }
+
+    fn thread(&self, call: CallId) -> (usize, u32) {
+        let lane = self.of.graph.calls.at(call).0;
+        let key = self.of.trace.lanes()[lane].key();
+        match key.kind {
+            LaneKind::Thread { thread } => (key.process, thread),
+            _ => (key.process, 0),
+        }
+    }
+
+    fn range(&self, call: CallId, span: Span) -> Option<(usize, usize)> {
+        let (process, thread) = self.thread(call);
+        self.of.host.range(self.of.trace, process, thread, span)
+    }
+}
