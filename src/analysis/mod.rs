@@ -4,8 +4,8 @@
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`measure`]);
-//! [`stretch`] is for windows that are no pass. [`gaps`] says why a gap is there, [`findings`] what could
-//! be better. Nothing here draws or prints.
+//! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
+//! it why a gap is there, [`findings`] what could be better. Nothing here draws or prints.
 
 pub mod calls;
 pub mod causes;

@@ -7,9 +7,9 @@
 //! handed over to it, and the operation that its wait was for. `docs/WHY.md` explains the whole.
 //!
 //! [`Graph::extend`] takes in what a timeline has got since the last time: everything from the first
-//! changed moment on is looked at anew, what lies before stays. [`calls`] holds the host's columns,
-//! [`ops`] those of the operations, [`edges`] finds what bound an operation, [`events`] matches waits of
-//! streams with event records, [`waits`] finds what a waiting call waited for.
+//! changed moment on is looked at anew, what lies before stays. `calls` holds the host's columns,
+//! `ops` those of the operations, `edges` finds what bound an operation, `events` matches waits of
+//! streams with event records, `waits` finds what a waiting call waited for.
 
 mod calls;
 mod edges;

@@ -85,11 +85,11 @@ pub struct Ops {
     pub engine: Vec<Engine>,
     /// [`GRAPH`], [`STAGED`].
     pub(super) flags: Vec<u8>,
-    /// The call that it came from, or [`NONE`].
+    /// The call that it came from, or [`super::NONE`].
     pub call: Vec<CallId>,
     /// What kind of dependency bound its start.
     pub edge: Vec<EdgeKind>,
-    /// What it depended on: a call for [`EdgeKind::Launch`], an operation for the others, or [`NONE`].
+    /// What it depended on: a call for [`EdgeKind::Launch`], an operation for the others, or [`super::NONE`].
     pub bind: Vec<u32>,
     /// By lane: the first row that is here, and the operations from there on.
     pub(super) by_lane: Vec<(u32, Vec<OpId>)>,
