@@ -19,8 +19,8 @@ use crate::tui::{Peaks, Running, StartError, Wanted};
 /// Where scenarios run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A real GPU.
-    Gpu,
+    /// A real GPU: its name, where all that are seen have the same.
+    Gpu(Option<String>),
     /// The simulator, and why, where the user did not ask for it.
     Simulator(Option<String>),
 }
@@ -30,7 +30,7 @@ impl Place {
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Place::Simulator(reason) => reason.as_deref(),
-            Place::Gpu => None,
+            Place::Gpu(_) => None,
         }
     }
 }
@@ -42,7 +42,10 @@ pub(super) fn place(backend: Backend) -> Result<Place, Ending> {
     }
     let probe = runner::probe();
     if probe.can_run() {
-        return Ok(Place::Gpu);
+        let mut names = probe.gpus.iter().map(|gpu| &gpu.name);
+        let first = names.next();
+        let is_one = names.all(|name| Some(name) == first);
+        return Ok(Place::Gpu(first.filter(|_| is_one).cloned()));
     }
     let (text, help) = match probe.obstacle() {
         Some(part) => (part.text.clone(), part.help.clone()),
@@ -62,6 +65,28 @@ fn profile(path: Option<&Path>) -> Result<Profile, Ending> {
     match path {
         None => Ok(Profile::bundled()),
         Some(path) => Profile::load(path).map_err(Ending::input),
+    }
+}
+
+/// The profile's peaks, where the run is on the GPU that the profile is of, or on a model of it. Of any
+/// other GPU nothing is known: `calibrate` makes its profile.
+fn peaks(profile: &Profile, place: &Place) -> Peaks {
+    let is_of_profile = match place {
+        Place::Simulator(_) => true,
+        Place::Gpu(name) => name.as_ref() == Some(&profile.device.name),
+    };
+    if !is_of_profile {
+        return Peaks::default();
+    }
+    Peaks {
+        copies: figures::Peaks {
+            h2d: Some(profile.copy.h2d_gbps),
+            d2h: Some(profile.copy.d2h_gbps),
+            d2d: Some(profile.copy.d2d_gbps),
+            p2p: Some(profile.copy.p2p_gbps),
+        },
+        memory: Some(profile.device.memory_gbps),
+        flops: Some(profile.device.fp32_tflops * 1e12),
     }
 }
 
@@ -110,19 +135,9 @@ impl Runner {
         Source::find(name).map_err(Ending::input)
     }
 
-    /// The peaks that rates are compared with: the profile's.
+    /// The peaks that rates are compared with.
     pub(super) fn peaks(&self) -> Peaks {
-        let p = &self.profile;
-        Peaks {
-            copies: figures::Peaks {
-                h2d: Some(p.copy.h2d_gbps),
-                d2h: Some(p.copy.d2h_gbps),
-                d2d: Some(p.copy.d2d_gbps),
-                p2p: Some(p.copy.p2p_gbps),
-            },
-            memory: Some(p.device.memory_gbps),
-            flops: Some(p.device.fp32_tflops * 1e12),
-        }
+        peaks(&self.profile, &self.place)
     }
 
     /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
@@ -179,7 +194,7 @@ impl Runner {
             .as_deref()
             .map(|dir| crate::cli::numbered(dir, self.runs));
         match self.place {
-            Place::Gpu => runner::run(RunRequest {
+            Place::Gpu(_) => runner::run(RunRequest {
                 source: source.clone(),
                 overrides: self.overrides.clone(),
                 save,
@@ -210,5 +225,27 @@ impl Runner {
             path: source.path.clone(),
             simulated: is_simulated,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_that_the_profile_is_not_of_has_no_peaks() {
+        let mut profile = Profile::bundled();
+        let on = |name: &str| Place::Gpu(Some(name.to_owned()));
+        let h200 = peaks(&profile, &on(&profile.device.name));
+        assert_eq!(h200.copies.h2d, Some(profile.copy.h2d_gbps));
+        assert_eq!(peaks(&profile, &Place::Simulator(None)), h200);
+        let other = on("NVIDIA A100-SXM4-80GB");
+        assert_eq!(peaks(&profile, &other), Peaks::default());
+        // GPUs of several kinds are none of them.
+        assert_eq!(peaks(&profile, &Place::Gpu(None)), Peaks::default());
+        // What was calibrated there is its own.
+        profile.device.name = "NVIDIA A100-SXM4-80GB".to_owned();
+        profile.copy.h2d_gbps = 24.5;
+        assert_eq!(peaks(&profile, &other).copies.h2d, Some(24.5));
     }
 }

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::activity::{Ns, RangeKind, Span, What};
+use crate::activity::{Ns, Span, What};
 use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, Peaks};
 use crate::analysis::graph::Graph;
+use crate::analysis::passes::Passes;
 use crate::analysis::steps::{self, Origin, Steps};
 use crate::analysis::{CallIndex, tables};
 use crate::report::Report;
@@ -195,44 +196,14 @@ impl Run {
     }
 }
 
-/// The measured passes of each variant of a scenario's run, as spans of their operations. A variant
-/// that ran at several points of a sweep is several.
+/// The measured passes of each variant of a scenario's run that did something, as spans of their
+/// operations. A variant that ran at several points of a sweep is several.
 fn variants(trace: &Trace) -> Vec<(String, Vec<Span>)> {
-    let mut marks = Vec::new();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let kind = lane.key().kind;
-        if !matches!(kind, LaneKind::Range { kind, .. } if kind == RangeKind::Repeat) {
-            continue;
-        }
-        for row in 0..lane.len() {
-            let activity = trace.activity(id, row);
-            if let What::Range(range) = activity.what {
-                marks.push((activity.span, range.name, range.index));
-            }
-        }
-    }
-    marks.sort_unstable();
-    let mut all: Vec<(String, Vec<Span>)> = Vec::new();
-    let mut times: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut last = None;
-    for (span, name, index) in marks {
-        if last.is_none_or(|(n, i)| n != name || i >= index) {
-            let time = times.entry(name).or_default();
-            *time += 1;
-            let text = trace.names().full(name);
-            let label = match *time {
-                1 => text.to_owned(),
-                n => format!("{text} #{n}"),
-            };
-            all.push((label, Vec::new()));
-        }
-        last = Some((name, index));
-        let streams = trace.lanes().iter();
-        let streams = streams.filter(|l| matches!(l.key().kind, LaneKind::Stream { .. }));
-        let rows = streams.flat_map(|lane| lane.starting(span).map(|row| lane.span(row)));
-        if let (Some(hull), Some((_, spans))) = (rows.reduce(Span::hull), all.last_mut()) {
-            spans.push(hull);
-        }
-    }
-    all
+    let passes = Passes::of_trace(trace, None);
+    let spans = |variant| {
+        let measured = passes.measured(variant);
+        measured.filter_map(|i| passes.list[i].operations).collect()
+    };
+    let variants = passes.variants.iter().enumerate();
+    variants.map(|(i, v)| (v.label(), spans(i))).collect()
 }

@@ -1,0 +1,279 @@
+//! What the screen shows of a run is what its JSON report says: of every bundled scenario, and of a run
+//! written down by hand whose figures are reckoned here.
+
+use std::sync::Arc;
+
+use cuptop::activity::feed::{Message, Outcome};
+use cuptop::activity::{
+    Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
+    Range, RangeKind, Span, What, units,
+};
+use cuptop::analysis::figures::Peaks;
+use cuptop::report::Report;
+use cuptop::report::compare::Comparison;
+use cuptop::scenario::{Overrides, Source, bundled, compile};
+use cuptop::source::sim::{Pace, Profile, run};
+use cuptop::source::{file, recording};
+use cuptop::trace::{SourceInfo, Trace};
+use cuptop::tui::action::Action;
+use cuptop::tui::app::App;
+use cuptop::tui::{Theme, render};
+use ratatui::layout::Size;
+use serde_json::Value;
+
+/// A line of the compare view, as it must look by the JSON's numbers.
+fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let figure = |name: &str| variant["figures"][name].as_f64();
+    let time = |name: &str| figure(name).map_or_else(dash, |ns| units::duration(ns as i64));
+    let share = |name: &str| figure(name).map_or_else(dash, units::percent);
+    let rate = |name: &str| figure(name).map_or_else(dash, units::rate);
+    let speedup = &variant["speedup"];
+    let faster = match speedup["factor"].as_f64() {
+        Some(factor) if speedup["by"] == "wall" => format!("{} wall", units::factor(factor)),
+        Some(factor) => units::factor(factor),
+        None if is_baseline => units::factor(1.0),
+        None => dash(),
+    };
+    vec![
+        time("makespan"),
+        faster,
+        time("wall"),
+        share("idle"),
+        share("overlap"),
+        rate("h2d_gbps"),
+        rate("d2h_gbps"),
+    ]
+}
+
+/// The lines of the compare view.
+fn compare_view(app: &mut App) -> Vec<String> {
+    app.state.size = Size::new(160, app.state.run.measured.variants.len() as u16 + 30);
+    app.act(Action::Show(3));
+    let buffer = render(app, &Theme::default());
+    let width = usize::from(buffer.area.width);
+    let text = |cells: &[ratatui::buffer::Cell]| cells.iter().map(|c| c.symbol()).collect();
+    buffer.content.chunks(width).map(text).collect()
+}
+
+/// Compares the screen with a report, line by line.
+fn check(app: &mut App, report: &Report, name: &str) {
+    let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
+    let variants = json["variants"].as_array().expect("variants");
+    let lines = compare_view(app);
+    let measured = &app.state.run.measured.variants;
+    assert_eq!(variants.len(), measured.len(), "{name}");
+    for (variant, measured) in variants.iter().zip(measured) {
+        let label = measured.label();
+        assert_eq!(variant["name"], measured.variant.name.as_str());
+        let over = |v: &Value| v["speedup"]["over"] == label.as_str();
+        let words = expected(variant, variants.iter().any(over));
+        let line = format!("{label} {}", words.join(" "));
+        let is_shown = |shown: &String| {
+            let shown = shown.trim_start_matches(['▸', ' ']);
+            shown.split_whitespace().eq(line.split_whitespace())
+        };
+        assert!(
+            lines.iter().any(is_shown),
+            "{name}: {line:?} is not in\n{}",
+            lines.join("\n")
+        );
+    }
+}
+
+#[test]
+fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
+    for scenario in bundled::SCENARIOS {
+        let compiled = compile(&Source::from(scenario), &Overrides::default());
+        let plan = Arc::new(compiled.expect("a bundled scenario compiles").plan);
+        let feed =
+            run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+        let mut app = App::new(Vec::new());
+        let source = SourceInfo::default();
+        app.start(source, Some(plan.clone()), cuptop::tui::Peaks::default());
+        let mut trace = Trace::new(SourceInfo::default());
+        for (i, message) in feed.receiver().iter().enumerate() {
+            if let Message::Batch(batch) = &message {
+                trace.apply(batch.clone());
+            }
+            let is_last = matches!(message, Message::Finished(Outcome::Complete));
+            app.take(message);
+            // Passes and figures grow with the run, as on a screen.
+            if i % 16 == 0 {
+                app.prepare();
+            }
+            if is_last {
+                break;
+            }
+        }
+        app.prepare();
+        let report = Report::new(&trace, Some(&plan), Peaks::default());
+        let measured = report.variants.as_ref().expect("a run").len();
+        assert_eq!(measured, plan.variants.len(), "{}", scenario.name);
+        check(&mut app, &report, scenario.name);
+    }
+}
+
+/// Two devices that work in turns; copies of one direction on two streams at once; kernels of one stream
+/// that overlap, the longest not the last to start.
+fn by_hand() -> Trace {
+    let place = |device, stream| Place {
+        device,
+        context: 1,
+        stream,
+    };
+    let item = |start, end, what| Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what,
+    };
+    let copy = |device, stream, start, end| {
+        let copy = Copy {
+            place: place(device, stream),
+            direction: Direction::H2D,
+            from: MemoryKind::Pinned,
+            to: MemoryKind::Device,
+            is_async: true,
+            bytes: 1_000,
+            peer: 0,
+            graph: 0,
+        };
+        item(start, end, What::Copy(copy))
+    };
+    let kernel = |device, stream, start, end| {
+        let kernel = Kernel {
+            place: place(device, stream),
+            shape: 0,
+            graph: 0,
+            node: 0,
+        };
+        item(start, end, What::Kernel(kernel))
+    };
+    let range = |kind, start, end| {
+        let range = Range {
+            kind,
+            name: 0,
+            thread: 1,
+            index: 0,
+        };
+        item(start, end, What::Range(range))
+    };
+    let device = |id| {
+        Def::Device(DeviceInfo {
+            id,
+            ..DeviceInfo::default()
+        })
+    };
+    let mut trace = Trace::new(SourceInfo::default());
+    trace.apply(Batch {
+        defs: vec![
+            Def::Name {
+                id: 0,
+                text: "turns".to_owned(),
+            },
+            Def::Shape {
+                id: 0,
+                shape: LaunchShape::default(),
+            },
+            device(0),
+            device(1),
+        ],
+        items: vec![
+            copy(0, 1, 1_000, 1_100),
+            copy(0, 2, 1_050, 1_150),
+            kernel(1, 3, 1_150, 1_550),
+            kernel(1, 3, 1_200, 1_250),
+            kernel(0, 1, 1_600, 1_650),
+            range(RangeKind::Repeat, 900, 1_800),
+            range(RangeKind::Variant, 800, 1_900),
+        ],
+        ..Batch::default()
+    });
+    trace
+}
+
+#[test]
+fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
+    let trace = by_hand();
+    let report = Report::new(&trace, None, Peaks::default());
+    let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
+    let figures = &json["variants"][0]["figures"];
+    // From 1000 to 1650; nothing runs on either device from 1550 to 1600. Each copy moves 10 bytes a
+    // nanosecond, the link 13.3. No kernel runs beside a copy of its device.
+    let by_hand = [
+        ("makespan", 650.0),
+        ("wall", 900.0),
+        ("idle", 50.0 / 650.0),
+        ("overlap", 0.0),
+        ("h2d_gbps", 10.0),
+        ("ops", 5.0),
+        ("kernels", 3.0),
+    ];
+    assert_eq!(
+        figures.as_object().map(|all| all.len()),
+        Some(by_hand.len())
+    );
+    for (name, value) in by_hand {
+        let found = figures[name].as_f64().expect(name);
+        assert!((found - value).abs() < 1e-12, "{name}: {found}");
+    }
+    let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
+    check(&mut app, &report, "by hand");
+    // The footer speaks of the same pass.
+    let lines = compare_view(&mut app);
+    let footer = lines.last().expect("lines");
+    assert!(footer.contains("650 ns · idle 8 %"), "{footer}");
+}
+
+#[test]
+fn a_saved_run_knows_its_variants_without_the_scenario() {
+    let scenario = bundled::SCENARIOS
+        .iter()
+        .find(|s| s.name == "pipeline")
+        .expect("it is bundled");
+    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    let plan = Arc::new(compiled.expect("it compiles").plan);
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = folder.path().join("run");
+    let drain = |feed: cuptop::activity::feed::Feed| {
+        let mut trace = Trace::new(SourceInfo::default());
+        for message in feed.receiver() {
+            match message {
+                Message::Batch(batch) => trace.apply(batch),
+                Message::Finished(outcome) => assert_eq!(outcome, Outcome::Complete),
+                _ => {}
+            }
+        }
+        trace
+    };
+    let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+    let ran = drain(recording::tee(feed, &saved, true).expect("a recording"));
+    let opened = drain(file::open(&[saved]).expect("it can be opened").feed);
+    let of = |trace: &Trace, plan| Report::new(trace, plan, Peaks::default());
+    let (ran, opened) = (of(&ran, Some(&*plan)), of(&opened, None));
+    let brief = |report: &Report| -> Vec<(String, usize, Vec<i64>, i64)> {
+        let variants = report.variants.iter().flatten().map(|v| &v.figures);
+        let one = |v: &cuptop::analysis::VariantFigures| {
+            (v.label(), v.repeats, v.makespans_ns.clone(), v.wall_ns)
+        };
+        variants.map(one).collect()
+    };
+    let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    let found = brief(&opened);
+    let labels: Vec<&str> = found.iter().map(|v| v.0.as_str()).collect();
+    assert_eq!(labels, names);
+    assert_eq!(found, brief(&ran));
+    // Two runs are compared variant by variant.
+    let comparison = Comparison::new(&ran, &opened);
+    let groups: Vec<&str> = comparison.groups.iter().map(|g| g.of.as_str()).collect();
+    assert_eq!(groups, names);
+    for group in &comparison.groups {
+        let makespan = group.figures.iter().find(|f| f.figure == "makespan");
+        assert_eq!(
+            makespan.expect("a makespan").ratio,
+            Some(1.0),
+            "{}",
+            group.of
+        );
+    }
+}
