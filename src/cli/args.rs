@@ -80,7 +80,7 @@ pub enum Command {
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.
     Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
-    Doctor(Doctor),
+    Doctor,
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
     RunPlan,
@@ -293,14 +293,6 @@ pub struct Calibrate {
     /// The profile to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// `cuptop doctor`.
-#[derive(Debug, Args)]
-pub struct Doctor {
-    /// Run every bundled kernel on the GPU and compare its result with the CPU's.
-    #[arg(long)]
-    pub kernels: bool,
 }
 
 /// "5%" as 0.05.

@@ -3,21 +3,17 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
-use super::args::Doctor;
 use super::exit::{self, Ending};
 use super::print;
 use crate::activity::units::bytes;
 use crate::source::recording::scratch;
 use crate::source::runner::device::Gpu;
-use crate::source::runner::{self, Checked, Part, Probe};
+use crate::source::runner::{self, Part, Probe};
 
 /// Says what was found. Fails (3) when scenarios cannot run on a GPU here.
-pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
+pub(super) fn doctor() -> Result<u8, Ending> {
     let probe = runner::probe();
     print(&render(&probe))?;
-    if args.kernels {
-        return kernels(&probe);
-    }
     Ok(if probe.can_run() {
         exit::FINE
     } else {
@@ -135,28 +131,4 @@ fn recordings(out: &mut String) {
         }
         None => writeln!(out, "  missing  recordings there is no temporary directory"),
     };
-}
-
-/// Compares every bundled kernel with the CPU.
-fn kernels(probe: &Probe) -> Result<u8, Ending> {
-    if !probe.can_run() {
-        return Err(Ending::machine("kernels can only be checked on a GPU"));
-    }
-    print("\nKernels against the CPU (largest relative error, limit):\n")?;
-    let mut code = exit::FINE;
-    let mut printed = Ok(());
-    runner::check_kernels(|it: &Checked| {
-        let verdict = if it.is_ok() { "ok   " } else { "WRONG" };
-        if !it.is_ok() {
-            code = exit::EXPECTATION;
-        }
-        let line = format!(
-            "  {verdict}  {:24} {:16} {:.2e}  {:.0e}\n",
-            it.kernel, it.size, it.error, it.limit
-        );
-        if printed.is_ok() {
-            printed = print(&line);
-        }
-    })?;
-    printed.map(|()| code)
 }

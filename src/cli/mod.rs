@@ -65,7 +65,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::List) => check::list(),
         Some(Command::Schema) => check::schema(),
         Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
-        Some(Command::Doctor(args)) => doctor::doctor(&args),
+        Some(Command::Doctor) => doctor::doctor(),
         Some(Command::RunPlan) => Ok(exit::FINE),
     }
 }

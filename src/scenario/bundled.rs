@@ -95,4 +95,23 @@ mod tests {
             .collect();
         assert_eq!(kernels, stems("kernels", "cu"));
     }
+
+    #[test]
+    fn every_kernel_with_a_result_is_compared_with_the_cpu() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/kernels.py");
+        let checks = std::fs::read_to_string(path).expect("the checks");
+        let mut entries = 0;
+        for (file, text) in KERNELS {
+            for rest in text.split("__global__ void ").skip(1) {
+                // `__launch_bounds__(256, 2)` can stand before the name.
+                let rest = rest.strip_prefix("__launch_bounds__").map_or(rest, |rest| {
+                    rest.split_once(')').expect("its end").1.trim_start()
+                });
+                let name = rest.split('(').next().expect("a name");
+                assert!(checks.contains(&format!("\"{name}\"")), "{name} of {file}");
+                entries += 1;
+            }
+        }
+        assert!(entries >= KERNELS.len(), "{entries}");
+    }
 }

@@ -4,8 +4,8 @@
 #
 # usage: run.sh CUPTOP [OUT]     (a release build of cuptop; logs and JSON go to OUT, default gpu-results)
 #
-# Needs a GPU, libcupti, NVRTC, g++ and python3. Nothing stops at the first failure; the last lines are a table and the
-# number of checks that failed, which is also the exit status. Takes about three minutes.
+# Needs a GPU, libcupti, NVRTC, g++ and python3 with numpy and CuPy. Nothing stops at the first failure; the last
+# lines are a table and the number of checks that failed, which is also the exit status. Takes about three minutes.
 here=$(cd "$(dirname "$0")" && pwd)
 cuptop=$(readlink -f "${1:?usage: run.sh CUPTOP [OUT]}")
 out=${2:-gpu-results}

@@ -10,13 +10,11 @@
 //!
 //! This process never loads a CUDA library. Room by room: `parent` follows a run, `child` is a running
 //! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
-//! and `compile` are CUDA's libraries; `probe` says what a machine has, `check` compares kernels with
-//! the CPU, `calibrate` measures a GPU.
+//! and `compile` are CUDA's libraries; `probe` says what a machine has, `calibrate` measures a GPU.
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 
 pub mod calibrate;
-mod check;
 mod child;
 mod compile;
 pub mod device;
@@ -33,7 +31,6 @@ mod protocol;
 mod tally;
 
 pub use calibrate::{Calibration, calibrate};
-pub use check::{Checked, check_kernels};
 pub use found::{Part, Probe};
 pub use parent::{RunRequest, run};
 pub use probe::probe;

@@ -139,7 +139,7 @@ impl Run<'_> {
                 }));
             }
             Event::Done { issued } => self.end = Some(Ok(issued)),
-            Event::Probe(_) | Event::Checked(_) => {}
+            Event::Probe(_) => {}
         }
         Ok(())
     }

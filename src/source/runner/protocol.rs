@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::Direction;
 
-use super::check::Checked;
 use super::fault::{Fault, FaultKind};
 use super::found::Probe;
 
@@ -25,8 +24,6 @@ pub(crate) enum Job {
     Run(RunJob),
     /// Say what the machine has.
     Probe,
-    /// Run every bundled kernel and compare its results with the CPU's.
-    CheckKernels,
 }
 
 /// A scenario to run.
@@ -72,8 +69,6 @@ pub(crate) enum Event {
     },
     /// The answer to [`Job::Probe`].
     Probe(Box<Probe>),
-    /// One kernel's result, for [`Job::CheckKernels`].
-    Checked(Checked),
     /// The job failed. The last event.
     Error {
         /// What kind of failure.

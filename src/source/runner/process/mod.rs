@@ -4,12 +4,10 @@
 //! [`super::protocol`]). A kernel that writes out of bounds, a driver that crashes or a launch that hangs
 //! ends this process and nothing else.
 
-mod checks;
 mod context;
 mod engine;
 mod host;
 mod kernels;
-mod lab;
 mod memory;
 mod ops;
 mod run;
@@ -26,7 +24,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::activity::Ns;
 
-use super::driver::Driver;
 use super::fault::Fault;
 use super::probe;
 use super::protocol::{Event, EventWriter, Issued, Job};
@@ -107,11 +104,6 @@ fn work(job: Job, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fau
         Job::Run(job) => run::run(&job, say, stop),
         Job::Probe => {
             say(&Event::Probe(Box::new(probe::look())));
-            Ok(Issued::default())
-        }
-        Job::CheckKernels => {
-            let driver = Driver::start(None)?;
-            checks::check_kernels(&driver, say)?;
             Ok(Issued::default())
         }
     }
