@@ -1,12 +1,16 @@
 //! The simulator against an H200: makespan and overlap of the bundled scenarios, within 10 %.
 //!
+//! There are two lists. The profile's numbers come from the fitted scenarios, so those show that the model can
+//! explain them. The ones that `tests/data/h200/held_out.txt` names gave no number: they show what it foretells,
+//! and are asserted against the GPU's median alone, with no miss forgiven.
+//!
 //! `tests/data/h200/SCENARIO.json` holds what `cuptop run SCENARIO --headless --json` said on the GPU,
 //! cut down by `tests/gpu/figures.py`. A scenario that was not measured is not compared, and a line says
 //! so. `cargo test --test sim_against_h200 -- --nocapture` prints both sides, kernel by kernel.
 
 #![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,11 +23,19 @@ use cuptop::source::sim::{Pace, Profile, run};
 use cuptop::trace::{SourceInfo, Trace};
 use serde::Deserialize;
 
-/// How far the simulator may be off: a share of the makespan, beyond what the GPU's own repeats differ
-/// by, and a difference of two shares of overlap.
+const PROFILE: &str = include_str!("../src/source/sim/h200.toml");
+const HELD_OUT: &str = include_str!("data/h200/held_out.txt");
+
+/// The scenarios that no number of the profile comes from.
+fn held_out() -> impl Iterator<Item = &'static str> {
+    HELD_OUT.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// How far the simulator may be off: a share of the makespan, for fitted scenarios beyond what the GPU's own
+/// repeats differ by, and a difference of two shares of overlap.
 const TOLERANCE: f64 = 0.10;
 
-/// A variant that the model does not get right within the tolerance.
+/// A variant of a fitted scenario that the model does not get right within the tolerance.
 struct Miss {
     scenario: &'static str,
     variant: &'static str,
@@ -39,7 +51,7 @@ const KNOWN_MISSES: &[Miss] = &[
         scenario: "warmup",
         variant: "cold",
         point: None,
-        ratio: 0.75,
+        ratio: 0.775,
         _missing: "the host's filling of its buffers (52 us), and what the first memset (19 us), the first \
                    copy's DMA (12 us) and the first synchronizations take longer than later ones",
     },
@@ -47,23 +59,23 @@ const KNOWN_MISSES: &[Miss] = &[
         scenario: "cpu_or_gpu",
         variant: "gpu_matmul_with_copies",
         point: Some(32),
-        ratio: 0.627,
+        ratio: 0.597,
         _missing: SMALL_COPIES,
     },
     Miss {
         scenario: "cpu_or_gpu",
         variant: "gpu_matmul_with_copies",
         point: Some(64),
-        ratio: 0.548,
+        ratio: 0.79,
         _missing: SMALL_COPIES,
     },
     Miss {
         scenario: "cpu_or_gpu",
         variant: "gpu_sin_with_copies",
         point: Some(256),
-        ratio: 0.709,
+        ratio: 0.69,
         _missing: "whether the download is ready a little before or a little after the engine looks: the model \
-                   has it before, the GPU after, which is a whole period (9.3 us) later",
+                   has it before, the GPU after, which is a whole period (8.8 us) later",
     },
 ];
 
@@ -108,15 +120,34 @@ fn simulate(plan: &Arc<Plan>) -> Vec<VariantFigures> {
     variants::variants(&trace, Some(plan))
 }
 
+/// What a scenario allows beside [`TOLERANCE`].
+#[derive(Clone, Copy)]
+enum Allowance {
+    /// The spread of the GPU's own repeats and, of a known miss, its ratio.
+    Fitted(Option<f64>),
+    /// Nothing.
+    HeldOut,
+}
+
+/// How far the makespans of a list's variants are off, and those that are too far.
+#[derive(Default)]
+struct Outcome {
+    ratios: Vec<f64>,
+    wrong: Vec<String>,
+}
+
 #[test]
 fn makespan_and_overlap_are_those_of_the_gpu() {
-    let mut wrong = Vec::new();
+    let mut lists: BTreeMap<&str, Outcome> = BTreeMap::new();
     for scenario in bundled::SCENARIOS {
         let Some(measured) = measured(scenario.name) else {
-            println!("skipped: {} was not measured on an H200", scenario.name);
+            println!("skipped: {} was not recorded for this", scenario.name);
             continue;
         };
-        println!("{} ({})", scenario.name, measured.on);
+        let is_held_out = held_out().any(|name| name == scenario.name);
+        let list = if is_held_out { "held out" } else { "fitted" };
+        let outcome = lists.entry(list).or_default();
+        println!("{} ({list}; {})", scenario.name, measured.on);
         let compiled = compile(&Source::from(scenario), &Overrides::default());
         let plan = compiled
             .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
@@ -127,7 +158,8 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
             let Some(real) =
                 (measured.variants.iter()).find(|v| v.name == spec.name && v.point == spec.point)
             else {
-                wrong.push(format!("{} {} was not measured", scenario.name, spec.name));
+                let missing = format!("{} {} was not measured", scenario.name, spec.name);
+                outcome.wrong.push(missing);
                 continue;
             };
             let known = (KNOWN_MISSES.iter()).find(|miss| {
@@ -135,21 +167,64 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
                     && miss.variant == spec.name
                     && miss.point == spec.point
             });
-            for miss in compare(&simulated, spec.point, real, known.map(|miss| miss.ratio)) {
-                wrong.push(format!("{} {miss}", scenario.name));
-            }
+            let allowance = if is_held_out {
+                Allowance::HeldOut
+            } else {
+                Allowance::Fitted(known.map(|miss| miss.ratio))
+            };
+            let (makespan, misses) = compare(&simulated, spec.point, real, allowance);
+            // What runs on the host alone has no makespan to compare.
+            outcome
+                .ratios
+                .extend((real.makespan_ns > 0).then_some(makespan));
+            let misses = misses.iter();
+            (outcome.wrong).extend(misses.map(|miss| format!("{} {miss}", scenario.name)));
         }
     }
+    for (list, outcome) in &lists {
+        let ratios = &outcome.ratios;
+        let within = ratios.iter().filter(|r| (**r - 1.0).abs() <= TOLERANCE);
+        println!(
+            "{list}: {} of {} makespans within 10 % of the median, x {:.3} to {:.3}",
+            within.count(),
+            ratios.len(),
+            ratios.iter().copied().fold(f64::INFINITY, f64::min),
+            ratios.iter().copied().fold(0.0, f64::max),
+        );
+    }
+    let wrong = lists
+        .iter()
+        .filter(|(_, outcome)| !outcome.wrong.is_empty());
+    let wrong: Vec<_> = wrong.map(|(list, o)| (list, &o.wrong)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Prints a variant's two sides and says what is too far off; `known` is how far the makespan is known to be.
+/// A held-out scenario only tests the fit if it was recorded, nothing about it is forgiven, and every number
+/// that says `measured` names where else it comes from.
+#[test]
+fn no_number_comes_from_what_is_held_out() {
+    let is_bundled = |name: &str| bundled::SCENARIOS.iter().any(|s| s.name == name);
+    assert!(held_out().count() >= 4);
+    for name in held_out() {
+        assert!(is_bundled(name), "{name} is no bundled scenario");
+        assert!(measured(name).is_some(), "{name} was not recorded");
+        assert!(!PROFILE.contains(name), "a number comes from {name}");
+        assert!(KNOWN_MISSES.iter().all(|miss| miss.scenario != name));
+    }
+    for line in PROFILE.lines().filter(|line| !line.starts_with('#')) {
+        let names_source =
+            || bundled::SCENARIOS.iter().any(|s| line.contains(s.name)) || line.contains("V100");
+        assert!(!line.contains("measured") || names_source(), "{line}");
+    }
+}
+
+/// Prints a variant's two sides, and returns its makespan as a share of the GPU's and what is too far off.
 fn compare(
     simulated: &VariantFigures,
     point: Option<i64>,
     real: &MeasuredVariant,
-    known: Option<f64>,
-) -> Vec<String> {
+    allowance: Allowance,
+) -> (f64, Vec<String>) {
     let name = match point {
         Some(point) => format!("{} @ {point}", real.name),
         None => real.name.clone(),
@@ -173,17 +248,23 @@ fn compare(
         }
     }
     let mut misses = Vec::new();
-    let [least, most] = real
-        .makespan_range_ns
-        .map(|ns| ratio(ns as f64, real.makespan_ns as f64));
-    // A known miss may be 2 % further off than what was written down, for changes elsewhere.
-    let low = (least - TOLERANCE).min(known.unwrap_or(1.0) - 0.02);
-    let high = (most + TOLERANCE).max(known.unwrap_or(1.0) + 0.02);
+    let (low, high) = match allowance {
+        Allowance::HeldOut => (1.0 - TOLERANCE, 1.0 + TOLERANCE),
+        Allowance::Fitted(known) => {
+            let [least, most] = real
+                .makespan_range_ns
+                .map(|ns| ratio(ns as f64, real.makespan_ns as f64));
+            // A known miss may be 2 % further off than what was written down, for changes elsewhere.
+            let known = known.unwrap_or(1.0);
+            let low = (least - TOLERANCE).min(known - 0.02);
+            (low, (most + TOLERANCE).max(known + 0.02))
+        }
+    };
     if !(low..=high).contains(&makespan) {
         misses.push(format!("{name}: makespan is {makespan:.3} of the GPU's"));
     }
     if overlap.abs() > TOLERANCE {
         misses.push(format!("{name}: overlap differs by {overlap:+.3}"));
     }
-    misses
+    (makespan, misses)
 }
