@@ -277,29 +277,63 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     }
 }
 
-/// Why the device was idle: what is a hundredth of it or more.
+/// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
 fn idle_table(page: &mut Page, f: &DeviceFigures) {
-    let is_worth = |ns: Ns| share(ns, f.idle_ns) >= 0.01;
-    let rows: Vec<_> = f.idle.iter().filter(|i| is_worth(i.total_ns)).collect();
+    let of_idle = |ns: Ns| share(ns, f.idle_ns);
+    let mut rows: Vec<(String, u64, Ns)> = Vec::new();
+    let mut roots: Vec<(&str, Ns)> = Vec::new();
+    for piece in &f.idle {
+        let mut what = piece.cause.to_owned();
+        if let Some(culprit) = &piece.culprit {
+            what.push_str(": ");
+            what.push_str(culprit);
+        }
+        if piece.certainty == "likely" {
+            what.push_str(", likely");
+        }
+        match rows.iter_mut().find(|row| row.0 == what) {
+            Some(row) => {
+                row.1 += piece.count;
+                row.2 += piece.total_ns;
+            }
+            None => rows.push((what, piece.count, piece.total_ns)),
+        }
+        let Some(root) = piece.root.as_deref() else {
+            continue;
+        };
+        match roots.iter_mut().find(|r| r.0 == root) {
+            Some(sum) => sum.1 += piece.total_ns,
+            None => roots.push((root, piece.total_ns)),
+        }
+    }
+    rows.retain(|row| of_idle(row.2) >= 0.01);
     if rows.is_empty() {
         return;
     }
-    let mut table = Table::new(["idle because", "of", "after", "", "count", "total", "share"]);
-    for row in rows.iter().take(page.rows) {
+    rows.sort_by_key(|row| std::cmp::Reverse(row.2));
+    let mut table = Table::new(["idle because", "count", "total", "share"]);
+    for (what, number, total) in rows.into_iter().take(page.rows) {
         table.row([
-            row.cause.to_owned(),
-            row.culprit.clone().unwrap_or_default(),
-            row.root.clone().unwrap_or_default(),
-            match row.certainty {
-                "likely" => "likely".to_owned(),
-                _ => String::new(),
-            },
-            count(row.count),
-            duration(row.total_ns),
-            percent(share(row.total_ns, f.idle_ns)),
+            what,
+            count(number),
+            duration(total),
+            percent(of_idle(total)),
         ]);
     }
     page.table(&table);
+    roots.retain(|root| of_idle(root.1) >= 0.1);
+    roots.sort_by_key(|root| std::cmp::Reverse(root.1));
+    let roots: Vec<String> = roots
+        .iter()
+        .take(3)
+        .map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))))
+        .collect();
+    if !roots.is_empty() {
+        let line = format!("nothing was queued ahead, after: {}", roots.join(", "));
+        for line in wrap(&line, page.width - 2) {
+            page.line(&format!("  {line}"));
+        }
+    }
 }
 
 fn variant_table(page: &mut Page, variants: &[VariantReport]) {
