@@ -180,8 +180,6 @@ impl<'a> Walk<'a> {
                 }
             }
             OpKind::Sync(SyncTarget::Device(device)) => self.device_sync(device),
-            OpKind::Host(_) => self.touches(op, host),
-            OpKind::Alloc { stream: None, .. } => self.touches(op, host),
             OpKind::Free {
                 buffer,
                 stream: None,
@@ -191,7 +189,6 @@ impl<'a> Walk<'a> {
             }
             OpKind::Capture { graph, stream } => self.graphs[graph].origin = Some(stream),
             OpKind::GraphLaunch { graph, stream } => self.graph_launch(graph, stream, at),
-            OpKind::RangeBegin(_) | OpKind::RangeEnd => {}
             OpKind::Record { event, stream } => {
                 self.clocks.issue(stream);
                 self.events[event] = Some(self.clocks.snapshot(Agent::stream(stream)));
@@ -202,28 +199,16 @@ impl<'a> Walk<'a> {
                     self.clocks.joins_clock(Agent::stream(stream), clock);
                 }
             }
-            OpKind::Copy { stream, .. }
-            | OpKind::Memset { stream, .. }
-            | OpKind::Launch { stream, .. }
-            | OpKind::Alloc {
-                stream: Some(stream),
-                ..
-            }
-            | OpKind::Free {
-                stream: Some(stream),
-                ..
-            } => {
-                self.clocks.issue(stream);
-                let agent = Agent::stream(stream);
-                self.stream_op(
-                    op,
-                    At {
-                        agent,
-                        who: Who::Stream(stream),
-                        ..host
-                    },
-                );
-            }
+            // What orders nothing but itself is known by its stream and by what it touches.
+            kind => match kind.stream() {
+                Some(stream) => {
+                    self.clocks.issue(stream);
+                    let agent = Agent::stream(stream);
+                    let who = Who::Stream(stream);
+                    self.stream_op(op, At { agent, who, ..host });
+                }
+                None => self.touches(op, host),
+            },
         }
     }
 
