@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use super::bundled;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
-use super::file::{File, KernelDecl};
+use super::file::decl::KernelDecl;
 use super::signature::{self, Entry};
 
 /// Bytes of a kernel source.
 const MAX_SOURCE: u64 = 1 << 20;
 
 /// Gives each kernel its source and the parameters of its entry; reports what is missing.
-pub(super) fn load(file: &mut File, kernel_dir: Option<&Path>, diagnostics: &mut Diagnostics) {
+pub(super) fn load(
+    kernels: &mut [KernelDecl],
+    kernel_dir: Option<&Path>,
+    diagnostics: &mut Diagnostics,
+) {
     let mut read: Vec<(String, Option<Arc<str>>)> = Vec::new();
-    for kernel in &mut file.kernels {
+    for kernel in kernels {
         if kernel.file.text.is_empty() {
             continue;
         }

@@ -3,7 +3,8 @@
 use super::Overrides;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
 use super::expr::value::Value;
-use super::file::{File, Named, PairDecl, VariantDecl};
+use super::file::decl::Named;
+use super::file::{File, PairDecl, VariantDecl};
 use super::plan::{Pair, Sweep, VariantPlan};
 use super::site::Sites;
 

@@ -8,7 +8,8 @@ use super::expr::Loc;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
 use super::figures::{FIGURES, Operand};
-use super::file::{ExpectDecl, File, Named, VariantDecl};
+use super::file::decl::Named;
+use super::file::{ExpectDecl, File, VariantDecl};
 use super::plan::{Sweep, VariantPlan};
 use super::site::Sites;
 
@@ -227,6 +228,7 @@ impl Reading<'_> {
     fn kernel(&mut self, name: &str, loc: Loc) -> Option<()> {
         let names = || {
             self.file
+                .declared
                 .kernels
                 .iter()
                 .map(|kernel| kernel.name.text.as_str())
@@ -247,7 +249,7 @@ impl Reading<'_> {
     /// `param=value` in brackets.
     fn point(&mut self, piece: Piece<'_>) -> Option<(i64, Loc)> {
         let loc = piece.loc(0, piece.text.len());
-        let Some(sweep) = &self.file.sweep else {
+        let Some(sweep) = &self.file.declared.sweep else {
             self.error(loc, "the scenario has no [sweep]".to_owned(), None);
             return None;
         };

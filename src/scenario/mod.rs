@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! text ─► file (as written) ─► code, resolve (names) ─► lower (values, loops) ─► plan ─► hazards
-//!           └ keys: all keys, for the parser and the editors' schema
+//!           └ keys: for the parser and the editors' schema
 //! ```
+//!
+//! What a kind of step is on this way, from its keys to its operations in the plan, stands in one file
+//! of `steps`; it uses what the stages have for it: a reader, names, an unrolled variant.
 //!
 //! Whatever is wrong becomes a [`Diagnostic`] with its place; nothing stops at the first.
 //! `docs/SCENARIOS.md` describes the language.
@@ -20,20 +23,29 @@ pub mod figures;
 mod file;
 pub mod hazards;
 mod lower;
+mod names;
 pub mod plan;
 mod resolve;
 pub mod signature;
 pub mod site;
 mod source;
+mod steps;
 mod template;
+mod unroll;
 pub mod view;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use expr::value;
 pub use figures::{FIGURES, Operand};
-pub use file::{keys, schema};
+pub use file::schema;
 pub use source::{FindError, Source};
 pub use template::template;
+
+/// Every key of the language.
+pub mod keys {
+    pub use super::file::keys::*;
+    pub use super::steps::{Form, STEPS};
+}
 
 /// What the command line changes of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +76,11 @@ pub struct Compiled {
 pub fn compile(source: &Source, overrides: &Overrides) -> Result<Compiled, Diagnostics> {
     let mut diagnostics = Diagnostics::new(&source.name, source.text.clone());
     let mut file = file::parse(&source.text, &mut diagnostics);
-    code::load(&mut file, source.kernel_dir.as_deref(), &mut diagnostics);
+    code::load(
+        &mut file.declared.kernels,
+        source.kernel_dir.as_deref(),
+        &mut diagnostics,
+    );
     resolve::resolve(&file, &mut diagnostics);
     let plan = if diagnostics.has_errors() {
         None

@@ -4,11 +4,11 @@ use toml::de::DeValue;
 
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::ArgDecl;
+use super::decl::ArgDecl;
 use super::reader::{Field, Reader};
 
 /// Kernel arguments.
-pub(super) fn args(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ArgDecl> {
+pub(crate) fn args(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ArgDecl> {
     let mut args = Vec::new();
     for part in Reader::list(field) {
         let arg = match part.value {
@@ -24,6 +24,6 @@ pub(super) fn args(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ArgDecl> {
 }
 
 /// Stands in for a value that could not be read, which has been reported.
-pub(super) fn placeholder(loc: Loc) -> Expr {
+pub(crate) fn placeholder(loc: Loc) -> Expr {
     Expr::constant(Value::Int(1, Unit::None), loc)
 }

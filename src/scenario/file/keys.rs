@@ -1,5 +1,6 @@
-//! Every key of the scenario language, in one table: the parser knows keys from here, tells unknown
-//! ones from here, and the JSON schema for editors is made from here.
+//! The keys of the scenario language, in tables: the parser knows keys from here, tells unknown ones
+//! from here, and the JSON schema for editors is made from here. The keys of a step stand with its kind
+//! (`scenario/steps`).
 
 /// What a key's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub struct Key {
     pub doc: &'static str,
 }
 
-const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(crate) const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key {
         name,
         kind,
@@ -74,7 +75,7 @@ const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     }
 }
 
-const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key {
         name,
         kind,
@@ -309,211 +310,3 @@ pub const SWEEP: &[Key] = &[
     ),
     key("step", Kind::Number, "or what is added to it."),
 ];
-
-/// A kind of step: the key that makes it, what it does, and its other keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// The key that tells it from other steps.
-    pub head: Key,
-    /// Its other keys.
-    pub keys: &'static [Key],
-}
-
-const STREAM_KEY: Key = key(
-    "stream",
-    Kind::Name,
-    "The stream. Default: \"default\", the device's legacy default stream.",
-);
-const OFFSET: Key = key(
-    "offset",
-    Kind::Size,
-    "Bytes from the start of the buffer. Default: 0.",
-);
-const BYTES: Key = key(
-    "bytes",
-    Kind::Size,
-    "How many bytes. Default: to the end of the buffer.",
-);
-const TO_OFFSET: Key = key(
-    "to_offset",
-    Kind::Size,
-    "Bytes from the start of `to`. Default: 0, without `to` the same as `offset`.",
-);
-const CHUNK: Key = key(
-    "chunk",
-    Kind::Size,
-    "Copies in pieces of this size, each a call of its own. Default: one piece.",
-);
-const SYNC: Key = key(
-    "sync",
-    Kind::Bool,
-    "The synchronous call, on the default stream. Default: false.",
-);
-const DO: Key = required("do", Kind::Steps, "The steps inside.");
-
-const COPY_KEYS: &[Key] = &[
-    key(
-        "to",
-        Kind::Buffer,
-        "Another buffer to write to. Default: the other side of the same buffer.",
-    ),
-    STREAM_KEY,
-    SYNC,
-    OFFSET,
-    TO_OFFSET,
-    BYTES,
-    CHUNK,
-];
-const COPY_TO_KEYS: &[Key] = &[
-    required("to", Kind::Buffer, "The buffer to write to."),
-    STREAM_KEY,
-    SYNC,
-    OFFSET,
-    TO_OFFSET,
-    BYTES,
-    CHUNK,
-];
-
-/// Values of `sync` as a step.
-pub const SYNCS: &[&str] = &["stream", "event", "device"];
-/// Values of `host` as a step.
-pub const HOST_WORK: &[&str] = &["busy", "sum", "sin", "matmul"];
-
-/// Every kind of step. A step is told by its head; `sync` is last because copies have a key of that name.
-pub const STEPS: &[Form] = &[
-    Form {
-        head: required(
-            "h2d",
-            Kind::Buffer,
-            "Copies a buffer from its host side to its device side.",
-        ),
-        keys: COPY_KEYS,
-    },
-    Form {
-        head: required(
-            "d2h",
-            Kind::Buffer,
-            "Copies a buffer from its device side to its host side.",
-        ),
-        keys: COPY_KEYS,
-    },
-    Form {
-        head: required(
-            "d2d",
-            Kind::Buffer,
-            "Copies between two buffers of one device.",
-        ),
-        keys: COPY_TO_KEYS,
-    },
-    Form {
-        head: required(
-            "p2p",
-            Kind::Buffer,
-            "Copies between buffers of two devices.",
-        ),
-        keys: COPY_TO_KEYS,
-    },
-    Form {
-        head: required("memset", Kind::Buffer, "Fills the device side with a byte."),
-        keys: &[
-            key("value", Kind::Number, "The byte. Default: 0."),
-            STREAM_KEY,
-            OFFSET,
-            BYTES,
-        ],
-    },
-    Form {
-        head: required("launch", Kind::Text, "Launches a kernel."),
-        keys: &[
-            key(
-                "on",
-                Kind::Buffers,
-                "Which elements of the arrays that the kernel's args name.",
-            ),
-            key("args", Kind::Args, "Other arguments than the kernel's."),
-            STREAM_KEY,
-        ],
-    },
-    Form {
-        head: required("record", Kind::Name, "Records an event on a stream."),
-        keys: &[STREAM_KEY],
-    },
-    Form {
-        head: required("wait", Kind::Name, "Makes a stream wait for an event."),
-        keys: &[STREAM_KEY],
-    },
-    Form {
-        head: required(
-            "alloc",
-            Kind::Buffer,
-            "Allocates the device side of a buffer with alloc = \"step\".",
-        ),
-        keys: POOL_KEYS,
-    },
-    Form {
-        head: required("free", Kind::Buffer, "Frees it."),
-        keys: POOL_KEYS,
-    },
-    Form {
-        head: required(
-            "capture",
-            Kind::Name,
-            "Captures the steps inside as a graph of this name.",
-        ),
-        keys: &[STREAM_KEY, DO],
-    },
-    Form {
-        head: required("launch_graph", Kind::Name, "Launches a captured graph."),
-        keys: &[STREAM_KEY],
-    },
-    Form {
-        head: required("host", Kind::OneOf(HOST_WORK), "The host thread works."),
-        keys: &[
-            key("time", Kind::Time, "For \"busy\": how long."),
-            key(
-                "of",
-                Kind::Buffers,
-                "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product.",
-            ),
-            key("n", Kind::Number, "For \"matmul\": rows and columns."),
-        ],
-    },
-    Form {
-        head: required("range", Kind::Name, "Names a phase of the host's time."),
-        keys: &[DO],
-    },
-    Form {
-        head: required(
-            "for",
-            Kind::Loop,
-            "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\".",
-        ),
-        keys: &[DO],
-    },
-    Form {
-        head: required(
-            "if",
-            Kind::Condition,
-            "Does steps only where a condition holds.",
-        ),
-        keys: &[DO, key("else", Kind::Steps, "The steps where it does not.")],
-    },
-    Form {
-        head: required("sync", Kind::OneOf(SYNCS), "The host waits."),
-        keys: &[
-            key(
-                "stream",
-                Kind::Name,
-                "For \"stream\": which. Default: \"default\".",
-            ),
-            key("event", Kind::Name, "For \"event\": which."),
-            key("device", Kind::Number, "For \"device\": which. Default: 0."),
-        ],
-    },
-];
-
-const POOL_KEYS: &[Key] = &[key(
-    "stream",
-    Kind::Name,
-    "Makes it stream-ordered, from the device's pool. Default: the plain call, which is not.",
-)];

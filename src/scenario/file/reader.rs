@@ -9,53 +9,53 @@ use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quo
 use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
+use super::decl::{BufferRef, Named};
 use super::keys::{Key, Kind};
-use super::{BufferRef, Named};
 
 /// A value, with the place of its key.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'a> {
-    pub(super) value: &'a DeValue<'a>,
-    pub(super) loc: Loc,
-    pub(super) key_loc: Loc,
+pub(crate) struct Field<'a> {
+    pub(crate) value: &'a DeValue<'a>,
+    pub(crate) loc: Loc,
+    pub(crate) key_loc: Loc,
 }
 
 /// An entry of a table, in the order of the file.
-pub(super) struct Item<'a> {
-    pub(super) key: &'a str,
-    pub(super) field: Field<'a>,
+pub(crate) struct Item<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) field: Field<'a>,
 }
 
 /// The fields of a table that were checked against a table of keys.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     items: Vec<Item<'a>>,
-    pub(super) loc: Loc,
+    pub(crate) loc: Loc,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
         let item = self.items.iter().find(|item| item.key == key)?;
         Some(item.field)
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 }
 
 /// Reads one file, collecting what is wrong with it.
-pub(super) struct Reader<'t> {
-    pub(super) text: &'t str,
-    pub(super) diagnostics: &'t mut Diagnostics,
+pub(crate) struct Reader<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) diagnostics: &'t mut Diagnostics,
 }
 
 impl Reader<'_> {
-    pub(super) fn error(&mut self, loc: Loc, message: impl Into<String>) {
+    pub(crate) fn error(&mut self, loc: Loc, message: impl Into<String>) {
         self.diagnostics
             .push(Diagnostic::error(loc.range(), message));
     }
 
-    pub(super) fn error_help(
+    pub(crate) fn error_help(
         &mut self,
         loc: Loc,
         message: impl Into<String>,
@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// The entries of a table, in the order of the file.
-    pub(super) fn items<'a>(table: &'a DeTable<'a>) -> Vec<Item<'a>> {
+    pub(crate) fn items<'a>(table: &'a DeTable<'a>) -> Vec<Item<'a>> {
         let mut items: Vec<Item<'a>> = table
             .iter()
             .map(|(key, value)| Item {
@@ -89,7 +89,7 @@ impl Reader<'_> {
 
     /// The fields of a table. Reports keys that are not in `keys` and required ones that are missing.
     /// `what` names the table in messages ("a buffer").
-    pub(super) fn fields<'a>(
+    pub(crate) fn fields<'a>(
         &mut self,
         field: Field<'a>,
         keys: &[&[Key]],
@@ -174,7 +174,7 @@ impl Reader<'_> {
     }
 
     /// Says that a value is not what is expected.
-    pub(super) fn wrong_type(&mut self, field: Field<'_>, expected: &str) {
+    pub(crate) fn wrong_type(&mut self, field: Field<'_>, expected: &str) {
         let found = match field.value {
             DeValue::Boolean(value) => format!("this is {value}"),
             other => {
@@ -193,7 +193,7 @@ impl Reader<'_> {
     }
 
     /// A string value and where its characters are.
-    pub(super) fn piece<'a>(&mut self, field: Field<'a>, expected: &str) -> Option<Piece<'a>> {
+    pub(crate) fn piece<'a>(&mut self, field: Field<'a>, expected: &str) -> Option<Piece<'a>> {
         let DeValue::String(text) = field.value else {
             self.wrong_type(field, expected);
             return None;
@@ -209,7 +209,7 @@ impl Reader<'_> {
     }
 
     /// Any text that can be shown.
-    pub(super) fn text(&mut self, field: Field<'_>) -> Option<String> {
+    pub(crate) fn text(&mut self, field: Field<'_>) -> Option<String> {
         let piece = self.piece(field, "this takes a text in quotes")?;
         let is_shown = |c: char| !is_unprintable(c) || c == '\n';
         if !piece.text.chars().all(is_shown) {
@@ -220,7 +220,7 @@ impl Reader<'_> {
     }
 
     /// A text with its place.
-    pub(super) fn named(&mut self, field: Field<'_>) -> Option<Named> {
+    pub(crate) fn named(&mut self, field: Field<'_>) -> Option<Named> {
         let text = self.text(field)?;
         if text.is_empty() {
             self.error(field.loc, "this name is empty");
@@ -232,7 +232,7 @@ impl Reader<'_> {
         })
     }
 
-    pub(super) fn boolean(&mut self, field: Field<'_>) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, field: Field<'_>) -> Option<bool> {
         let value = field.value.as_bool();
         if value.is_none() {
             self.wrong_type(field, "this is true or false");
@@ -241,7 +241,7 @@ impl Reader<'_> {
     }
 
     /// One of some words.
-    pub(super) fn one_of(
+    pub(crate) fn one_of(
         &mut self,
         field: Field<'_>,
         words: &[&'static str],
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 
     /// A number or an expression.
-    pub(super) fn expr(&mut self, field: Field<'_>) -> Option<Expr> {
+    pub(crate) fn expr(&mut self, field: Field<'_>) -> Option<Expr> {
         match field.value {
             DeValue::Integer(integer) => {
                 let value = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
@@ -286,8 +286,13 @@ impl Reader<'_> {
         }
     }
 
+    /// A number or an expression that may be absent.
+    pub(crate) fn optional(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        fields.get(key).and_then(|field| self.expr(field))
+    }
+
     /// A name that may have expressions in braces.
-    pub(super) fn template(&mut self, field: Field<'_>) -> Option<Template> {
+    pub(crate) fn template(&mut self, field: Field<'_>) -> Option<Template> {
         let piece = self.piece(field, "this takes a name in quotes")?;
         if piece.text.trim().is_empty() || piece.text.chars().any(is_unprintable) {
             self.error(
@@ -300,12 +305,12 @@ impl Reader<'_> {
     }
 
     /// A reference to a buffer.
-    pub(super) fn buffer(&mut self, field: Field<'_>) -> Option<BufferRef> {
+    pub(crate) fn buffer(&mut self, field: Field<'_>) -> Option<BufferRef> {
         let piece = self.piece(field, "this takes the name of a buffer in quotes")?;
         self.buffer_piece(piece)
     }
 
-    pub(super) fn buffer_piece(&mut self, piece: Piece<'_>) -> Option<BufferRef> {
+    pub(crate) fn buffer_piece(&mut self, piece: Piece<'_>) -> Option<BufferRef> {
         let (name, name_loc, index) = self.parsed(parse::buffer_reference(piece))?;
         Some(BufferRef {
             name,
@@ -315,8 +320,17 @@ impl Reader<'_> {
         })
     }
 
+    /// One buffer or a list of them.
+    pub(crate) fn buffers(&mut self, field: Field<'_>) -> Vec<BufferRef> {
+        let parts = Self::list(field);
+        parts
+            .into_iter()
+            .filter_map(|part| self.buffer(part))
+            .collect()
+    }
+
     /// The elements of a list; a single value counts as a list of one.
-    pub(super) fn list<'a>(field: Field<'a>) -> Vec<Field<'a>> {
+    pub(crate) fn list<'a>(field: Field<'a>) -> Vec<Field<'a>> {
         match field.value {
             DeValue::Array(array) => array.iter().map(|value| element(value)).collect(),
             _ => vec![field],
@@ -324,13 +338,13 @@ impl Reader<'_> {
     }
 
     /// Reports what went wrong in an expression.
-    pub(super) fn parsed<T>(&mut self, result: Result<T, ExprError>) -> Option<T> {
+    pub(crate) fn parsed<T>(&mut self, result: Result<T, ExprError>) -> Option<T> {
         result.map_err(|error| self.expr_error(error)).ok()
     }
 }
 
 /// An element of a list. Messages about the whole element point at it, there being no key.
-pub(super) fn element<'a>(value: &'a Spanned<DeValue<'a>>) -> Field<'a> {
+pub(crate) fn element<'a>(value: &'a Spanned<DeValue<'a>>) -> Field<'a> {
     let loc = Loc::from(value.span());
     Field {
         value: value.get_ref(),

@@ -1,17 +1,18 @@
 //! The JSON schema (draft 7) of scenario files, for completion and checks in editors; made from
-//! [`super::keys`], from which the parser reads, too.
+//! the tables of keys, from which the parser reads, too.
 
 use serde_json::{Map, Value, json};
 
 use super::super::edit::FORMS;
 use super::super::figures::{FIGURES, Operand};
-use super::keys::{self, Form, Key, Kind};
+use super::super::steps::{Form, STEPS};
+use super::keys::{self, Key, Kind};
 
 /// The schema as JSON text.
 #[must_use]
 pub fn schema() -> String {
     let mut top = object(keys::TOP);
-    let steps: Vec<Value> = keys::STEPS.iter().map(step).collect();
+    let steps: Vec<Value> = STEPS.iter().map(step).collect();
     if let Some(map) = top.as_object_mut() {
         map.insert(
             "$schema".into(),

@@ -1,4 +1,4 @@
-//! TOML to [`File`]: the sections. Steps are in [`super::steps`].
+//! TOML to [`File`]: the sections. Steps are read by `scenario::steps`.
 
 use toml::de::{DeTable, DeValue};
 
@@ -8,14 +8,13 @@ use super::super::expr::parse::is_identifier;
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
+use super::super::steps;
 use super::super::view::{self, View};
 use super::args::{args, placeholder};
+use super::decl::{BufferDecl, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl, SweepValues};
 use super::keys;
 use super::reader::{Field, Fields, Reader, element};
-use super::{
-    BufferDecl, ExpectDecl, File, KernelDecl, Named, PairDecl, ParamDecl, StreamDecl, SweepDecl,
-    SweepValues, VariantDecl,
-};
+use super::{ExpectDecl, File, PairDecl, VariantDecl};
 
 /// Bytes of a scenario file.
 pub(super) const MAX_TEXT: usize = 256 << 10;
@@ -65,18 +64,18 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     file.look_for = text("look_for");
     file.view = view(reader, &top);
     file.baseline = named(reader, &top, "baseline");
-    file.params = top
+    file.declared.params = top
         .get("params")
         .map(|field| params(reader, field))
         .unwrap_or_default();
-    file.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
+    file.declared.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
     each(reader, &top, "buffers", |reader, name, field| {
         let decl = buffer(reader, name, field);
-        file.buffers.extend(decl);
+        file.declared.buffers.extend(decl);
     });
     each(reader, &top, "kernels", |reader, name, field| {
         let decl = kernel(reader, name, field);
-        file.kernels.extend(decl);
+        file.declared.kernels.extend(decl);
     });
     if let Some(streams) = top
         .get("streams")
@@ -87,7 +86,9 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
                 text: item.key.to_owned(),
                 loc: item.field.key_loc,
             };
-            file.streams.extend(stream(reader, name, item.field));
+            file.declared
+                .streams
+                .extend(stream(reader, name, item.field));
         }
     }
     for field in tables(reader, &top, "variant") {
@@ -183,8 +184,9 @@ fn check_identifier(reader: &mut Reader<'_>, name: &str, loc: Loc) {
 
 /// Names that stand for two things.
 fn twice(reader: &mut Reader<'_>, file: &File) {
-    for buffer in &file.buffers {
+    for buffer in &file.declared.buffers {
         if let Some(param) = file
+            .declared
             .params
             .iter()
             .find(|param| param.name.text == buffer.name.text)
@@ -232,10 +234,6 @@ fn params(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ParamDecl> {
     params
 }
 
-fn optional(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-    fields.get(key).and_then(|field| reader.expr(field))
-}
-
 fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Named> {
     fields.get(key).and_then(|field| reader.named(field))
 }
@@ -258,7 +256,7 @@ fn pair(reader: &mut Reader<'_>, field: Field<'_>) -> Option<PairDecl> {
     let fields = reader.fields(field, &[keys::PAIR], "a pair")?;
     let mistake = named(reader, &fields, "mistake");
     let cure = named(reader, &fields, "cure");
-    let at = optional(reader, &fields, "at");
+    let at = reader.optional(&fields, "at");
     let edit = fields.get("edit").and_then(|field| {
         let piece = reader.piece(field, "edits are a text in quotes, such as \"pin\"")?;
         reader.parsed(edit::read(piece))
@@ -283,7 +281,7 @@ fn header(field: Field<'_>, brackets: &str) -> Loc {
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
     let fields = reader.fields(field, &[keys::SWEEP], "a sweep")?;
     let param = fields.get("param").and_then(|field| reader.named(field))?;
-    let mut number = |key: &str| optional(reader, &fields, key);
+    let mut number = |key: &str| reader.optional(&fields, key);
     let (from, to) = (number("from"), number("to"));
     let (factor, step) = (number("factor"), number("step"));
     let values = match (fields.get("values"), from, to, factor, step) {
@@ -365,8 +363,10 @@ fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Buff
         );
     }
     Some(BufferDecl {
-        bytes: optional(reader, &fields, "bytes").unwrap_or_else(|| placeholder(loc)),
-        count: optional(reader, &fields, "count"),
+        bytes: reader
+            .optional(&fields, "bytes")
+            .unwrap_or_else(|| placeholder(loc)),
+        count: reader.optional(&fields, "count"),
         host,
         device,
         fill: match fill {
@@ -412,15 +412,15 @@ fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Kern
         entry,
         grid: dim3(reader, &fields, "grid"),
         block: dim3(reader, &fields, "block"),
-        shared: optional(reader, &fields, "shared"),
+        shared: reader.optional(&fields, "shared"),
         args: fields
             .get("args")
             .map(|field| args(reader, field))
             .unwrap_or_default(),
         args_loc: fields.get("args").map_or(name.loc, |field| field.loc),
-        flops: optional(reader, &fields, "flops"),
-        bytes: optional(reader, &fields, "bytes"),
-        time: optional(reader, &fields, "time"),
+        flops: reader.optional(&fields, "flops"),
+        bytes: reader.optional(&fields, "bytes"),
+        time: reader.optional(&fields, "time"),
         code: None,
         name,
     })
@@ -429,8 +429,8 @@ fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Kern
 fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<StreamDecl> {
     let fields = reader.fields(field, &[keys::STREAM], "a stream")?;
     Some(StreamDecl {
-        device: optional(reader, &fields, "device"),
-        priority: optional(reader, &fields, "priority"),
+        device: reader.optional(&fields, "device"),
+        priority: reader.optional(&fields, "priority"),
         name,
     })
 }
@@ -475,8 +475,8 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
             .unwrap_or_default(),
         view: view(reader, &fields),
         baseline: named(reader, &fields, "baseline"),
-        warmup: optional(reader, &fields, "warmup"),
-        repeat: optional(reader, &fields, "repeat"),
+        warmup: reader.optional(&fields, "warmup"),
+        repeat: reader.optional(&fields, "repeat"),
         is_cold,
         shows_race: fields
             .get("race")
@@ -488,7 +488,7 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
             .unwrap_or_default(),
         steps: fields
             .get("steps")
-            .map(|field| super::steps::steps(reader, field))
+            .map(|field| steps::read(reader, field))
             .unwrap_or_default(),
         name,
     })

@@ -5,7 +5,8 @@ use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quo
 use super::super::expr::parse::{self, Piece};
 use super::super::expr::value::{self, Operator, Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::file::{File, SweepValues, VariantDecl};
+use super::super::file::decl::SweepValues;
+use super::super::file::{File, VariantDecl};
 use super::super::plan::Sweep;
 
 /// Values of a sweep.
@@ -19,7 +20,12 @@ pub(super) fn overrides(
 ) -> Option<Vec<(String, Value)>> {
     let mut set = Vec::new();
     for (name, text) in &overrides.set {
-        let names = || file.params.iter().map(|param| param.name.text.as_str());
+        let names = || {
+            file.declared
+                .params
+                .iter()
+                .map(|param| param.name.text.as_str())
+        };
         if !names().any(|known| known == name) {
             let help = did_you_mean(name, names())
                 .unwrap_or_else(|| format!("the parameters are {}", list(names())));
@@ -87,8 +93,12 @@ pub(super) fn params<'f>(
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<(&'f str, Value)>> {
     let mut values: Vec<(&str, Value)> = Vec::new();
-    let swept = file.sweep.as_ref().map(|sweep| sweep.param.text.as_str());
-    for param in &file.params {
+    let swept = file
+        .declared
+        .sweep
+        .as_ref()
+        .map(|sweep| sweep.param.text.as_str());
+    for param in &file.declared.params {
         let name = param.name.text.as_str();
         let of_variant = variant.params.iter().find(|own| own.name.text == name);
         let given = set
@@ -140,7 +150,7 @@ pub(super) fn sweep(
     set: &[(String, Value)],
     diagnostics: &mut Diagnostics,
 ) -> Option<(Sweep, Vec<Value>)> {
-    let sweep = file.sweep.as_ref()?;
+    let sweep = file.declared.sweep.as_ref()?;
     let values = match set.iter().find(|(name, _)| *name == sweep.param.text) {
         Some((_, value)) => vec![*value],
         None => values(file, sweep.loc, &sweep.values, set, diagnostics)?,
@@ -186,7 +196,7 @@ fn values(
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<Value>> {
     let mut known: Vec<(&str, Value)> = Vec::new();
-    for param in &file.params {
+    for param in &file.declared.params {
         let given = set
             .iter()
             .find(|(name, _)| *name == param.name.text)

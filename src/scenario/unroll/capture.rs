@@ -7,9 +7,7 @@ use std::collections::HashMap;
 
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::Loc;
-use super::super::expr::parse::Template;
-use super::super::file::Step;
-use super::super::plan::{EventId, GraphSpec, Op, OpKind, StreamId};
+use super::super::plan::{EventId, Op, StreamId};
 use super::Unroll;
 
 /// How far each stream of a capture is known to have come, by its own count of operations.
@@ -17,15 +15,15 @@ type Progress = HashMap<StreamId, u64>;
 
 /// A capture that is going on.
 #[derive(Default)]
-pub(super) struct Capturing {
-    pub(super) ops: Vec<Op>,
+pub(crate) struct Capturing {
+    pub(crate) ops: Vec<Op>,
     streams: HashMap<StreamId, Progress>,
     events: HashMap<EventId, Progress>,
 }
 
-impl<'f> Unroll<'_, 'f> {
+impl Unroll<'_, '_> {
     /// Reports a step that a graph cannot hold.
-    pub(super) fn not_captured(&mut self, what: &str, loc: Loc) -> Option<()> {
+    pub(crate) fn not_captured(&mut self, what: &str, loc: Loc) -> Option<()> {
         if self.capturing.is_none() {
             return Some(());
         }
@@ -37,56 +35,25 @@ impl<'f> Unroll<'_, 'f> {
         None
     }
 
-    pub(super) fn capture(
-        &mut self,
-        graph: &Template,
-        stream: Option<&Template>,
-        body: &'f [Step],
-        loc: Loc,
-    ) -> Option<()> {
-        self.not_captured("another capture", loc)?;
-        let name = self.name(graph)?;
-        let origin = self.stream(stream, None)?;
-        if self.plan.streams[origin].is_default() {
-            self.report(
-                Diagnostic::error(loc.range(), "the default stream cannot be captured")
-                    .help("name a stream: stream = \"main\""),
-            );
-            return None;
-        }
+    /// Whether a capture is going on.
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.capturing.is_some()
+    }
+
+    /// Begins a capture on a stream: operations go into a graph from here on.
+    pub(crate) fn begin_capture(&mut self, origin: StreamId) {
         let start = Progress::from([(origin, 0)]);
         self.capturing = Some(Capturing {
             streams: HashMap::from([(origin, start)]),
             ..Capturing::default()
         });
-        self.steps(body);
+    }
+
+    /// Ends the capture that began on `origin`, and hands out what the graph holds.
+    pub(crate) fn end_capture(&mut self, origin: StreamId, loc: Loc) -> Option<Vec<Op>> {
         let capturing = self.capturing.take()?;
         self.all_joined(&capturing, origin, loc)?;
-        if capturing.ops.is_empty() {
-            self.report(Diagnostic::warning(
-                loc.range(),
-                format!("the graph {} is empty", quoted(&name)),
-            ));
-        }
-        let known = self.objects.graphs.get(&name).copied();
-        let id = match known {
-            Some(id) if self.plan.graphs[id].ops == capturing.ops => id,
-            _ => {
-                self.plan.graphs.push(GraphSpec {
-                    name: name.clone(),
-                    ops: capturing.ops,
-                });
-                self.plan.graphs.len() - 1
-            }
-        };
-        self.objects.graphs.insert(name, id);
-        self.emit(
-            OpKind::Capture {
-                graph: id,
-                stream: origin,
-            },
-            loc,
-        )
+        Some(capturing.ops)
     }
 
     /// Checks that every stream was joined back.
@@ -122,7 +89,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// Notes an operation on a stream; in a capture, the stream must take part in it.
-    pub(super) fn captured_use(&mut self, stream: StreamId, loc: Loc) -> Option<()> {
+    pub(crate) fn captured_use(&mut self, stream: StreamId, loc: Loc) -> Option<()> {
         let Some(capturing) = &mut self.capturing else {
             return Some(());
         };
@@ -139,7 +106,7 @@ impl<'f> Unroll<'_, 'f> {
         None
     }
 
-    pub(super) fn captured_record(
+    pub(crate) fn captured_record(
         &mut self,
         event: EventId,
         stream: StreamId,
@@ -152,7 +119,7 @@ impl<'f> Unroll<'_, 'f> {
         Some(())
     }
 
-    pub(super) fn captured_wait(
+    pub(crate) fn captured_wait(
         &mut self,
         event: EventId,
         stream: StreamId,
@@ -174,31 +141,5 @@ impl<'f> Unroll<'_, 'f> {
         }
         *progress.entry(stream).or_default() += 1;
         Some(())
-    }
-
-    pub(super) fn launch_graph(
-        &mut self,
-        graph: &Template,
-        stream: Option<&Template>,
-        loc: Loc,
-    ) -> Option<()> {
-        self.not_captured("the launch of another graph", loc)?;
-        let name = self.name(graph)?;
-        let Some(id) = self.objects.graphs.get(&name).copied() else {
-            let known = self.objects.graphs.keys().map(String::as_str);
-            let help = super::super::diagnostics::did_you_mean(&name, known).unwrap_or_else(|| {
-                format!("a step {{ capture = \"{name}\", do = [ … ] }} must come before")
-            });
-            let message = format!(
-                "the graph {} has not been captured before this",
-                quoted(&name)
-            );
-            self.report(Diagnostic::error(graph.loc.range(), message).help(help));
-            return None;
-        };
-        let stream = self.stream(stream, None)?;
-        self.feed(stream);
-        let nodes = self.plan.graphs[id].ops.len() as u64;
-        self.emit_many(OpKind::GraphLaunch { graph: id, stream }, loc, nodes.max(1))
     }
 }

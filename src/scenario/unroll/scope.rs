@@ -13,7 +13,7 @@ const MAX_NAME: usize = 100;
 
 impl Unroll<'_, '_> {
     /// The value of an expression. Reports what is wrong and returns `None`.
-    pub(super) fn eval(&mut self, expr: &Expr) -> Option<Value> {
+    pub(crate) fn eval(&mut self, expr: &Expr) -> Option<Value> {
         let lookup = |name: &str| {
             let found = self.scope.iter().rev().find(|(known, _)| *known == name);
             found.map(|(_, value)| *value)
@@ -29,8 +29,17 @@ impl Unroll<'_, '_> {
         }
     }
 
+    /// A value, or nothing and no report.
+    pub(crate) fn quiet(&self, expr: &Expr) -> Option<Value> {
+        let lookup = |name: &str| {
+            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
+            found.map(|(_, value)| *value)
+        };
+        expr.eval(&lookup).ok()
+    }
+
     /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.
-    pub(super) fn whole(&mut self, expr: &Expr, what: &str) -> Option<i64> {
+    pub(crate) fn whole(&mut self, expr: &Expr, what: &str) -> Option<i64> {
         let value = self.eval(expr)?;
         match (value, value.unit()) {
             (Value::Int(value, _), Unit::None | Unit::Bytes) => return Some(value),
@@ -51,7 +60,7 @@ impl Unroll<'_, '_> {
     }
 
     /// A whole number within bounds.
-    pub(super) fn integer(
+    pub(crate) fn integer(
         &mut self,
         expr: &Expr,
         bounds: RangeInclusive<i64>,
@@ -75,7 +84,7 @@ impl Unroll<'_, '_> {
     }
 
     /// A number of bytes, at least `least`.
-    pub(super) fn bytes(&mut self, expr: &Expr, least: i64) -> Option<u64> {
+    pub(crate) fn bytes(&mut self, expr: &Expr, least: i64) -> Option<u64> {
         let value = self.whole(expr, "a size")?;
         if value >= least {
             return Some(value.unsigned_abs());
@@ -90,7 +99,7 @@ impl Unroll<'_, '_> {
     }
 
     /// As [`Self::bytes`], of an expression that may be absent.
-    pub(super) fn optional_bytes(
+    pub(crate) fn optional_bytes(
         &mut self,
         expr: Option<&Expr>,
         least: i64,
@@ -102,7 +111,7 @@ impl Unroll<'_, '_> {
     }
 
     /// A time in nanoseconds.
-    pub(super) fn time(&mut self, expr: &Expr) -> Option<i64> {
+    pub(crate) fn time(&mut self, expr: &Expr) -> Option<i64> {
         match self.eval(expr)? {
             Value::Int(ns, Unit::Time) if ns >= 0 => return Some(ns),
             Value::Float(ns, Unit::Time) if (0.0..9e15).contains(&ns) => {
@@ -126,7 +135,7 @@ impl Unroll<'_, '_> {
     }
 
     /// A name with its expressions filled in.
-    pub(super) fn name(&mut self, template: &Template) -> Option<String> {
+    pub(crate) fn name(&mut self, template: &Template) -> Option<String> {
         let mut name = String::new();
         for part in &template.parts {
             match part {

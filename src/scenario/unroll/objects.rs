@@ -6,16 +6,15 @@ use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::parse::Template;
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::file::{BufferDecl, BufferRef};
+use super::super::file::decl::{BufferDecl, BufferRef};
 use super::super::plan::{
     BufferId, BufferSpec, DEFAULT_STREAM, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId,
     StreamSpec,
 };
 use super::Unroll;
-use super::launch::LaunchKey;
 
 /// Devices of one machine.
-pub(super) const MAX_DEVICES: i64 = 16;
+pub(crate) const MAX_DEVICES: i64 = 16;
 const MAX_STREAMS: usize = 512;
 const MAX_EVENTS: usize = 16_384;
 const MAX_BUFFERS: usize = 65_536;
@@ -23,23 +22,33 @@ const MAX_PHASES: usize = 4096;
 /// Bytes of one buffer.
 const MAX_BYTES: u64 = 1 << 40;
 
+/// A launch as a key: two launches with equal keys are one [`LaunchSpec`].
+pub(crate) type LaunchKey = (
+    usize,
+    [u32; 3],
+    [u32; 3],
+    u32,
+    Vec<(u8, u64, u64)>,
+    [Option<u64>; 3],
+);
+
 /// What exists so far.
 #[derive(Default)]
-pub(super) struct Objects<'f> {
+pub(crate) struct Objects<'f> {
     streams: HashMap<String, Stream>,
     default_streams: HashMap<u32, StreamId>,
-    pub(super) stream_use: Vec<StreamUse>,
+    pub(crate) stream_use: Vec<StreamUse>,
     events: HashMap<String, EventId>,
     /// Events that have been recorded, outside of captures.
-    pub(super) recorded: HashSet<EventId>,
+    pub(crate) recorded: HashSet<EventId>,
     buffers: HashMap<(usize, u64), BufferId>,
     counts: HashMap<usize, Option<u64>>,
     /// Buffers that steps have allocated, with the place; and those they have freed.
-    pub(super) alive: HashMap<BufferId, Loc>,
-    pub(super) freed: HashSet<BufferId>,
-    pub(super) kernels: HashMap<&'f str, usize>,
-    pub(super) launches: HashMap<LaunchKey, LaunchId>,
-    pub(super) graphs: HashMap<String, GraphId>,
+    pub(crate) alive: HashMap<BufferId, Loc>,
+    pub(crate) freed: HashSet<BufferId>,
+    pub(crate) kernels: HashMap<&'f str, usize>,
+    pub(crate) launches: HashMap<LaunchKey, LaunchId>,
+    pub(crate) graphs: HashMap<String, GraphId>,
     phases: HashMap<String, usize>,
 }
 
@@ -51,16 +60,16 @@ struct Stream {
 
 /// What a stream was used for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StreamUse {
+pub(crate) struct StreamUse {
     /// Whether it was given work.
-    pub(super) is_fed: bool,
+    pub(crate) is_fed: bool,
     /// Where it was waited for, or told to wait.
-    pub(super) mention: Option<(Loc, &'static str)>,
+    pub(crate) mention: Option<(Loc, &'static str)>,
 }
 
 impl<'f> Unroll<'_, 'f> {
     /// The stream of a step. `device` is where the step's memory is, when it has any.
-    pub(super) fn stream(
+    pub(crate) fn stream(
         &mut self,
         name: Option<&Template>,
         device: Option<u32>,
@@ -100,7 +109,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// The legacy default stream of a device.
-    pub(super) fn default_stream(&mut self, device: u32) -> Option<StreamId> {
+    pub(crate) fn default_stream(&mut self, device: u32) -> Option<StreamId> {
         if let Some(id) = self.objects.default_streams.get(&device) {
             return Some(*id);
         }
@@ -122,8 +131,11 @@ impl<'f> Unroll<'_, 'f> {
             self.has_stopped = true;
             return None;
         }
-        let file = self.lowering.file;
-        let declared = file.streams.iter().find(|stream| stream.name.text == name);
+        let declared = self.shared.declared;
+        let declared = declared
+            .streams
+            .iter()
+            .find(|stream| stream.name.text == name);
         let mut spec = StreamSpec {
             name: name.to_owned(),
             device: 0,
@@ -149,23 +161,23 @@ impl<'f> Unroll<'_, 'f> {
         })
     }
 
-    pub(super) fn device_used(&mut self, device: u32) {
+    pub(crate) fn device_used(&mut self, device: u32) {
         self.plan.devices = self.plan.devices.max(device + 1);
     }
 
     /// Notes that a stream was given work.
-    pub(super) fn feed(&mut self, stream: StreamId) {
+    pub(crate) fn feed(&mut self, stream: StreamId) {
         self.objects.stream_use[stream].is_fed = true;
     }
 
     /// Notes that a stream was mentioned without giving it work.
-    pub(super) fn mention(&mut self, stream: StreamId, loc: Loc, how: &'static str) {
+    pub(crate) fn mention(&mut self, stream: StreamId, loc: Loc, how: &'static str) {
         let known = &mut self.objects.stream_use[stream].mention;
         *known = known.or(Some((loc, how)));
     }
 
     /// An event by name.
-    pub(super) fn event(&mut self, name: &Template) -> Option<EventId> {
+    pub(crate) fn event(&mut self, name: &Template) -> Option<EventId> {
         let text = self.name(name)?;
         if let Some(id) = self.objects.events.get(&text) {
             return Some(*id);
@@ -182,7 +194,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// An event that must have been recorded.
-    pub(super) fn recorded_event(&mut self, name: &Template) -> Option<EventId> {
+    pub(crate) fn recorded_event(&mut self, name: &Template) -> Option<EventId> {
         let event = self.event(name)?;
         if self.objects.recorded.contains(&event) {
             return Some(event);
@@ -207,7 +219,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// A phase by name.
-    pub(super) fn phase(&mut self, name: &Template) -> Option<usize> {
+    pub(crate) fn phase(&mut self, name: &Template) -> Option<usize> {
         let text = self.name(name)?;
         if let Some(id) = self.objects.phases.get(&text) {
             return Some(*id);
@@ -227,13 +239,13 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// The buffer that a reference means.
-    pub(super) fn buffer(&mut self, reference: &'f BufferRef) -> Option<BufferId> {
-        let file = self.lowering.file;
-        let at = file
+    pub(crate) fn buffer(&mut self, reference: &'f BufferRef) -> Option<BufferId> {
+        let declared = self.shared.declared;
+        let at = declared
             .buffers
             .iter()
             .position(|buffer| buffer.name.text == reference.name)?;
-        let decl = &file.buffers[at];
+        let decl = &declared.buffers[at];
         let count = self.count_of(at, decl)?;
         let element = match (&decl.count, &reference.index) {
             (Some(_), Some(index)) => self.element(decl, index, count)?,
@@ -265,16 +277,16 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// A buffer that is not an array, by name.
-    pub(super) fn whole_buffer(&mut self, name: &str) -> Option<BufferId> {
-        let file = self.lowering.file;
-        let at = file
+    pub(crate) fn whole_buffer(&mut self, name: &str) -> Option<BufferId> {
+        let declared = self.shared.declared;
+        let at = declared
             .buffers
             .iter()
             .position(|buffer| buffer.name.text == name)?;
         if let Some(id) = self.objects.buffers.get(&(at, 0)) {
             return Some(*id);
         }
-        let id = self.new_buffer(&file.buffers[at], 0)?;
+        let id = self.new_buffer(&declared.buffers[at], 0)?;
         self.objects.buffers.insert((at, 0), id);
         Some(id)
     }
@@ -323,7 +335,7 @@ impl<'f> Unroll<'_, 'f> {
             return None;
         }
         // The declaration knows the parameters and `index`, not the loops around the step.
-        let loops = self.scope.split_off(self.params_end());
+        let loops = self.scope.split_off(self.shared.declared.params.len());
         self.scope
             .push(("index", Value::Int(element as i64, Unit::None)));
         let bytes = self.bytes(&decl.bytes, 1);
@@ -358,7 +370,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// The device of a buffer's device side, which must exist and be allocated at this point.
-    pub(super) fn device_side(&mut self, buffer: BufferId, loc: Loc) -> Option<u32> {
+    pub(crate) fn device_side(&mut self, buffer: BufferId, loc: Loc) -> Option<u32> {
         let spec = &self.plan.buffers[buffer];
         let name = quoted(&spec.name);
         let Some(device) = spec.device else {
@@ -387,7 +399,7 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// Checks that a buffer has a host side.
-    pub(super) fn host_side(&mut self, buffer: BufferId, loc: Loc) -> Option<()> {
+    pub(crate) fn host_side(&mut self, buffer: BufferId, loc: Loc) -> Option<()> {
         let spec = &self.plan.buffers[buffer];
         if spec.host != HostMemory::None {
             return Some(());
@@ -400,15 +412,38 @@ impl<'f> Unroll<'_, 'f> {
         None
     }
 
+    /// Checks that bytes lie in a buffer.
+    pub(crate) fn inside(
+        &mut self,
+        buffer: BufferId,
+        start: u64,
+        bytes: u64,
+        loc: Loc,
+        what: &str,
+    ) -> Option<()> {
+        let spec = &self.plan.buffers[buffer];
+        let end = start.checked_add(bytes);
+        if end.is_some_and(|end| end <= spec.bytes) {
+            return Some(());
+        }
+        let message = format!(
+            "this {what} of {bytes} B at byte {start} goes beyond {}, which has {} B",
+            quoted(&spec.name),
+            spec.bytes
+        );
+        self.error(loc, message);
+        None
+    }
+
     /// Marks each event's device, and reports one that is recorded on two.
-    pub(super) fn events_have_one_device(&mut self) {
+    pub(crate) fn events_have_one_device(&mut self) {
         let mut devices: HashMap<EventId, u32> = HashMap::new();
         for op in &self.plan.ops {
             if let OpKind::Record { event, stream } = op.kind {
                 let device = self.plan.streams[stream].device;
                 let first = *devices.entry(event).or_insert(device);
                 if first != device {
-                    let site = self.lowering.sites.get(op.site);
+                    let site = self.shared.sites.get(op.site);
                     let name = quoted(&self.plan.events[event]);
                     let message = format!(
                         "the event {name} is recorded on device {first} and on device {device}"

@@ -1,0 +1,126 @@
+//! The names of a file, and what may be said of one without evaluating anything: that it stands for
+//! something, and for one thing only.
+
+use std::collections::HashSet;
+
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::expr::parse::{Part, Template};
+use super::expr::{Expr, Loc};
+use super::file::decl::{BufferRef, Declarations, Named};
+
+/// What names stand for, where a step or a table is.
+pub(crate) struct Names<'f> {
+    pub(crate) declared: &'f Declarations,
+    pub(crate) diagnostics: &'f mut Diagnostics,
+    pub(crate) params: HashSet<&'f str>,
+    pub(crate) buffers: HashSet<&'f str>,
+    /// Loop variables in scope.
+    pub(crate) loops: Vec<&'f str>,
+    pub(crate) used_buffers: HashSet<&'f str>,
+    pub(crate) used_kernels: HashSet<&'f str>,
+}
+
+impl<'f> Names<'f> {
+    pub(crate) fn new(declared: &'f Declarations, diagnostics: &'f mut Diagnostics) -> Self {
+        let text = |name: &'f Named| name.text.as_str();
+        Self {
+            declared,
+            diagnostics,
+            params: (declared.params.iter().map(|param| text(&param.name))).collect(),
+            buffers: (declared.buffers.iter().map(|buffer| text(&buffer.name))).collect(),
+            loops: Vec::new(),
+            used_buffers: HashSet::new(),
+            used_kernels: HashSet::new(),
+        }
+    }
+
+    pub(crate) fn error(&mut self, loc: Loc, message: String, help: Option<String>) {
+        self.diagnostics
+            .push(Diagnostic::error(loc.range(), message).maybe_help(help));
+    }
+
+    pub(crate) fn expr(&mut self, expr: &Expr) {
+        let mut wrong = Vec::new();
+        expr.names(&mut |name, loc| {
+            if !self.params.contains(name) && !self.loops.contains(&name) {
+                wrong.push((name.to_owned(), loc));
+            }
+        });
+        for (name, loc) in wrong {
+            let known = self.params.iter().chain(&self.loops).copied();
+            let help = if self.buffers.contains(name.as_str()) {
+                Some("that is a buffer; expressions are made of numbers".to_owned())
+            } else {
+                did_you_mean(&name, known.clone()).or_else(|| {
+                    let mut known: Vec<&str> = known.collect();
+                    known.sort_unstable();
+                    Some(format!("known here: {}", list(known)))
+                })
+            };
+            self.error(
+                loc,
+                format!("nothing here is named {}", quoted(&name)),
+                help,
+            );
+        }
+    }
+
+    pub(crate) fn optional(&mut self, expr: Option<&Expr>) {
+        if let Some(expr) = expr {
+            self.expr(expr);
+        }
+    }
+
+    pub(crate) fn template(&mut self, template: &Template) {
+        for part in &template.parts {
+            if let Part::Expr(expr) = part {
+                self.expr(expr);
+            }
+        }
+    }
+
+    pub(crate) fn stream(&mut self, stream: Option<&Template>) {
+        if let Some(stream) = stream {
+            self.template(stream);
+        }
+    }
+
+    pub(crate) fn buffer(&mut self, buffer: &'f BufferRef) {
+        self.optional(buffer.index.as_ref());
+        if self.buffers.contains(buffer.name.as_str()) {
+            self.used_buffers.insert(&buffer.name);
+            return;
+        }
+        let help = did_you_mean(&buffer.name, self.buffers.iter().copied()).unwrap_or_else(|| {
+            let names = self
+                .declared
+                .buffers
+                .iter()
+                .map(|buffer| buffer.name.text.as_str());
+            format!("the buffers are {}", list(names))
+        });
+        self.error(
+            buffer.name_loc,
+            format!("there is no buffer {}", quoted(&buffer.name)),
+            Some(help),
+        );
+    }
+
+    /// Reports a loop variable whose name stands for something else already.
+    pub(crate) fn variable(&mut self, name: &str, loc: Loc) {
+        let taken = if self.params.contains(name) {
+            "a parameter"
+        } else if self.buffers.contains(name) {
+            "a buffer"
+        } else if self.loops.contains(&name) {
+            "the variable of a loop around it"
+        } else {
+            return;
+        };
+        self.error(
+            loc,
+            format!("{} is {taken} already", quoted(name)),
+            Some("give the variable another name".to_owned()),
+        );
+    }
+}

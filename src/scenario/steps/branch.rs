@@ -1,0 +1,61 @@
+//! `if`: steps only where a condition holds.
+
+use super::super::expr::Expr;
+use super::super::expr::value::Value;
+use super::super::file::keys::{Kind, key, required};
+use super::common::{DO, body};
+use super::count::{self, TooMany};
+use super::{Form, Loc, Names, Step, StepKind, Unroll};
+
+pub(super) const FORM: Form = Form {
+    head: required(
+        "if",
+        Kind::Condition,
+        "Does steps only where a condition holds.",
+    ),
+    keys: &[DO, key("else", Kind::Steps, "The steps where it does not.")],
+    read: |reader, fields, head| {
+        Some(Box::new(If {
+            condition: reader.expr(head)?,
+            body: body(reader, fields, "do"),
+            otherwise: body(reader, fields, "else"),
+        }))
+    },
+};
+
+struct If {
+    condition: Expr,
+    body: Vec<Step>,
+    otherwise: Vec<Step>,
+}
+
+impl If {
+    fn steps(&self, holds: bool) -> &[Step] {
+        if holds { &self.body } else { &self.otherwise }
+    }
+}
+
+impl StepKind for If {
+    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
+        names.expr(&self.condition);
+        super::resolve(&self.body, names);
+        super::resolve(&self.otherwise, names);
+    }
+
+    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Option<()> {
+        let holds = unroll.eval(&self.condition)?.is_true();
+        super::lower(self.steps(holds), unroll);
+        Some(())
+    }
+
+    fn count<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
+        let holds = unroll.quiet(&self.condition).is_some_and(Value::is_true);
+        count::count(self.steps(holds), unroll)
+    }
+
+    fn count_depends_on(&self, variable: &str) -> bool {
+        self.condition.uses(variable)
+            || count::depends_on(&self.body, variable)
+            || count::depends_on(&self.otherwise, variable)
+    }
+}

@@ -1,0 +1,58 @@
+//! What several kinds of step have in common: keys, and how they are read.
+
+use super::super::diagnostics::{list, quoted};
+use super::super::expr::parse::Template;
+use super::super::file::keys::{Kind, key, required};
+use super::{Fields, Key, Reader, Step, read};
+
+pub(super) const STREAM: Key = key(
+    "stream",
+    Kind::Name,
+    "The stream. Default: \"default\", the device's legacy default stream.",
+);
+pub(super) const OFFSET: Key = key(
+    "offset",
+    Kind::Size,
+    "Bytes from the start of the buffer. Default: 0.",
+);
+pub(super) const BYTES: Key = key(
+    "bytes",
+    Kind::Size,
+    "How many bytes. Default: to the end of the buffer.",
+);
+pub(super) const DO: Key = required("do", Kind::Steps, "The steps inside.");
+
+pub(super) fn stream(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Template> {
+    fields
+        .get("stream")
+        .and_then(|field| reader.template(field))
+}
+
+/// The steps inside.
+pub(super) fn body(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Step> {
+    fields
+        .get(key)
+        .map(|field| read(reader, field))
+        .unwrap_or_default()
+}
+
+/// Reports keys that the step's word has no use for.
+pub(super) fn only(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    word: &str,
+    allowed: &[&str],
+    all: &[&str],
+) {
+    for key in all.iter().filter(|key| !allowed.contains(key)) {
+        if let Some(field) = fields.get(key) {
+            let takes = if allowed.is_empty() {
+                "nothing".to_owned()
+            } else {
+                list(allowed.iter().copied())
+            };
+            let message = format!("{} has no use for {}", quoted(word), quoted(key));
+            reader.error_help(field.key_loc, message, format!("it takes {takes}"));
+        }
+    }
+}

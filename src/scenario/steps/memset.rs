@@ -1,0 +1,75 @@
+//! `memset`: fills the device side of a buffer.
+
+use super::super::expr::Expr;
+use super::super::expr::parse::Template;
+use super::super::file::decl::BufferRef;
+use super::super::file::keys::{Kind, key, required};
+use super::super::plan::{MemRef, OpKind};
+use super::common::{BYTES, OFFSET, STREAM, stream};
+use super::{Form, Loc, Names, StepKind, Unroll};
+
+pub(super) const FORM: Form = Form {
+    head: required("memset", Kind::Buffer, "Fills the device side with a byte."),
+    keys: &[
+        key("value", Kind::Number, "The byte. Default: 0."),
+        STREAM,
+        OFFSET,
+        BYTES,
+    ],
+    read: |reader, fields, head| {
+        Some(Box::new(Memset {
+            to: reader.buffer(head)?,
+            value: reader.optional(fields, "value"),
+            offset: reader.optional(fields, "offset"),
+            bytes: reader.optional(fields, "bytes"),
+            stream: stream(reader, fields),
+        }))
+    },
+};
+
+struct Memset {
+    to: BufferRef,
+    value: Option<Expr>,
+    offset: Option<Expr>,
+    bytes: Option<Expr>,
+    stream: Option<Template>,
+}
+
+impl StepKind for Memset {
+    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
+        names.buffer(&self.to);
+        for expr in [&self.value, &self.offset, &self.bytes] {
+            names.optional(expr.as_ref());
+        }
+        names.stream(self.stream.as_ref());
+    }
+
+    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
+        let (offset, bytes) = (self.offset.as_ref(), self.bytes.as_ref());
+        let buffer = unroll.buffer(&self.to)?;
+        let device = unroll.device_side(buffer, self.to.loc)?;
+        let start = unroll.optional_bytes(offset, 0)?.unwrap_or(0);
+        let rest = unroll.plan.buffers[buffer].bytes.saturating_sub(start);
+        let at = bytes.or(offset).map_or(self.to.loc, |expr| expr.loc);
+        let bytes = unroll.optional_bytes(bytes, 1)?.unwrap_or(rest.max(1));
+        unroll.inside(buffer, start, bytes, at, "memset")?;
+        let value = match &self.value {
+            Some(value) => unroll.integer(value, 0..=255, "a byte")? as u8,
+            None => 0,
+        };
+        let stream = unroll.stream(self.stream.as_ref(), Some(device))?;
+        unroll.captured_use(stream, loc)?;
+        unroll.feed(stream);
+        let to = MemRef {
+            buffer,
+            offset: start,
+        };
+        let kind = OpKind::Memset {
+            to,
+            bytes,
+            value,
+            stream,
+        };
+        unroll.emit(kind, loc)
+    }
+}

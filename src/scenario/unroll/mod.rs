@@ -1,0 +1,157 @@
+//! Unrolling one variant: its plan so far, and what its steps have made and used.
+//!
+//! Steps (`scenario/steps`) ask an [`Unroll`] for the values and the objects that they name, and add
+//! operations to it.
+
+mod capture;
+mod objects;
+mod scope;
+
+use super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
+use super::expr::Loc;
+use super::expr::value::Value;
+use super::file::decl::Declarations;
+use super::plan::{MAX_OPS, Op, OpKind, VariantPlan};
+use super::site::Sites;
+use capture::Capturing;
+pub(crate) use objects::{MAX_DEVICES, Objects, StreamUse};
+
+/// Operations of all variants at all values of the sweep together.
+pub(crate) const MAX_PLAN_OPS: usize = 2 * MAX_OPS;
+/// Errors after which unrolling stops.
+pub(crate) const MAX_ERRORS: usize = 20;
+/// Steps that failed, each time a loop came to them, after which unrolling stops.
+const MAX_FAILURES: usize = 100;
+
+/// What the variants of a file share.
+pub(crate) struct Shared<'f> {
+    pub(crate) declared: &'f Declarations,
+    pub(crate) sites: Sites,
+    pub(crate) diagnostics: &'f mut Diagnostics,
+    /// Operations that the variants to come may still have.
+    pub(crate) ops_left: usize,
+}
+
+/// Makes the plan of one variant at one value of the sweep.
+pub(crate) struct Unroll<'l, 'f> {
+    pub(crate) shared: &'l mut Shared<'f>,
+    pub(crate) plan: VariantPlan,
+    pub(crate) objects: Objects<'f>,
+    /// Parameters, then loop variables from the outermost in.
+    pub(crate) scope: Vec<(&'f str, Value)>,
+    /// How many of `scope` are not worth naming in a message.
+    unnamed: usize,
+    capturing: Option<Capturing>,
+    /// Operations that this variant may still have.
+    ops_left: usize,
+    /// Steps that could not be carried out.
+    failures: usize,
+    pub(crate) has_stopped: bool,
+}
+
+impl<'l, 'f> Unroll<'l, 'f> {
+    /// `plan` has the variant's name. The first `unnamed` values of the scope are not named in messages.
+    pub(crate) fn new(
+        shared: &'l mut Shared<'f>,
+        plan: VariantPlan,
+        scope: Vec<(&'f str, Value)>,
+        unnamed: usize,
+    ) -> Self {
+        Self {
+            ops_left: shared.ops_left.min(MAX_OPS),
+            shared,
+            plan,
+            objects: Objects::default(),
+            scope,
+            unnamed,
+            capturing: None,
+            failures: 0,
+            has_stopped: false,
+        }
+    }
+
+    /// The plan as it has become. Later variants may have as many operations less.
+    pub(crate) fn into_plan(self) -> VariantPlan {
+        let given = self.shared.ops_left.min(MAX_OPS);
+        self.shared.ops_left -= given - self.ops_left;
+        self.plan
+    }
+}
+
+impl Unroll<'_, '_> {
+    /// Adds an operation.
+    pub(crate) fn emit(&mut self, kind: OpKind, loc: Loc) -> Option<()> {
+        self.emit_many(kind, loc, 1)
+    }
+
+    /// Adds an operation that stands for `count` of them.
+    pub(crate) fn emit_many(&mut self, kind: OpKind, loc: Loc, count: u64) -> Option<()> {
+        if !self.spend(count, loc) {
+            return None;
+        }
+        let op = Op {
+            kind,
+            site: self.shared.sites.id(loc),
+        };
+        match &mut self.capturing {
+            Some(capturing) => capturing.ops.push(op),
+            None => self.plan.ops.push(op),
+        }
+        Some(())
+    }
+
+    /// Notes a step that could not be carried out. What went wrong in it is reported already.
+    pub(crate) fn failed(&mut self, loc: Loc) {
+        if !self.shared.diagnostics.has_errors() {
+            self.error(loc, "this step cannot be carried out");
+        }
+        self.failures += 1;
+        self.has_stopped |= self.failures >= MAX_FAILURES;
+    }
+
+    /// Adds an error, once per place.
+    pub(crate) fn error(&mut self, loc: Loc, message: impl Into<String>) {
+        self.report(Diagnostic::error(loc.range(), message));
+    }
+
+    /// Adds a diagnostic, with the values that the loops around it and the sweep had.
+    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) {
+        let values: Vec<String> = self.scope[self.unnamed..]
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        if !values.is_empty() {
+            diagnostic.message = format!("{} (at {})", diagnostic.message, values.join(", "));
+        }
+        self.shared.diagnostics.push(diagnostic);
+        self.has_stopped |= self.shared.diagnostics.count(Severity::Error) >= MAX_ERRORS;
+    }
+
+    /// Takes operations from what the variant may have.
+    fn spend(&mut self, ops: u64, loc: Loc) -> bool {
+        match usize::try_from(ops)
+            .ok()
+            .and_then(|ops| self.ops_left.checked_sub(ops))
+        {
+            Some(left) => self.ops_left = left,
+            None if self.has_stopped => {}
+            None => {
+                let what = if self.shared.ops_left < MAX_OPS {
+                    format!(
+                        "the variants and values of the sweep together have more than {MAX_PLAN_OPS} operations"
+                    )
+                } else {
+                    format!(
+                        "the variant {} has more than {MAX_OPS} operations",
+                        quoted(&self.plan.name)
+                    )
+                };
+                let diagnostic = Diagnostic::error(loc.range(), what)
+                    .help("fewer iterations, larger chunks, or fewer values of the sweep");
+                self.report(diagnostic);
+                self.has_stopped = true;
+            }
+        }
+        !self.has_stopped
+    }
+}
