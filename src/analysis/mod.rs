@@ -5,7 +5,8 @@
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
-//! it why a gap is there, [`findings`] what could be better. Nothing here draws or prints.
+//! it why a gap is there, [`verdict`] what bounds a device, [`findings`] what could be better. Nothing here
+//! draws or prints.
 
 pub mod calls;
 pub mod causes;
@@ -21,6 +22,7 @@ pub mod steps;
 pub mod stretch;
 pub mod tables;
 pub mod variants;
+pub mod verdict;
 
 pub use crate::occupancy;
 pub use calls::CallIndex;

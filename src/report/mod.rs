@@ -9,6 +9,7 @@ pub mod expect;
 pub mod steps;
 mod table;
 pub mod text;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use crate::analysis::memory::MemoryUse;
 use crate::analysis::passes::Passes;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
+use crate::analysis::verdict::{self, Verdict};
 use crate::analysis::{CallIndex, VariantFigures};
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
@@ -46,6 +48,8 @@ pub struct Report {
     pub schema: u32,
     /// Where the timeline is from.
     pub source: Source,
+    /// What bounds the whole, then each device.
+    pub verdicts: Vec<Verdict>,
     /// Figures of every device that has an operation.
     pub devices: Vec<DeviceFigures>,
     /// How operations followed their host calls, for the same devices in the same order.
@@ -137,6 +141,8 @@ pub struct VariantReport {
     /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
+    /// What bounds the whole, then each device.
+    pub verdicts: Vec<Verdict>,
     /// What could be better.
     pub findings: Vec<Finding>,
 }
@@ -172,6 +178,7 @@ impl Report {
             .collect();
         let scope = Scope::new(trace, &calls, &causes, None, &devices, peaks);
         let findings = findings::of(&scope);
+        let steps = crate::analysis::steps::of(trace, None);
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
@@ -186,7 +193,8 @@ impl Report {
             calls: tables::calls(trace, None),
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
-            steps: crate::analysis::steps::of(trace, None)
+            verdicts: verdict::of(trace, &causes, None, &devices, &steps),
+            steps: steps
                 .iter()
                 .map(|s| steps::StepsReport::new(trace, &causes, s))
                 .collect(),
@@ -241,9 +249,11 @@ fn reports(
         }
         let scope = Scope::new(trace, calls, causes, window, &figures.devices, peaks);
         let findings = findings::of(&scope);
+        let verdicts = verdict::of(trace, causes, window, &figures.devices, &[]);
         VariantReport {
             figures,
             speedup,
+            verdicts,
             findings,
         }
     };

@@ -41,6 +41,7 @@ impl Default for Options {
 pub fn render(report: &Report, options: &Options) -> String {
     let mut page = Page::new(options);
     heading(&mut page, report);
+    super::verdicts::section(&mut page, report);
     if let Some(variants) = &report.variants {
         variant_table(&mut page, variants);
     }
@@ -105,6 +106,14 @@ impl Page {
     pub(super) fn wrapped(&mut self, text: &str) {
         for line in wrap(text, self.width - 2) {
             self.line(&format!("  {line}"));
+        }
+    }
+
+    /// The same in one tone.
+    pub(super) fn painted(&mut self, tone: Tone, text: &str) {
+        for line in wrap(text, self.width - 2) {
+            let painted = self.paint(tone, &line);
+            self.line(&format!("  {painted}"));
         }
     }
 

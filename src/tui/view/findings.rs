@@ -10,7 +10,8 @@ use crate::activity::{Span, units};
 use crate::analysis::causes::Causes;
 use crate::analysis::findings::{self, Evidence, Finding, Severity};
 use crate::analysis::graph::Graph;
-use crate::analysis::{CallIndex, figures};
+use crate::analysis::verdict::{self, Verdict};
+use crate::analysis::{CallIndex, figures, steps};
 use crate::trace::{LaneKind, Trace, describe, printable};
 use crate::tui::analyst::{Question, Weight};
 use crate::tui::app::rows::RowKind;
@@ -24,9 +25,30 @@ const UNASKED: usize = 1_000_000;
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
 
+/// What is known of what is on screen.
+#[derive(Debug, Default)]
+struct Answer {
+    /// What bounds the whole, then each device.
+    verdicts: Vec<Verdict>,
+    /// What could be better, by what it could save.
+    findings: Vec<Finding>,
+}
+
+impl Answer {
+    /// The verdicts that are shown: of one device the whole says the same.
+    fn verdicts(&self) -> &[Verdict] {
+        match self.verdicts.as_slice() {
+            [whole, _] => std::slice::from_ref(whole),
+            all => all,
+        }
+    }
+}
+
 /// A line of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Line {
+    /// What bounds the whole or a device: index into the verdicts shown.
+    Verdict(usize),
     /// The finding: index into what was found.
     Title(usize),
     /// Its advice.
@@ -36,9 +58,10 @@ enum Line {
 }
 
 impl Line {
-    fn finding(self) -> usize {
+    fn finding(self) -> Option<usize> {
         match self {
-            Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => i,
+            Line::Verdict(_) => None,
+            Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => Some(i),
         }
     }
 }
@@ -46,8 +69,7 @@ impl Line {
 /// The view.
 #[derive(Debug)]
 pub(super) struct Findings {
-    /// What was found, by what it could save.
-    question: Question<Scope, Vec<Finding>>,
+    question: Question<Scope, Answer>,
     count: usize,
     lines: Vec<Line>,
     list: List,
@@ -86,11 +108,11 @@ impl View for Findings {
         let found = self.question.about(run, state.camera.scope);
         self.list.empty = match (run.is_running(), found) {
             (true, _) => "findings are looked for when the run has ended",
-            (false, Some(_)) => "nothing was found that could be better",
+            (false, Some(_)) => "nothing ran on a GPU",
             (false, None) if self.question.is_open() => "computing …",
             (false, None) => "nothing was looked at",
         };
-        self.count = found.map_or(0, Vec::len);
+        self.count = found.map_or(0, |answer| answer.findings.len());
         if is_on_screen {
             self.fill(state, area);
         }
@@ -110,7 +132,8 @@ impl View for Findings {
             Line::Place(_, evidence) => evidence,
             line => {
                 let found = self.question.about(&state.run, state.camera.scope)?;
-                *found.get(line.finding())?.evidence.first()?
+                let finding = found.findings.get(line.finding().unwrap_or(0))?;
+                *finding.evidence.first()?
             }
         };
         Some(Request::Place(Place {
@@ -139,25 +162,33 @@ impl View for Findings {
 
 impl Findings {
     fn fill(&mut self, state: &State, area: Rect) {
-        let found = self.question.about(&state.run, state.camera.scope);
-        let found = found.map_or(&[][..], Vec::as_slice);
+        let nothing = Answer::default();
+        let answer = self.question.about(&state.run, state.camera.scope);
+        let answer = answer.unwrap_or(&nothing);
         self.lines.clear();
-        for (i, finding) in found.iter().enumerate() {
+        self.lines
+            .extend((0..answer.verdicts().len()).map(Line::Verdict));
+        for (i, finding) in answer.findings.iter().enumerate() {
             self.lines.extend([Line::Title(i), Line::Advice(i)]);
             let places = finding.evidence.iter().take(SHOWN);
             self.lines.extend(places.map(|e| Line::Place(i, *e)));
         }
         let lines = &self.lines;
         self.list
-            .fill(area, lines.len(), |i| cells(state, found, lines[i]));
+            .fill(area, lines.len(), |i| cells(state, answer, lines[i]));
         let line = self.lines.get(self.list.cursor);
-        self.in_full = line.map_or_else(String::new, |line| words(&found[line.finding()]));
+        self.in_full = line.map_or_else(String::new, |line| match *line {
+            Line::Verdict(i) => answer.verdicts()[i].line(),
+            Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => words(&answer.findings[i]),
+        });
     }
 }
 
-fn cells(state: &State, found: &[Finding], line: Line) -> Vec<Cell> {
+fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
     let dim = Role::Dim;
+    let found = &answer.findings;
     match line {
+        Line::Verdict(i) => vec![Cell::rest(answer.verdicts()[i].line(), Role::Text).bold()],
         Line::Title(i) => {
             let finding = &found[i];
             let role = match finding.severity {
@@ -219,22 +250,34 @@ fn place(state: &State, evidence: &Evidence) -> String {
         .join(" · ")
 }
 
-fn find(trace: &Trace, window: Option<Span>, peaks: figures::Peaks, stop: &Stop) -> Vec<Finding> {
+fn find(trace: &Trace, window: Option<Span>, peaks: figures::Peaks, stop: &Stop) -> Answer {
     let calls = CallIndex::new(trace);
     if stop.is_stopped() {
-        return Vec::new();
+        return Answer::default();
     }
     let devices = figures::of(trace, Some(&calls), window);
     if stop.is_stopped() {
-        return Vec::new();
+        return Answer::default();
     }
     let graph = Graph::new(trace);
     if stop.is_stopped() {
-        return Vec::new();
+        return Answer::default();
     }
     let causes = Causes::new(trace, &graph);
+    // A pass is a step by itself.
+    let steps = match window {
+        None => steps::of(trace, None),
+        Some(_) => Vec::new(),
+    };
+    let verdicts = verdict::of(trace, &causes, window, &devices, &steps);
+    if stop.is_stopped() {
+        return Answer::default();
+    }
     let scope = findings::Scope::new(trace, &calls, &causes, window, &devices, peaks);
-    findings::of_unless(&scope, &|| stop.is_stopped())
+    Answer {
+        verdicts,
+        findings: findings::of_unless(&scope, &|| stop.is_stopped()),
+    }
 }
 
 /// The row that shows a place.

@@ -1,0 +1,308 @@
+//! Where the time of a device went: classes that sum to it.
+
+use rustc_hash::FxHashMap;
+
+use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
+use super::super::figures::{DeviceFigures, share};
+use super::super::findings::thresholds::LAUNCH_GAP_MAX;
+use super::super::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
+use super::{Bound, path};
+use crate::activity::{Direction, NameId, Ns, Span, What};
+use crate::trace::{LaneKind, Trace};
+
+/// The time of a device (or of several, added up) by what bounds it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Split {
+    /// First operation to last.
+    pub span: Span,
+    /// The same of each device, added up.
+    pub sum: Ns,
+    /// Kernels, and what lies between two queued ones.
+    pub compute: Ns,
+    /// Copies with no kernel beside them.
+    pub copy: Ns,
+    /// Copies to and from other devices with no kernel beside them, and waiting for those.
+    pub peer: Ns,
+    /// The host works.
+    pub host: Ns,
+    /// The host launches.
+    pub launch: Ns,
+    /// The host waits.
+    pub sync: Ns,
+    /// Nobody knows.
+    pub unknown: Ns,
+    /// The profiler's own, and where records are missing: no part of any share.
+    pub left_out: Ns,
+    /// Idle time in `host` by what the host was at.
+    pub host_by: FxHashMap<Doing, Ns>,
+    /// Idle time in `sync` by the waiting call.
+    pub sync_by: FxHashMap<NameId, Ns>,
+    /// Waits of `sync`.
+    pub syncs: u64,
+    /// Kernels by name: time.
+    pub kernels: FxHashMap<NameId, Ns>,
+    /// Time in which a copy of each direction ran.
+    pub directions: [Ns; Direction::NAMED.len()],
+    /// Time in which any kernel ran, in which any copy ran, and both.
+    pub computing: Ns,
+    /// See `computing`.
+    pub copying: Ns,
+    /// See `computing`.
+    pub both: Ns,
+    /// The host's part of the chain that ends with the last operation.
+    pub on_path: Ns,
+    /// The least that it could take.
+    pub ideal: Ns,
+}
+
+/// What the host was at while the GPU was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Doing {
+    /// A CUDA call, a CPU op, a range.
+    Name(NameId),
+    /// Loading GPU code.
+    Load,
+    /// Nothing that is recorded.
+    Untraced,
+}
+
+impl Split {
+    pub(super) fn of(
+        trace: &Trace,
+        causes: &Causes<'_>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+    ) -> Split {
+        let mut split = Split {
+            span: f.span,
+            sum: f.span_ns,
+            computing: f.compute_ns,
+            copying: f.copy_ns,
+            both: f.overlap_ns,
+            ..Split::default()
+        };
+        for (time, direction) in split.directions.iter_mut().zip(Direction::NAMED) {
+            *time = f.direction(direction).map_or(0, |d| d.busy_ns);
+        }
+        split.busy(f);
+        split.kernels(trace, f, window);
+        for gap in causes.gaps_of_device(f.index, window) {
+            split.gap(trace, causes, gap);
+        }
+        let ops = causes.graph().ops.of_device(f.index);
+        let graph = causes.graph();
+        let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
+        if let Some(&last) = ops
+            .iter()
+            .filter(within)
+            .max_by_key(|&&op| graph.ops.end[op as usize])
+        {
+            split.on_path = path::on_host(graph, last, f.span);
+        }
+        let engines = split.directions.iter().copied().max().unwrap_or(0);
+        split.ideal = f
+            .compute_ns
+            .max(engines)
+            .max(path::longest_chain(graph, f.index, f.span))
+            .min(f.span_ns);
+        split
+    }
+
+    /// Several devices beside each other.
+    pub(super) fn add(mut self, other: Split) -> Split {
+        for (into, from) in [
+            (&mut self.sum, other.sum),
+            (&mut self.compute, other.compute),
+            (&mut self.copy, other.copy),
+            (&mut self.peer, other.peer),
+            (&mut self.host, other.host),
+            (&mut self.launch, other.launch),
+            (&mut self.sync, other.sync),
+            (&mut self.unknown, other.unknown),
+            (&mut self.left_out, other.left_out),
+            (&mut self.computing, other.computing),
+            (&mut self.copying, other.copying),
+            (&mut self.both, other.both),
+            (&mut self.on_path, other.on_path),
+        ] {
+            *into += from;
+        }
+        for (name, time) in other.host_by {
+            *self.host_by.entry(name).or_default() += time;
+        }
+        for (name, time) in other.sync_by {
+            *self.sync_by.entry(name).or_default() += time;
+        }
+        for (name, time) in other.kernels {
+            *self.kernels.entry(name).or_default() += time;
+        }
+        for (into, from) in self.directions.iter_mut().zip(other.directions) {
+            *into += from;
+        }
+        self.syncs += other.syncs;
+        self.span = self.span.hull(other.span);
+        self.ideal = self.ideal.max(other.ideal);
+        self
+    }
+
+    /// The time that shares are of.
+    pub(super) fn counted(&self) -> Ns {
+        (self.sum - self.left_out).max(0)
+    }
+
+    /// The host's share of the chain that ends with the last operation.
+    pub(super) fn path_share(&self) -> f64 {
+        share(self.on_path, self.sum)
+    }
+
+    pub(super) fn time_of(&self, bound: Bound) -> Ns {
+        match bound {
+            Bound::Host => self.host,
+            Bound::Launch => self.launch,
+            Bound::Sync => self.sync,
+            Bound::Copy => self.copy,
+            Bound::Compute | Bound::Memory => self.compute,
+            Bound::Peer => self.peer,
+            Bound::Unknown => self.unknown,
+            Bound::Nothing => 0,
+        }
+    }
+
+    /// While a kernel and a copy ran, the busier engine is what takes the time.
+    fn busy(&mut self, f: &DeviceFigures) {
+        let engine = self.directions.iter().copied().max().unwrap_or(0);
+        self.compute += f.busy_ns - f.copy_ns;
+        let copies = if f.p2p.busy_ns > 0 && f.p2p.busy_ns == engine {
+            &mut self.peer
+        } else {
+            &mut self.copy
+        };
+        *copies += f.copy_ns - f.overlap_ns;
+        if engine > f.compute_ns {
+            *copies += f.overlap_ns;
+        } else {
+            self.compute += f.overlap_ns;
+        }
+    }
+
+    fn kernels(&mut self, trace: &Trace, f: &DeviceFigures, window: Option<Span>) {
+        for (id, lane) in trace.streams_of(f.index) {
+            let rows = window.map_or(0..lane.len(), |w| lane.starting(w));
+            for row in rows {
+                let activity = trace.activity(id, row);
+                if let What::Kernel(kernel) = activity.what {
+                    let name = trace.shape(kernel.shape).name;
+                    *self.kernels.entry(name).or_default() += activity.span.len();
+                }
+            }
+        }
+    }
+
+    fn gap(&mut self, trace: &Trace, causes: &Causes<'_>, gap: Gap) {
+        let pieces = causes.pieces(gap);
+        let calls = &causes.graph().calls;
+        // Without a wait no more is won than it lasts: what its length does not cover of the host's work
+        // after it would be there without it.
+        let mut left: Option<(CallId, Ns)> = pieces.iter().find_map(|p| {
+            let wait = wait_of(causes, p, gap)?;
+            Some((wait, calls.span(wait).len()))
+        });
+        self.syncs += u64::from(left.is_some());
+        for piece in &pieces {
+            let mut time = piece.span.len();
+            if let Some((wait, left)) = &mut left
+                && wait_of(causes, piece, gap).is_some()
+            {
+                let part = time.min(*left);
+                *left -= part;
+                time -= part;
+                self.sync += part;
+                if let Some(name) = name_of(trace, causes, Culprit::Call(*wait)) {
+                    *self.sync_by.entry(name).or_default() += part;
+                }
+            }
+            if time > 0 {
+                self.piece(trace, causes, gap, piece, time);
+            }
+        }
+    }
+
+    fn piece(&mut self, trace: &Trace, causes: &Causes<'_>, gap: Gap, piece: &Piece, time: Ns) {
+        let is_short = gap.span.len() <= LAUNCH_GAP_MAX;
+        match piece.cause {
+            Cause::Missing | Cause::Profiler => self.left_out += time,
+            Cause::Unknown => self.unknown += time,
+            Cause::SyncDevice
+            | Cause::SyncStream
+            | Cause::SyncEvent
+            | Cause::BlockingH2D
+            | Cause::BlockingD2H
+            | Cause::BlockingCopy => self.sync += time,
+            Cause::Staging => self.copy += time,
+            Cause::Launching
+            | Cause::SlowLaunch
+            | Cause::GraphSetup
+            | Cause::QueueFull
+            | Cause::Latency => self.launch += time,
+            Cause::Host | Cause::Call if is_short => self.launch += time,
+            Cause::Host | Cause::Call | Cause::Load | Cause::Memory => {
+                self.host += time;
+                let doing = match piece.cause {
+                    Cause::Load => Doing::Load,
+                    _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
+                };
+                *self.host_by.entry(doing).or_default() += time;
+            }
+            Cause::Event | Cause::Stream | Cause::Engine if is_elsewhere(trace, causes, gap) => {
+                self.peer += time;
+            }
+            // Between two queued operations: the GPU's own.
+            _ => match causes.graph().ops.engine[gap.next as usize] {
+                Engine::Compute | Engine::Memset => self.compute += time,
+                Engine::P2P => self.peer += time,
+                _ => self.copy += time,
+            },
+        }
+    }
+}
+
+/// The wait of the host that a piece of a gap is due to.
+fn wait_of(causes: &Causes<'_>, piece: &Piece, gap: Gap) -> Option<CallId> {
+    match piece.culprit {
+        Culprit::Call(call) if piece.cause.is_wait() => Some(call),
+        // A free that waits is an allocation to be saved, not a wait.
+        _ => piece.root.filter(|&root| {
+            let kind = causes.graph().calls.kind[root as usize];
+            (kind.is_wait() || kind == CallKind::Copy) && causes.begins(root, gap)
+        }),
+    }
+}
+
+/// Whether what a gap's next operation waited for ran on another device.
+fn is_elsewhere(trace: &Trace, causes: &Causes<'_>, gap: Gap) -> bool {
+    let ops = &causes.graph().ops;
+    let device = |op: OpId| match trace.lanes()[ops.place(op).0].key().kind {
+        LaneKind::Stream { device, .. } => Some(device),
+        _ => None,
+    };
+    let has_source = !matches!(
+        ops.edge[gap.next as usize],
+        EdgeKind::None | EdgeKind::Launch
+    );
+    has_source && device(gap.next) != device(ops.bind[gap.next as usize])
+}
+
+/// What names a culprit.
+fn name_of(trace: &Trace, causes: &Causes<'_>, culprit: Culprit) -> Option<NameId> {
+    let (lane, row) = match culprit {
+        Culprit::Call(call) => causes.graph().calls.at(call),
+        Culprit::Row(lane, row) => (lane, row),
+        Culprit::Op(_) | Culprit::Nobody => return None,
+    };
+    match trace.activity(lane, row).what {
+        What::Call(call) => Some(call.name),
+        What::Range(range) => Some(range.name),
+        What::Overhead(overhead) => Some(overhead.name),
+        _ => None,
+    }
+}

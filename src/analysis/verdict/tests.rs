@@ -1,0 +1,194 @@
+use super::*;
+use crate::activity::Direction;
+use crate::analysis::graph::Graph;
+use crate::analysis::testing::Scene;
+
+fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    for verdict in &verdicts {
+        assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
+        assert!((0.0..=1.0).contains(&verdict.share), "{verdict:?}");
+    }
+    verdicts
+}
+
+fn verdict(scene: &mut Scene) -> Verdict {
+    let mut all = verdicts(scene);
+    let [whole, one] = all.as_mut_slice() else {
+        panic!("one device: {all:?}");
+    };
+    // Of one device the whole says the same.
+    assert_eq!(whole.device, None);
+    whole.device = Some(0);
+    assert_eq!(whole, one);
+    one.clone()
+}
+
+/// Kernels of 10 us, each launched when the one before it has ended, `after` ns later. With a wait the host is
+/// told of the end; without one it is at something else until then.
+fn one_by_one(is_waiting: bool, after: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..50 {
+        scene.call("cuLaunchKernel", at, at + 2_000);
+        let start = at + 5_000;
+        scene.kernel("step", 1, start, start + 10_000);
+        let end = start + 10_000 + 1_000;
+        if is_waiting {
+            scene.call("cuStreamSynchronize", at + 2_500, end);
+        }
+        at = end + after;
+    }
+    scene
+}
+
+#[test]
+fn waiting_for_each_kernel_is_sync_bound() {
+    // 49 gaps of 10 us: 1 us until the wait returns, 4 us of the host, 5 us until the next one starts.
+    let v = verdict(&mut one_by_one(true, 4_000));
+    assert_eq!(v.bound_by, Bound::Sync);
+    let idle = 49.0 * 10_000.0;
+    assert_eq!(v.span_ns, 50 * 10_000 + 49 * 10_000);
+    assert!((v.share - idle / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    assert_eq!(v.ideal_ns, 50 * 10_000);
+    assert!(
+        v.text
+            .contains("49 waits of the host, cuStreamSynchronize most"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn what_a_wait_does_not_last_is_not_its_fault() {
+    // The waits last 13.5 us, the gaps 506 us: without the waits the host would be at work all the same.
+    let v = verdict(&mut one_by_one(true, 500_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    let rest = 49.0 * (506_000.0 - 13_500.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+}
+
+#[test]
+fn launches_that_do_not_keep_up_and_a_host_at_work() {
+    let v = verdict(&mut one_by_one(false, 40_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    assert_eq!(v.bound_by, Bound::Host);
+    assert!(v.text.contains("outside CUDA"), "{}", v.text);
+    // 50 kernels of 10 us against 50 and 49 gaps of 4,006 us.
+    assert!(v.text.contains("at best 394× faster"), "{}", v.text);
+}
+
+#[test]
+fn kernels_queued_ahead_are_gpu_bound_whatever_lies_between_them() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        scene.call("cuLaunchKernel", i * 3_000, i * 3_000 + 2_000);
+        let name = if i % 4 == 0 { "softmax" } else { "gemm" };
+        let start = 1_000_000 + i * 10_000;
+        scene.kernel(name, 1, start, start + 9_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Compute);
+    assert!((v.share - 1.0).abs() < 1e-9, "{v:?}");
+    // 900 us of 999 us, three quarters of them in one kernel.
+    assert_eq!(
+        v.text,
+        "GPU-bound: kernels run for 90 % of the time, 68 % in gemm"
+    );
+}
+
+#[test]
+fn copying_all_the_while_is_copy_bound() {
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 95_000);
+        scene.kernel("k", 1, at + 95_000, at + 100_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!((v.share - 0.95).abs() < 1e-9);
+    assert_eq!(v.ideal_ns, 20 * 95_000);
+    assert!(
+        v.text
+            .starts_with("copy-bound: H2D 95 %, nothing beside it"),
+        "{}",
+        v.text
+    );
+    // The same copies with kernels beside them most of the time.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+        scene.kernel("k", 2, at, at + 80_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!(v.text.contains("kernels beside 80 % of it"), "{}", v.text);
+}
+
+#[test]
+fn a_device_that_nothing_explains_says_so() {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        scene.kernel("k", 1, i * 100_000, i * 100_000 + 10_000);
+    }
+    assert_eq!(verdict(&mut scene).bound_by, Bound::Unknown);
+    let nothing = verdicts(&mut Scene::new());
+    assert_eq!(nothing.len(), 1);
+    assert_eq!(nothing[0].bound_by, Bound::Nothing);
+}
+
+#[test]
+fn a_chain_across_streams_is_the_least_it_can_take() {
+    // Kernels of 10 us on two streams, each waiting for the other stream's: no engine is busy at once, and no
+    // number of streams would help.
+    let mut scene = Scene::new();
+    for i in 0..10u32 {
+        let (stream, other) = (1 + i % 2, 1 + (i + 1) % 2);
+        let at = i64::from(i) * 1_000;
+        if i > 0 {
+            scene.call("cuStreamWaitEvent", at, at + 100).sync(
+                crate::activity::SyncKind::StreamWaitEvent,
+                Some(stream),
+                Some(i - 1),
+                at,
+                at + 100,
+            );
+        }
+        let start = 20_000 + i64::from(i) * 12_000;
+        scene.call("cuLaunchKernel", at + 200, at + 400);
+        scene.copy(
+            if other == 1 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            },
+            stream,
+            1 << 10,
+            start,
+            start + 10_000,
+        );
+        scene
+            .call("cuEventRecord", at + 500, at + 600)
+            .event(stream, i, at + 550);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.ideal_ns, 100_000, "{v:?}");
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    let json = serde_json::to_value(&v).expect("json");
+    assert_eq!(json["bound_by"], "host");
+    assert_eq!(json["device"], 0);
+    for key in ["share", "ideal_ns", "text"] {
+        assert!(!json[key].is_null(), "{key}");
+    }
+}

@@ -1,0 +1,200 @@
+//! A verdict in a line.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::split::{Doing, Split};
+use super::{Bound, Verdict};
+use crate::activity::units::{factor, percent};
+use crate::activity::{Direction, Ns};
+use crate::analysis::figures::share;
+use crate::text::printable;
+use crate::trace::{Trace, short};
+
+/// What takes this part of a class is named for the whole of it.
+const MOST: f64 = 0.5;
+
+/// A promise of less is none.
+const FASTER_MIN: f64 = 1.05;
+
+/// What else takes this part of the time is worth a word.
+const ELSE_MIN: f64 = 0.10;
+
+/// Copies that kernels hide for less than this part of their time have nothing beside them.
+const HIDDEN_MIN: f64 = 0.05;
+
+pub(super) fn of(
+    trace: &Trace,
+    split: &Split,
+    bound: Bound,
+    part: f64,
+    is_in_steps: bool,
+) -> String {
+    let whole = if is_in_steps { "a step" } else { "the time" };
+    let part = percent(part);
+    let text = match bound {
+        Bound::Host => format!(
+            "host-bound: for {part} of {whole} the GPU waits for the host{}",
+            doing(trace, split)
+        ),
+        Bound::Launch => format!(
+            "launch-bound: for {part} of {whole} the GPU is idle because launches do not keep up"
+        ),
+        Bound::Sync => format!(
+            "sync-bound: for {part} of {whole} the GPU is idle around {}",
+            waits(trace, split)
+        ),
+        Bound::Copy => copies(split, whole, &part),
+        Bound::Compute | Bound::Memory => compute(trace, split, whole, &part),
+        Bound::Peer => {
+            format!("peer-bound: {part} of {whole} goes to copies between GPUs and waits for them")
+        }
+        Bound::Unknown => {
+            format!("unknown: for {part} of {whole} the GPU is idle, and no record says why")
+        }
+        Bound::Nothing => nothing(split, whole),
+    };
+    printable(&format!(
+        "{text}{}{}",
+        beside(split, bound),
+        at_best(split, bound)
+    ))
+}
+
+/// What else keeps the GPU idle for a good part of the time.
+fn beside(split: &Split, bound: Bound) -> String {
+    let others = [
+        (Bound::Host, "host work"),
+        (Bound::Launch, "launches"),
+        (Bound::Sync, "waits"),
+    ];
+    let is_stall = others.iter().any(|o| o.0 == bound);
+    let most = others
+        .into_iter()
+        .filter(|o| o.0 != bound)
+        .map(|o| (split.time_of(o.0), o.1))
+        .max();
+    match most {
+        Some((time, name)) if is_stall && share(time, split.counted()) >= ELSE_MIN => {
+            let part = percent(share(time, split.counted()));
+            format!(", for another {part} because of {name}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// How much faster the busiest engine would allow it to be.
+fn at_best(split: &Split, bound: Bound) -> String {
+    let faster = split.span.len() as f64 / split.ideal.max(1) as f64;
+    let is_telling = matches!(
+        bound,
+        Bound::Host | Bound::Launch | Bound::Sync | Bound::Peer | Bound::Copy | Bound::Nothing
+    );
+    if is_telling && split.ideal > 0 && faster >= FASTER_MIN {
+        format!("; at best {} faster", factor(faster))
+    } else {
+        String::new()
+    }
+}
+
+fn doing(trace: &Trace, split: &Split) -> String {
+    let Some((what, time)) = most(&split.host_by) else {
+        return String::new();
+    };
+    if share(time, split.host) < MOST {
+        return String::new();
+    }
+    let (name, load) = match what {
+        Doing::Name(name) => (trace.names().short(name).to_owned(), false),
+        Doing::Load => ("loading GPU code".to_owned(), true),
+        Doing::Untraced => ("outside CUDA, in nothing that was traced".to_owned(), true),
+    };
+    let inside = if load { "" } else { "in " };
+    format!(
+        ", {} of it {inside}{name}",
+        percent(share(time, split.host))
+    )
+}
+
+fn waits(trace: &Trace, split: &Split) -> String {
+    let name = most(&split.sync_by).map(|(name, _)| trace.names().short(name).to_owned());
+    let number = crate::text::counted(split.syncs, "wait of the host", "waits of the host");
+    match name {
+        Some(name) => format!("{number}, {name} most"),
+        None => number,
+    }
+}
+
+fn copies(split: &Split, whole: &str, part: &str) -> String {
+    let mut by: Vec<(Ns, Direction)> = split
+        .directions
+        .iter()
+        .copied()
+        .zip(Direction::NAMED)
+        .filter(|d| d.0 > 0)
+        .collect();
+    by.sort_by_key(|d| std::cmp::Reverse(d.0));
+    // What staging adds has no direction of its own.
+    let names: Vec<String> = by
+        .iter()
+        .filter(|d| share(d.0, by[0].0) >= 0.1)
+        .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.counted()))))
+        .collect();
+    let hidden = share(split.both, split.copying);
+    let beside = if hidden < HIDDEN_MIN {
+        ", nothing beside it".to_owned()
+    } else {
+        format!(", kernels beside {} of it", percent(hidden))
+    };
+    match names.as_slice() {
+        [] => format!("copy-bound: {part} of {whole} goes to copies"),
+        names => format!("copy-bound: {}{beside}", names.join(", ")),
+    }
+}
+
+fn compute(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
+    let all: Ns = split.kernels.values().sum();
+    match most(&split.kernels) {
+        Some((name, time)) => {
+            let name = short::short(trace.names().full(name));
+            // Kernels beside each other: the part of all kernel time is what can be said of one.
+            let of_kernel = share(time, all) * share(split.computing, split.counted());
+            let computing = percent(share(split.computing, split.counted()));
+            let of_kernel = percent(of_kernel);
+            if computing == of_kernel {
+                format!("GPU-bound: {of_kernel} of {whole} in {name}")
+            } else {
+                format!("GPU-bound: kernels run for {computing} of {whole}, {of_kernel} in {name}")
+            }
+        }
+        None => format!("GPU-bound: {part} of {whole} goes to memsets"),
+    }
+}
+
+fn nothing(split: &Split, whole: &str) -> String {
+    let idle = split.sum - split.compute - split.copy - split.peer;
+    format!(
+        "bound by nothing in particular: of {whole} {} compute, {} copies, {} idle",
+        percent(share(split.compute, split.sum)),
+        percent(share(split.copy + split.peer, split.sum)),
+        percent(share(idle, split.sum)),
+    )
+}
+
+fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
+    by.iter()
+        .map(|(&key, &time)| (key, time))
+        .max_by_key(|&(key, time)| (time, key))
+}
+
+impl Verdict {
+    /// The device that it is about and the line, for a list.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self.device {
+            Some(device) => format!("GPU {device}: {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}

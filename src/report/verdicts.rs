@@ -1,0 +1,50 @@
+//! What bounds the run: the first thing in a report.
+
+use super::text::{Page, Tone};
+use super::{Report, VariantReport};
+use crate::analysis::verdict::Verdict;
+use crate::text::printable;
+
+/// The verdict of each variant, or those of the whole timeline and its devices.
+pub(super) fn section(page: &mut Page, report: &Report) {
+    match report.variants.as_deref() {
+        Some(variants) if !variants.is_empty() => of_variants(page, variants),
+        _ => of_devices(page, &report.verdicts),
+    }
+}
+
+fn of_devices(page: &mut Page, verdicts: &[Verdict]) {
+    // Of one device the whole says the same.
+    let shown = match verdicts {
+        [whole, _] => std::slice::from_ref(whole),
+        all => all,
+    };
+    for verdict in shown {
+        page.painted(Tone::Title, &verdict.line());
+    }
+}
+
+/// Points of a sweep that follow each other and are bound by the same stand in one line, that of the last.
+fn of_variants(page: &mut Page, variants: &[VariantReport]) {
+    let mut at = 0;
+    while let Some(first) = variants.get(at) {
+        let bound = |v: &VariantReport| v.verdicts.first().map(|verdict| verdict.bound_by);
+        let is_same = |v: &&VariantReport| {
+            v.figures.variant.name == first.figures.variant.name && bound(v) == bound(first)
+        };
+        let count = variants[at..].iter().take_while(is_same).count();
+        let last = &variants[at + count - 1];
+        at += count;
+        let Some(verdict) = last.verdicts.first() else {
+            continue;
+        };
+        let name = match count {
+            1 => first.figures.label(),
+            _ => format!("{} to {}", first.figures.label(), last.figures.label()),
+        };
+        page.painted(
+            Tone::Title,
+            &format!("{}: {}", printable(&name), verdict.text),
+        );
+    }
+}
