@@ -3,7 +3,7 @@
 //! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
-//! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`measure`]);
+//! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`verdict`] what bounds a device, [`findings`] what could be better. Nothing here
 //! draws or prints.
@@ -14,7 +14,6 @@ pub mod figures;
 pub mod findings;
 pub mod graph;
 pub mod launches;
-pub mod measure;
 pub mod memory;
 pub mod passes;
 pub mod stats;

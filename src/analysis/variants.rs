@@ -1,10 +1,11 @@
 //! The figures of the variants of a run: those of each one's median pass.
 
+pub mod measure;
+
 use serde::{Serialize, Serializer};
 
 use super::calls::CallIndex;
 use super::figures::{self, DeviceFigures};
-use super::measure::{self, Measured};
 use super::memory::MemoryUse;
 use super::passes::{Pass, Passes, Variant, for_operations};
 use super::tables::{self, NameRow, ShapeTime};
@@ -12,6 +13,7 @@ use crate::activity::{Direction, Ns, RangeKind};
 use crate::scenario::figures::Kind;
 use crate::scenario::plan::{Plan, VariantPlan};
 use crate::trace::Trace;
+use measure::Measured;
 
 /// The figures of one variant, those of its median pass.
 ///

@@ -10,13 +10,13 @@ mod comparable;
 mod side;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::page::{Options, Page, Tone};
 use super::table::Table;
-use super::text::{Options, Page, Tone, variant_name};
+use super::text::variant_name;
 use super::{Report, Source, VariantReport};
 use crate::activity::units::{Unit, rate};
 use crate::activity::{Direction, Ns};

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::analysis::VariantFigures;
-use crate::analysis::measure::Run;
+use crate::analysis::variants::measure::Run;
 use crate::scenario::expect::{Compare, Expectation};
 use crate::scenario::plan::Plan;
 

@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod expect;
+mod page;
 pub mod steps;
 mod table;
 pub mod text;
@@ -23,11 +24,11 @@ use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
 use crate::analysis::graph::Graph;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
-use crate::analysis::measure::{self, Speedup};
 use crate::analysis::memory::MemoryUse;
 use crate::analysis::passes::Passes;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
+use crate::analysis::variants::measure::{self, Speedup};
 use crate::analysis::verdict::{self, Verdict};
 use crate::analysis::{CallIndex, VariantFigures};
 use crate::scenario::plan::Plan;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::text::Page;
+use super::page::Page;
 use crate::activity::units::{count, duration};
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::{Causes, IdleCause};

@@ -1,6 +1,6 @@
 //! What bounds the run: the first thing in a report.
 
-use super::text::{Page, Tone};
+use super::page::{Page, Tone};
 use super::{Report, VariantReport};
 use crate::analysis::verdict::Verdict;
 use crate::text::printable;

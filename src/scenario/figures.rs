@@ -3,7 +3,7 @@
 //! Expectations, the schema of scenario files, reports, comparisons, charts and the screen all go by
 //! [`FIGURES`]. An entry says what a figure is called, what it is about, its unit, what it needs of a
 //! plan, and what it is in words; how it is measured says the arm for its [`Kind`] in
-//! `analysis::measure`, which the compiler asks for.
+//! `analysis::variants::measure`, which the compiler asks for.
 
 use super::diagnostics::quoted;
 use super::expr::value;

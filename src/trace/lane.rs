@@ -7,7 +7,10 @@
 
 use std::ops::Range;
 
-use super::cursor::Cursor;
+mod cursor;
+
+pub use cursor::Cursor;
+
 use super::key::LaneKey;
 use super::past::Past;
 use super::rows::{Longest, Row, Rows, STRIDE, Sums};

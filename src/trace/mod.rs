@@ -13,7 +13,6 @@
 //! [`Usage`] (less where operations touch or overlap), a copy 26 in the table of bytes moved. What rows have in
 //! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
-mod cursor;
 pub mod describe;
 mod forget;
 mod index;
@@ -33,11 +32,10 @@ mod usage;
 use rustc_hash::FxHashMap;
 
 pub use crate::text::printable;
-pub use cursor::Cursor;
 pub use forget::Forgotten;
 pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
-pub use lane::Lane;
+pub use lane::{Cursor, Lane};
 pub use names::Names;
 pub use usage::{Engine, Measure, Usage};
 

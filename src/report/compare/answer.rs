@@ -1,5 +1,7 @@
 //! Whether one side is faster than the other, what shows it, and where the difference lies.
 
+mod words;
+
 use serde::Serialize;
 
 use super::side::{Measured, Run, Stretch, Subject};
@@ -132,7 +134,7 @@ impl Answer {
             other => other,
         };
         Some(Answer {
-            text: super::words::headline(&rows),
+            text: words::headline(&rows),
             samples,
             geometric_mean: (rows.len() > 1)
                 .then(|| stats::geometric_mean(&ratios))

@@ -7,8 +7,8 @@ use ratatui::style::Style;
 
 use super::pen;
 use crate::activity::units;
-use crate::analysis::measure::speedup;
 use crate::analysis::stretch::Stretch;
+use crate::analysis::variants::measure::speedup;
 use crate::tui::app::{Scope, State};
 use crate::tui::keys;
 use crate::tui::theme::{Role, Theme};

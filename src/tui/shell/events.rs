@@ -6,12 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never, select};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::{Rect, Size};
 
 use super::frame_log::FrameLog;
+use super::input::Input;
 use super::mouse::Mouse;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
@@ -25,27 +26,6 @@ const FRAME: Duration = Duration::from_millis(25);
 const TICK: Duration = Duration::from_millis(100);
 /// How long messages are taken in before the keyboard gets its turn.
 const DRAIN: Duration = Duration::from_millis(12);
-
-/// What comes from outside besides the feed.
-#[derive(Debug)]
-pub enum Input {
-    /// A key.
-    Key(KeyEvent),
-    /// The mouse.
-    Mouse(MouseEvent),
-    /// The terminal has another size.
-    Resize,
-    /// A signal that asks to end.
-    Signal(i32),
-    /// Ctrl-Z from elsewhere.
-    Suspend,
-    /// The watched file was touched.
-    Touched,
-    /// A thread failed.
-    ThreadFailed(String),
-    /// The terminal is gone.
-    Lost,
-}
 
 /// What only the real terminal can do.
 pub trait Host {

@@ -12,7 +12,7 @@ use crossterm::terminal::{
 };
 use crossterm::{cursor, execute};
 
-use super::events::Input;
+use super::input::Input;
 
 /// Whether the terminal is ours now: the panic hook and the guard may both want to give it back.
 static IS_OURS: AtomicBool = AtomicBool::new(false);

@@ -7,13 +7,32 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use crossterm::event::{self, Event};
+use crossterm::event::{self, Event, KeyEvent, MouseEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
-use super::events::Input;
+/// What comes from outside besides the feed.
+#[derive(Debug)]
+pub enum Input {
+    /// A key.
+    Key(KeyEvent),
+    /// The mouse.
+    Mouse(MouseEvent),
+    /// The terminal has another size.
+    Resize,
+    /// A signal that asks to end.
+    Signal(i32),
+    /// Ctrl-Z from elsewhere.
+    Suspend,
+    /// The watched file was touched.
+    Touched,
+    /// A thread failed.
+    ThreadFailed(String),
+    /// The terminal is gone.
+    Lost,
+}
 
 /// How long the thread may take to see that it should end.
 const PATIENCE: Duration = Duration::from_millis(40);

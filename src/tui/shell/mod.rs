@@ -16,8 +16,9 @@ use crossbeam_channel::{Sender, bounded};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
-pub use events::{Host, Input, Loop};
+pub use events::{Host, Loop};
 use guard::Guard;
+pub use input::Input;
 use input::{InputThread, SignalThread};
 use output::Frames;
 pub use watch::Watch;

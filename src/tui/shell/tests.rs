@@ -10,7 +10,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::events::{Host, Input, Loop};
+use super::events::{Host, Loop};
+use super::input::Input;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::Wanted;
 use crate::tui::tests::{PEAKS, text};

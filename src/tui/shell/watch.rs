@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::events::Input;
+use super::input::Input;
 
 /// How long a file must be quiet before it is read.
 const SETTLE: Duration = Duration::from_millis(60);

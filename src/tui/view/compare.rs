@@ -7,7 +7,7 @@ use super::list::{Cell, List};
 use super::{Request, View};
 use crate::activity::units;
 use crate::analysis::VariantFigures;
-use crate::analysis::measure::speedup;
+use crate::analysis::variants::measure::speedup;
 use crate::scenario::figures::Kind;
 use crate::trace::printable;
 use crate::tui::app::State;

@@ -12,8 +12,8 @@ use super::super::driver::{Code, Driver, SUCCESS};
 use super::super::fault::Fault;
 use super::context::Contexts;
 use super::kernels::{Images, Launches};
+use super::marks::Marks;
 use super::memory::Buffers;
-use super::session::Marks;
 
 /// `CU_STREAM_NON_BLOCKING`: does not wait for the legacy default stream.
 const NON_BLOCKING: c_uint = 1;

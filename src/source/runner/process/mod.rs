@@ -8,6 +8,7 @@ mod context;
 mod engine;
 mod host;
 mod kernels;
+mod marks;
 mod memory;
 mod ops;
 mod run;

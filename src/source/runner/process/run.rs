@@ -17,7 +17,8 @@ use super::super::fault::Fault;
 use super::super::nvrtc::Nvrtc;
 use super::super::protocol::{Event, Issued, RunJob};
 use super::kernels::{Images, capability};
-use super::session::{Marks, Session};
+use super::marks::Marks;
+use super::session::Session;
 
 /// Runs a scenario under the collector.
 pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {

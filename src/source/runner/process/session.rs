@@ -1,7 +1,6 @@
 //! All variants of a plan, pass by pass, with the marks that say on the timeline which pass is which.
 
 use std::collections::BTreeSet;
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::activity::{Ns, RangeKind};
@@ -13,24 +12,12 @@ use super::super::protocol::{Event, Issued};
 use super::context::Contexts;
 use super::engine::{Engine, PassFailed, Phase};
 use super::kernels::Images;
+use super::marks::Marks;
 use super::now;
 use super::ops::issued;
 
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
-
-/// Where the names go that CUDA does not know: of stretches of host time, and of streams.
-pub(crate) trait Marks {
-    /// A stretch of this thread's time.
-    fn range(&self, kind: RangeKind, name: &str, index: u32, start: Ns, end: Ns);
-
-    /// The scenario's name for a stream.
-    ///
-    /// # Safety
-    /// Both must be live handles of this process.
-    #[expect(unsafe_code, reason = "CUDA's handles are pointers")]
-    unsafe fn name_stream(&self, context: *mut c_void, stream: *mut c_void, name: &str);
-}
 
 /// A plan about to run.
 pub(crate) struct Session<'a> {

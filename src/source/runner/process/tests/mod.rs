@@ -13,7 +13,8 @@ use super::super::fault::{Fault, FaultKind};
 use super::super::library::Library;
 use super::super::protocol::{Event, Issued};
 use super::kernels::Images;
-use super::session::{Marks, Session};
+use super::marks::Marks;
+use super::session::Session;
 use crate::activity::{Direction, Ns, RangeKind};
 use crate::scenario::plan::{
     Arg, BufferSpec, Fill, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::OperationChange;
-use super::answer::{Answer, Row, Samples};
-use super::changes::{self, signed};
+use super::{Answer, Row, Samples};
 use crate::activity::Ns;
 use crate::activity::units::{count, duration, percent};
 use crate::analysis::stats::{ALPHA, TEST_MIN};
+use crate::report::compare::OperationChange;
+use crate::report::compare::changes::{self, signed};
+use crate::report::page::{Options, Page, Tone};
 use crate::report::table::Table;
-use crate::report::text::{Options, Page, Tone};
 use crate::text::{counted, plural, printable};
 
 /// A ratio this near to 1 is no difference where nothing else tells: "1.00×" would be written of it.

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::lane::Lane;
-use super::rows::STRIDE;
-use super::series::Spot;
+use super::Lane;
 use crate::activity::{Ns, Span};
+use crate::trace::rows::STRIDE;
+use crate::trace::series::Spot;
 
 /// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
 const EDGES: usize = 4;

@@ -2,11 +2,11 @@
 
 use serde::{Serialize, Serializer};
 
-use super::figures::share;
-use super::passes::Passes;
-use super::variants::VariantFigures;
+use super::VariantFigures;
 use crate::activity::units::gb_per_s;
 use crate::activity::{Direction, Ns};
+use crate::analysis::figures::share;
+use crate::analysis::passes::Passes;
 use crate::scenario::figures::{FIGURES, Figure, Kind, Operand};
 use crate::scenario::plan::{LaunchSpec, OpKind, Plan, VariantPlan};
 
