@@ -7,10 +7,10 @@ use super::expect::{Compare, Expectation, Figure};
 use super::expr::Loc;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
-use super::figures::{FIGURES, Operand};
+use super::figures::{FIGURES, Needs, Operand};
 use super::file::decl::Named;
 use super::file::{ExpectDecl, File, VariantDecl};
-use super::plan::{Sweep, VariantPlan};
+use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
 use super::site::Sites;
 
 /// Reads the expectations. Those about variants and values that the command line left out are left
@@ -55,7 +55,7 @@ pub(super) fn read(
                 left.point
                     .is_none_or(|(value, _)| plan.point == Some(value))
             })
-            .find_map(|plan| left.figure.lacking(plan));
+            .find_map(|plan| lacking(&left.figure, plan));
         if let Some(lack) = lack {
             let message = format!("{} {lack}", quoted(&left.variant));
             reading
@@ -357,5 +357,34 @@ impl Reading<'_> {
         }
         let value = value.as_f64() * if is_percent { 0.01 } else { 1.0 };
         Some((compare, value))
+    }
+}
+
+/// What a variant lacks to have a figure at all.
+fn lacking(figure: &Figure, plan: &VariantPlan) -> Option<String> {
+    let kernel = quoted(&figure.operand);
+    let says = |key: &str, has: fn(&LaunchSpec) -> bool| {
+        let of = plan.kernels.iter().position(|k| k.name == figure.operand);
+        let launch = of.and_then(|of| plan.launches.iter().find(|l| l.kernel == of));
+        match launch {
+            None => Some(format!("never launches the kernel {kernel}")),
+            Some(launch) if has(launch) => None,
+            Some(_) => Some(format!(
+                "cannot tell: the kernel {kernel} does not say its `{key}`"
+            )),
+        }
+    };
+    match figure.spec().needs {
+        Needs::Nothing => None,
+        Needs::Copies(wanted) => {
+            let has_copy = plan
+                .listed()
+                .any(|op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == wanted));
+            (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
+        }
+        Needs::Bytes => says("bytes", |launch| launch.bytes.is_some()),
+        Needs::Flops => says("flops", |launch| launch.flops.is_some()),
+        Needs::Range => (!plan.phases.contains(&figure.operand))
+            .then(|| format!("has no range {}", quoted(&figure.operand))),
     }
 }

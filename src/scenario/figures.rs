@@ -5,9 +5,7 @@
 //! plan, and what it is in words; how it is measured says the arm for its [`Kind`] in
 //! `analysis::variants::measure`, which the compiler asks for.
 
-use super::diagnostics::quoted;
 use super::expr::value;
-use super::plan::{OpKind, VariantPlan};
 use crate::activity::Direction;
 use crate::activity::units::Unit;
 
@@ -176,34 +174,5 @@ impl Figure {
     #[must_use]
     pub fn other(&self) -> Option<&str> {
         (self.spec().operand == Operand::Variant).then_some(self.operand.as_str())
-    }
-
-    /// What a variant lacks to have it at all.
-    pub(super) fn lacking(&self, plan: &VariantPlan) -> Option<String> {
-        let kernel = quoted(&self.operand);
-        let says = |key: &str, has: fn(&super::plan::LaunchSpec) -> bool| {
-            let of = plan.kernels.iter().position(|k| k.name == self.operand);
-            let launch = of.and_then(|of| plan.launches.iter().find(|l| l.kernel == of));
-            match launch {
-                None => Some(format!("never launches the kernel {kernel}")),
-                Some(launch) if has(launch) => None,
-                Some(_) => Some(format!(
-                    "cannot tell: the kernel {kernel} does not say its `{key}`"
-                )),
-            }
-        };
-        match self.spec().needs {
-            Needs::Nothing => None,
-            Needs::Copies(wanted) => {
-                let has_copy = plan.listed().any(
-                    |op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == wanted),
-                );
-                (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
-            }
-            Needs::Bytes => says("bytes", |launch| launch.bytes.is_some()),
-            Needs::Flops => says("flops", |launch| launch.flops.is_some()),
-            Needs::Range => (!plan.phases.contains(&self.operand))
-                .then(|| format!("has no range {}", quoted(&self.operand))),
-        }
     }
 }
