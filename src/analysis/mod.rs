@@ -16,6 +16,7 @@ pub mod graph;
 pub mod launches;
 pub mod memory;
 pub mod passes;
+pub mod replay;
 pub mod stats;
 pub mod steps;
 pub mod stretch;

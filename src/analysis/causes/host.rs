@@ -218,13 +218,33 @@ impl Ranges {
             }
         }
         let lane = &trace.lanes()[self.lane];
-        let is_named = |row: u32| match trace.activity(self.lane, row as usize).what {
-            What::Range(range) => !says_nothing(trace.names().full(range.name)),
-            _ => false,
+        let name = |row: u32| match trace.activity(self.lane, row as usize).what {
+            What::Range(range) => Some(range.name),
+            _ => None,
         };
-        sums.into_iter()
-            .filter(|&(row, sum)| sum * 2 >= span.len() && is_named(row))
-            .map(|(row, _)| row as usize)
-            .min_by_key(|&row| (lane.span(row).len(), std::cmp::Reverse(row)))
+        let is_named = |row: u32| name(row).is_some_and(|n| !says_nothing(trace.names().full(n)));
+        sums.retain(|&row, _| is_named(row));
+        let most = sums
+            .iter()
+            .filter(|&(_, &sum)| sum * 2 >= span.len())
+            .map(|(&row, _)| row as usize)
+            .min_by_key(|&row| (lane.span(row).len(), std::cmp::Reverse(row)));
+        if most.is_some() {
+            return most;
+        }
+        // One after the other: the name of most of the time, where half of it has one.
+        let mut names: FxHashMap<u32, (Ns, u32)> = FxHashMap::default();
+        let mut all = 0;
+        for (&row, &sum) in &sums {
+            if !sums.contains_key(&self.parents[row as usize]) {
+                let of = names.entry(name(row)?).or_insert((0, row));
+                *of = (of.0 + sum, of.1.min(row));
+                all += sum;
+            }
+        }
+        let (_, row) = names
+            .into_values()
+            .max_by_key(|&(sum, row)| (sum, std::cmp::Reverse(row)))?;
+        (all * 2 >= span.len()).then_some(row as usize)
     }
 }

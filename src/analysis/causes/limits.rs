@@ -20,7 +20,7 @@ impl Limits {
             let op = i as OpId;
             match graph.ops.edge[i] {
                 EdgeKind::None => {}
-                EdgeKind::Launch if graph.ops.is_graph(op) || graph.ops.is_staged(op) => {}
+                EdgeKind::Launch if graph.ops.is_graph(op) || stages_first(graph, op) => {}
                 EdgeKind::Launch => {
                     let call = graph.calls.start[graph.ops.bind[i] as usize];
                     latencies.push(graph.ops.start[i] - call);
@@ -33,6 +33,11 @@ impl Limits {
             queued: queued.map(|mut all| percentile(&mut all)),
         }
     }
+}
+
+/// Whether the host brings the bytes to a buffer of the driver's before the operation can begin.
+pub(super) fn stages_first(graph: &Graph, op: OpId) -> bool {
+    graph.ops.is_staged(op) && graph.ops.engine[op as usize] != Engine::D2H
 }
 
 /// Whether what bound an operation ran on another engine.

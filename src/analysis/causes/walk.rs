@@ -2,10 +2,10 @@
 
 use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use super::host::Taker;
-use super::limits::changes_engine;
+use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::activity::{Ns, Span};
-use crate::trace::LaneKind;
+use crate::trace::{LaneKind, Measure};
 
 /// Where the walk stands: at the start of an operation or of a call.
 #[derive(Clone, Copy)]
@@ -43,6 +43,31 @@ impl Causes<'_> {
             walk.go(gap.next);
         }
         pieces[first..].reverse();
+    }
+}
+
+impl Causes<'_> {
+    /// Whether a wait before a gap can be why nothing was queued ahead. The host lost the time that it
+    /// waited; where the device has idled longer than that since, the host would be late without it, too.
+    fn matters(&self, wait: CallId, gap: Gap) -> bool {
+        let (calls, ops) = (&self.graph.calls, &self.graph.ops);
+        let span = calls.span(wait);
+        let waited = calls.waited[wait as usize];
+        if span.end > gap.span.end || waited == NONE {
+            return false;
+        }
+        if span.end >= gap.span.start {
+            return true;
+        }
+        let LaneKind::Stream { device, .. } = self.trace.lanes()[ops.place(gap.next).0].key().kind
+        else {
+            return false;
+        };
+        let since = Span::new(ops.end[waited as usize].min(gap.span.start), gap.span.start);
+        let busy = self.trace.devices()[device]
+            .usage
+            .time(Measure::Busy, since);
+        since.len() - busy <= ops.end[waited as usize].min(span.end) - span.start
     }
 }
 
@@ -101,7 +126,15 @@ impl Walk<'_, '_> {
         // Beyond the gap: a call leads back to a wait, an operation is where the walk ends.
         if let At::Call(call) = at {
             let root = graph.calls.root[call as usize];
-            if root != NONE && graph.calls.end[root as usize] <= self.gap.end {
+            if root != NONE
+                && self.of.matters(
+                    root,
+                    Gap {
+                        span: self.gap,
+                        next,
+                    },
+                )
+            {
                 self.root(root);
             }
         }
@@ -161,7 +194,7 @@ impl Walk<'_, '_> {
             _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {
                 (Cause::QueueFull, Certainty::Fact)
             }
-            _ if graph.ops.is_staged(op) => (Cause::Staging, Certainty::Fact),
+            _ if stages_first(graph, op) => (Cause::Staging, Certainty::Fact),
             CallKind::Memory => (Cause::Memory, Certainty::Fact),
             _ => (Cause::SlowLaunch, Certainty::Fact),
         };

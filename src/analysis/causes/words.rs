@@ -78,11 +78,14 @@ impl Causes<'_> {
             .take(2)
             .filter(|s| s.total * WORTH >= length);
         for share in others {
-            parts.push(format!(
-                "{} {}",
-                share.piece.cause.label(),
-                duration(share.total)
-            ));
+            let label = share.piece.cause.label();
+            let time = duration(share.total);
+            parts.push(match share.piece.culprit {
+                culprit @ Culprit::Row(..) => {
+                    format!("{label} {time} ({})", self.name_of(culprit))
+                }
+                _ => format!("{label} {time}"),
+            });
         }
         let mut sentence = parts.join("; ");
         if let Some(root) = main.piece.root {

@@ -125,53 +125,14 @@ impl Graph {
                 offer(self.ops.end[y as usize], EdgeKind::Engine, y);
             }
         }
-        if self.ops.is_graph(op) {
-            let by_start = &self.ops.by_device[device];
-            let to = by_start.partition_point(|&o| o < op);
-            let same = by_start[..to].iter().rev().take(BACK);
-            for &y in same.filter(|&&y| self.ops.call[y as usize] == call && call != NONE) {
-                if self.ops.end[y as usize] <= start {
-                    offer(self.ops.end[y as usize], EdgeKind::GraphNode, y);
-                }
-            }
-        }
-        let issued = self.issued(op);
-        let after = before.last().map_or(Ns::MIN, |&y| self.issued(y));
-        let process = trace.lanes()[lane].key().process;
-        let waits = self.events.waits(lane, after, issued);
-        for wait in waits {
-            let record = wait
-                .event
-                .and_then(|e| self.events.recorded(process, e, wait.context, wait.issued));
-            match record {
-                Some((stream, recorded)) => {
-                    let Some(y) = stream.and_then(|s| self.last_issued(s, recorded)) else {
-                        continue;
-                    };
-                    if self.ops.end[y as usize] <= start
-                        && self.ops.lane[y as usize] != self.ops.lane[i]
-                    {
-                        offer(self.ops.end[y as usize], EdgeKind::Event, y);
-                    }
-                }
-                None => {
-                    let mut near = self.ops.ended(device, start).take(BACK);
-                    let y = near.find(|&y| {
-                        self.ops.lane[y as usize] != self.ops.lane[i]
-                            && self.issued(y) <= wait.issued
-                    });
-                    if let Some(y) = y.filter(|&y| start - self.ops.end[y as usize] <= JUST_BEFORE)
-                    {
-                        offer(self.ops.end[y as usize], EdgeKind::EventLikely, y);
-                    }
-                }
-            }
-        }
-        let (time, kind, _) = best;
+        self.between_streams(trace, op, |kind, y| {
+            offer(self.ops.end[y as usize], kind, y);
+        });
+        let (time, kind, source) = best;
         let is_launched_just_now =
             kind == EdgeKind::Launch && start - (time - LATENCY_MIN).min(start) <= LATENCY_MAX;
         if kind == EdgeKind::None || is_launched_just_now || start - time <= UNEXPLAINED {
-            return (best.1, best.2);
+            return (kind, source);
         }
         let other = self
             .ops
@@ -182,16 +143,72 @@ impl Graph {
                 let end = self.ops.end[y as usize];
                 end > time && start - end <= JUST_BEFORE
             });
-        if let Some(y) = other {
-            let pair = [lane, self.ops.lane[y as usize] as LaneId];
-            let kind = if pair.iter().any(|lane| defaults.contains(lane)) {
-                EdgeKind::DefaultLikely
-            } else {
-                EdgeKind::OtherLikely
-            };
-            return (kind, y);
+        let Some(y) = other else {
+            return (kind, source);
+        };
+        let pair = [lane, self.ops.lane[y as usize] as LaneId];
+        if pair.iter().any(|lane| defaults.contains(lane)) {
+            (EdgeKind::DefaultLikely, y)
+        } else {
+            (EdgeKind::OtherLikely, y)
         }
-        (best.1, best.2)
+    }
+
+    /// The operations of other streams that an operation had to wait for as records show: nodes of its own
+    /// graph launch, and what the events stand for that its stream was told to wait for. All had ended.
+    pub(in crate::analysis) fn between_streams(
+        &self,
+        trace: &Trace,
+        op: OpId,
+        mut found: impl FnMut(EdgeKind, OpId),
+    ) {
+        let i = op as usize;
+        let (lane, start) = (self.ops.lane[i] as LaneId, self.ops.start[i]);
+        let key = trace.lanes()[lane].key();
+        let LaneKind::Stream { device, .. } = key.kind else {
+            return;
+        };
+        let mut offer = |kind: EdgeKind, y: OpId| {
+            if self.ops.end[y as usize] <= start && self.ops.lane[y as usize] != self.ops.lane[i] {
+                found(kind, y);
+            }
+        };
+        let call = self.ops.call[i];
+        if self.ops.is_graph(op) && call != NONE {
+            let by_start = &self.ops.by_device[device];
+            let to = by_start.partition_point(|&o| o < op);
+            let near = by_start[..to].iter().rev().take(BACK);
+            for &y in near.filter(|&&y| self.ops.call[y as usize] == call) {
+                offer(EdgeKind::GraphNode, y);
+            }
+        }
+        let (first, on_lane) = &self.ops.by_lane[lane];
+        let before = &on_lane[..(self.ops.row[i] - first) as usize];
+        let after = before.last().map_or(Ns::MIN, |&y| self.issued(y));
+        for wait in self.events.waits(lane, after, self.issued(op)) {
+            let record = wait.event.and_then(|e| {
+                self.events
+                    .recorded(key.process, e, wait.context, wait.issued)
+            });
+            match record {
+                Some((stream, recorded)) => {
+                    if let Some(y) = stream.and_then(|s| self.last_issued(s, recorded)) {
+                        offer(EdgeKind::Event, y);
+                    }
+                }
+                None => {
+                    let mut near = self.ops.ended(device, start).take(BACK);
+                    let y = near.find(|&y| {
+                        self.ops.lane[y as usize] != self.ops.lane[i]
+                            && self.issued(y) <= wait.issued
+                    });
+                    if let Some(y) = y.filter(|&y| start - self.ops.end[y as usize] <= JUST_BEFORE)
+                    {
+                        offer(EdgeKind::EventLikely, y);
+                    }
+                }
+            }
+        }
     }
 
     /// Of the last few of `list` the one that ended latest, no later than `time`.

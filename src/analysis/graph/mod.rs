@@ -15,6 +15,8 @@ mod calls;
 mod edges;
 mod events;
 mod extend;
+#[cfg(test)]
+pub(crate) mod made;
 mod ops;
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,7 @@ pub use calls::{CallKind, Calls};
 pub use edges::EdgeKind;
 pub use ops::{Engine, Ops};
 
-use crate::activity::{Ns, Span};
+use crate::activity::{Ns, Span, SyncKind};
 use crate::trace::{LaneId, Trace};
 use events::Events;
 
@@ -107,6 +109,12 @@ impl Graph {
     #[must_use]
     pub fn residual(&self, op: OpId) -> Ns {
         self.ops.start[op as usize] - self.bound(op)
+    }
+
+    /// What a call waits for, as the record of its wait says.
+    pub(in crate::analysis) fn awaits(&self, call: CallId) -> Option<SyncKind> {
+        let awaited = self.calls.awaited.get(&call)?;
+        (awaited.kind != SyncKind::StreamWaitEvent).then_some(awaited.kind)
     }
 
     /// Operations whose binding edge was inferred from times alone: no record names it.
