@@ -3,7 +3,9 @@
 //! Only what the collector calls. Functions that not every supported release exports are `Option`s:
 //! a missing one is a `None` to be handled, not a crash at the first call.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
+
+use crate::library::Library;
 
 /// What a call returned.
 pub type Code = u32;
@@ -111,18 +113,14 @@ macro_rules! table {
             /// The name of a required function that the library does not export.
             ///
             /// # Safety
-            /// `library` must be a libcupti (or answer like one) and stay loaded as long as the table is used.
-            pub unsafe fn resolve(library: &libloading::Library) -> Result<Api, &'static str> {
-                // SAFETY: the types are those of the headers; they have not changed from 11.8 to 13.5.
+            /// `library` must be a libcupti, or answer like one.
+            pub unsafe fn resolve(library: Library) -> Result<Api, &'static CStr> {
+                // SAFETY: the types are those of the headers; they have not changed from 11.8 to 13.5. A `Library` is
+                // never closed, so the functions stay.
                 unsafe {
                     Ok(Api {
-                        $($rname: *library
-                            .get::<unsafe extern "C" fn($($rarg),*) -> Code>(concat!($rsym, "\0").as_bytes())
-                            .map_err(|_| $rsym)?,)*
-                        $($oname: library
-                            .get::<unsafe extern "C" fn($($oarg),*) -> Code>(concat!($osym, "\0").as_bytes())
-                            .ok()
-                            .map(|symbol| *symbol),)*
+                        $($rname: library.function($rsym).ok_or($rsym)?,)*
+                        $($oname: library.function($osym),)*
                     })
                 }
             }
@@ -133,54 +131,54 @@ macro_rules! table {
 table! {
     required {
         /// `cuptiGetVersion(version)`
-        get_version = "cuptiGetVersion" (*mut u32);
+        get_version = c"cuptiGetVersion" (*mut u32);
         /// `cuptiSubscribe(subscriber, callback, userdata)`
-        subscribe = "cuptiSubscribe" (*mut Subscriber, Option<Callback>, *mut c_void);
+        subscribe = c"cuptiSubscribe" (*mut Subscriber, Option<Callback>, *mut c_void);
         /// `cuptiUnsubscribe(subscriber)`
-        unsubscribe = "cuptiUnsubscribe" (Subscriber);
+        unsubscribe = c"cuptiUnsubscribe" (Subscriber);
         /// `cuptiActivityRegisterCallbacks(requested, completed)`
-        register_callbacks = "cuptiActivityRegisterCallbacks" (BufferRequested, BufferCompleted);
+        register_callbacks = c"cuptiActivityRegisterCallbacks" (BufferRequested, BufferCompleted);
         /// `cuptiActivityEnable(kind)`
-        enable = "cuptiActivityEnable" (u32);
+        enable = c"cuptiActivityEnable" (u32);
         /// `cuptiActivityDisable(kind)`
-        disable = "cuptiActivityDisable" (u32);
+        disable = c"cuptiActivityDisable" (u32);
         /// `cuptiActivityFlushAll(flags)`
-        flush_all = "cuptiActivityFlushAll" (u32);
+        flush_all = c"cuptiActivityFlushAll" (u32);
         /// `cuptiActivityGetNextRecord(buffer, valid bytes, record)`
-        get_next_record = "cuptiActivityGetNextRecord" (*mut u8, usize, *mut *mut u8);
+        get_next_record = c"cuptiActivityGetNextRecord" (*mut u8, usize, *mut *mut u8);
         /// `cuptiActivityGetNumDroppedRecords(context, stream, dropped)`; reading resets it
-        num_dropped = "cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize);
+        num_dropped = c"cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize);
         /// `cuptiActivitySetAttribute(attribute, size, value)`
-        set_attribute = "cuptiActivitySetAttribute" (u32, *mut usize, *mut c_void);
+        set_attribute = c"cuptiActivitySetAttribute" (u32, *mut usize, *mut c_void);
         /// `cuptiActivityGetAttribute(attribute, size, value)`
-        get_attribute = "cuptiActivityGetAttribute" (u32, *mut usize, *mut c_void);
+        get_attribute = c"cuptiActivityGetAttribute" (u32, *mut usize, *mut c_void);
         /// `cuptiGetCallbackName(domain, callback id, name)`
-        callback_name = "cuptiGetCallbackName" (u32, u32, *mut *const c_char);
+        callback_name = c"cuptiGetCallbackName" (u32, u32, *mut *const c_char);
         /// `cuptiGetTimestamp(nanoseconds)`
-        timestamp = "cuptiGetTimestamp" (*mut u64);
+        timestamp = c"cuptiGetTimestamp" (*mut u64);
     }
     optional {
         /// `cuptiSubscribe_v2(subscriber, callback, userdata, params)`, CUDA 13.0 and later
-        subscribe_v2 = "cuptiSubscribe_v2" (*mut Subscriber, Option<Callback>, *mut c_void, *mut SubscriberParams);
+        subscribe_v2 = c"cuptiSubscribe_v2" (*mut Subscriber, Option<Callback>, *mut c_void, *mut SubscriberParams);
         /// `cuptiSetThreadIdType(type)`
-        set_thread_id_type = "cuptiSetThreadIdType" (u32);
+        set_thread_id_type = c"cuptiSetThreadIdType" (u32);
         /// `cuptiActivityEnableRuntimeApi(callback id, enable)`, CUDA 12.5 and later
-        enable_runtime_api = "cuptiActivityEnableRuntimeApi" (u32, u8);
+        enable_runtime_api = c"cuptiActivityEnableRuntimeApi" (u32, u8);
         /// `cuptiActivityEnableDriverApi(callback id, enable)`, CUDA 12.5 and later
-        enable_driver_api = "cuptiActivityEnableDriverApi" (u32, u8);
+        enable_driver_api = c"cuptiActivityEnableDriverApi" (u32, u8);
         /// `cuptiActivityEnableAndDump(kind)`: also reports what exists already
-        enable_and_dump = "cuptiActivityEnableAndDump" (u32);
+        enable_and_dump = c"cuptiActivityEnableAndDump" (u32);
         /// `cuptiActivityGetStructSize(kind, version, size)`, CUDA 13.2 and later
-        struct_size = "cuptiActivityGetStructSize" (u32, u32, *mut usize);
+        struct_size = c"cuptiActivityGetStructSize" (u32, u32, *mut usize);
         /// `cuptiActivityEnableAllSyncRecords(enable)`: whether queries that found work unfinished are recorded
-        enable_all_sync_records = "cuptiActivityEnableAllSyncRecords" (u8);
+        enable_all_sync_records = c"cuptiActivityEnableAllSyncRecords" (u8);
         /// `cuptiGetContextId(context, id)`
-        context_id = "cuptiGetContextId" (*mut c_void, *mut u32);
+        context_id = c"cuptiGetContextId" (*mut c_void, *mut u32);
         /// `cuptiGetDeviceId(context, device)`
-        device_id = "cuptiGetDeviceId" (*mut c_void, *mut u32);
+        device_id = c"cuptiGetDeviceId" (*mut c_void, *mut u32);
         /// `cuptiGetStreamIdEx(context, stream, per thread, id)`
-        stream_id = "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32);
+        stream_id = c"cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32);
         /// `InitializeInjectionNvtx2(export table getter)`: 1 when NVTX calls will be recorded
-        nvtx_injection = "InitializeInjectionNvtx2" (*mut c_void);
+        nvtx_injection = c"InitializeInjectionNvtx2" (*mut c_void);
     }
 }

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use crate::library::{Library, Visibility};
+use crate::search::DRIVER;
 
 /// Why there is no usable driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,15 +43,14 @@ pub fn initialise() -> Result<u32, DriverError> {
     // SAFETY: the signatures are those of cuda.h.
     let (init, version) = unsafe {
         (
-            *library
-                .get::<unsafe extern "C" fn(u32) -> u32>(b"cuInit\0")
-                .map_err(|_| DriverError::Incomplete("cuInit"))?,
-            *library
-                .get::<unsafe extern "C" fn(*mut i32) -> u32>(b"cuDriverGetVersion\0")
-                .map_err(|_| DriverError::Incomplete("cuDriverGetVersion"))?,
+            library
+                .function::<unsafe extern "C" fn(u32) -> u32>(c"cuInit")
+                .ok_or(DriverError::Incomplete("cuInit"))?,
+            library
+                .function::<unsafe extern "C" fn(*mut i32) -> u32>(c"cuDriverGetVersion")
+                .ok_or(DriverError::Incomplete("cuDriverGetVersion"))?,
         )
     };
-    std::mem::forget(library);
     // SAFETY: cuInit may be called any number of times, from any thread.
     match unsafe { init(0) } {
         0 => {}
@@ -69,14 +69,12 @@ pub fn initialise() -> Result<u32, DriverError> {
 /// # Errors
 /// When it is missing.
 pub fn keep_loaded() -> Result<(), DriverError> {
-    std::mem::forget(open()?);
-    Ok(())
+    open().map(drop)
 }
 
 fn open() -> Result<Library, DriverError> {
-    // SAFETY: loading the driver runs its initialisers, which every CUDA program does.
-    unsafe { Library::open(Some("libcuda.so.1"), RTLD_NOW | RTLD_GLOBAL) }
-        .map_err(|error| DriverError::Missing(error.to_string()))
+    // Global, as a program that links libcuda has it: libcupti looks its symbols up.
+    Library::open(Path::new(DRIVER), Visibility::Global).map_err(DriverError::Missing)
 }
 
 /// The major CUDA version of a mapped driver library, from its file name (`libcuda.so.580.159.04`):

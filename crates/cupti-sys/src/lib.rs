@@ -1,9 +1,11 @@
-//! Finding and loading libcupti at run time, raw calls, and activity record layouts by library version.
+//! Finding and loading CUDA's libraries at run time, libcupti's raw calls, and activity record layouts by library version.
 //!
 //! ```text
 //! driver  libcuda: loaded and initialised before libcupti is touched
-//! search  where a libcupti may lie, in which order, and which one fits
-//! load    puts the two together: `Cupti::load`
+//! library any library that is opened at run time
+//! search  where CUDA's libraries may lie, in which order, and which one fits
+//! fit     opens the first that does
+//! load    puts these together for libcupti: `Cupti::load`
 //! api     the table of functions, result codes
 //! kinds   record kinds and the numbers inside records
 //! sizes   how long a record of each kind is in the library at hand
@@ -20,7 +22,9 @@
 
 pub mod api;
 pub mod driver;
+pub mod fit;
 pub mod kinds;
+pub mod library;
 pub mod load;
 pub mod names;
 pub mod records;

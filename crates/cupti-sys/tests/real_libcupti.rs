@@ -3,14 +3,31 @@
 
 use std::path::PathBuf;
 
+use cupti_sys::library::{Library, Visibility};
 use cupti_sys::names::callback_name;
-use cupti_sys::{Cupti, RecordSizes, kinds};
+use cupti_sys::{Api, RecordSizes, kinds};
 
-fn libraries() -> Vec<Cupti> {
+/// A libcupti as it is: without a driver, whatever its version.
+struct Real {
+    api: Api,
+    path: PathBuf,
+    version: u32,
+}
+
+fn libraries() -> Vec<Real> {
     let list = std::env::var_os("CUPTOP_TEST_CUPTI").expect("CUPTOP_TEST_CUPTI names them");
     std::env::split_paths(&list)
         .filter(|path| !path.as_os_str().is_empty())
-        .map(|path: PathBuf| Cupti::load_unchecked(&path).expect("a libcupti"))
+        .map(|path| {
+            let library = Library::open(&path, Visibility::Local).expect("a library");
+            // SAFETY: the variable names a libcupti.
+            let api = unsafe { Api::resolve(library) }.expect("a libcupti");
+            let mut version = 0;
+            // SAFETY: writes one u32.
+            let code = unsafe { (api.get_version)(&raw mut version) };
+            assert_eq!(code, 0, "{}", path.display());
+            Real { api, path, version }
+        })
         .collect()
 }
 

@@ -201,6 +201,8 @@ fn forget_oldest(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use cupti_sys::library::{Library, Visibility};
+
     use super::*;
 
     #[test]
@@ -250,7 +252,8 @@ mod tests {
     /// The real NVRTC that the environment names.
     fn nvrtc() -> Nvrtc {
         let path = std::env::var_os("CUPTOP_TEST_NVRTC").expect("CUPTOP_TEST_NVRTC names one");
-        Nvrtc::load(Path::new(&path)).expect("the NVRTC to test with loads")
+        let library = Library::open(Path::new(&path), Visibility::Local).expect("a library");
+        Nvrtc::load(library, Path::new(&path)).expect("the NVRTC to test with loads")
     }
 
     /// The machine an ELF image is for: EM_CUDA is 190.

@@ -1,10 +1,7 @@
 //! The CUDA driver's functions, looked up once.
 //!
-//! The types are cudarc's; the table is our own, for three reasons. cudarc's functions look for
-//! `libcuda.so` before `libcuda.so.1`, and the former is often the toolkit's stub, which answers every
-//! call with an error. They panic where a driver lacks a function. And they return a Rust enum, which
-//! is undefined behaviour when a newer driver returns a code that the enum does not know; here results
-//! are plain numbers. A launch loop calls straight through these pointers.
+//! Types and numbers are cudarc's, the table is our own (docs/ARCHITECTURE.md says why). A launch loop calls straight
+//! through these pointers.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::fmt;
@@ -12,29 +9,45 @@ use std::path::Path;
 
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemoryPool,
-    CUmodule, CUstream,
+    CUmodule, CUresult, CUstream,
 };
-
-use super::library::Library;
+use cupti_sys::library::{Library, Visibility};
+use cupti_sys::search::DRIVER;
 
 /// What a driver function returned; 0 is success.
 pub(crate) type Code = u32;
 
-/// `CUDA_SUCCESS`.
-pub(crate) const SUCCESS: Code = 0;
-/// `CUDA_ERROR_INVALID_VALUE`.
-pub(crate) const INVALID_VALUE: Code = 1;
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
-pub(crate) const OUT_OF_MEMORY: Code = 2;
-/// `CUDA_ERROR_NOT_FOUND`: no such symbol in the module.
-pub(crate) const NOT_FOUND: Code = 500;
-/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
-pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code = 704;
+pub(crate) const SUCCESS: Code = CUresult::CUDA_SUCCESS as Code;
+pub(crate) const INVALID_VALUE: Code = CUresult::CUDA_ERROR_INVALID_VALUE as Code;
+pub(crate) const OUT_OF_MEMORY: Code = CUresult::CUDA_ERROR_OUT_OF_MEMORY as Code;
+pub(crate) const NO_DEVICE: Code = CUresult::CUDA_ERROR_NO_DEVICE as Code;
+pub(crate) const STUB_LIBRARY: Code = CUresult::CUDA_ERROR_STUB_LIBRARY as Code;
+pub(crate) const NO_BINARY_FOR_GPU: Code = CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU as Code;
+pub(crate) const UNSUPPORTED_PTX: Code = CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION as Code;
+/// No such symbol in the module.
+pub(crate) const NOT_FOUND: Code = CUresult::CUDA_ERROR_NOT_FOUND as Code;
+pub(crate) const ILLEGAL_ADDRESS: Code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS as Code;
+pub(crate) const OUT_OF_RESOURCES: Code = CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES as Code;
+pub(crate) const LAUNCH_TIMEOUT: Code = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT as Code;
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Code =
+    CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as Code;
+pub(crate) const MISALIGNED_ADDRESS: Code = CUresult::CUDA_ERROR_MISALIGNED_ADDRESS as Code;
+/// What this driver does not have.
+pub(crate) const NOT_SUPPORTED: Code = CUresult::CUDA_ERROR_NOT_SUPPORTED as Code;
+pub(crate) const DRIVER_MISMATCH: Code = CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH as Code;
 
-/// Errors that work on the device causes, whichever call reports them (cuda.h: illegal address, launch
-/// timeout, assert, hardware stack error, illegal instruction, misaligned address, invalid address
-/// space, invalid PC, launch failed). All of them end the process's use of CUDA.
-const ASYNCHRONOUS: [Code; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
+/// Errors that work on the device causes, whichever call reports them. All of them end the process's use of CUDA.
+const ASYNCHRONOUS: [Code; 9] = [
+    ILLEGAL_ADDRESS,
+    LAUNCH_TIMEOUT,
+    CUresult::CUDA_ERROR_ASSERT as Code,
+    CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR as Code,
+    CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION as Code,
+    MISALIGNED_ADDRESS,
+    CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE as Code,
+    CUresult::CUDA_ERROR_INVALID_PC as Code,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED as Code,
+];
 
 macro_rules! driver_table {
     (
@@ -125,7 +138,6 @@ driver_table! {
         mem_free_async = c"cuMemFreeAsync" (CUdeviceptr, CUstream);
         device_get_default_mem_pool = c"cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
         mem_pool_set_attribute = c"cuMemPoolSetAttribute" (CUmemoryPool, c_uint, *mut c_void);
-        // CUDA 8 to 12; the same name took another signature in the headers of 13, under `_v2` here.
         // CUDA 12.4.
         func_get_param_info = c"cuFuncGetParamInfo" (CUfunction, usize, *mut usize, *mut usize);
         func_load = c"cuFuncLoad" (CUfunction);
@@ -161,15 +173,15 @@ impl LoadError {
                  (--gpus all); without a GPU use --backend sim"
             }
             LoadError::TooOld(_) => "cuptop needs a driver for CUDA 11.4 or newer (470 or newer)",
-            LoadError::Init(error) if error.code == 100 => {
+            LoadError::Init(error) if error.code == NO_DEVICE => {
                 "no GPU is visible to this process: look at nvidia-smi and CUDA_VISIBLE_DEVICES; \
                  without a GPU use --backend sim"
             }
-            LoadError::Init(error) if error.code == 34 => {
+            LoadError::Init(error) if error.code == STUB_LIBRARY => {
                 "the libcuda.so.1 that was found is the toolkit's stub: take the `stubs` folder out of \
                  LD_LIBRARY_PATH"
             }
-            LoadError::Init(error) if error.code == 803 => {
+            LoadError::Init(error) if error.code == DRIVER_MISMATCH => {
                 "the driver's library and its kernel module are of different versions: reboot, or \
                  reload the kernel module"
             }
@@ -209,9 +221,9 @@ impl Driver {
     /// When there is no driver, or it is too old, or it does not start.
     #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn start(library: Option<&Path>) -> Result<Driver, LoadError> {
-        let path = library.unwrap_or(Path::new("libcuda.so.1"));
+        let path = library.unwrap_or(Path::new(DRIVER));
         // Global, as a program that links libcuda has it: libcupti looks its symbols up.
-        let library = Library::open(path, true).map_err(LoadError::Missing)?;
+        let library = Library::open(path, Visibility::Global).map_err(LoadError::Missing)?;
         let driver = Driver::resolve(library)
             .map_err(|symbol| LoadError::TooOld(symbol.to_string_lossy().into_owned()))?;
         // SAFETY: cuInit takes flags, which must be 0.

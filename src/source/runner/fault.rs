@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::activity::feed::FailureKind;
 use crate::scenario::plan::{Site, SiteId};
 
-use super::driver::{CudaError, LoadError};
+use super::driver::{self, CudaError, LoadError};
 
 /// What kind of failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,18 +80,18 @@ impl Fault {
     /// A driver function failed while `doing` something ("cuMemAlloc of 16 MiB").
     pub(crate) fn cuda(doing: &str, error: &CudaError) -> Fault {
         let help = match error.code {
-            // CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.
-            209 | 222 => {
+            driver::NO_BINARY_FOR_GPU | driver::UNSUPPORTED_PTX => {
                 "the CUDA compiler library is newer than the driver: set CUPTOP_NVRTC to an older one"
             }
-            // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.
-            701 => {
+            driver::OUT_OF_RESOURCES => {
                 "the block is too large for the registers or the shared memory that the kernel needs"
             }
-            // CUDA_ERROR_LAUNCH_TIMEOUT.
-            702 => "the GPU also drives a display, which limits how long a kernel may run",
-            // CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS.
-            700 | 716 => "run the kernel's own program under compute-sanitizer to find the access",
+            driver::LAUNCH_TIMEOUT => {
+                "the GPU also drives a display, which limits how long a kernel may run"
+            }
+            driver::ILLEGAL_ADDRESS | driver::MISALIGNED_ADDRESS => {
+                "run the kernel's own program under compute-sanitizer to find the access"
+            }
             _ => "",
         };
         Fault::new(FaultKind::Program, format!("{doing}: {error}"), help)

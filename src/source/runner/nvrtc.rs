@@ -1,26 +1,20 @@
 //! NVRTC, CUDA's compiler as a library: found, loaded and called.
 //!
-//! Like the driver's functions these are looked up in a table of our own. cudarc takes whichever
-//! `libnvrtc.so` lies nearest, and NVRTC's second half, `libnvrtc-builtins`, is found by the system's
-//! loader only where `LD_LIBRARY_PATH` says so. Here it is opened first, by its absolute path beside
-//! NVRTC, after which NVRTC finds it already loaded. Without that every compilation fails with
+//! Types are cudarc's, the table is our own (docs/ARCHITECTURE.md says why). NVRTC's second half, `libnvrtc-builtins`, is
+//! found by the system's loader only where `LD_LIBRARY_PATH` says so. Here it is opened first, by its absolute path
+//! beside NVRTC, after which NVRTC finds it already loaded. Without that every compilation fails with
 //! `NVRTC_ERROR_BUILTIN_OPERATION_FAILURE`.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::library::Library;
-use super::places::Surroundings;
+use cudarc::nvrtc::sys::nvrtcProgram as Program;
+use cupti_sys::fit::{NoneFits, first_fit};
+use cupti_sys::library::{Library, Visibility};
+use cupti_sys::search::{NVRTC, Surroundings};
 
-/// File names of the library, newest first.
-const NAMES: [(&str, u32); 3] = [
-    ("libnvrtc.so.13", 13),
-    ("libnvrtc.so.12", 12),
-    ("libnvrtc.so.11.2", 11),
-];
-
-type Program = *mut c_void;
+/// What a function of NVRTC returned; 0 is success.
 type Code = c_int;
 type GetSize = unsafe extern "C" fn(Program, *mut usize) -> Code;
 type GetBytes = unsafe extern "C" fn(Program, *mut c_char) -> Code;
@@ -67,85 +61,32 @@ impl fmt::Debug for Nvrtc {
     }
 }
 
-/// NVRTC was not found or does not work.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NvrtcError {
-    /// No file of that name anywhere.
-    #[error("no CUDA compiler library (libnvrtc.so.13 or .12) was found in {looked_in} places")]
-    NotFound {
-        /// How many folders were looked at.
-        looked_in: usize,
-    },
-    /// A file was found and cannot be used.
-    #[error("{path} cannot be used: {why}")]
-    Unusable {
-        /// Which.
-        path: String,
-        /// Why.
-        why: String,
-    },
-}
-
-impl NvrtcError {
-    /// What would help.
-    pub(crate) fn help(&self) -> &'static str {
-        "install it with `pip install nvidia-cuda-nvrtc` or with a CUDA toolkit, or set CUPTOP_NVRTC to \
-         the absolute path of libnvrtc.so.13"
-    }
-}
-
 impl Nvrtc {
     /// Finds and loads the NVRTC that fits the driver: of the driver's own major version where there is
     /// one, else an older one, whose code newer drivers load, else a newer one.
     ///
     /// # Errors
-    /// When there is none, or none works; the last one's reason is given.
-    pub(crate) fn find(driver_major: u32) -> Result<Nvrtc, NvrtcError> {
-        if let Some(path) = std::env::var_os("CUPTOP_NVRTC").filter(|p| !p.is_empty()) {
-            return Nvrtc::load(Path::new(&path));
-        }
-        let folders = Surroundings::here().folders("cuda_nvrtc");
-        let mut names = NAMES;
-        names.sort_by_key(|&(_, major)| match major {
-            m if m <= driver_major => driver_major - m,
-            m => 100 + m,
-        });
-        let mut last = NvrtcError::NotFound {
-            looked_in: folders.len(),
-        };
-        for (name, _) in names {
-            let files = folders.iter().map(|folder| folder.join(name));
-            for file in files.filter(|file| file.exists()) {
-                match Nvrtc::load(&file) {
-                    Ok(found) => return Ok(found),
-                    Err(error) => last = error,
-                }
-            }
-            if let Ok(found) = Nvrtc::load(Path::new(name)) {
-                return Ok(found);
-            }
-        }
-        Err(last)
+    /// When there is none, or none works.
+    pub(crate) fn find(driver_major: u32) -> Result<Nvrtc, NoneFits> {
+        let surroundings = Surroundings::of_this_process(&NVRTC);
+        first_fit(&NVRTC, &surroundings, Some(driver_major), |library, it| {
+            Nvrtc::load(library, &it.path)
+        })
     }
 
-    /// Loads NVRTC from a file (or, by a bare name, from where the system's loader finds it).
+    /// Makes something of a library that was opened from the file `given`.
     ///
     /// # Errors
-    /// When it cannot be loaded or lacks a function.
+    /// When it lacks a function or does not answer.
     #[expect(unsafe_code, reason = "looks symbols up and calls NVRTC")]
-    pub(crate) fn load(path: &Path) -> Result<Nvrtc, NvrtcError> {
-        let unusable = |why: String| NvrtcError::Unusable {
-            path: path.display().to_string(),
-            why,
-        };
-        let library = Library::open(path, false).map_err(unusable)?;
+    pub(crate) fn load(library: Library, given: &Path) -> Result<Nvrtc, String> {
         // SAFETY: the types are those of nvrtc.h for these symbols, with nvrtcResult as int.
         let table = unsafe {
             macro_rules! function {
                 ($name:literal) => {
                     library
                         .function($name)
-                        .ok_or_else(|| unusable(format!("it has no function {:?}", $name)))?
+                        .ok_or_else(|| format!("it has no function {:?}", $name))?
                 };
             }
             Table {
@@ -176,10 +117,9 @@ impl Nvrtc {
         // SAFETY: NVRTC writes as many ints as it said there are.
         let code = unsafe { (table.architectures)(architectures.as_mut_ptr()) };
         if codes != [0, 0] || code != 0 {
-            return Err(unusable("it does not tell its version".to_owned()));
+            return Err("it does not tell its version".to_owned());
         }
-        let path =
-            Library::path_of(table.version as *const c_void).unwrap_or_else(|| path.to_owned());
+        let path = library.file_of(c"nvrtcVersion");
         let mut architectures: Vec<u32> =
             architectures.into_iter().map(c_int::unsigned_abs).collect();
         architectures.sort_unstable();
@@ -187,7 +127,7 @@ impl Nvrtc {
             table,
             version: (major.unsigned_abs(), minor.unsigned_abs()),
             architectures,
-            path,
+            path: path.unwrap_or_else(|| given.to_owned()),
         };
         nvrtc.open_builtins();
         Ok(nvrtc)
@@ -205,7 +145,7 @@ impl Nvrtc {
         ];
         for folder in folders.into_iter().flatten() {
             let file = folder.join(format!("libnvrtc-builtins.so.{major}.{minor}"));
-            if file.exists() && Library::open(&file, false).is_ok() {
+            if file.exists() && Library::open(&file, Visibility::Local).is_ok() {
                 return;
             }
         }

@@ -81,7 +81,7 @@ pub(crate) fn look() -> Probe {
             nvrtc.version.1,
             nvrtc.path.display()
         )),
-        Err(error) => Part::missing(error.to_string(), error.help()),
+        Err(error) => Part::missing(error.to_string(), error.wanted.help),
     };
     probe
 }

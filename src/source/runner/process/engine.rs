@@ -3,7 +3,9 @@
 
 use std::ffi::c_uint;
 
-use cudarc::driver::sys::{CUevent, CUgraph, CUgraphExec, CUstream};
+use cudarc::driver::sys::{
+    CUevent, CUevent_flags, CUgraph, CUgraphExec, CUstream, CUstream_flags, CUstreamCaptureMode,
+};
 
 use crate::activity::Ns;
 use crate::scenario::plan::{Op, OpKind, StreamId, VariantPlan};
@@ -15,12 +17,11 @@ use super::kernels::{Images, Launches};
 use super::marks::Marks;
 use super::memory::Buffers;
 
-/// `CU_STREAM_NON_BLOCKING`: does not wait for the legacy default stream.
-const NON_BLOCKING: c_uint = 1;
-/// `CU_EVENT_DISABLE_TIMING`.
-const DISABLE_TIMING: c_uint = 2;
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`: this thread may call anything while it captures.
-const CAPTURE_RELAXED: c_uint = 2;
+/// Does not wait for the legacy default stream.
+const NON_BLOCKING: c_uint = CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+const DISABLE_TIMING: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+/// This thread may call anything while it captures.
+const CAPTURE_RELAXED: c_uint = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as c_uint;
 
 /// An operation that did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE as PORTABLE, CUdeviceptr, CUmemAttach_flags};
 
 use crate::activity::{Direction, units};
 use crate::scenario::plan::{BufferId, BufferSpec, Fill, HostMemory, MemRef};
@@ -14,10 +14,7 @@ use super::context::Contexts;
 
 /// Pages of ordinary memory; a buffer starts on one, as a large `malloc` would.
 const PAGE: usize = 4096;
-/// `CU_MEMHOSTALLOC_PORTABLE`: every context may use it.
-const PORTABLE: u32 = 1;
-/// `CU_MEM_ATTACH_GLOBAL`.
-const ATTACH_GLOBAL: u32 = 1;
+const ATTACH_GLOBAL: u32 = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL as u32;
 
 /// The host side of a buffer.
 #[derive(Debug)]

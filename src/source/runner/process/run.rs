@@ -92,7 +92,8 @@ fn compile(
     for device in 0..needed.unwrap_or(1).min(there) {
         let capability = capability(driver, device)?;
         if compilers.iter().all(|(known, _)| *known != capability) {
-            let nvrtc = Nvrtc::find(major).map_err(|e| Fault::machine(e.to_string(), e.help()))?;
+            let nvrtc =
+                Nvrtc::find(major).map_err(|e| Fault::machine(e.to_string(), e.wanted.help))?;
             compilers.push((capability, Compiler::new(nvrtc, capability, cache_folder())));
         }
     }

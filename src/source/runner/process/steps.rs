@@ -10,12 +10,9 @@ use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use crate::activity::Direction;
 use crate::scenario::plan::{HostWork, MemRef, Op, OpKind, Piece, StreamId, SyncTarget};
 
-use super::super::driver::{Code, INVALID_VALUE, SUCCESS};
+use super::super::driver::{Code, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
 use super::engine::{Engine, Failed, Phase};
 use super::{host, now};
-
-/// `CUDA_ERROR_NOT_SUPPORTED`, for what this driver does not have.
-const MISSING: Code = 801;
 
 impl<'a> Engine<'a> {
     /// The loop.
@@ -77,7 +74,7 @@ impl<'a> Engine<'a> {
                             std::ptr::null_mut(),
                         )
                     },
-                    None => MISSING,
+                    None => NOT_SUPPORTED,
                 }
             }
             OpKind::Copy {
@@ -212,7 +209,7 @@ impl<'a> Engine<'a> {
                         None => (driver.memcpy_peer)(to, to_context, from, from_context, bytes),
                     }
                 }
-                (Direction::Other, _) => MISSING,
+                (Direction::Other, _) => NOT_SUPPORTED,
             }
         }
     }
@@ -232,7 +229,7 @@ impl<'a> Engine<'a> {
                     Some(alloc) => unsafe {
                         alloc(self.buffers.address_mut(buffer), bytes, stream)
                     },
-                    None => MISSING,
+                    None => NOT_SUPPORTED,
                 }
             }
         };
@@ -251,7 +248,7 @@ impl<'a> Engine<'a> {
             match (stream, self.driver.mem_free_async) {
                 (None, _) => (self.driver.mem_free)(address),
                 (Some(stream), Some(free)) => free(address, stream),
-                (Some(_), None) => MISSING,
+                (Some(_), None) => NOT_SUPPORTED,
             }
         }
     }

@@ -8,9 +8,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use cupti_sys::library::{Library, Visibility};
+
 use super::super::driver::Driver;
 use super::super::fault::{Fault, FaultKind};
-use super::super::library::Library;
 use super::super::protocol::{Event, Issued};
 use super::kernels::Images;
 use super::marks::Marks;
@@ -57,7 +58,7 @@ impl Fake {
             .into_temp_path();
         std::fs::write(&copy, built).expect("written");
         let driver = Driver::start(Some(&copy)).expect("the fake driver starts");
-        let library = Library::open(&copy, false).expect("it is open already");
+        let library = Library::open(&copy, Visibility::Local).expect("it is open already");
         let mut images = Images::default();
         images.insert(SOURCE.into(), 90, IMAGE.to_vec());
         Fake {
