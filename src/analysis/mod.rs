@@ -5,17 +5,19 @@
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
-//! it why a gap is there, [`verdict`] what bounds a device, [`findings`] what could be better. Nothing here
-//! draws or prints.
+//! it why a gap is there, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
+//! what [`edits`] would save, by replay of a [`program`]. Nothing here draws or prints.
 
 pub mod calls;
 pub mod causes;
+pub mod edits;
 pub mod figures;
 pub mod findings;
 pub mod graph;
 pub mod launches;
 pub mod memory;
 pub mod passes;
+pub mod program;
 pub mod replay;
 pub mod stats;
 pub mod steps;
@@ -23,6 +25,7 @@ pub mod stretch;
 pub mod tables;
 pub mod variants;
 pub mod verdict;
+pub mod whatif;
 
 pub use crate::occupancy;
 pub use calls::CallIndex;

@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod screen;
 mod trace;
+mod whatif;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -59,6 +60,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Open(args)) => report::open(&args, &screen),
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Compare(args)) => compare::compare(&args),
+        Some(Command::Whatif(args)) => whatif::whatif(&args),
         Some(Command::Export(args)) => report::export(&args, &screen),
         Some(Command::Check(args)) => check::check(&args),
         Some(Command::New(args)) => check::new(&args),

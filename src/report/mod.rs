@@ -11,6 +11,7 @@ pub mod steps;
 mod table;
 pub mod text;
 mod verdicts;
+pub mod whatif;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -290,7 +290,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// "did you mean `x`?", when one of the candidates is close.
-pub(super) fn did_you_mean<'a>(
+pub(crate) fn did_you_mean<'a>(
     wrong: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

@@ -12,6 +12,7 @@
 //! streams with event records, `waits` finds what a waiting call waited for.
 
 mod calls;
+mod depends;
 mod edges;
 mod events;
 mod extend;

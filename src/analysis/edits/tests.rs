@@ -1,0 +1,166 @@
+//! Each edit on a few records, against times worked out by hand.
+
+use super::*;
+use crate::activity::{Direction, MemoryKind, RangeKind};
+use crate::analysis::program::Known;
+use crate::analysis::testing::{Scene as Made, pinned};
+
+/// A GPU with round numbers.
+fn known() -> Known {
+    Known {
+        source: "made up".to_owned(),
+        h2d_gbps: Some(50.0),
+        d2h_gbps: Some(50.0),
+        copy_fixed: Some([1_000, 1_000]),
+        copy_call: Some(2_000),
+        sync_call: Some(500),
+        launch_call: Some(3_000),
+        launch: Some([5_000, 4_000]),
+        kernel_fixed: Some(500),
+        queued: Some([1_000, 1_000, 1_000, 1_000]),
+        event: Some(1_000),
+        wake: Some(2_000),
+        graph_call: Some([1_000, 100]),
+        graph_node: Some(200),
+        link_share: None,
+    }
+}
+
+fn makespan(made: &mut Made, edit: &str) -> Result<Ns, String> {
+    let trace = made.trace();
+    let graph = Graph::new(&trace);
+    let mut program = Program::new(&trace, &graph, None, &known());
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+    };
+    let set = edit.parse().expect("an edit");
+    apply(&set, &mut program, scene)?;
+    Ok(program.makespan(&program.replay()))
+}
+
+/// Three kernels of 20 us; the host waits for each, and launches the next 5 us later.
+fn waits() -> Made {
+    let mut made = Made::new();
+    for i in 0..3 {
+        let at = 40_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 25_000);
+        made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
+    }
+    made
+}
+
+#[test]
+fn without_waits_launches_come_as_fast_as_the_host_does() {
+    // Launched at 0, at 17 and at 34 (3 of the call, 1 and 13 of the thread), so that the first kernel
+    // starts at 5 and each next one 1 after the one before it has ended: 5, 26, 47 to 67.
+    assert_eq!(makespan(&mut waits(), "no-sync"), Ok(62_000));
+}
+
+#[test]
+fn scaled_operations_take_their_share() {
+    // The waits shrink with the kernels: 10 us less for each.
+    assert_eq!(makespan(&mut waits(), "scale:k=0.5"), Ok(100_000 - 30_000));
+    let none = makespan(&mut waits(), "scale:nobody=0.5");
+    assert_eq!(none, Err("nothing has this name".to_owned()));
+}
+
+#[test]
+fn what_is_dropped_takes_no_time() {
+    let mut made = Made::new();
+    made.call("cudaLaunchKernel", 0, 3_000);
+    made.kernel("a", 7, 5_000, 25_000);
+    made.call("cudaLaunchKernel", 4_000, 7_000);
+    made.kernel("b", 7, 26_000, 46_000);
+    made.call("cudaLaunchKernel", 8_000, 11_000);
+    made.kernel("c", 7, 47_000, 67_000);
+    // `c` follows `a` after the pause that it had after `b`.
+    assert_eq!(makespan(&mut made, "drop:b"), Ok(20_000 + 20_000));
+}
+
+fn pageable_copy(name: &str) -> Made {
+    let mut made = Made::new();
+    made.call(name, 0, 130_000);
+    let copy = crate::activity::Copy {
+        from: MemoryKind::Pageable,
+        is_async: false,
+        ..pinned(Direction::H2D, 7, 1_000_000)
+    };
+    made.copy_of(copy, 20_000, 120_000);
+    made.call("cudaLaunchKernel", 135_000, 138_000);
+    made.kernel("k", 7, 140_000, 150_000);
+    made
+}
+
+#[test]
+fn a_pinned_copy_takes_the_pinned_rate_and_returns_at_once() {
+    // 1 MB at 50 GB/s take 20 us, and 1 us. The call takes 2, the thread 5: launched at 7. The copy runs
+    // from 4 to 25, the kernel 1 later for 10.
+    assert_eq!(
+        makespan(&mut pageable_copy("cudaMemcpyAsync"), "pin"),
+        Ok(32_000)
+    );
+    // At 20 GB/s it takes 51 us.
+    assert_eq!(
+        makespan(&mut pageable_copy("cudaMemcpyAsync"), "pin:20GB/s"),
+        Ok(51_000 + 11_000)
+    );
+    // A synchronous call returns 2 after the copy: at 27, launches at 32, which starts at 37.
+    assert_eq!(
+        makespan(&mut pageable_copy("cudaMemcpy"), "pin"),
+        Ok(47_000 - 4_000)
+    );
+}
+
+#[test]
+fn a_rate_that_nobody_knows_is_refused() {
+    let trace = pageable_copy("cudaMemcpyAsync").trace();
+    let graph = Graph::new(&trace);
+    let mut program = Program::new(&trace, &graph, None, &Known::default());
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+    };
+    let refused = apply(&"pin".parse().expect("an edit"), &mut program, scene);
+    assert!(refused.is_err_and(|reason| reason.contains("pin:55GB/s")));
+}
+
+#[test]
+fn batches_on_their_own_streams_wait_only_for_engines() {
+    let mut made = Made::new();
+    for i in 0..2 {
+        let at = 3 * i;
+        let row = |k: i64| 100_000 * (at + k);
+        let call = 10_000 * at;
+        made.call("cudaMemcpyAsync", call, call + 2_000);
+        made.copy(Direction::H2D, 7, 1, row(0) + 100_000, row(1) + 99_000);
+        made.call("cudaLaunchKernel", call + 10_000, call + 12_000);
+        made.kernel("k", 7, row(1) + 100_000, row(2) + 99_000);
+        made.call("cudaMemcpyAsync", call + 20_000, call + 22_000);
+        made.copy(Direction::D2H, 7, 1, row(2) + 100_000, row(3) + 99_000);
+    }
+    // The second batch's copy follows the first one's on the engine, then its kernel the first kernel, and
+    // its copy back the first copy back: four rows of 100 us instead of six, the last without its pause.
+    assert_eq!(makespan(&mut made, "own-stream"), Ok(399_000));
+}
+
+#[test]
+fn an_edit_may_be_limited_to_a_range() {
+    let mut made = waits();
+    made.range(RangeKind::Nvtx, "first", 0, 0, 30_000);
+    assert_eq!(
+        makespan(&mut made, "scale:k=0.5@first"),
+        Ok(100_000 - 10_000)
+    );
+    let unknown = makespan(
+        waits().range(RangeKind::Nvtx, "first", 0, 0, 1),
+        "pin@frist",
+    );
+    assert_eq!(
+        unknown,
+        Err("there is no range or function `frist`; did you mean `first`?".to_owned())
+    );
+}

@@ -1,0 +1,75 @@
+//! `cuptop whatif`: what a run would take with something changed.
+
+use super::args::WhatIf as Args;
+use super::exit::Ending;
+use super::print;
+use super::report::load;
+use crate::analysis::graph::Graph;
+use crate::analysis::whatif::{Prediction, WhatIf};
+use crate::report::whatif::{Answer, known};
+use crate::scenario::edit::{EditError, EditSet, FORMS};
+use crate::source::sim::Profile;
+
+/// Prints predictions; without edits, what each of them that fits would be worth.
+pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
+    let mut sets = Vec::new();
+    for text in &args.edit {
+        let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
+        sets.push(set);
+    }
+    let profile = match &args.profile {
+        Some(path) => Profile::load(path).map_err(Ending::input)?,
+        None => Profile::bundled(),
+    };
+    let (trace, code) = load(&args.traces)?;
+    let graph = Graph::new(&trace);
+    let known = known(&trace, &profile);
+    let whatif =
+        WhatIf::new(&trace, &graph, args.variant.as_deref(), &known).map_err(Ending::input)?;
+    let predictions = if sets.is_empty() {
+        all(&whatif)
+    } else {
+        sets.iter().map(|set| whatif.predict(set)).collect()
+    };
+    let answer = Answer::new(&whatif, predictions);
+    if args.json {
+        let mut text = answer.json().map_err(Ending::input)?;
+        text.push('\n');
+        print(&text)?;
+    } else {
+        print(&answer.text(super::text_options().width))?;
+    }
+    Ok(code)
+}
+
+/// Every edit that takes no name and finds something to change, the one that saves most first.
+fn all(whatif: &WhatIf<'_>) -> Vec<Prediction> {
+    let words = FORMS.iter().map(|(word, _)| *word).chain(["fuse:once"]);
+    let sets = words.filter_map(|word| word.parse::<EditSet>().ok());
+    let mut predictions: Vec<Prediction> = sets.map(|set| whatif.predict(&set)).collect();
+    predictions.retain(|p| p.outcome.is_ok() || whatif.refusal().is_some());
+    predictions.sort_by_key(|p| std::cmp::Reverse(p.outcome.as_ref().map_or(0, |o| o.saving)));
+    predictions
+}
+
+/// The expression with a caret under what is wrong.
+fn wrong(text: &str, error: &EditError) -> Ending {
+    let shown = crate::text::printable(text);
+    // Only of a text without characters that are written out do the columns stay what they were.
+    let place = if shown == text {
+        let before = crate::text::width(&text[..error.span.start]);
+        let under = crate::text::width(&text[error.span.clone()]).max(1);
+        format!(
+            "\n  --edit {text}\n         {}{}",
+            " ".repeat(before),
+            "^".repeat(under)
+        )
+    } else {
+        String::new()
+    };
+    let ending = Ending::input(format!("{}{place}", error.message));
+    match &error.help {
+        Some(help) => ending.help(help),
+        None => ending,
+    }
+}

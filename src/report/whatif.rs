@@ -1,0 +1,348 @@
+//! Predictions for people and for programs.
+
+use serde::Serialize;
+
+use super::table::Table;
+use crate::activity::Ns;
+use crate::activity::units::{duration, factor, percent};
+use crate::analysis::program::Known;
+use crate::analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
+use crate::source::sim::Profile;
+use crate::text::{plural, wrap};
+use crate::trace::Trace;
+
+/// What is said about predictions. As JSON the field names are a contract: add, don't rename.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// What the times are of.
+    pub scope: ScopeReport,
+    /// Median time, in ns.
+    pub measured_ns: Ns,
+    /// Median time of the unchanged replay with typical delays.
+    pub replayed_ns: Ns,
+    /// How far that is off, as a share.
+    pub replay_error: f64,
+    /// In the order asked for.
+    pub predictions: Vec<Row>,
+    /// What half of the time of one kind of operation would gain.
+    pub faster: Vec<FasterRow>,
+    /// What a step takes at the least.
+    pub ideal: IdealRow,
+}
+
+/// What the times are of.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScopeReport {
+    /// How many were measured.
+    pub steps: usize,
+    /// "step" or "run".
+    pub per: &'static str,
+    /// The variant, or what showed the steps.
+    pub of: Option<String>,
+}
+
+/// A prediction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The edit as it was given.
+    pub edit: String,
+    /// Median time with it; null when refused.
+    pub predicted_ns: Option<Ns>,
+    /// The interval around that.
+    pub low_ns: Option<Ns>,
+    /// See `low_ns`.
+    pub high_ns: Option<Ns>,
+    /// What is saved.
+    pub saving_ns: Option<Ns>,
+    /// Why nothing is predicted.
+    pub refused: Option<String>,
+    /// What it takes for granted.
+    pub notes: Vec<String>,
+}
+
+/// What faster operations would gain.
+#[derive(Clone, Debug, Serialize)]
+pub struct FasterRow {
+    /// Their name.
+    pub name: String,
+    /// Their time in a step.
+    pub time_ns: Ns,
+    /// What the step gains when they take half of it.
+    pub half_gains_ns: Ns,
+}
+
+/// What a step takes at the least.
+#[derive(Clone, Debug, Serialize)]
+pub struct IdealRow {
+    /// The busiest engine or the longest chain of data, whichever is longer.
+    pub gpu_ns: Ns,
+    /// The longest chain.
+    pub chain_ns: Ns,
+    /// What the busiest thread does by itself.
+    pub host_ns: Ns,
+    /// Sums by engine, the busiest first.
+    pub engines: Vec<EngineRow>,
+}
+
+/// The sum of an engine's operations.
+#[derive(Clone, Debug, Serialize)]
+pub struct EngineRow {
+    /// Which.
+    pub engine: String,
+    /// Their time in a step.
+    pub time_ns: Ns,
+}
+
+/// Operations shown in "if it were twice as fast".
+const TOP: usize = 5;
+
+impl Answer {
+    /// Everything that is said.
+    #[must_use]
+    pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> Answer {
+        let steps = whatif.samples().len();
+        let scope = match whatif.scope() {
+            Scope::Repeats(label) => ScopeReport {
+                steps,
+                per: "run",
+                of: Some(label.clone()),
+            },
+            Scope::Steps(text) => ScopeReport {
+                steps,
+                per: "step",
+                of: Some(text.clone()),
+            },
+            Scope::Run => ScopeReport {
+                steps,
+                per: "run",
+                of: None,
+            },
+        };
+        let may_predict = whatif.refusal().is_none();
+        let faster = if may_predict {
+            whatif.faster(TOP)
+        } else {
+            Vec::new()
+        };
+        Answer {
+            scope,
+            measured_ns: whatif.measured(),
+            replayed_ns: whatif.replayed(),
+            replay_error: whatif.replay_error(),
+            predictions: predictions.into_iter().map(Row::from).collect(),
+            faster: faster.into_iter().map(FasterRow::from).collect(),
+            ideal: IdealRow::from(whatif.ideal()),
+        }
+    }
+
+    /// As JSON.
+    ///
+    /// # Errors
+    /// When a number is none that JSON knows.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self, width: usize) -> String {
+        let mut lines = vec![self.headline()];
+        lines.push(String::new());
+        let mut table = Table::new(["edit", "predicted", "from", "to", "saves", ""]);
+        for row in &self.predictions {
+            if let (Some(predicted), Some(low), Some(high), Some(saving)) =
+                (row.predicted_ns, row.low_ns, row.high_ns, row.saving_ns)
+            {
+                table.row([
+                    row.edit.clone(),
+                    duration(predicted),
+                    duration(low),
+                    duration(high),
+                    duration(saving),
+                    self.times(predicted),
+                ]);
+            }
+        }
+        lines.extend(table.lines(width));
+        for row in &self.predictions {
+            if let Some(refused) = &row.refused {
+                lines.extend(wrap(&format!("{}: refused: {refused}", row.edit), width));
+            }
+        }
+        let mut notes: Vec<&String> = Vec::new();
+        for note in self.predictions.iter().flat_map(|row| &row.notes) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        if !notes.is_empty() {
+            lines.push(String::new());
+            lines.push("Taken for granted:".to_owned());
+            for note in notes {
+                let wrapped = wrap(note, width.saturating_sub(4));
+                for (i, line) in wrapped.iter().enumerate() {
+                    lines.push(format!("{}{line}", if i == 0 { "  - " } else { "    " }));
+                }
+            }
+        }
+        if !self.faster.is_empty() {
+            lines.push(String::new());
+            let mut table =
+                Table::new(["if it took half of its time", "its time", "saves", "of all"]);
+            for row in &self.faster {
+                let share = row.half_gains_ns as f64 / self.measured_ns as f64;
+                table.row([
+                    row.name.clone(),
+                    duration(row.time_ns),
+                    duration(row.half_gains_ns),
+                    percent(share),
+                ]);
+            }
+            lines.extend(table.lines(width));
+        }
+        lines.push(String::new());
+        let busiest = self.ideal.engines.first();
+        let engines = busiest.map_or(String::new(), |engine| {
+            format!(" ({} {})", engine.engine, duration(engine.time_ns))
+        });
+        let at_best = format!(
+            "Ideal: no order of the same operations takes less than {}{engines}; the longest chain of data takes {}, the \
+             host by itself {}.",
+            duration(self.ideal.gpu_ns),
+            duration(self.ideal.chain_ns),
+            duration(self.ideal.host_ns)
+        );
+        lines.extend(wrap(&at_best, width));
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    fn headline(&self) -> String {
+        let steps = self.scope.steps as u64;
+        let of = self.scope.of.as_deref();
+        let what = match (self.scope.per, of) {
+            ("step", Some(of)) => format!(
+                "A step takes {} (median of {}, {of})",
+                duration(self.measured_ns),
+                steps
+            ),
+            (_, Some(of)) => format!(
+                "`{of}` takes {} (median of {})",
+                duration(self.measured_ns),
+                plural(steps, "repeat")
+            ),
+            _ => format!("The run takes {}", duration(self.measured_ns)),
+        };
+        format!(
+            "{what}; replayed unchanged {}: {} off.",
+            duration(self.replayed_ns),
+            percent(self.replay_error)
+        )
+    }
+
+    /// "1.80x faster".
+    fn times(&self, predicted: Ns) -> String {
+        if predicted <= 0 {
+            return String::new();
+        }
+        let ratio = self.measured_ns as f64 / predicted as f64;
+        if ratio >= 1.0 {
+            format!("{} faster", factor(ratio))
+        } else {
+            format!("{} slower", factor(1.0 / ratio))
+        }
+    }
+}
+
+impl From<Prediction> for Row {
+    fn from(prediction: Prediction) -> Row {
+        let edit = prediction.edit;
+        match prediction.outcome {
+            Ok(outcome) => Row {
+                edit,
+                predicted_ns: Some(outcome.predicted),
+                low_ns: Some(outcome.low),
+                high_ns: Some(outcome.high),
+                saving_ns: Some(outcome.saving),
+                refused: None,
+                notes: outcome.notes,
+            },
+            Err(refused) => Row {
+                edit,
+                predicted_ns: None,
+                low_ns: None,
+                high_ns: None,
+                saving_ns: None,
+                refused: Some(refused),
+                notes: Vec::new(),
+            },
+        }
+    }
+}
+
+impl From<Faster> for FasterRow {
+    fn from(faster: Faster) -> FasterRow {
+        FasterRow {
+            name: faster.name,
+            time_ns: faster.time,
+            half_gains_ns: faster.gain,
+        }
+    }
+}
+
+impl From<Ideal> for IdealRow {
+    fn from(ideal: Ideal) -> IdealRow {
+        IdealRow {
+            gpu_ns: ideal.gpu(),
+            chain_ns: ideal.chain,
+            host_ns: ideal.host,
+            engines: ideal
+                .engines
+                .into_iter()
+                .map(|(engine, time_ns)| EngineRow {
+                    engine: engine.to_owned(),
+                    time_ns,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What a profile says of the GPU of a timeline; nothing when it is of another GPU.
+#[must_use]
+pub fn known(trace: &Trace, profile: &Profile) -> Known {
+    let is_of_it = trace
+        .devices()
+        .iter()
+        .any(|device| device.info.name == profile.device.name);
+    if !is_of_it {
+        return Known::default();
+    }
+    let (copy, api, latency) = (&profile.copy, &profile.api, &profile.latency);
+    let shared = copy.h2d_shared_gbps + copy.d2h_shared_gbps;
+    Known {
+        source: format!("measured on an {}", profile.device.name),
+        h2d_gbps: Some(copy.h2d_gbps),
+        d2h_gbps: Some(copy.d2h_gbps),
+        copy_fixed: Some([copy.h2d_fixed_ns, copy.d2h_fixed_ns]),
+        copy_call: Some(api.copy_ns),
+        sync_call: Some(api.sync_ns),
+        launch_call: Some(api.launch_ns),
+        launch: Some([
+            api.launch_ns + latency.launch_ns,
+            api.copy_ns + latency.copy_ns,
+        ]),
+        kernel_fixed: Some(profile.kernel.fixed_ns),
+        queued: Some([
+            latency.kernel_to_kernel_ns,
+            latency.kernel_to_copy_ns,
+            latency.copy_to_kernel_ns,
+            latency.copy_to_copy_ns,
+        ]),
+        event: Some(latency.event_ns),
+        wake: Some(latency.wake_ns),
+        graph_call: Some([api.graph_launch_ns, api.graph_launch_node_ns]),
+        graph_node: Some(latency.graph_node_ns),
+        link_share: Some(shared / (copy.h2d_gbps + copy.d2h_gbps)),
+    }
+}
