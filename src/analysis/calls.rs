@@ -3,8 +3,10 @@
 //! [`Trace::call`] answers for one operation under a cursor; asked for each of a million operations
 //! it would search the lanes of all threads a million times. This index is built in one pass.
 
+use std::ops::Range;
+
 use crate::activity::Span;
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::trace::{Lane, LaneId, LaneKind, Trace};
 
 /// Where one host call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,16 @@ impl CallIndex {
     /// Indexes all host calls of a timeline.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
+        Self::of(trace, |lane| 0..lane.len())
+    }
+
+    /// Indexes the host calls that start within `window`.
+    #[must_use]
+    pub fn within(trace: &Trace, window: Span) -> Self {
+        Self::of(trace, |lane| lane.starting(window))
+    }
+
+    fn of(trace: &Trace, rows: impl Fn(&Lane) -> Range<usize>) -> Self {
         let mut processes = vec![Vec::new(); trace.processes().len()];
         for (id, lane) in trace.lanes().iter().enumerate() {
             if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
@@ -33,7 +45,7 @@ impl CallIndex {
             let Some(entries) = processes.get_mut(lane.key().process) else {
                 continue;
             };
-            entries.extend((0..lane.len()).filter_map(|row| {
+            entries.extend(rows(lane).filter_map(|row| {
                 let correlation = lane.correlation(row);
                 (correlation != 0).then_some(Entry {
                     correlation,

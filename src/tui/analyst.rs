@@ -24,8 +24,8 @@ use crate::trace::Trace;
 
 /// Requests that may wait; a thread takes all that wait and keeps the newest of each question.
 const WAITING: usize = 16;
-/// Records of a timeline up to which everything is answered at once: some 5 ms at 50 ns a record.
-const AT_ONCE: usize = 100_000;
+/// Records of a timeline up to which everything is answered at once: some 10 ms at 1 us a record.
+const AT_ONCE: usize = 10_000;
 
 /// How much a question goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,6 +229,11 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
                 self.collect()
             }
         }
+    }
+
+    /// Takes an answer that has come. Returns whether there is a new one.
+    pub fn poll(&mut self) -> bool {
+        self.collect()
     }
 
     fn collect(&mut self) -> bool {

@@ -38,6 +38,7 @@
 
 pub mod action;
 pub mod analyst;
+pub mod answers;
 pub mod app;
 pub mod draw;
 pub mod keys;

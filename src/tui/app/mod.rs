@@ -152,6 +152,7 @@ impl App {
     /// Makes everything that a frame shows. Without a change there is little to do.
     pub fn prepare(&mut self) {
         self.state.prepare();
+        self.state.answer(self.views.wants_answers());
         self.views.prepare(&self.state);
         self.frame
             .prepare(&self.state, &self.views, self.is_help_open);

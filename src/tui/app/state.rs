@@ -7,6 +7,7 @@ use super::selection::Selection;
 use super::{Camera, Messages, Run, Scope, Status};
 use crate::analysis::memory::MemoryUse;
 use crate::tui::analyst::Analyst;
+use crate::tui::answers::Answers;
 
 /// The state that views share. What only one of them needs is its own.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub struct State {
     pub size: Size,
     /// Who answers what takes long.
     pub analyst: Analyst,
+    /// What bounds what is on screen, and what could be better in it.
+    pub answers: Answers,
     /// The state that passes, rows and window are of.
     prepared: Option<(u64, Scope)>,
     needs_choice: bool,
@@ -80,6 +83,12 @@ impl State {
             self.camera.follow(&self.run);
         }
         self.settle();
+    }
+
+    /// Takes what was found out about what is on screen, and asks anew when it has changed.
+    pub fn answer(&mut self, is_wanted: bool) {
+        let (run, camera) = (&self.run, &self.camera);
+        self.answers.prepare(&self.analyst, run, camera, is_wanted);
     }
 
     /// Rows, bounds and selection for the scope as it is now.

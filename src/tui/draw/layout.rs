@@ -16,7 +16,9 @@ pub const SMALLEST: Size = Size {
 pub struct Layout {
     /// The first line.
     pub header: Rect,
-    /// The rule under it; empty on low screens.
+    /// What bounds what is on screen; empty on low screens.
+    pub verdict: Rect,
+    /// The rule under that; empty on low screens.
     pub rule: Rect,
     /// The time axis, over the plot.
     pub axis: Rect,
@@ -55,6 +57,7 @@ impl Layout {
             _ => 4,
         };
         let rule = u16::from(height >= 12);
+        let answer = u16::from(height >= 20);
         let mut y = 0;
         let mut take = |lines: u16| {
             let lines = lines.min(height.saturating_sub(y));
@@ -63,10 +66,11 @@ impl Layout {
             rect
         };
         let header = take(1);
+        let verdict = take(answer);
         let top_rule = take(rule);
         let axis_line = take(1);
         let below = rule + details + 1;
-        let middle = height.saturating_sub(2 + rule + below);
+        let middle = height.saturating_sub(2 + answer + rule + below);
         let rows = take(middle);
         let details_rule = take(rule);
         let details = take(details);
@@ -74,6 +78,7 @@ impl Layout {
         let plot = width.saturating_sub(gutter + side);
         Layout {
             header,
+            verdict,
             rule: top_rule,
             axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),
             rows,

@@ -14,6 +14,7 @@ pub mod pen;
 mod range;
 pub mod strip;
 pub mod tabs;
+pub mod verdict;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -27,12 +28,14 @@ use footer::Footer;
 use header::Header;
 use layout::{Layout, SMALLEST};
 use tabs::Tabs;
+use verdict::VerdictLine;
 
 /// Everything around the view on screen, ready to be drawn.
 #[derive(Debug, Default)]
 pub struct Frame {
     layout: Layout,
     header: Header,
+    verdict: VerdictLine,
     tabs: Tabs,
     details: Details,
     footer: Footer,
@@ -43,6 +46,7 @@ impl Frame {
     pub fn prepare(&mut self, state: &State, views: &Views, is_help_open: bool) {
         self.layout = Layout::new(state.size);
         self.header = Header::new(state);
+        self.verdict = VerdictLine::new(state);
         self.tabs = Tabs::new(state, views);
         self.footer = Footer::new(state, views, is_help_open);
         if !state.run.is_none() {
@@ -67,6 +71,7 @@ impl Frame {
         }
         let layout = &self.layout;
         self.header.draw(theme, layout.header, buf);
+        self.verdict.draw(theme, layout.verdict, buf);
         self.tabs.draw(theme, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
         let view = views.on_screen(state);

@@ -1,48 +1,23 @@
 //! What could be better in what is on screen, with the places that show it.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
 use super::{Note, Place, Request, View};
-use crate::activity::feed::Stop;
 use crate::activity::{Span, units};
-use crate::analysis::causes::Causes;
-use crate::analysis::findings::{self, Evidence, Finding, Severity};
-use crate::analysis::graph::Graph;
-use crate::analysis::verdict::{self, Verdict};
-use crate::analysis::{CallIndex, figures, steps};
+use crate::analysis::findings::{Evidence, Finding, Severity};
 use crate::trace::{LaneKind, Trace, describe, printable};
-use crate::tui::analyst::{Question, Weight};
+use crate::tui::answers::Answer;
+use crate::tui::app::State;
 use crate::tui::app::rows::RowKind;
-use crate::tui::app::{Scope, State};
+use crate::tui::draw::layout::Layout;
 use crate::tui::theme::{Role, Theme};
-
-/// Records up to which findings are looked for without being asked where there is no thread for it:
-/// the index of host calls takes some 50 ns a record, so this is a blink.
-const UNASKED: usize = 1_000_000;
 
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
-
-/// What is known of what is on screen.
-#[derive(Debug, Default)]
-struct Answer {
-    /// What bounds the whole, then each device.
-    verdicts: Vec<Verdict>,
-    /// What could be better, by what it could save.
-    findings: Vec<Finding>,
-}
-
-impl Answer {
-    /// The verdicts that are shown: of one device the whole says the same.
-    fn verdicts(&self) -> &[Verdict] {
-        match self.verdicts.as_slice() {
-            [whole, _] => std::slice::from_ref(whole),
-            all => all,
-        }
-    }
-}
 
 /// A line of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,55 +42,35 @@ impl Line {
 }
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Findings {
-    question: Question<Scope, Answer>,
     count: usize,
     lines: Vec<Line>,
     list: List,
     in_full: String,
 }
 
-impl Default for Findings {
-    fn default() -> Self {
-        Findings {
-            question: Question::new("findings", Weight::Heavy),
-            count: 0,
-            lines: Vec::new(),
-            list: List::default(),
-            in_full: String::new(),
-        }
-    }
-}
-
 impl View for Findings {
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
-        let run = &state.run;
-        let is_wanted = is_on_screen || state.analyst.has_threads() || run.records() <= UNASKED;
-        if !run.is_running() && is_wanted {
-            let window = match state.camera.scope {
-                Scope::Whole => None,
-                Scope::Pass(i) => run.passes.list.get(i).map(|p| p.span),
-            };
-            let peaks = run.peaks.copies;
-            self.question.ask(
-                &state.analyst,
-                run,
-                state.camera.scope,
-                move |trace, stop| find(trace, window, peaks, stop),
-            );
-        }
-        let found = self.question.about(run, state.camera.scope);
-        self.list.empty = match (run.is_running(), found) {
-            (true, _) => "findings are looked for when the run has ended",
-            (false, Some(_)) => "nothing ran on a GPU",
-            (false, None) if self.question.is_open() => "computing …",
-            (false, None) => "nothing was looked at",
+        let answer = state.answers.of(&state.run, state.camera.scope);
+        self.list.empty = match answer {
+            Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
+                "nothing ran on a GPU"
+            }
+            Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
+            Some(_) => "nothing was found that could be better",
+            None if state.answers.is_open() => "computing …",
+            None if state.run.is_running() => "waiting for the first operations …",
+            None => "nothing was looked at",
         };
-        self.count = found.map_or(0, |answer| answer.findings.len());
+        self.count = answer.map_or(0, |answer| answer.findings.len());
         if is_on_screen {
-            self.fill(state, area);
+            self.fill(state, area, answer.unwrap_or(&Answer::default()));
         }
+    }
+
+    fn shows_answers(&self) -> bool {
+        true
     }
 
     fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -131,14 +86,14 @@ impl View for Findings {
         let evidence = match *self.lines.get(self.list.cursor)? {
             Line::Place(_, evidence) => evidence,
             line => {
-                let found = self.question.about(&state.run, state.camera.scope)?;
+                let found = state.answers.of(&state.run, state.camera.scope)?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
                 *finding.evidence.first()?
             }
         };
         Some(Request::Place(Place {
             row: row_of(&state.run.trace, &evidence),
-            record: evidence.row,
+            record: record(&state.run.trace, &evidence),
             span: evidence.span,
         }))
     }
@@ -161,13 +116,11 @@ impl View for Findings {
 }
 
 impl Findings {
-    fn fill(&mut self, state: &State, area: Rect) {
-        let nothing = Answer::default();
-        let answer = self.question.about(&state.run, state.camera.scope);
-        let answer = answer.unwrap_or(&nothing);
+    fn fill(&mut self, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
+        let has_line = Layout::new(state.size).verdict.height > 0;
         self.lines
-            .extend((0..answer.verdicts().len()).map(Line::Verdict));
+            .extend(listed(answer, has_line).map(Line::Verdict));
         for (i, finding) in answer.findings.iter().enumerate() {
             self.lines.extend([Line::Title(i), Line::Advice(i)]);
             let places = finding.evidence.iter().take(SHOWN);
@@ -178,9 +131,19 @@ impl Findings {
             .fill(area, lines.len(), |i| cells(state, answer, lines[i]));
         let line = self.lines.get(self.list.cursor);
         self.in_full = line.map_or_else(String::new, |line| match *line {
-            Line::Verdict(i) => answer.verdicts()[i].line(),
+            Line::Verdict(i) => answer.verdicts[i].line(),
             Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => words(&answer.findings[i]),
         });
+    }
+}
+
+/// The verdicts in the list: those of several devices, and where it has no line of its own that of the whole.
+fn listed(answer: &Answer, has_line: bool) -> Range<usize> {
+    let first = usize::from(has_line);
+    match answer.verdicts.len() {
+        // Of one device the whole says the same.
+        count @ ..=2 => first.min(count)..count.min(1),
+        count => first..count,
     }
 }
 
@@ -188,7 +151,7 @@ fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
     let dim = Role::Dim;
     let found = &answer.findings;
     match line {
-        Line::Verdict(i) => vec![Cell::rest(answer.verdicts()[i].line(), Role::Text).bold()],
+        Line::Verdict(i) => vec![Cell::rest(answer.verdicts[i].line(), Role::Text).bold()],
         Line::Title(i) => {
             let finding = &found[i];
             let role = match finding.severity {
@@ -239,7 +202,7 @@ fn place(state: &State, evidence: &Evidence) -> String {
     let trace = &state.run.trace;
     let row = state.rows.iter().find(|row| row.kind.lane() == Some(lane));
     let lane_name = row.map_or("", |row| row.label.as_str());
-    let name = evidence.row.map_or_else(String::new, |row| {
+    let name = record(trace, evidence).map_or_else(String::new, |row| {
         describe::activity(trace, &trace.activity(lane, row).what)
     });
     let words = [lane_name, name.as_str()];
@@ -250,34 +213,16 @@ fn place(state: &State, evidence: &Evidence) -> String {
         .join(" · ")
 }
 
-fn find(trace: &Trace, window: Option<Span>, peaks: figures::Peaks, stop: &Stop) -> Answer {
-    let calls = CallIndex::new(trace);
-    if stop.is_stopped() {
-        return Answer::default();
+/// The record of a place as the timeline is now: while it grows, rows come between.
+fn record(trace: &Trace, evidence: &Evidence) -> Option<usize> {
+    let lane = trace.lanes().get(evidence.lane?)?;
+    let row = evidence.row?;
+    if row < lane.len() && lane.span(row) == evidence.span {
+        return Some(row);
     }
-    let devices = figures::of(trace, Some(&calls), window);
-    if stop.is_stopped() {
-        return Answer::default();
-    }
-    let graph = Graph::new(trace);
-    if stop.is_stopped() {
-        return Answer::default();
-    }
-    let causes = Causes::new(trace, &graph);
-    // A pass is a step by itself.
-    let steps = match window {
-        None => steps::of(trace, None),
-        Some(_) => Vec::new(),
-    };
-    let verdicts = verdict::of(trace, &causes, window, &devices, &steps);
-    if stop.is_stopped() {
-        return Answer::default();
-    }
-    let scope = findings::Scope::new(trace, &calls, &causes, window, &devices, peaks);
-    Answer {
-        verdicts,
-        findings: findings::of_unless(&scope, &|| stop.is_stopped()),
-    }
+    let at = evidence.span.start;
+    let mut same = lane.starting(Span::new(at, at.saturating_add(1)));
+    same.find(|&row| lane.span(row) == evidence.span)
 }
 
 /// The row that shows a place.

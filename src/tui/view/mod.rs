@@ -66,6 +66,11 @@ pub trait View: Debug {
         None
     }
 
+    /// Whether it shows [`State::answers`].
+    fn shows_answers(&self) -> bool {
+        false
+    }
+
     /// Any other action.
     fn act(&mut self, _action: Action, _state: &mut State) {}
 
@@ -217,6 +222,12 @@ impl Views {
     #[must_use]
     pub fn is_home(&self) -> bool {
         self.current == 0
+    }
+
+    /// Whether the view on screen shows what was found out.
+    #[must_use]
+    pub fn wants_answers(&self) -> bool {
+        self.all[self.current].shows_answers()
     }
 
     /// Whether a view has something to show.

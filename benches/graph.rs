@@ -1,0 +1,122 @@
+//! What the analysis thread takes: the graph of what depended on what, the causes of idle time, the verdict,
+//! by size of the timeline; and what the screen asks of it while a program runs.
+//!
+//! To reach: a graph of 10^6 operations in well under a second.
+
+#![allow(missing_docs, reason = "criterion's macros make functions")]
+
+mod cpu;
+mod timeline;
+
+use std::hint::black_box;
+
+use cpu::CpuTime;
+use criterion::measurement::Measurement;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use cuptop::activity::{Ns, Span};
+use cuptop::analysis::causes::Causes;
+use cuptop::analysis::graph::Graph;
+use cuptop::analysis::{figures, steps, verdict};
+use cuptop::trace::Trace;
+use timeline::{Shape, batches};
+
+const STREAMS: u32 = 4;
+
+fn shape(operations: usize) -> Shape {
+    Shape {
+        operations,
+        streams: STREAMS,
+        with_calls: true,
+    }
+}
+
+/// Calls `work` and says what it took, by the million operations.
+fn once<T>(what: &str, operations: usize, work: impl FnOnce() -> T) -> T {
+    let clock = CpuTime::default();
+    let began = clock.start();
+    let made = work();
+    let ns = clock.to_f64(&clock.end(began));
+    let millions = operations as f64 / 1e6;
+    eprintln!(
+        "{operations} operations: {what} {:.3} s per million",
+        ns / 1e9 / millions
+    );
+    made
+}
+
+/// Each part once, also where it takes too long to be measured again and again.
+fn parts(_: &mut Criterion<CpuTime>) {
+    for operations in [100_000, 1_000_000, 10_000_000] {
+        let mut trace = Trace::default();
+        batches(shape(operations)).for_each(|batch| trace.apply(batch));
+        let graph = once("graph", operations, || Graph::new(&trace));
+        eprintln!(
+            "{operations} operations: {:.0} bytes of graph an operation, {:.0} of timeline",
+            graph.memory() as f64 / operations as f64,
+            trace.memory() as f64 / operations as f64,
+        );
+        let causes = once("causes, made ready", operations, || {
+            Causes::new(&trace, &graph)
+        });
+        once("causes of all gaps", operations, || causes.idle(0, None));
+        let devices = once("figures", operations, || figures::of(&trace, None, None));
+        once("verdict", operations, || {
+            verdict::of(&trace, &causes, None, &devices, &[])
+        });
+        once("steps", operations, || steps::of(&trace, None));
+    }
+}
+
+fn graph(c: &mut Criterion<CpuTime>) {
+    let mut group = c.benchmark_group("graph");
+    group.sample_size(10);
+    for operations in [10_000usize, 100_000] {
+        let mut trace = Trace::default();
+        batches(shape(operations)).for_each(|batch| trace.apply(batch));
+        group.throughput(Throughput::Elements(operations as u64));
+        group.bench_function(BenchmarkId::new("new", operations), |b| {
+            b.iter(|| black_box(Graph::new(&trace)));
+        });
+    }
+    group.finish();
+}
+
+/// A timeline that grows by a batch: what the graph takes to follow, and what the last steps of it take.
+fn live(c: &mut Criterion<CpuTime>) {
+    let mut group = c.benchmark_group("live");
+    group.sample_size(10);
+    let all: Vec<_> = batches(shape(1_000_000)).collect();
+    let Some((last, before)) = all.split_last() else {
+        return;
+    };
+    let mut trace = Trace::default();
+    before.iter().for_each(|batch| trace.apply(batch.clone()));
+    let graph = Graph::new(&trace);
+    trace.apply(last.clone());
+    group.bench_function("extend 10^6 by a batch", |b| {
+        b.iter_batched_ref(
+            || graph.clone(),
+            |graph| graph.extend(&trace),
+            criterion::BatchSize::LargeInput,
+        );
+    });
+    let from = steps::recent(&trace, 50_000).map_or(Ns::MIN, |window| window.start);
+    let until = trace.extent().map_or(from, |span| span.end);
+    group.bench_function("last 50,000 of 10^6", |b| {
+        b.iter(|| {
+            let window = Span::new(from, until);
+            let graph = Graph::within(&trace, window);
+            let causes = Causes::new(&trace, &graph);
+            let devices = figures::of(&trace, None, Some(window));
+            black_box(verdict::of(&trace, &causes, Some(window), &devices, &[]))
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime::default());
+    targets = parts, graph, live
+}
+criterion_main!(benches);

@@ -1,0 +1,418 @@
+//! What is known of what is on screen: what bounds it, its steps, what could be better.
+//!
+//! While a program runs, the last steps are looked at whose records have arrived: a stretch with a bounded
+//! number of operations, at most once a second and for no more than a tenth of the time. The answer
+//! stays on screen, with its time, until the next one comes. After the end everything in scope is looked at.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::analyst::{Analyst, Question, Weight};
+use super::app::{Camera, Run, Scope};
+use crate::activity::feed::Stop;
+use crate::activity::{Ns, Span};
+use crate::analysis::CallIndex;
+use crate::analysis::causes::Causes;
+use crate::analysis::figures::{self, Peaks};
+use crate::analysis::findings::{self, Finding};
+use crate::analysis::graph::Graph;
+use crate::analysis::steps::{self, Steps};
+use crate::analysis::verdict::{self, Verdict};
+use crate::trace::{LaneKind, Trace};
+
+/// While a program runs, answers are at least this far apart.
+const PACE: Duration = Duration::from_secs(1);
+
+/// And this many times as far as the last one took to be found.
+const REST: u32 = 9;
+
+/// Operations that are looked at while a program runs: some hundred steps of a training loop.
+const RECENT: usize = 50_000;
+
+/// What was done this long before the first of them is looked at too: it may be what they waited for.
+const BEFORE: Ns = 50_000_000;
+
+/// Records up to which answers are looked for without being asked where there is no thread for it: a blink.
+const UNASKED: usize = 1_000_000;
+
+/// A graph that takes more bytes is not kept between two questions.
+const KEPT_MAX: usize = 512 << 20;
+
+/// The steps that a verdict is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepTime {
+    /// How many.
+    pub count: usize,
+    /// Their median time.
+    pub median: Ns,
+    /// How far they lie from it (see [`Steps::deviation_ns`]).
+    pub deviation: Ns,
+}
+
+/// What is known.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// What bounds the whole, then each device; empty where nothing ran on a GPU.
+    pub verdicts: Vec<Verdict>,
+    /// What could be better, by what it could save.
+    pub findings: Vec<Finding>,
+    /// The steps that it speaks of.
+    pub steps: Option<StepTime>,
+    /// While the program ran: the time since it began that the answer is of.
+    pub as_of: Option<Duration>,
+    /// What it took to find.
+    took: Duration,
+}
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct About {
+    scope: Scope,
+    is_live: bool,
+}
+
+/// A graph and an index of calls, kept for the next question about the same state of a run.
+#[derive(Debug)]
+struct Ground {
+    run: u64,
+    revision: u64,
+    graph: Graph,
+    calls: CallIndex,
+}
+
+/// The question, and its last answer.
+#[derive(Debug)]
+pub struct Answers {
+    question: Question<About, Answer>,
+    ground: Arc<Mutex<Option<Ground>>>,
+    /// The run that was last asked about while it ran, and when.
+    asked: Option<(u64, Duration)>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Answers {
+            question: Question::new("answers", Weight::Heavy),
+            ground: Arc::default(),
+            asked: None,
+        }
+    }
+}
+
+impl Answers {
+    /// Takes the answer that has come, and asks when it is time to. Where there is no thread for it, a large
+    /// timeline is only looked at when that `is_wanted`.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera, is_wanted: bool) {
+        self.question.poll();
+        if run.is_none() || !(is_wanted || analyst.has_threads() || run.records() <= UNASKED) {
+            return;
+        }
+        let is_live = run.is_running();
+        if is_live {
+            if run.progress.is_some() || !self.is_due(run) {
+                return;
+            }
+            self.asked = Some((run.number, run.elapsed));
+        }
+        let scope = camera.scope;
+        let about = About { scope, is_live };
+        let pass = match scope {
+            Scope::Whole => None,
+            Scope::Pass(i) => run.passes.list.get(i).map(|p| p.span),
+        };
+        let (peaks, as_of, number) = (run.peaks.copies, run.elapsed, run.number);
+        let ground = Arc::clone(&self.ground);
+        self.question.ask(analyst, run, about, move |trace, stop| {
+            let began = Instant::now();
+            let found = if is_live {
+                live(trace, pass, peaks, stop).map(|answer| Answer {
+                    as_of: Some(as_of),
+                    ..answer
+                })
+            } else {
+                whole(trace, number, pass, peaks, &ground, stop)
+            };
+            Answer {
+                took: began.elapsed(),
+                ..found.unwrap_or_default()
+            }
+        });
+    }
+
+    /// Whether it is time to ask about a run under way.
+    fn is_due(&self, run: &Run) -> bool {
+        let Some((_, at)) = self.asked.filter(|&(number, _)| number == run.number) else {
+            return true;
+        };
+        let took = self.question.last(run).map_or(Duration::ZERO, |a| a.took);
+        run.elapsed >= at + PACE.max(took * REST)
+    }
+
+    /// The last answer about what is on screen: of what is recorded now, else of the time before.
+    #[must_use]
+    pub fn of(&self, run: &Run, scope: Scope) -> Option<&Answer> {
+        let about = |is_live| About { scope, is_live };
+        let now = self.question.about(run, about(run.is_running()));
+        now.or_else(|| self.question.about(run, about(true)))
+    }
+
+    /// Whether an answer is awaited.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.question.is_open()
+    }
+}
+
+/// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
+fn live(trace: &Trace, pass: Option<Span>, peaks: Peaks, stop: &Stop) -> Option<Answer> {
+    let Some(mut window) = arrived(trace) else {
+        return Some(Answer::default());
+    };
+    if let Some(recent) = steps::recent(trace, RECENT) {
+        window.start = recent.start.max(window.start);
+    }
+    if let Some(pass) = pass {
+        window = window.intersect(pass);
+    }
+    // A pass is a step by itself.
+    let steps = match pass {
+        None => steps::of(trace, Some(window)),
+        Some(_) => Vec::new(),
+    };
+    if let Some(steady) = steps.iter().map(Steps::steady_span).reduce(Span::hull) {
+        window = steady;
+    }
+    if stop.is_stopped() {
+        return None;
+    }
+    let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
+    let graph = Graph::within(trace, around);
+    let calls = CallIndex::within(trace, around);
+    judge(trace, &graph, &calls, Some(window), &steps, peaks, stop)
+}
+
+/// Everything in scope.
+fn whole(
+    trace: &Trace,
+    run: u64,
+    pass: Option<Span>,
+    peaks: Peaks,
+    ground: &Mutex<Option<Ground>>,
+    stop: &Stop,
+) -> Option<Answer> {
+    let revision = trace.revision();
+    // A panic of another holder was said by its hook; what it left is whole or of another state.
+    let mut kept = ground
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is_same = |g: &Ground| (g.run, g.revision) == (run, revision);
+    let of = match kept.take().filter(is_same) {
+        Some(of) => of,
+        None => {
+            let calls = CallIndex::new(trace);
+            if stop.is_stopped() {
+                return None;
+            }
+            Ground {
+                run,
+                revision,
+                graph: Graph::new(trace),
+                calls,
+            }
+        }
+    };
+    if stop.is_stopped() {
+        return None;
+    }
+    let steps = match pass {
+        None => steps::of(trace, None),
+        Some(_) => Vec::new(),
+    };
+    let answer = judge(trace, &of.graph, &of.calls, pass, &steps, peaks, stop);
+    if of.graph.memory() <= KEPT_MAX {
+        *kept = Some(of);
+    }
+    answer
+}
+
+fn judge(
+    trace: &Trace,
+    graph: &Graph,
+    calls: &CallIndex,
+    window: Option<Span>,
+    steps: &[Steps],
+    peaks: Peaks,
+    stop: &Stop,
+) -> Option<Answer> {
+    let devices = figures::of(trace, Some(calls), window);
+    if stop.is_stopped() {
+        return None;
+    }
+    let causes = Causes::new(trace, graph);
+    let verdicts = verdict::of(trace, &causes, window, &devices, steps);
+    if stop.is_stopped() {
+        return None;
+    }
+    let scope = findings::Scope::new(trace, calls, &causes, window, &devices, peaks);
+    Some(Answer {
+        verdicts: if devices.is_empty() {
+            Vec::new()
+        } else {
+            verdicts
+        },
+        findings: findings::of_unless(&scope, &|| stop.is_stopped()),
+        steps: steps.first().map(|of| StepTime {
+            count: of.steady.len(),
+            median: of.median_ns,
+            deviation: of.deviation_ns,
+        }),
+        ..Answer::default()
+    })
+}
+
+/// From the first record to the moment up to which the records of operations and those of calls have both
+/// come: they arrive in buffers of their own. `None` before the first operation.
+fn arrived(trace: &Trace) -> Option<Span> {
+    let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
+    for lane in trace.lanes() {
+        let Some(row) = lane.len().checked_sub(1) else {
+            continue;
+        };
+        let (operation, call) = last.get_mut(lane.key().process)?;
+        let of = match lane.key().kind {
+            LaneKind::Stream { .. } => operation,
+            LaneKind::Thread { .. } => call,
+            _ => continue,
+        };
+        *of = (*of).max(Some(lane.span(row).start));
+    }
+    let until = last
+        .iter()
+        .filter_map(|&(operation, call)| {
+            let operation = operation?;
+            Some(call.map_or(operation, |call| call.min(operation)))
+        })
+        .max()?;
+    let start = trace.extent()?.start;
+    Some(Span::new(start, until.max(start).saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, What};
+    use crate::tui::app::{Peaks as AppPeaks, Status};
+
+    fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {
+        Activity {
+            span: Span::new(start, end),
+            correlation,
+            what: What::Kernel(Kernel {
+                place: Place::default(),
+                shape: 0,
+                graph: 0,
+                node: 0,
+            }),
+        }
+    }
+
+    fn call(start: Ns, end: Ns, correlation: u32) -> Activity {
+        Activity {
+            span: Span::new(start, end),
+            correlation,
+            what: What::Call(HostCall {
+                thread: 1,
+                name: 1,
+                code: 0,
+            }),
+        }
+    }
+
+    fn trace(items: Vec<Activity>) -> Trace {
+        let mut trace = Trace::default();
+        let name = |id, text: &str| Def::Name {
+            id,
+            text: text.to_owned(),
+        };
+        trace.apply(Batch {
+            defs: vec![
+                name(0, "kernel"),
+                name(1, "cudaLaunchKernel"),
+                Def::Shape {
+                    id: 0,
+                    shape: LaunchShape::default(),
+                },
+            ],
+            items,
+            ..Batch::default()
+        });
+        trace
+    }
+
+    fn running(trace: Trace) -> Run {
+        Run::new(trace, None, AppPeaks::default(), Status::Running)
+    }
+
+    #[test]
+    fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
+        let mut run = running(trace(vec![call(0, 5, 1), kernel(10, 1_000, 1)]));
+        let (mut answers, analyst) = (Answers::default(), Analyst::default());
+        let camera = Camera::default();
+        let mut at = |run: &mut Run, ms: u64, now: u64| {
+            run.elapsed = Duration::from_millis(ms);
+            run.trace.apply(Batch {
+                items: vec![kernel(now as Ns * 2_000, now as Ns * 2_000 + 1_000, 9)],
+                ..Batch::default()
+            });
+            answers.prepare(&analyst, run, &camera, false);
+            let answer = answers.of(run, Scope::Whole).expect("an answer");
+            answer.as_of.map(|d| d.as_millis())
+        };
+        assert_eq!(at(&mut run, 500, 1), Some(500));
+        assert_eq!(at(&mut run, 1_400, 2), Some(500));
+        assert_eq!(at(&mut run, 1_501, 3), Some(1_501));
+        assert_eq!(at(&mut run, 2_000, 4), Some(1_501));
+        // At the end at once, and of everything.
+        run.status = Status::Ended(crate::activity::feed::Outcome::Complete);
+        assert_eq!(at(&mut run, 2_001, 5), None);
+    }
+
+    #[test]
+    fn only_what_has_come_of_both_sides_is_looked_at() {
+        // Calls up to 300, operations up to 5000: of what was launched later the calls are missing.
+        let trace = trace(vec![
+            call(100, 110, 1),
+            call(300, 310, 2),
+            kernel(120, 200, 1),
+            kernel(320, 400, 2),
+            kernel(5_000, 5_100, 3),
+        ]);
+        assert_eq!(arrived(&trace), Some(Span::new(100, 301)));
+        assert_eq!(arrived(&Trace::default()), None);
+    }
+
+    #[test]
+    fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
+        // 60,000 kernels, one every 10 us: 600 ms, of which the last 50,000 take 500 ms.
+        let mut items = Vec::new();
+        for i in 0..60_000 {
+            let start = i * 10_000;
+            let length = if i < 30_000 { 9_900 } else { 500 };
+            items.push(call(start - 4_000, start - 3_000, i as u32 + 1));
+            items.push(kernel(start, start + length, i as u32 + 1));
+        }
+        let trace = trace(items);
+        let stop = Stop::default();
+        let answer = live(&trace, None, Peaks::default(), &stop).expect("an answer");
+        let first = answer.verdicts.first().expect("a verdict");
+        let whole = whole(&trace, 0, None, Peaks::default(), &Mutex::default(), &stop);
+        let whole = whole.expect("an answer");
+        assert!(
+            (250_000_000..=500_000_000).contains(&first.span_ns),
+            "{first:?}"
+        );
+        assert!(whole.verdicts[0].span_ns > 590_000_000, "{whole:?}");
+        stop.stop();
+        assert!(live(&trace, None, Peaks::default(), &stop).is_none());
+    }
+}

@@ -1,0 +1,126 @@
+//! The line under the header: what bounds what is on screen, and what that was told from.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::pen;
+use crate::activity::units;
+use crate::analysis::verdict::Bound;
+use crate::tui::answers::{Answer, StepTime};
+use crate::tui::app::State;
+use crate::tui::theme::{Role, Theme};
+
+/// The line, ready to be drawn.
+#[derive(Clone, Debug, Default)]
+pub struct VerdictLine {
+    /// The verdict in a word ("host-bound"), where there is one.
+    head: String,
+    role: Role,
+    /// The rest of it.
+    text: String,
+    /// Its steps, and when it was found; the first ones are left out where there is no room.
+    about: Vec<String>,
+}
+
+impl VerdictLine {
+    /// Prepares it.
+    #[must_use]
+    pub fn new(state: &State) -> Self {
+        let run = &state.run;
+        if run.is_none() {
+            return VerdictLine::default();
+        }
+        let quiet = |text: &str| VerdictLine {
+            about: vec![text.to_owned()],
+            ..VerdictLine::default()
+        };
+        let Some(answer) = state.answers.of(run, state.camera.scope) else {
+            return if state.answers.is_open() {
+                quiet("computing …")
+            } else {
+                VerdictLine::default()
+            };
+        };
+        let Some(verdict) = answer.verdicts.first() else {
+            return quiet(if run.is_running() {
+                "waiting for the first operations …"
+            } else {
+                "nothing ran on a GPU"
+            });
+        };
+        let role = match verdict.bound_by {
+            Bound::Compute | Bound::Memory => Role::Good,
+            Bound::Nothing | Bound::Unknown => Role::Text,
+            _ => Role::Warning,
+        };
+        // A verdict begins with its word and a colon.
+        let (head, text) = verdict.text.split_at(verdict.text.find(':').unwrap_or(0));
+        VerdictLine {
+            head: head.to_owned(),
+            role,
+            text: text.to_owned(),
+            about: about(answer, state),
+        }
+    }
+
+    /// Draws it.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let width = usize::from(area.width);
+        if self.head.is_empty() && self.text.is_empty() {
+            let about = pen::plain(theme, &self.about.join(" "));
+            pen::text(buf, area, 1, &about, theme.fg(Role::Dim));
+            return;
+        }
+        let head = pen::plain(theme, &self.head);
+        let x = pen::text(buf, area, 1, &head, theme.bold(self.role));
+        let text = pen::plain(theme, &self.text);
+        let room = width.saturating_sub(usize::from(x) + 1);
+        let spare = room.saturating_sub(pen::width(&text));
+        let text = pen::plain(theme, &pen::cut(&text, room));
+        pen::text(buf, area, x, &text, theme.fg(Role::Text));
+        let about = (0..self.about.len())
+            .map(|first| pen::plain(theme, &self.about[first..].join(" · ")))
+            .find(|about| pen::width(about) + 2 <= spare);
+        if let Some(about) = about {
+            let x = width - 1 - pen::width(&about);
+            pen::text(buf, area, x as u16, &about, theme.fg(Role::Dim));
+        }
+    }
+}
+
+/// "step 13.2 ms ± 0.9 ms · last 40 steps · as of 0:03.2"
+fn about(answer: &Answer, state: &State) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(StepTime {
+        count,
+        median,
+        deviation,
+    }) = answer.steps
+    {
+        let (median, deviation) = (units::duration(median), units::duration(deviation));
+        parts.push(format!("step {median} ± {deviation}"));
+        let last = if answer.as_of.is_some() { "last " } else { "" };
+        parts.push(format!(
+            "{last}{}",
+            crate::text::counted(count as u64, "step", "steps")
+        ));
+    }
+    if let Some(time) = answer.as_of {
+        parts.push(format!("as of {}", clock(time)));
+    }
+    if !state.run.is_running() && answer.as_of.is_some() && state.answers.is_open() {
+        parts.push("computing …".to_owned());
+    }
+    parts
+}
+
+/// "0:03.2", as in the header.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0)
+}
