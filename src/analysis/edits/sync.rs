@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Editing;
-use crate::analysis::graph::EdgeKind;
+use crate::analysis::graph::{CallKind, EdgeKind};
 use crate::analysis::program::{Dep, NONE, Program};
 
 /// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
@@ -19,6 +19,9 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
         last.insert(process(on, c), c);
     }
     let first = on.program.ops.iter().map(|op| op.span.start).min();
+    let events_order_streams = calls
+        .clone()
+        .any(|c| on.call_name(c).contains("StreamWaitEvent"));
     let mut removed: Vec<(u32, Vec<u32>)> = Vec::new();
     for c in calls {
         let is_last = last.get(&process(on, c)) == Some(&c);
@@ -32,8 +35,29 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
             .map(|wait| wait.op);
         removed.push((c, waited.collect()));
         on.remove_call(c);
+        if on.program.calls[c as usize].kind == CallKind::WaitEvent && !events_order_streams {
+            remove_record(on, c);
+        }
     }
     keep_order(on, &removed);
+}
+
+/// How many calls before a wait the record of its event is looked for.
+const BACK: usize = 16;
+
+/// Without the wait for it nothing needs the event that a thread recorded before.
+fn remove_record(on: &mut Editing<'_, '_>, wait: u32) {
+    let mut before = on.program.calls[wait as usize].previous;
+    for _ in 0..BACK {
+        if before == NONE || on.program.calls[before as usize].is_gone {
+            return;
+        }
+        if on.call_name(before).contains("EventRecord") {
+            on.remove_call(before);
+            return;
+        }
+        before = on.program.calls[before as usize].previous;
+    }
 }
 
 fn process(on: &Editing<'_, '_>, call: u32) -> usize {

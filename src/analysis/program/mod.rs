@@ -15,6 +15,8 @@ mod delays;
 mod known;
 mod order;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use delays::{Class, Delays};
 pub use known::{Engines, Known};

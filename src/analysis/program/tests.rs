@@ -1,0 +1,84 @@
+//! What holds of every replay.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::analysis::edits::{self, Scene};
+use crate::analysis::graph::Graph;
+use crate::analysis::graph::made::{run, steps, trace_of};
+use crate::trace::Trace;
+
+fn program(trace: &Trace) -> (Graph, Program) {
+    let graph = Graph::new(trace);
+    let program = Program::new(trace, &graph, None, &Known::default());
+    (graph, program)
+}
+
+/// Time covered by any of the spans.
+fn union(mut spans: Vec<Span>) -> Ns {
+    spans.sort_unstable_by_key(|span| span.start);
+    let (mut sum, mut until) = (0, Ns::MIN);
+    for span in spans {
+        sum += (span.end - span.start.max(until)).max(0);
+        until = until.max(span.end);
+    }
+    sum
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn unchanged_it_gives_back_what_was_recorded(steps in steps()) {
+        let trace = trace_of(run(&steps));
+        let (_, program) = program(&trace);
+        let times = program.replay();
+        for (i, op) in program.ops.iter().enumerate() {
+            prop_assert_eq!(Span::new(times.op_start[i], times.op_end[i]), op.span, "operation {}", i);
+        }
+        for (i, call) in program.calls.iter().enumerate() {
+            prop_assert_eq!(Span::new(times.call_start[i], times.call_end[i]), call.span, "call {}", i);
+        }
+    }
+
+    #[test]
+    fn what_gets_shorter_makes_nothing_later(steps in steps(), which in 0usize..60, share in 0i64..100) {
+        let trace = trace_of(run(&steps));
+        let (_, mut program) = program(&trace);
+        let before = program.replay();
+        let count = program.ops.len();
+        if count > 0 {
+            let op = &mut program.ops[which % count];
+            op.time = op.time * share / 100;
+        }
+        for call in program.calls.iter_mut().skip(which).step_by(3) {
+            call.think = call.think * share / 100;
+        }
+        let after = program.replay();
+        for i in 0..count {
+            prop_assert!(after.op_end[i] <= before.op_end[i], "operation {}", i);
+        }
+        for i in 0..program.calls.len() {
+            prop_assert!(after.call_end[i] <= before.call_end[i], "call {}", i);
+        }
+    }
+
+    #[test]
+    fn without_waits_no_more_is_saved_than_they_took(steps in steps()) {
+        let trace = trace_of(run(&steps));
+        let (graph, mut program) = program(&trace);
+        let waits: Vec<Span> = program
+            .calls
+            .iter()
+            .filter(|call| call.kind.is_wait())
+            .map(|call| call.span)
+            .collect();
+        let before = program.makespan(&program.replay());
+        let scene = Scene { trace: &trace, graph: &graph, steps: &[] };
+        let set = "no-sync".parse().expect("an edit");
+        if edits::apply(&set, &mut program, scene).is_ok() {
+            let after = program.makespan(&program.replay());
+            prop_assert!(before - after <= union(waits), "{} to {}", before, after);
+        }
+    }
+}
