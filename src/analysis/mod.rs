@@ -18,7 +18,6 @@ pub mod launches;
 pub mod memory;
 pub mod passes;
 pub mod program;
-pub mod replay;
 pub mod stats;
 pub mod steps;
 pub mod stretch;

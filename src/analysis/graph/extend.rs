@@ -1,7 +1,7 @@
 //! Taking in what a timeline has got: the columns from the first changed moment on are made anew.
 
 use super::calls::Awaited;
-use super::edges::EdgeKind;
+use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
 use super::waits::HANDOVER_MIN;
 use super::{CallId, Graph, NONE, OpId};

@@ -16,6 +16,7 @@ mod depends;
 mod edges;
 mod events;
 mod extend;
+mod kind;
 #[cfg(test)]
 pub(crate) mod made;
 mod ops;
@@ -24,10 +25,10 @@ mod tests;
 mod waits;
 
 pub use calls::{CallKind, Calls};
-pub use edges::EdgeKind;
+pub use kind::EdgeKind;
 pub use ops::{Engine, Ops};
 
-use crate::activity::{Ns, Span, SyncKind};
+use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, Trace};
 use events::Events;
 
@@ -110,12 +111,6 @@ impl Graph {
     #[must_use]
     pub fn residual(&self, op: OpId) -> Ns {
         self.ops.start[op as usize] - self.bound(op)
-    }
-
-    /// What a call waits for, as the record of its wait says.
-    pub(in crate::analysis) fn awaits(&self, call: CallId) -> Option<SyncKind> {
-        let awaited = self.calls.awaited.get(&call)?;
-        (awaited.kind != SyncKind::StreamWaitEvent).then_some(awaited.kind)
     }
 
     /// Operations whose binding edge was inferred from times alone: no record names it.

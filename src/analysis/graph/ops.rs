@@ -1,6 +1,6 @@
 //! The GPU's side: operations with the edge that bound each.
 
-use super::edges::EdgeKind;
+use super::kind::EdgeKind;
 use super::{CallId, OpId};
 use crate::activity::{Direction, Ns, Span, What};
 use crate::trace::LaneId;

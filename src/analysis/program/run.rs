@@ -5,7 +5,7 @@ use crate::activity::Ns;
 use crate::analysis::graph::Engine;
 
 /// When everything happens in a replay. Of what was edited away, start and end are one moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// By call: when it begins.
     pub call_start: Vec<Ns>,
