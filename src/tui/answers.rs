@@ -60,6 +60,8 @@ pub struct Answer {
     pub steps: Option<StepTime>,
     /// While the program ran: the time since it began that the answer is of.
     pub as_of: Option<Duration>,
+    /// The variant that it is of, where it is of one.
+    variant: Option<usize>,
     /// What it took to find.
     took: Duration,
 }
@@ -80,13 +82,29 @@ struct Ground {
     calls: CallIndex,
 }
 
+/// What was last asked about a run under way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    run: u64,
+    variant: Option<usize>,
+    at: Duration,
+}
+
+/// The variant that is on screen, when one pass is.
+fn variant(run: &Run, scope: Scope) -> Option<usize> {
+    match scope {
+        Scope::Whole => None,
+        Scope::Pass(i) => run.passes.list.get(i).map(|p| p.variant),
+    }
+}
+
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Answers {
     question: Question<About, Answer>,
     ground: Arc<Mutex<Option<Ground>>>,
     /// The run that was last asked about while it ran, and when.
-    asked: Option<(u64, Duration)>,
+    asked: Option<Asked>,
 }
 
 impl Default for Answers {
@@ -109,12 +127,18 @@ impl Answers {
         }
         let is_live = run.is_running();
         if is_live {
-            if run.progress.is_some() || !self.is_due(run) {
+            let variant = variant(run, camera.scope);
+            if run.progress.is_some() || !self.is_due(run, variant) {
                 return;
             }
-            self.asked = Some((run.number, run.elapsed));
+            self.asked = Some(Asked {
+                run: run.number,
+                variant,
+                at: run.elapsed,
+            });
         }
         let scope = camera.scope;
+        let variant = variant(run, scope);
         let about = About { scope, is_live };
         let pass = match scope {
             Scope::Whole => None,
@@ -133,27 +157,39 @@ impl Answers {
                 whole(trace, number, pass, peaks, &ground, stop)
             };
             Answer {
+                variant,
                 took: began.elapsed(),
                 ..found.unwrap_or_default()
             }
         });
     }
 
-    /// Whether it is time to ask about a run under way.
-    fn is_due(&self, run: &Run) -> bool {
-        let Some((_, at)) = self.asked.filter(|&(number, _)| number == run.number) else {
+    /// Whether it is time to ask about a run under way: of another variant before the second is over.
+    fn is_due(&self, run: &Run, variant: Option<usize>) -> bool {
+        let Some(asked) = self.asked.filter(|asked| asked.run == run.number) else {
             return true;
         };
-        let took = self.question.last(run).map_or(Duration::ZERO, |a| a.took);
-        run.elapsed >= at + PACE.max(took * REST)
+        let rest = self.question.last(run).map_or(Duration::ZERO, |a| a.took) * REST;
+        let apart = if asked.variant == variant {
+            rest.max(PACE)
+        } else {
+            rest.max(PACE / 10)
+        };
+        run.elapsed >= asked.at + apart
     }
 
-    /// The last answer about what is on screen: of what is recorded now, else of the time before.
+    /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
+    /// program runs, a pass of the same variant speaks for the one that is on screen.
     #[must_use]
     pub fn of(&self, run: &Run, scope: Scope) -> Option<&Answer> {
         let about = |is_live| About { scope, is_live };
+        let of_variant = || {
+            let last = self.question.last(run).filter(|_| run.is_running())?;
+            (last.variant.is_some() && last.variant == variant(run, scope)).then_some(last)
+        };
         let now = self.question.about(run, about(run.is_running()));
         now.or_else(|| self.question.about(run, about(true)))
+            .or_else(of_variant)
     }
 
     /// Whether an answer is awaited.

@@ -37,7 +37,7 @@ impl VerdictLine {
             ..VerdictLine::default()
         };
         let Some(answer) = state.answers.of(run, state.camera.scope) else {
-            return if state.answers.is_open() {
+            return if state.answers.is_open() || run.is_running() {
                 quiet("computing …")
             } else {
                 VerdictLine::default()

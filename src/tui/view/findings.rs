@@ -59,8 +59,7 @@ impl View for Findings {
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
             Some(_) => "nothing was found that could be better",
-            None if state.answers.is_open() => "computing …",
-            None if state.run.is_running() => "waiting for the first operations …",
+            None if state.answers.is_open() || state.run.is_running() => "computing …",
             None => "nothing was looked at",
         };
         self.count = answer.map_or(0, |answer| answer.findings.len());
