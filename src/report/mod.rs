@@ -22,7 +22,7 @@ use serde::{Serialize, Serializer};
 use crate::activity::{Health, Ns, Span};
 use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
-use crate::analysis::findings::{self, Finding, Scope};
+use crate::analysis::findings::{self, Finding, Planned, Scope};
 use crate::analysis::graph::Graph;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::memory::MemoryUse;
@@ -39,7 +39,7 @@ pub use expect::Checked;
 
 /// Which meaning the JSON's fields have: up by one when that of an old field changes. New fields alone
 /// leave it as it is.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Everything that is said about a timeline.
 #[derive(Clone, Debug, Serialize)]
@@ -71,6 +71,10 @@ pub struct Report {
     pub health: HealthReport,
     /// What could be better.
     pub findings: Vec<Finding>,
+    /// What could be better in what a run does around its measured passes (filling buffers, warm-up): no matter
+    /// of the scenario's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness_findings: Option<Vec<Finding>>,
     /// The variants of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<VariantReport>>,
@@ -166,7 +170,7 @@ impl Report {
         let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
-        let variants = is_run.then(|| reports(trace, &calls, &causes, &run, variants, peaks));
+        let variants = is_run.then(|| reports(trace, &calls, &causes, &run, variants, peaks, plan));
         let launches = devices
             .iter()
             .map(|f| {
@@ -179,7 +183,11 @@ impl Report {
             })
             .collect();
         let scope = Scope::new(trace, &calls, &causes, None, &devices, peaks);
-        let findings = findings::of(&scope);
+        let whole = findings::of(&scope);
+        let (findings, harness_findings) = match &variants {
+            Some(variants) if !variants.is_empty() => (of_work(variants), Some(whole)),
+            _ => (whole, None),
+        };
         let steps = crate::analysis::steps::of(trace, None);
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
@@ -205,6 +213,7 @@ impl Report {
                 late: trace.late(),
             },
             findings,
+            harness_findings,
             variants,
             expectations,
             devices,
@@ -232,6 +241,22 @@ fn with_end(span: Span) -> Span {
     Span::new(span.start, span.end + 1)
 }
 
+/// The findings of all variants, each under its variant's name.
+fn of_work(variants: &[VariantReport]) -> Vec<Finding> {
+    let named = text::folded(variants).into_iter();
+    let mut all: Vec<Finding> = named
+        .flat_map(|(name, findings)| {
+            findings.into_iter().map(move |mut finding| {
+                finding.title = format!("{name}: {}", finding.headline());
+                finding.places.clear();
+                finding
+            })
+        })
+        .collect();
+    all.sort_by_key(|f| std::cmp::Reverse((f.severity, f.bound_ns)));
+    all
+}
+
 fn reports(
     trace: &Trace,
     calls: &CallIndex,
@@ -239,6 +264,7 @@ fn reports(
     passes: &Passes,
     variants: Vec<VariantFigures>,
     peaks: Peaks,
+    plan: Option<&Plan>,
 ) -> Vec<VariantReport> {
     let speedups: Vec<Option<Speedup>> = variants
         .iter()
@@ -249,8 +275,9 @@ fn reports(
         for device in &mut figures.devices {
             device.idle = causes.idle(device.index, window);
         }
+        let planned = figures.planned(plan).map(|variant| Planned { variant });
         let scope = Scope::new(trace, calls, causes, window, &figures.devices, peaks);
-        let findings = findings::of(&scope);
+        let findings = findings::of(&scope.with_plan(planned));
         let verdicts = verdict::of(trace, causes, window, &figures.devices, &[]);
         VariantReport {
             figures,

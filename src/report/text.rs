@@ -10,7 +10,7 @@ use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::figures::share;
-use crate::analysis::findings::{Finding, Severity};
+use crate::analysis::findings::{Finding, Severity, fold};
 use crate::analysis::tables::NameRow;
 use crate::analysis::variants::measure::Speedup;
 use crate::scenario::figures::Kind;
@@ -337,46 +337,50 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
 }
 
 fn findings(page: &mut Page, report: &Report) {
-    let variants = report
-        .variants
-        .iter()
-        .flatten()
-        .filter(|v| !v.findings.is_empty());
-    let mut sections: Vec<(String, &[Finding])> = variants
-        .map(|v| {
-            (
-                format!("Findings in {}", variant_name(v)),
-                v.findings.as_slice(),
-            )
-        })
-        .collect();
-    if report.variants.as_ref().is_none_or(Vec::is_empty) {
-        sections.push(("Findings".to_owned(), &report.findings));
+    let variants = report.variants.as_deref().unwrap_or_default();
+    if variants.is_empty() {
+        return finding_list(page, "Findings", &report.findings);
     }
-    for (title, findings) in sections {
-        if findings.is_empty() {
-            continue;
+    for (name, findings) in folded(variants) {
+        finding_list(
+            page,
+            &format!("Findings in {}", printable(&name)),
+            &findings,
+        );
+    }
+}
+
+/// The findings of a run by variant: points of a sweep in one line.
+pub(super) fn folded(variants: &[VariantReport]) -> Vec<(String, Vec<Finding>)> {
+    fold::variants(variants.iter().map(|v| {
+        let name = v.figures.variant.name.as_str();
+        (name, v.figures.label(), v.findings.as_slice())
+    }))
+}
+
+fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    page.title(title);
+    for finding in findings {
+        let (tone, mark) = match finding.severity {
+            Severity::Warning => (Tone::Warn, "  ! "),
+            Severity::Info => (Tone::Dim, "  \u{b7} "),
+        };
+        let mark = page.paint(tone, mark);
+        let title = format!(
+            "{}{} [{}]",
+            finding.headline(),
+            finding.worth(),
+            finding.rule
+        );
+        for (i, line) in wrap(&title, page.width - 4).iter().enumerate() {
+            let lead = if i == 0 { mark.as_str() } else { "    " };
+            page.line(&format!("{lead}{line}"));
         }
-        page.title(&title);
-        for finding in findings {
-            let tone = match finding.severity {
-                Severity::Warning => Tone::Warn,
-                Severity::Info => Tone::Dim,
-            };
-            let mark = page.paint(tone, "  ! ");
-            let saving = if finding.saving_ns > 0 {
-                format!("; saves up to {}", duration(finding.saving_ns))
-            } else {
-                String::new()
-            };
-            let title = format!("{}{saving} [{}]", finding.title, finding.rule);
-            for (i, line) in wrap(&title, page.width - 4).iter().enumerate() {
-                let lead = if i == 0 { mark.as_str() } else { "    " };
-                page.line(&format!("{lead}{line}"));
-            }
-            for line in wrap(&finding.advice, page.width - 4) {
-                page.line(&format!("    {line}"));
-            }
+        for line in wrap(&finding.advice, page.width - 4) {
+            page.line(&format!("    {line}"));
         }
     }
 }

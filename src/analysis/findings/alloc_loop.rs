@@ -23,7 +23,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         .map(|f: &DeviceFigures| f.span)
         .reduce(Span::hull)?;
     let mut at = Vec::new();
-    let (mut time, mut rounds) = (0 as Ns, 0u64);
+    let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
         if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
             continue;
@@ -40,6 +40,8 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
                     time += call.span.intersect(span).len();
                     at.push((call.span.len(), Place::Row((id, row))));
                     rounds += u64::from(has_launched);
+                    // A cache that fills is at its end before the work is.
+                    goes_on |= has_launched && call.span.start >= span.end - span.len() / 4;
                     has_launched = false;
                 }
             } else if name.contains("Launch") || name.contains("emcpy") || name.contains("emset") {
@@ -48,7 +50,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         }
     }
     let is_worth = figures::share(time, span.len()) >= thresholds::WORTH_SHARE;
-    if rounds < thresholds::LOOP_MIN || !is_worth {
+    if rounds < thresholds::LOOP_MIN || !goes_on || !is_worth {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));

@@ -1,7 +1,7 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled.
 
 use super::{Finding, Place, Scope, thresholds};
-use crate::activity::units::{duration, percent};
+use crate::activity::units::duration;
 use crate::activity::{Span, What};
 use crate::analysis::causes::is_loading;
 use crate::analysis::graph::CallKind;
@@ -11,9 +11,9 @@ use crate::trace::LaneKind;
 pub(super) const RULE: &str = "cold-start";
 
 pub(super) fn look(scope: &Scope) -> Option<Finding> {
-    let whole = scope.window.or(scope.trace.extent())?;
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
+    let mut has_context = false;
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
         if !matches!(
             lane.key().kind,
@@ -25,17 +25,21 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             let activity = scope.trace.activity(id, row);
             let names = scope.trace.names();
             let is_loading = match activity.what {
-                What::Call(call) => CallKind::of(names.full(call.name)) == CallKind::Load,
+                What::Call(call) => loads(names.full(call.name)),
                 What::Overhead(o) => is_loading(names.full(o.name)),
                 _ => false,
             };
             if is_loading {
+                has_context |=
+                    matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
                 spans.push(activity.span);
                 at.push((activity.span.len(), Place::Row((id, row))));
             }
         }
     }
     let time = tables::union(spans);
+    // Its time is the host's: it may be longer than all that the GPU did.
+    let whole = scope.span();
     let share = figures::share(time, whole.len());
     if time < thresholds::COLD_MIN || share < thresholds::WORTH_SHARE {
         return None;
@@ -44,11 +48,29 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
-            "cold start: {} ({}) go to loading GPU code",
+            "cold start: {} go to {}, beside {} from the first operation on a GPU to the last",
             duration(time),
-            percent(share),
+            what(has_context),
+            duration(whole.len()),
         ),
         advice: "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.".to_owned(),
+        bound_ns: time,
         ..scope.found(RULE, whole.len(), time, &at)
     })
+}
+
+fn loads(name: &str) -> bool {
+    CallKind::of(name) == CallKind::Load || is_context(name)
+}
+
+fn is_context(name: &str) -> bool {
+    name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
+}
+
+fn what(has_context: bool) -> &'static str {
+    if has_context {
+        "making the context and loading GPU code"
+    } else {
+        "loading GPU code"
+    }
 }

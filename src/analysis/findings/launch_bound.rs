@@ -6,28 +6,35 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Gap, Piece};
+use crate::analysis::causes::{Cause, Gap, Piece};
 use crate::analysis::figures;
+use crate::analysis::verdict::Waits;
 
 pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Where the host waited, the wait is to blame and not the launches after it.
+    let mut waits = Waits::default();
     let launching = |(gap, pieces): (Gap, Vec<Piece>)| {
-        let has_waited = pieces.iter().any(|p| {
-            p.cause.is_wait() || p.root.is_some_and(|root| scope.causes.begins(root, gap))
-        });
-        let of = pieces.iter().filter(|p| p.cause.is_launching());
-        let sum: Ns = of.map(|p| p.span.len()).sum();
-        (gap.span.len() <= thresholds::LAUNCH_GAP_MAX && !has_waited && sum > 0)
-            .then_some((sum, gap.span))
+        let mut sum: Ns = 0;
+        for piece in &pieces {
+            let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
+            // Kernels launched one by one keep the GPU idle between two of them even when they queue; the
+            // nodes of a graph do, too, but are no matter of launching.
+            let is_queued =
+                piece.cause == Cause::Queued && !scope.causes.graph().ops.is_graph(gap.next);
+            if piece.cause.is_launching() || is_queued {
+                sum += piece.span.len() - waited;
+            }
+        }
+        (gap.span.len() <= thresholds::LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
     };
     let mut gaps: Vec<(Ns, Span)> = scope.gaps(f).filter_map(launching).collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
     let is_bound = f.idle_share() >= thresholds::LAUNCH_IDLE_SHARE
         && figures::share(idle, f.idle_ns) >= thresholds::LAUNCH_CAUSE_SHARE;
-    if f.ops < thresholds::LAUNCH_OPS_MIN || !is_bound {
+    if f.kernels < thresholds::LAUNCH_OPS_MIN || !is_bound {
         return None;
     }
     gaps.sort_by_key(|g| std::cmp::Reverse(g.0));

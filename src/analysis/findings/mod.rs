@@ -6,18 +6,29 @@
 //! `docs/FINDINGS.md` has the same table for readers.
 
 mod alloc_loop;
+mod below_roof;
 mod cold_start;
+mod copy_bound;
+mod declared;
+pub mod fold;
+mod host_bound;
+mod idle_gpu;
 mod launch_bound;
 mod low_bandwidth;
 mod no_overlap;
+mod one_engine;
 mod pageable;
+mod race;
 mod sync_copies;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
 pub mod thresholds;
+mod through_host;
 mod tiny_copies;
 mod under_filled;
+mod unfused;
+mod unwaited;
 
 use std::cmp::Reverse;
 
@@ -26,7 +37,9 @@ use serde::{Serialize, Serializer};
 use super::CallIndex;
 use super::causes::{Causes, Gap, Piece};
 use super::figures::{self, DeviceFigures, Peaks};
+use crate::activity::units::duration;
 use crate::activity::{Activity, Ns, Span};
+use crate::scenario::plan::VariantPlan;
 use crate::trace::{LaneId, LaneKind, Trace};
 
 /// How much a finding matters.
@@ -52,10 +65,53 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// How many places there are in all.
     pub count: u64,
-    /// An upper bound of the time it could save.
-    pub saving_ns: Ns,
+    /// The change that would cure it, as `cuptop whatif --edit` takes it; `None` where no edit describes it.
+    pub edit: Option<&'static str>,
+    /// What the edit is predicted to save, on top of those of the findings above it; `None` where nothing
+    /// was predicted.
+    pub saving_ns: Option<Ns>,
+    /// What the edit alone is predicted to save.
+    pub alone_ns: Option<Ns>,
+    /// An upper bound of the time that could be saved, at most the span looked at (a cold start apart); 0 for
+    /// what is no matter of time.
+    pub bound_ns: Ns,
     /// What to do about it, in a sentence.
     pub advice: String,
+    /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
+    /// title is that of the one with the greatest bound.
+    pub places: Vec<String>,
+}
+
+impl Finding {
+    /// Whether it says that something is wrong rather than slow, or that something is without effect.
+    #[must_use]
+    pub fn is_no_matter_of_time(&self) -> bool {
+        self.bound_ns == 0
+    }
+
+    /// What it is worth, in words: what its edit is predicted to save, else the bound. Empty for what is no
+    /// matter of time.
+    #[must_use]
+    pub fn worth(&self) -> String {
+        match self.saving_ns {
+            Some(saving) => format!("; saves {}", duration(saving)),
+            None if self.is_no_matter_of_time() => String::new(),
+            None => format!("; at most {} to save", duration(self.bound_ns)),
+        }
+    }
+
+    /// The title with where it was seen.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        match self.places.as_slice() {
+            [] => self.title.clone(),
+            [one] => format!("{one}: {}", self.title),
+            [first, .., last] => {
+                let last = last.strip_prefix("at ").unwrap_or(last);
+                format!("{first} to {last}, at most: {}", self.title)
+            }
+        }
+    }
 }
 
 /// Places that a finding lists. More would only make reports long; `count` says how many there are.
@@ -166,6 +222,15 @@ pub struct Scope<'a> {
     pub peaks: Peaks,
     /// Why nothing ran.
     pub causes: &'a Causes<'a>,
+    /// What a scenario planned to run in `window`.
+    pub planned: Option<Planned<'a>>,
+}
+
+/// A scenario's variant as it was planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// The plan.
+    pub variant: &'a VariantPlan,
 }
 
 impl<'a> Scope<'a> {
@@ -186,7 +251,20 @@ impl<'a> Scope<'a> {
             devices,
             peaks,
             causes,
+            planned: None,
         }
+    }
+
+    /// The same, knowing what was planned.
+    #[must_use]
+    pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
+        Scope { planned, ..self }
+    }
+
+    /// The first operation's start on any device looked at, to the last one's end.
+    fn span(&self) -> Span {
+        let spans = self.devices.iter().map(|f| f.span);
+        spans.reduce(Span::hull).unwrap_or_default()
     }
 
     /// The gaps of one device with their pieces, in order of time.
@@ -214,8 +292,9 @@ impl<'a> Scope<'a> {
     }
 
     /// What a finding about `device` is made of.
-    fn found(&self, rule: &'static str, whole: Ns, saving_ns: Ns, at: &[Place]) -> Finding {
-        let share = figures::share(saving_ns, whole);
+    fn found(&self, rule: &'static str, whole: Ns, bound_ns: Ns, at: &[Place]) -> Finding {
+        let bound_ns = bound_ns.min(whole);
+        let share = figures::share(bound_ns, whole);
         Finding {
             rule,
             severity: if share >= thresholds::WARNING_SHARE {
@@ -233,10 +312,29 @@ impl<'a> Scope<'a> {
                 })
                 .collect(),
             count: at.len() as u64,
-            saving_ns,
+            edit: edit_of(rule),
+            saving_ns: None,
+            alone_ns: None,
+            bound_ns,
             advice: String::new(),
+            places: Vec::new(),
         }
     }
+}
+
+/// The edit that cures what a rule finds.
+fn edit_of(rule: &str) -> Option<&'static str> {
+    let edits = [
+        (pageable::RULE, "pin"),
+        (tiny_copies::RULE, "merge-copies"),
+        (sync_copies::RULE, "async"),
+        (sync_loop::RULE, "no-sync"),
+        (alloc_loop::RULE, "reuse"),
+        (launch_bound::RULE, "graph"),
+        (no_overlap::RULE, "own-stream"),
+        (unfused::RULE, "fuse:once"),
+    ];
+    edits.into_iter().find(|e| e.0 == rule).map(|e| e.1)
 }
 
 /// A row of a lane.
@@ -272,6 +370,15 @@ pub const RULES: &[(&str, Look)] = &[
     (cold_start::RULE, Look::Timeline(cold_start::look)),
     (under_filled::RULE, Look::Device(under_filled::look)),
     (low_bandwidth::RULE, Look::Device(low_bandwidth::look)),
+    (race::RULE, Look::Timeline(race::look)),
+    (host_bound::RULE, Look::Device(host_bound::look)),
+    (copy_bound::RULE, Look::Device(copy_bound::look)),
+    (one_engine::RULE, Look::Device(one_engine::look)),
+    (through_host::RULE, Look::Timeline(through_host::look)),
+    (idle_gpu::RULE, Look::Timeline(idle_gpu::look)),
+    (unfused::RULE, Look::Device(unfused::look)),
+    (below_roof::RULE, Look::Device(below_roof::look)),
+    (unwaited::RULE, Look::Timeline(unwaited::look)),
 ];
 
 /// Everything that the rules find, warnings first, then the greatest possible saving.
@@ -293,8 +400,7 @@ pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
                 findings.extend((0..scope.devices.len()).filter_map(|i| {
                     let mut finding = look(scope, i)?;
                     if scope.devices.len() > 1 {
-                        finding.title =
-                            format!("GPU {}: {}", scope.devices[i].device, finding.title);
+                        finding.places = vec![format!("GPU {}", scope.devices[i].device)];
                     }
                     Some(finding)
                 }));
@@ -302,6 +408,8 @@ pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
             Look::Timeline(look) => findings.extend(look(scope)),
         }
     }
-    findings.sort_by_key(|f| Reverse((f.severity, f.saving_ns)));
+    findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
+    let mut findings = fold::devices(findings);
+    findings.sort_by_key(|f| Reverse((f.severity, f.bound_ns)));
     findings
 }

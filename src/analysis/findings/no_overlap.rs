@@ -1,10 +1,11 @@
 //! Copies and kernels, or copies of both directions, one after the other though their engines are
 //! independent.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Place, Scope, declared, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{Direction, Ns, Span, What};
 use crate::analysis::figures::{self, DeviceFigures};
+use crate::analysis::graph::EdgeKind;
 use crate::analysis::tables;
 use crate::trace::{Engine, engine_of};
 
@@ -59,6 +60,20 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
     }
+    let computes = takes_part(&engines.busy[0]);
+    // One batch has nothing beside it, and its way back nothing to be beside.
+    let copies = [f.h2d.count, f.d2h.count];
+    let is_one_batch = match computes {
+        true => f.kernels < 2,
+        // Of a scenario it is known which way is the way back.
+        false => match scope.planned {
+            Some(planned) => declared::has_way_back(planned.variant),
+            None => copies.iter().any(|&n| n < 2),
+        },
+    };
+    if is_one_batch {
+        return None;
+    }
     let saving = engines.hideable();
     let is_worth = figures::share(saving, f.span_ns) >= thresholds::WARNING_SHARE;
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
@@ -71,13 +86,52 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
     let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
-    let [compute, h2d, d2h] = engines.busy.map(duration);
+    let names = ["kernels", "H2D", "D2H"];
+    let parts: Vec<String> = names
+        .into_iter()
+        .zip(engines.busy)
+        .filter(|part| part.1 > 0)
+        .map(|(name, busy)| format!("{name} ({})", duration(busy)))
+        .collect();
+    let advice = if !computes {
+        "Put the two directions on two streams, from pinned memory: each has an engine of its own."
+    } else if waits_for_kernels(scope, f) {
+        "The copies wait for the kernels that use what they overwrite: a second buffer lets one be filled while the other is used."
+    } else {
+        "Cut the work into batches and give each a stream of its own, with pinned memory: one batch is copied while another is computed."
+    };
     Some(Finding {
         title: format!(
-            "kernels ({compute}), H2D ({h2d}) and D2H ({d2h}) take turns: {} of what could be hidden is",
+            "{} take turns: {} of what could be hidden is",
+            in_words(&parts),
             percent(engines.hidden()),
         ),
-        advice: "Cut the work into batches and give each a stream of its own, with pinned memory: one batch is copied while another is computed.".to_owned(),
+        advice: advice.to_owned(),
         ..scope.found(RULE, f.span_ns, saving, &at)
     })
+}
+
+/// Whether most copies were held back by an event of another stream.
+fn waits_for_kernels(scope: &Scope, f: &DeviceFigures) -> bool {
+    let graph = scope.causes.graph();
+    let (mut held, mut all) = (0, 0);
+    for ((lane, row), activity) in scope.operations(f) {
+        if !matches!(activity.what, What::Copy(_)) {
+            continue;
+        }
+        all += 1;
+        let edge = graph.op_at(lane, row).map(|op| graph.ops.edge[op as usize]);
+        held += usize::from(matches!(
+            edge,
+            Some(EdgeKind::Event | EdgeKind::EventLikely)
+        ));
+    }
+    held * 2 >= all && held > 0
+}
+
+fn in_words(parts: &[String]) -> String {
+    match parts {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        all => all.join(""),
+    }
 }

@@ -1,41 +1,42 @@
 //! A wait for the GPU between one launch and the next, over and over.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
-use crate::analysis::causes::Culprit;
-use crate::analysis::figures;
+use crate::analysis::graph::CallId;
+use crate::analysis::verdict::Waits;
+use crate::analysis::{figures, tables};
 
 pub(super) const RULE: &str = "sync-in-loop";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
-    let mut at = Vec::new();
-    let (mut idle, mut waited): (Ns, Ns) = (0, 0);
     let calls = &scope.causes.graph().calls;
-    let mut waits = FxHashSet::default();
-    for (gap, pieces) in scope.gaps(f) {
-        // A copy that blocks its caller is another rule's. A wait for something long before the gap is
-        // not its reason.
-        let mut mine = pieces.iter().filter_map(|piece| match piece.culprit {
-            Culprit::Call(call) if piece.cause.is_sync() => Some(call),
-            _ => piece.root.filter(|&root| {
-                calls.kind[root as usize].is_wait() && scope.causes.begins(root, gap)
-            }),
-        });
-        let Some(wait) = mine.next() else {
-            continue;
-        };
-        idle += gap.span.len();
-        if waits.insert(wait) {
-            waited += calls.span(wait).len();
-            at.push(Place::Row(calls.at(wait)));
+    let mut waits = Waits::default();
+    let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
+    for (_, pieces) in scope.gaps(f) {
+        for piece in &pieces {
+            // A copy that blocks its caller is another rule's.
+            if let Some((wait, part)) = waits.take(scope.causes, piece)
+                && calls.kind[wait as usize].is_wait()
+            {
+                *by_wait.entry(wait).or_default() += part;
+            }
         }
     }
-    // Without the waits, no more is won than they last.
-    let idle = idle.min(waited);
+    let lasted = tables::union(by_wait.keys().map(|&wait| calls.span(wait)).collect());
+    let idle = by_wait.values().sum::<Ns>().min(lasted);
+    let mut at: Vec<(Ns, CallId)> = by_wait
+        .into_iter()
+        .map(|(wait, part)| (part, wait))
+        .collect();
+    at.sort_by_key(|&(part, wait)| (std::cmp::Reverse(part), wait));
+    let at: Vec<Place> = at
+        .into_iter()
+        .map(|(_, wait)| Place::Row(calls.at(wait)))
+        .collect();
     let is_worth = figures::share(idle, f.span_ns) >= thresholds::WORTH_SHARE;
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;

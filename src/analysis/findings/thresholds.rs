@@ -12,6 +12,9 @@ pub const WARNING_SHARE: f64 = 0.10;
 /// A finding that could save less than this part is not worth a line.
 pub const WORTH_SHARE: f64 = 0.02;
 
+/// Nor is one that could save less than this, whatever its part: it is lost in what two runs differ by.
+pub const WORTH_NS: Ns = 10_000;
+
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
 pub const LOOP_MIN: u64 = 8;
 
@@ -39,7 +42,7 @@ pub const LAUNCH_CAUSE_SHARE: f64 = 0.5;
 /// 3 to 4 us; in the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
-/// Fewer operations than this say nothing about launching.
+/// Fewer kernels than this say nothing about launching, and copies are not launched less often by a graph.
 pub const LAUNCH_OPS_MIN: u64 = 32;
 
 /// Copies and kernels were not overlapped when less than this part of what could be hidden was. The
@@ -75,3 +78,27 @@ pub const LARGE_BYTES: u64 = 4 << 20;
 /// Large copies are slow below this part of the calibrated peak. Measured: both directions at once
 /// reach 91 % each.
 pub const PEAK_SHARE: f64 = 0.80;
+
+/// Host work in gaps of over a millisecond binds the GPU when it takes this part of the time: XProf's mark for
+/// steps bound by their input.
+pub const HOST_SHARE: f64 = 0.20;
+
+/// Copies with nothing beside them bind the GPU when they take this part of the time, most of it.
+pub const COPY_SHARE: f64 = 0.50;
+
+/// A GPU computes for most of the time when it does for this part: another one beside it could take half.
+pub const COMPUTE_SHARE: f64 = 0.50;
+
+/// Copies of one direction queue for one engine when this part of them waited for another stream's.
+pub const QUEUED_SHARE: f64 = 0.25;
+
+/// A kernel is far below the roof when it moves its declared bytes at less than this part of the memory's rate.
+/// Measured: kernels that only read and write reach 86 %, a transposition with scattered writes 11 %, through
+/// shared memory with bank conflicts 36 %.
+pub const ROOF_SHARE: f64 = 0.50;
+
+/// Kernels run at the speed of memory above this part of its rate: fusing them saves what they move.
+pub const MEMORY_SHARE: f64 = 0.70;
+
+/// Copies down from one GPU and up to another that are a way between the two: one could be chance.
+pub const THROUGH_HOST_MIN: usize = 2;

@@ -3,6 +3,7 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{bytes, duration};
 use crate::activity::{Direction, Ns, What};
+use crate::analysis::graph::NONE;
 
 pub(super) const RULE: &str = "tiny-copies";
 
@@ -22,11 +23,18 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             continue;
         }
         let span = activity.span;
+        // A copy costs what its call takes, or it itself; pauses between them are something else's.
+        let graph = scope.causes.graph();
+        let call = graph.op_at(lane, row).map(|op| graph.ops.call[op as usize]);
+        let cost = match call {
+            Some(call) if call != NONE => graph.calls.span(call).len().max(span.len()),
+            _ => span.len(),
+        };
         let from = match last {
             Some((l, r, end)) if l == lane && r + 1 == row => end.min(span.start),
             _ => span.start,
         };
-        saving += span.end - from;
+        saving += (span.end - from).min(cost);
         moved += copy.bytes;
         last = Some((lane, row, span.end));
         at.push(Place::Row((lane, row)));
@@ -40,7 +48,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} of {} on average take {} with the time between them",
+            "{} of {} on average take {} with their calls",
             crate::text::counted(tiny, "copy", "copies"),
             bytes(moved / tiny),
             duration(saving),

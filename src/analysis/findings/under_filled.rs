@@ -28,7 +28,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
         let fill = blocks as f64 / multiprocessors as f64;
         // Collective communication takes few SMs on purpose, to leave the others to computing.
-        let is_meant = scope.trace.names().short(shape.name).starts_with("nccl");
+        let is_meant = is_collective(scope.trace.names().full(shape.name));
         let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
         if is_under_filled && !is_meant && length >= thresholds::UNDER_FILLED_MIN {
             time += length;
@@ -54,7 +54,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .0;
     Some(Finding {
         title: format!(
-            "{} with too few blocks for the GPU's {multiprocessors} SMs take {} ({} of kernel time), {} most",
+            "{} with too few blocks for the GPU's {multiprocessors} SMs: {} ({} of kernel time), {} most",
             crate::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
@@ -63,4 +63,23 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         advice: "Give each launch more blocks (split the work finer, batch it), or run such kernels beside each other on several streams.".to_owned(),
         ..scope.found(RULE, f.span_ns, saving, &at)
     })
+}
+
+/// Whether a kernel is one of collective communication, by its name.
+fn is_collective(name: &str) -> bool {
+    let words = [
+        "nccl",
+        "rccl",
+        "allreduce",
+        "all_reduce",
+        "allgather",
+        "all_gather",
+        "reducescatter",
+        "reduce_scatter",
+        "multimem",
+        "alltoall",
+        "all_to_all",
+    ];
+    let name = name.to_ascii_lowercase();
+    words.iter().any(|word| name.contains(word))
 }

@@ -11,6 +11,7 @@ mod path;
 mod split;
 #[cfg(test)]
 mod tests;
+mod waits;
 mod words;
 
 use serde::Serialize;
@@ -21,6 +22,7 @@ use super::steps::Steps;
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneKind, Trace};
 use split::Split;
+pub(super) use waits::Waits;
 
 /// What bounds a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
 use super::super::figures::{DeviceFigures, share};
 use super::super::findings::thresholds::LAUNCH_GAP_MAX;
-use super::super::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
-use super::{Bound, path};
+use super::super::graph::{EdgeKind, Engine, OpId};
+use super::{Bound, Waits, path};
 use crate::activity::{Direction, NameId, Ns, Span, What};
 use crate::trace::{LaneKind, Trace};
 
@@ -17,7 +17,7 @@ pub(super) struct Split {
     pub span: Span,
     /// The same of each device, added up.
     pub sum: Ns,
-    /// Kernels, and what lies between two queued ones.
+    /// Kernels, and what lies between two nodes of a graph.
     pub compute: Ns,
     /// Copies with no kernel beside them.
     pub copy: Ns,
@@ -86,9 +86,11 @@ impl Split {
         }
         split.busy(f);
         split.kernels(trace, f, window);
+        let mut waits = Waits::default();
         for gap in causes.gaps_of_device(f.index, window) {
-            split.gap(trace, causes, gap);
+            split.gap(trace, causes, &mut waits, gap);
         }
+        split.syncs = waits.count();
         let ops = causes.graph().ops.of_device(f.index);
         let graph = causes.graph();
         let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
@@ -198,26 +200,13 @@ impl Split {
         }
     }
 
-    fn gap(&mut self, trace: &Trace, causes: &Causes<'_>, gap: Gap) {
-        let pieces = causes.pieces(gap);
-        let calls = &causes.graph().calls;
-        // Without a wait no more is won than it lasts: what its length does not cover of the host's work
-        // after it would be there without it.
-        let mut left: Option<(CallId, Ns)> = pieces.iter().find_map(|p| {
-            let wait = wait_of(causes, p, gap)?;
-            Some((wait, calls.span(wait).len()))
-        });
-        self.syncs += u64::from(left.is_some());
-        for piece in &pieces {
+    fn gap(&mut self, trace: &Trace, causes: &Causes<'_>, waits: &mut Waits, gap: Gap) {
+        for piece in &causes.pieces(gap) {
             let mut time = piece.span.len();
-            if let Some((wait, left)) = &mut left
-                && wait_of(causes, piece, gap).is_some()
-            {
-                let part = time.min(*left);
-                *left -= part;
+            if let Some((wait, part)) = waits.take(causes, piece) {
                 time -= part;
                 self.sync += part;
-                if let Some(name) = name_of(trace, causes, Culprit::Call(*wait)) {
+                if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
                     *self.sync_by.entry(name).or_default() += part;
                 }
             }
@@ -244,6 +233,8 @@ impl Split {
             | Cause::GraphSetup
             | Cause::QueueFull
             | Cause::Latency => self.launch += time,
+            // A GPU takes its time between kernels launched one by one, however far ahead they queue.
+            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => self.launch += time,
             Cause::Host | Cause::Call if is_short => self.launch += time,
             Cause::Host | Cause::Call | Cause::Load | Cause::Memory => {
                 self.host += time;
@@ -263,18 +254,6 @@ impl Split {
                 _ => self.copy += time,
             },
         }
-    }
-}
-
-/// The wait of the host that a piece of a gap is due to.
-fn wait_of(causes: &Causes<'_>, piece: &Piece, gap: Gap) -> Option<CallId> {
-    match piece.culprit {
-        Culprit::Call(call) if piece.cause.is_wait() => Some(call),
-        // A free that waits is an allocation to be saved, not a wait.
-        _ => piece.root.filter(|&root| {
-            let kind = causes.graph().calls.kind[root as usize];
-            (kind.is_wait() || kind == CallKind::Copy) && causes.begins(root, gap)
-        }),
     }
 }
 

@@ -153,14 +153,13 @@ fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
         Line::Verdict(i) => vec![Cell::rest(answer.verdicts[i].line(), Role::Text).bold()],
         Line::Title(i) => {
             let finding = &found[i];
-            let role = match finding.severity {
-                Severity::Warning => Role::Warning,
-                Severity::Info => Role::Accent,
+            let (mark, role) = match finding.severity {
+                Severity::Warning => ("⚠", Role::Warning),
+                Severity::Info => ("·", Role::Accent),
             };
-            let saving = units::duration(finding.saving_ns);
-            let text = format!("{} · at most {saving} to save", printable(&finding.title));
+            let text = printable(&format!("{}{}", finding.headline(), finding.worth()));
             vec![
-                Cell::left("⚠", 1, role).bold(),
+                Cell::left(mark, 1, role).bold(),
                 Cell::rest(text, Role::Text).bold(),
             ]
         }
@@ -189,7 +188,9 @@ fn words(finding: &Finding) -> String {
     };
     printable(&format!(
         "{} ({places}; {}). {}",
-        finding.title, finding.rule, finding.advice
+        finding.headline(),
+        finding.rule,
+        finding.advice
     ))
 }
 
