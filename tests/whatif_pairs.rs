@@ -11,7 +11,7 @@ use cuptop::activity::Ns;
 use cuptop::activity::feed::{Message, Outcome};
 use cuptop::analysis::graph::Graph;
 use cuptop::analysis::whatif::WhatIf;
-use cuptop::report::whatif::known;
+use cuptop::report::whatif::{Answer, known};
 use cuptop::scenario::plan::{Pair, Plan};
 use cuptop::scenario::{Overrides, Source, bundled, compile};
 use cuptop::source::sim::{Pace, Profile, run};
@@ -165,4 +165,44 @@ fn cures_are_predicted_from_their_mistakes() {
         "the median is {:.1} % off",
         100.0 * median
     );
+}
+
+/// The names of the JSON's fields, and that a refusal says why and predicts nothing.
+#[test]
+fn the_json_is_what_was_agreed_on() {
+    let scenario = bundled::SCENARIOS
+        .iter()
+        .find(|s| s.name == "pipeline")
+        .expect("bundled");
+    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    let plan = Arc::new(
+        compiled
+            .unwrap_or_else(|e| panic!("{}", e.render(false)))
+            .plan,
+    );
+    let trace = simulate(&plan);
+    let graph = Graph::new(&trace);
+    let known = known(&trace, &Profile::bundled());
+    let several = WhatIf::new(&trace, &graph, None, &known);
+    assert!(several.is_err_and(|reason| reason.contains("say --variant: sequential")));
+    let whatif = WhatIf::new(&trace, &graph, Some("sequential"), &known).expect("a variant");
+    let edits = ["no-sync+own-stream", "pin"].map(|text| text.parse().expect("an edit"));
+    let answer = Answer::new(
+        &whatif,
+        edits.iter().map(|set| whatif.predict(set)).collect(),
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&answer.json().expect("numbers")).expect("JSON");
+    assert_eq!(json["scope"]["per"], "run");
+    assert_eq!(json["scope"]["steps"], whatif.samples().len());
+    assert_eq!(json["measured_ns"], whatif.measured());
+    assert!(json["replayed_ns"].is_i64() && json["replay_error"].is_f64());
+    let [made, refused] = [&json["predictions"][0], &json["predictions"][1]];
+    assert_eq!(made["edit"], "no-sync+own-stream");
+    assert!(made["refused"].is_null());
+    for field in ["predicted_ns", "low_ns", "high_ns", "saving_ns"] {
+        assert!(made[field].is_i64(), "{field}");
+        assert!(refused[field].is_null(), "{field}");
+    }
+    assert_eq!(refused["refused"], "there is no copy of pageable memory");
 }
