@@ -95,3 +95,16 @@ pub enum Action {
         is_in: bool,
     },
 }
+
+/// Where a key is pressed. A binding of the context goes before one of [`Context::Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Everywhere.
+    Any,
+    /// On the timeline.
+    Timeline,
+    /// On lists: the operations table, findings, log, output.
+    List,
+    /// In the picker of scenarios.
+    Picker,
+}

@@ -4,21 +4,8 @@ use std::sync::LazyLock;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::action::Action;
+use super::action::{Action, Context};
 use super::view::VIEWS;
-
-/// Where a key is pressed. A binding of the context goes before one of [`Context::Any`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Context {
-    /// Everywhere.
-    Any,
-    /// On the timeline.
-    Timeline,
-    /// On lists: the operations table, findings, log, output.
-    List,
-    /// In the picker of scenarios.
-    Picker,
-}
 
 /// A key with what it does.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +38,7 @@ const fn key(
     }
 }
 
-use Context::{Any, List, Picker, Timeline};
+use crate::tui::action::Context::{Any, List, Picker, Timeline};
 use KeyCode::Char;
 
 /// The keys before those of the views.

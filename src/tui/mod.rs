@@ -37,12 +37,12 @@
 //! leaves and hands back an [`Exit`] from which the exit code is made.
 
 pub mod action;
-pub mod analyst;
-pub mod answers;
 pub mod app;
 pub mod draw;
+pub mod frame;
 pub mod keys;
 pub mod shell;
+pub mod state;
 pub mod sweep;
 pub mod theme;
 pub mod time_scale;

@@ -1,6 +1,6 @@
 //! A figure over the swept parameter, one curve a variant.
 
-use super::app::Run;
+use super::state::Run;
 use super::theme::{KERNEL_COLORS, Role};
 use crate::activity::units::Unit;
 use crate::analysis::VariantFigures;

@@ -1,9 +1,9 @@
 //! What each action does that is not a view's own.
 
-use super::selection::Selection;
 use super::{App, Effect, Scope, Wanted};
 use crate::tui::action::Action;
-use crate::tui::keys::Context;
+use crate::tui::action::Context;
+use crate::tui::state::selection::Selection;
 use crate::tui::view::{Place, Request};
 
 impl App {

@@ -14,34 +14,23 @@
 //! puts that into cells. What the app wants done outside itself comes back as an [`Effect`].
 
 mod act;
-mod camera;
-mod journal;
-mod messages;
-pub mod nest;
-pub mod rows;
-mod run;
-pub mod selection;
-mod state;
 mod take;
-pub mod viewport;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 
-use super::draw::Frame;
+use super::frame::Frame;
 use super::theme::Theme;
 use super::view::Views;
 use crate::activity::feed::Outcome;
-use crate::analysis::figures;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
-pub use camera::{Camera, Scope};
-pub use journal::{Journal, Line, LineKind};
-pub use messages::{ErrorPanel, Messages};
-pub use run::Run;
-pub use state::State;
+pub use crate::tui::state::{
+    Camera, Choice, ErrorPanel, Journal, Line, LineKind, Messages, Peaks, Run, Scope, State,
+    Status, Wanted,
+};
 
 /// What the app wants the shell to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,48 +45,6 @@ pub enum Effect {
     Save,
     /// Open the scenario in the editor.
     Edit,
-}
-
-/// What to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
-    /// What the session was opened with, or what ran last.
-    #[default]
-    Same,
-    /// A bundled scenario.
-    Scenario(String),
-}
-
-/// A line of the picker.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// What to run.
-    pub name: String,
-    /// What it shows.
-    pub about: String,
-}
-
-/// The most that the hardware can do, for "% of peak".
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Peaks {
-    /// Copies, GB/s by direction.
-    pub copies: figures::Peaks,
-    /// Device memory, GB/s.
-    pub memory: Option<f64>,
-    /// Single precision, FLOP/s.
-    pub flops: Option<f64>,
-}
-
-/// How the run stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Status {
-    /// Nothing was started: the picker.
-    #[default]
-    Idle,
-    /// A source is at work.
-    Running,
-    /// It ended.
-    Ended(Outcome),
 }
 
 /// The screen's state.

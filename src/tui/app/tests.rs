@@ -3,13 +3,13 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
 
-use super::selection::Item;
 use super::*;
 use crate::activity::feed::Message;
 use crate::activity::{Ns, Span};
-use crate::tui::analyst::{Analyst, Question, Weight};
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
+use crate::tui::state::analyst::{Analyst, Question, Weight};
+use crate::tui::state::selection::Item;
 use crate::tui::tests::{PEAKS, wrong_input};
 
 const US: Ns = 1_000;

@@ -10,10 +10,10 @@ use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
 use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
-use crate::tui::analyst::{Question, Weight};
-use crate::tui::app::rows::RowKind;
-use crate::tui::app::selection::Item;
-use crate::tui::app::{Journal, State};
+use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::rows::RowKind;
+use crate::tui::state::selection::Item;
+use crate::tui::state::{Journal, State};
 use crate::tui::theme::{Role, Theme};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.

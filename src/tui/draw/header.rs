@@ -8,7 +8,7 @@ use super::pen;
 use crate::activity::feed::Outcome;
 use crate::activity::units;
 use crate::trace::printable;
-use crate::tui::app::{Scope, State, Status};
+use crate::tui::state::{Scope, State, Status};
 use crate::tui::theme::{Role, Theme};
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,

@@ -8,7 +8,7 @@
 use super::label;
 use crate::activity::{Ns, Span, units};
 use crate::trace::{Cursor, LaneId, LaneKind, Trace};
-use crate::tui::app::nest;
+use crate::tui::state::nest;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 

@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::activity::units;
 use crate::analysis::verdict::Bound;
-use crate::tui::answers::{Answer, StepTime};
-use crate::tui::app::State;
+use crate::tui::state::State;
+use crate::tui::state::answers::{Answer, StepTime};
 use crate::tui::theme::{Role, Theme};
 
 /// The line, ready to be drawn.

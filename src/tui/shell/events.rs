@@ -16,8 +16,9 @@ use super::input::Input;
 use super::mouse::Mouse;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
-use crate::tui::analyst::Analyst;
-use crate::tui::app::{App, Effect, LineKind, Status, Wanted};
+use crate::tui::app::{App, Effect};
+use crate::tui::state::analyst::Analyst;
+use crate::tui::state::{LineKind, Status, Wanted};
 use crate::tui::{Exit, Session, StartError, keys, render};
 
 /// Frames are at least this far apart: 40 a second.

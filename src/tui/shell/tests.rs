@@ -13,7 +13,7 @@ use ratatui::backend::TestBackend;
 use super::events::{Host, Loop};
 use super::input::Input;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
-use crate::tui::app::Wanted;
+use crate::tui::state::Wanted;
 use crate::tui::tests::{PEAKS, text};
 use crate::tui::{Choice, Exit, Running, Session, StartError, Theme, fixture};
 

@@ -10,8 +10,8 @@ use crate::analysis::VariantFigures;
 use crate::analysis::variants::measure::speedup;
 use crate::scenario::figures::Kind;
 use crate::trace::printable;
-use crate::tui::app::State;
 use crate::tui::draw::pen;
+use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 
 /// Two runs of one program differ by that much without a reason.

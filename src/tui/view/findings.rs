@@ -10,10 +10,10 @@ use super::{Note, Place, Request, View};
 use crate::activity::{Span, units};
 use crate::analysis::findings::{Evidence, Finding, Severity};
 use crate::trace::{LaneKind, Trace, describe, printable};
-use crate::tui::answers::Answer;
-use crate::tui::app::State;
-use crate::tui::app::rows::RowKind;
 use crate::tui::draw::layout::Layout;
+use crate::tui::state::State;
+use crate::tui::state::answers::Answer;
+use crate::tui::state::rows::RowKind;
 use crate::tui::theme::{Role, Theme};
 
 /// Places that a finding shows in the list.

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::{Note, View};
 use crate::activity::units;
-use crate::tui::app::{Journal, LineKind, Messages, State};
+use crate::tui::state::{Journal, LineKind, Messages, State};
 use crate::tui::theme::{Role, Theme};
 
 /// A view of a journal. Its cursor goes along when it is on the last line.

@@ -20,11 +20,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::action::Action;
-use super::app::rows::RowKind;
-use super::app::selection::Item;
-use super::app::{Choice, Run, State, Wanted};
+use super::action::Context;
 use super::draw::layout::Layout;
-use super::keys::Context;
+use super::state::rows::RowKind;
+use super::state::selection::Item;
+use super::state::{Choice, Run, State, Wanted};
 use super::theme::{Role, Theme};
 use crate::activity::Span;
 use list::{Chosen, List};

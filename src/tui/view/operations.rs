@@ -12,10 +12,10 @@ use crate::activity::feed::Stop;
 use crate::activity::{Direction, NameId, Ns, Span, What, units};
 use crate::trace::{LaneId, LaneKind, Trace, describe};
 use crate::tui::action::Action;
-use crate::tui::analyst::{Question, Weight};
-use crate::tui::app::rows::RowKind;
-use crate::tui::app::{Scope, State};
 use crate::tui::draw::label;
+use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::rows::RowKind;
+use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 
 /// Operations of one name, as far as they lie in scope.

@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::{Request, View};
 use crate::trace::printable;
-use crate::tui::app::{Choice, State, Wanted};
-use crate::tui::keys::Context;
+use crate::tui::action::Context;
+use crate::tui::state::{Choice, State, Wanted};
 use crate::tui::theme::{Role, Theme};
 
 /// The picker.

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 
 use super::View;
 use crate::tui::action::Action;
-use crate::tui::app::{Run, State};
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
+use crate::tui::state::{Run, State};
 use crate::tui::sweep;
 use crate::tui::theme::{Role, Theme};
 

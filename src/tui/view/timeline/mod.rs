@@ -9,14 +9,14 @@ use ratatui::layout::{Rect, Size};
 use super::View;
 use crate::activity::Span;
 use crate::tui::action::Action;
-use crate::tui::app::rows::RowKind;
-use crate::tui::app::selection::{Item, Selection};
-use crate::tui::app::{Scope, State};
+use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
 use crate::tui::draw::lane::LaneRow;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
-use crate::tui::keys::Context;
+use crate::tui::state::rows::RowKind;
+use crate::tui::state::selection::{Item, Selection};
+use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 

@@ -2,9 +2,9 @@
 
 use crate::activity::Span;
 use crate::tui::action::Action;
-use crate::tui::app::State;
-use crate::tui::app::rows::RowKind;
-use crate::tui::app::selection::Item;
+use crate::tui::state::State;
+use crate::tui::state::rows::RowKind;
+use crate::tui::state::selection::Item;
 
 /// One step of zooming.
 pub(super) const ZOOM: f64 = 0.7;

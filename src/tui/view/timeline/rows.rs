@@ -3,13 +3,13 @@
 use super::Shown;
 use crate::activity::{Direction, Span, units};
 use crate::trace::Measure;
-use crate::tui::app::State;
-use crate::tui::app::rows::{Row, RowKind};
-use crate::tui::app::selection::Item;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::strip::{Strip, StripInput};
+use crate::tui::state::State;
+use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 

@@ -53,7 +53,7 @@ impl Messages {
         self.output = Journal::default();
     }
 
-    pub(super) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
+    pub(in crate::tui) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
         let kind = if is_error {
             LineKind::Error
         } else {
@@ -62,7 +62,7 @@ impl Messages {
         self.output.push(at, kind, line);
     }
 
-    pub(super) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
+    pub(in crate::tui) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
         let kind = if is_warning {
             LineKind::Warning
         } else {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::analyst::{Analyst, Question, Weight};
-use super::app::{Camera, Run, Scope};
+use super::{Camera, Run, Scope};
 use crate::activity::feed::Stop;
 use crate::activity::{Ns, Span};
 use crate::analysis::CallIndex;
@@ -337,7 +337,8 @@ fn arrived(trace: &Trace) -> Option<Span> {
 mod tests {
     use super::*;
     use crate::activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, What};
-    use crate::tui::app::{Peaks as AppPeaks, Status};
+    use crate::tui::state::Peaks as AppPeaks;
+    use crate::tui::state::Status;
 
     fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {
         Activity {

@@ -5,12 +5,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen;
 use crate::activity::units;
 use crate::analysis::stretch::Stretch;
 use crate::analysis::variants::measure::speedup;
-use crate::tui::app::{Scope, State};
+use crate::tui::draw::pen;
 use crate::tui::keys;
+use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
 

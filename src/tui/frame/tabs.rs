@@ -3,8 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen;
-use crate::tui::app::State;
+use crate::tui::draw::pen;
+use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 

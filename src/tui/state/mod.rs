@@ -1,13 +1,71 @@
 //! What all views look at: the run, what of it is on screen, what is selected, and the messages.
 
+pub mod analyst;
+pub mod answers;
+mod camera;
+mod journal;
+mod messages;
+pub mod nest;
+pub mod rows;
+mod run;
+pub mod selection;
+pub mod viewport;
+
 use ratatui::layout::Size;
 
-use super::rows::{self, Row, RowKind};
-use super::selection::Selection;
-use super::{Camera, Messages, Run, Scope, Status};
+use crate::activity::feed::Outcome;
+use crate::analysis::figures;
 use crate::analysis::memory::MemoryUse;
-use crate::tui::analyst::Analyst;
-use crate::tui::answers::Answers;
+use crate::tui::state::analyst::Analyst;
+use crate::tui::state::answers::Answers;
+pub use camera::{Camera, Scope};
+pub use journal::{Journal, Line, LineKind};
+pub use messages::{ErrorPanel, Messages};
+use rows::{Row, RowKind};
+pub use run::Run;
+use selection::Selection;
+
+/// What to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// What the session was opened with, or what ran last.
+    #[default]
+    Same,
+    /// A bundled scenario.
+    Scenario(String),
+}
+
+/// A line of the picker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// What to run.
+    pub name: String,
+    /// What it shows.
+    pub about: String,
+}
+
+/// The most that the hardware can do, for "% of peak".
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peaks {
+    /// Copies, GB/s by direction.
+    pub copies: figures::Peaks,
+    /// Device memory, GB/s.
+    pub memory: Option<f64>,
+    /// Single precision, FLOP/s.
+    pub flops: Option<f64>,
+}
+
+/// How the run stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing was started: the picker.
+    #[default]
+    Idle,
+    /// A source is at work.
+    Running,
+    /// It ended.
+    Ended(Outcome),
+}
 
 /// The state that views share. What only one of them needs is its own.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
-use super::app::Run;
+use super::Run;
 use crate::activity::feed::Stop;
 use crate::trace::Trace;
 
@@ -288,7 +288,7 @@ mod tests {
 
     use super::*;
     use crate::activity::{Activity, Batch, HostCall, Span, What};
-    use crate::tui::app::{Peaks, Status};
+    use crate::tui::state::{Peaks, Status};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

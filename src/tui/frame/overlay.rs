@@ -4,10 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use super::panel::{Panel, PanelLine};
-use super::pen;
-use crate::tui::app::ErrorPanel;
-use crate::tui::keys::{self, Context, HelpLine};
+use crate::tui::action::Context;
+use crate::tui::draw::panel::{Panel, PanelLine};
+use crate::tui::draw::pen;
+use crate::tui::keys::{self, HelpLine};
+use crate::tui::state::ErrorPanel;
 use crate::tui::theme::{Role, Theme};
 
 /// Draws the help, made from the table of keys, in one column or two.
