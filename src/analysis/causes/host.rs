@@ -46,9 +46,14 @@ struct Ranges {
     rows: Vec<u32>,
     /// By row, the range around it.
     parents: Vec<u32>,
+    /// By row, the outermost range around it that says something; itself where it is that.
+    tops: Vec<u32>,
 }
 
 const NO_ROW: u32 = u32::MAX;
+
+/// A range that covers three quarters of a stretch names it.
+const MOST: (Ns, Ns) = (3, 4);
 
 /// What is known of the host's threads, by process and thread.
 #[derive(Clone, Debug, Default)]
@@ -126,18 +131,27 @@ impl Host {
         own.chain(of(0))
     }
 
-    /// The innermost range that a thread was in for half of `span` or more.
-    pub(super) fn range(
+    /// A stretch of a thread cut where outermost ranges begin and end, last part first: each with the
+    /// innermost range that covers most of it, or none where the thread was in none.
+    pub(super) fn ranges(
         &self,
         trace: &Trace,
         process: usize,
         thread: u32,
         span: Span,
-    ) -> Option<(LaneId, usize)> {
-        let lists = self.ranges.get(&(process, thread))?;
-        lists
-            .iter()
-            .find_map(|ranges| Some((ranges.lane, ranges.under(trace, span)?)))
+    ) -> Vec<(Span, Option<(LaneId, usize)>)> {
+        let mut parts = vec![(span, None)];
+        for ranges in self.ranges.get(&(process, thread)).into_iter().flatten() {
+            // Later lists (phases of a scenario) name what the ones before (NVTX) do not.
+            parts = parts
+                .into_iter()
+                .flat_map(|(span, row)| match row {
+                    Some(_) => vec![(span, row)],
+                    None => ranges.parts(trace, span),
+                })
+                .collect();
+        }
+        parts
     }
 }
 
@@ -172,7 +186,17 @@ impl Ranges {
         for row in 0..lane.len() {
             let span = lane.span(row);
             ranges.leave(&mut stack, span.start);
-            ranges.parents.push(stack.last().map_or(NO_ROW, |s| s.1));
+            let parent = stack.last().map_or(NO_ROW, |s| s.1);
+            let top = ranges.tops.get(parent as usize).copied().unwrap_or(NO_ROW);
+            let is_named = match trace.activity(id, row).what {
+                What::Range(range) => !says_nothing(trace.names().full(range.name)),
+                _ => false,
+            };
+            ranges.parents.push(parent);
+            ranges.tops.push(match top {
+                NO_ROW if is_named => row as u32,
+                top => top,
+            });
             if !span.is_empty() {
                 ranges.push(span.start, row as u32);
                 stack.push((span.end, row as u32));
@@ -196,55 +220,62 @@ impl Ranges {
         self.rows.push(row);
     }
 
-    fn under(&self, trace: &Trace, span: Span) -> Option<usize> {
+    /// See [`Host::ranges`].
+    fn parts(&self, trace: &Trace, span: Span) -> Vec<(Span, Option<(LaneId, usize)>)> {
         let first = self.times.partition_point(|&t| t <= span.start);
-        let mut sums: FxHashMap<u32, Ns> = FxHashMap::default();
+        // Parts, and with each the time of every range in it.
+        let mut parts: Vec<(Span, u32, FxHashMap<u32, Ns>)> = Vec::new();
+        let mut time = span.start;
         for at in first.saturating_sub(1)..self.times.len() {
-            let from = self.times[at];
-            if from >= span.end {
+            if self.times[at] >= span.end {
                 break;
             }
-            let to = self.times.get(at + 1).copied().unwrap_or(Ns::MAX);
-            let part = Span {
-                start: from,
-                end: to,
+            let until = self.times.get(at + 1).copied().unwrap_or(Ns::MAX);
+            let segment = Span {
+                start: self.times[at],
+                end: until,
             }
-            .intersect(span)
-            .len();
-            let mut row = self.rows[at];
-            while row != NO_ROW && part > 0 {
-                *sums.entry(row).or_default() += part;
-                row = self.parents[row as usize];
+            .intersect(span);
+            if segment.is_empty() {
+                continue;
             }
+            let top = match self.rows[at] {
+                NO_ROW => NO_ROW,
+                row => self.tops[row as usize],
+            };
+            if segment.start > time {
+                // Only before the first range of all.
+                parts.push((Span::new(time, segment.start), NO_ROW, FxHashMap::default()));
+            }
+            if parts.last().is_none_or(|part| part.1 != top) {
+                parts.push((Span::at(segment.start), top, FxHashMap::default()));
+            }
+            if let Some(part) = parts.last_mut() {
+                part.0.end = segment.end;
+                let mut row = self.rows[at];
+                while top != NO_ROW && row != NO_ROW {
+                    *part.2.entry(row).or_default() += segment.len();
+                    row = if row == top {
+                        NO_ROW
+                    } else {
+                        self.parents[row as usize]
+                    };
+                }
+            }
+            time = segment.end;
+        }
+        if time < span.end {
+            parts.push((Span::new(time, span.end), NO_ROW, FxHashMap::default()));
         }
         let lane = &trace.lanes()[self.lane];
-        let name = |row: u32| match trace.activity(self.lane, row as usize).what {
-            What::Range(range) => Some(range.name),
-            _ => None,
+        let named = |(span, _, sums): (Span, u32, FxHashMap<u32, Ns>)| {
+            let most = sums
+                .into_iter()
+                .filter(|&(_, sum)| sum * MOST.1 >= span.len() * MOST.0)
+                .map(|(row, _)| row as usize)
+                .min_by_key(|&row| (lane.span(row).len(), std::cmp::Reverse(row)));
+            (span, most.map(|row| (self.lane, row)))
         };
-        let is_named = |row: u32| name(row).is_some_and(|n| !says_nothing(trace.names().full(n)));
-        sums.retain(|&row, _| is_named(row));
-        let most = sums
-            .iter()
-            .filter(|&(_, &sum)| sum * 2 >= span.len())
-            .map(|(&row, _)| row as usize)
-            .min_by_key(|&row| (lane.span(row).len(), std::cmp::Reverse(row)));
-        if most.is_some() {
-            return most;
-        }
-        // One after the other: the name of most of the time, where half of it has one.
-        let mut names: FxHashMap<u32, (Ns, u32)> = FxHashMap::default();
-        let mut all = 0;
-        for (&row, &sum) in &sums {
-            if !sums.contains_key(&self.parents[row as usize]) {
-                let of = names.entry(name(row)?).or_insert((0, row));
-                *of = (of.0 + sum, of.1.min(row));
-                all += sum;
-            }
-        }
-        let (_, row) = names
-            .into_values()
-            .max_by_key(|&(sum, row)| (sum, std::cmp::Reverse(row)))?;
-        (all * 2 >= span.len()).then_some(row as usize)
+        parts.into_iter().rev().map(named).collect()
     }
 }

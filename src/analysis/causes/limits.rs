@@ -46,12 +46,8 @@ pub(super) fn changes_engine(graph: &Graph, op: OpId) -> bool {
     if source == NONE || graph.ops.edge[op as usize] == EdgeKind::Launch {
         return false;
     }
-    // Kernels and memsets are launched alike.
-    let side = |engine: Engine| match engine {
-        Engine::Memset => Engine::Compute,
-        other => other,
-    };
-    side(graph.ops.engine[op as usize]) != side(graph.ops.engine[source as usize])
+    let engine = |op: OpId| graph.ops.engine[op as usize];
+    engine(op).side() != engine(source).side()
 }
 
 /// The smallest that 99 of 100 do not exceed (nearest rank), no more than [`LATENCY_MAX`].

@@ -453,9 +453,13 @@ fn the_range_under_the_gap_is_named() {
     let (pieces, found) = pieces(&mut scene, 1, 50_000);
     assert_eq!(
         pieces,
-        [(Cause::Host, 71_000, Fact), (Cause::Latency, 5_000, Fact)]
+        [
+            (Cause::Host, 69_000, Fact),
+            (Cause::Host, 2_000, Fact),
+            (Cause::Latency, 5_000, Fact)
+        ]
     );
-    // Inner covers 55 of 71 us; the profiler's own step around it all says nothing.
+    // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
     assert!(
         found.sentence.contains("it was in aten::inner"),
         "{}",
@@ -591,4 +595,41 @@ fn graphs_that_left_too_few_operations_are_missing_records() {
     };
     // Around the third: 502 us before it, 2 us within (before its last), and 702 us after it.
     assert_eq!(of("records missing"), 502_000 + 2_000 + 702_000);
+}
+
+#[test]
+fn a_longer_pause_in_a_queue_is_likely_one_and_a_long_one_unknown() {
+    // 300 kernels launched ahead, 1 us between them, but one that comes after 30 us and one after 50.
+    let mut scene = Scene::new();
+    let mut start = 2_000_000;
+    for i in 0..300 {
+        let at = i * 3_000;
+        start += match i {
+            100 => 30_000,
+            200 => 50_000,
+            _ => 1_000,
+        };
+        scene
+            .call("cudaLaunchKernel", at, at + 2_000)
+            .kernel("k", 1, start, start + 2_000);
+        start += 2_000;
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let of = |idle: &[IdleCause], cause, certainty| {
+        idle.iter()
+            .filter(|i| (i.cause, i.certainty) == (cause, certainty))
+            .map(|i| (i.count, i.total_ns))
+            .collect::<Vec<_>>()
+    };
+    let idle = Causes::new(&trace, &graph).idle(0, None);
+    assert_eq!(
+        of(&idle, "between queued operations", "fact"),
+        [(297, 297_000)]
+    );
+    assert_eq!(
+        of(&idle, "between queued operations", "likely"),
+        [(1, 30_000)]
+    );
+    assert_eq!(of(&idle, "unknown", "unknown"), [(1, 50_000)]);
 }

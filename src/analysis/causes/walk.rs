@@ -46,6 +46,14 @@ impl Causes<'_> {
     }
 }
 
+fn certain(is_fact: bool) -> Certainty {
+    if is_fact {
+        Certainty::Fact
+    } else {
+        Certainty::Likely
+    }
+}
+
 impl Causes<'_> {
     /// Whether a wait before a gap can be why nothing was queued ahead. The host lost the time that it
     /// waited; where the device has idled longer than that since, the host would be late without it, too.
@@ -188,7 +196,9 @@ impl Walk<'_, '_> {
         let limits = &self.of.limits;
         let begun = graph.ops.start[op as usize];
         let is_node = graph.ops.is_graph(op);
-        let is_slow = graph.calls.span(call).len() > limits.latency;
+        // The launch spent most of the time in its call.
+        let is_slow = (end - graph.calls.start[call as usize]) * 2
+            >= begun - graph.calls.start[call as usize];
         let (cause, certainty) = match graph.calls.kind[call as usize] {
             CallKind::GraphLaunch => (Cause::GraphSetup, Certainty::Likely),
             _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {
@@ -225,20 +235,24 @@ impl Walk<'_, '_> {
             let culprit = Culprit::Call(call);
             return self.put(from, Cause::Latency, culprit, Certainty::Fact);
         }
+        let (cause, certainty) = match kind {
+            EdgeKind::Event => (Cause::Event, Certainty::Fact),
+            EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
+            EdgeKind::DefaultLikely | EdgeKind::OtherLikely => self.held(kind, op, source),
+            // Without its call nobody knows that it was queued.
+            _ if is_other => (Cause::EngineChange, certain(call != NONE)),
+            _ => (Cause::Queued, certain(call != NONE)),
+        };
         if begun - from <= limits.queued[usize::from(is_other)] {
-            let (cause, certainty) = match kind {
-                EdgeKind::Event => (Cause::Event, Certainty::Fact),
-                EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
-                EdgeKind::DefaultLikely | EdgeKind::OtherLikely => self.held(kind, op, source),
-                _ if is_other => (Cause::EngineChange, Certainty::Fact),
-                _ => (Cause::Queued, Certainty::Fact),
-            };
             return self.put(from, cause, culprit, certainty);
         }
         // It was launched when what it depended on had ended, or its call was still under way.
         if call != NONE && graph.calls.end[call as usize] > from {
             let end = graph.calls.end[call as usize];
             return self.own_call(op, call, from.max(graph.calls.start[call as usize]), end);
+        }
+        if begun - from <= LATENCY_MAX {
+            return self.put(from, cause, culprit, Certainty::Likely);
         }
         match call {
             NONE => self.put(from, Cause::Unknown, culprit, Certainty::Unknown),
@@ -282,11 +296,24 @@ impl Walk<'_, '_> {
         let from = from.max(self.gap.start);
         if from < self.time {
             let span = Span::new(from, self.time);
-            let culprit = self
-                .range(call, span)
-                .or_else(|| (before != NONE).then(|| self.range(before, span)).flatten())
-                .map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
-            self.host(call, from, Some((Cause::Host, culprit, certainty)));
+            for (part, row) in self.ranges(call, span) {
+                // What this thread does not name may be named by the one that handed over.
+                let other = match graph.calls.handed[i] {
+                    NONE => Vec::new(),
+                    other if row.is_none() => self.ranges(other, part),
+                    _ => Vec::new(),
+                };
+                let parts = if other.is_empty() {
+                    vec![(part, row)]
+                } else {
+                    other
+                };
+                for (part, row) in parts {
+                    let culprit =
+                        row.map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
+                    self.host(call, part.start, Some((Cause::Host, culprit, certainty)));
+                }
+            }
         }
         if before == NONE {
             return None;
@@ -372,8 +399,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn range(&self, call: CallId, span: Span) -> Option<(usize, usize)> {
+    fn ranges(&self, call: CallId, span: Span) -> Vec<(Span, Option<(usize, usize)>)> {
         let (process, thread) = self.thread(call);
-        self.of.host.range(self.of.trace, process, thread, span)
+        self.of.host.ranges(self.of.trace, process, thread, span)
     }
 }

@@ -198,8 +198,15 @@ impl Calls {
         list.get(list.partition_point(|&c| c <= call)).copied()
     }
 
-    pub(super) fn truncate(&mut self, keep: usize) {
+    /// Forgets the calls from `keep` on, which began no earlier than `time`.
+    pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
         let cut = keep as CallId;
+        for list in &mut self.by_end {
+            let ended = list.partition_point(|&c| self.end[c as usize] < time);
+            let mut late = list.split_off(ended);
+            late.retain(|&c| c < cut);
+            list.append(&mut late);
+        }
         self.lane.truncate(keep);
         self.row.truncate(keep);
         self.start.truncate(keep);
@@ -212,9 +219,6 @@ impl Calls {
         self.first_op.truncate(keep);
         for list in &mut self.by_lane {
             list.truncate(list.partition_point(|&c| c < cut));
-        }
-        for list in &mut self.by_end {
-            list.retain(|&c| c < cut);
         }
         for list in &mut self.by_correlation {
             list.retain(|entry| entry.1 < cut);

@@ -106,8 +106,8 @@ impl Graph {
     pub(super) fn take(&mut self, trace: &Trace, window: Span) {
         let cut_ops = self.ops.start.partition_point(|&s| s < window.start);
         let cut_calls = self.calls.start.partition_point(|&s| s < window.start);
-        self.ops.truncate(cut_ops);
-        self.calls.truncate(cut_calls);
+        self.ops.truncate(cut_ops, window.start);
+        self.calls.truncate(cut_calls, window.start);
         self.events.truncate(window.start);
         for first in &mut self.calls.first_op {
             if *first != NONE && *first >= cut_ops as OpId {
@@ -190,7 +190,8 @@ impl Graph {
         if from < calls.start.len() as CallId {
             for list in &mut calls.by_end {
                 let ends = &calls.end;
-                list.sort_by_key(|&c| (ends[c as usize], c));
+                let ended = list.partition_point(|&c| ends[c as usize] < window.start);
+                list[ended..].sort_by_key(|&c| (ends[c as usize], c));
             }
         }
         for (list, late) in calls.by_correlation.iter_mut().zip(late) {
@@ -302,7 +303,8 @@ impl Graph {
         if !is_empty {
             let ends = &self.ops.end;
             for list in &mut self.ops.by_end {
-                list.sort_by_key(|&op| (ends[op as usize], op));
+                let ended = list.partition_point(|&op| ends[op as usize] < window.start);
+                list[ended..].sort_by_key(|&op| (ends[op as usize], op));
             }
         }
     }
