@@ -6,15 +6,15 @@ use crate::activity::Ns;
 /// The 99th percentiles, none above [`LATENCY_MAX`]: what takes longer is not ordinary.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
-    /// From a call to its operation where nothing else held that back.
-    pub latency: Ns,
+    /// From a call to its operation where nothing else held that back: launches and copies differ.
+    latency: [Ns; Engine::COUNT],
     /// From the end of what an operation waited for to its start: on one engine, and from one to another.
     pub queued: [Ns; 2],
 }
 
 impl Limits {
     pub(super) fn of(graph: &Graph) -> Limits {
-        let mut latencies = Vec::new();
+        let mut latencies: [Vec<Ns>; Engine::COUNT] = Default::default();
         let mut queued = [Vec::new(), Vec::new()];
         for i in 0..graph.ops.len() {
             let op = i as OpId;
@@ -23,15 +23,29 @@ impl Limits {
                 EdgeKind::Launch if graph.ops.is_graph(op) || stages_first(graph, op) => {}
                 EdgeKind::Launch => {
                     let call = graph.calls.start[graph.ops.bind[i] as usize];
-                    latencies.push(graph.ops.start[i] - call);
+                    let side = graph.ops.engine[i].side();
+                    latencies[side as usize].push(graph.ops.start[i] - call);
                 }
                 _ => queued[usize::from(changes_engine(graph, op))].push(graph.residual(op)),
             }
         }
+        // An engine that was never idle when it was given work says nothing: then the others do.
+        let all = percentile(&mut latencies.concat());
+        let of = |mut mine: Vec<Ns>| match mine.is_empty() {
+            true => all,
+            false => percentile(&mut mine),
+        };
         Limits {
-            latency: percentile(&mut latencies),
+            latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
         }
+    }
+}
+
+impl Limits {
+    /// What an ordinary launch onto this engine takes at most.
+    pub(super) fn latency(&self, engine: Engine) -> Ns {
+        self.latency[engine.side() as usize]
     }
 }
 

@@ -24,7 +24,7 @@ pub use words::Explanation;
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{CallId, Graph, LATENCY_MAX, NONE, OpId};
+use super::graph::{CallId, Engine, Graph, LATENCY_MAX, NONE, OpId};
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, LaneKind, Trace};
 
@@ -234,10 +234,11 @@ impl<'a> Causes<'a> {
         self.graph
     }
 
-    /// What an ordinary launch takes here at most: the 99th percentile, no more than [`LATENCY_MAX`].
+    /// What an ordinary launch onto an engine takes here at most: the 99th percentile, no more than
+    /// [`LATENCY_MAX`].
     #[must_use]
-    pub fn latency(&self) -> Ns {
-        self.limits.latency
+    pub fn latency(&self, engine: Engine) -> Ns {
+        self.limits.latency(engine)
     }
 
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first

@@ -184,7 +184,7 @@ impl Walk<'_, '_> {
             graph.calls.end[call as usize],
         );
         let took = graph.ops.start[op as usize] - start;
-        if took <= self.of.limits.latency {
+        if took <= self.of.latency(graph.ops.engine[op as usize]) {
             return self.put(start, Cause::Latency, Culprit::Call(call), Certainty::Fact);
         }
         self.own_call(op, call, start, end);
@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
             _ => (Cause::SlowLaunch, Certainty::Fact),
         };
         // After the call the device takes no longer than from the call of a launch that was not held up.
-        let is_soon = begun - end <= limits.latency;
+        let is_soon = begun - end <= limits.latency(graph.ops.engine[op as usize]);
         let is_covered = cause == Cause::Staging || is_slow || (is_node && is_soon);
         if is_soon && is_covered {
             return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
@@ -231,7 +231,8 @@ impl Walk<'_, '_> {
         let is_other = changes_engine(graph, op);
         let culprit = Culprit::Op(source);
         let limits = &self.of.limits;
-        if call != NONE && begun - graph.calls.start[call as usize] <= limits.latency {
+        let latency = limits.latency(graph.ops.engine[op as usize]);
+        if call != NONE && begun - graph.calls.start[call as usize] <= latency {
             let culprit = Culprit::Call(call);
             return self.put(from, Cause::Latency, culprit, Certainty::Fact);
         }

@@ -26,7 +26,8 @@ pub enum Engine {
 }
 
 impl Engine {
-    pub(super) const COUNT: usize = 7;
+    /// How many there are.
+    pub const COUNT: usize = 7;
 
     /// The engine of an operation; `None` for anything else.
     #[must_use]

@@ -80,7 +80,7 @@ proptest! {
                             let start = graph.ops.start[op as usize];
                             call != NONE
                                 && start == piece.span.end
-                                && start - graph.calls.start[call as usize] <= causes.latency()
+                                && start - graph.calls.start[call as usize] <= causes.latency(graph.ops.engine[op as usize])
                         });
                         prop_assert!(is_on_time);
                     }

@@ -1,0 +1,284 @@
+//! What streams and engines waited for.
+
+use super::*;
+
+#[test]
+fn a_stream_that_waited_for_an_event_says_for_whose() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 90_000);
+    scene
+        .call("cudaEventRecord", 4_100, 4_200)
+        .event(2, 5, 4_200);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 4_500, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    // Other ran for 80 us of the gap; 2 us later second began.
+    assert_eq!(
+        pieces,
+        [(Cause::Event, 80_000, Fact), (Cause::Event, 2_000, Fact)]
+    );
+    assert_eq!(
+        found.sentence,
+        "Stream 1 waited for 82.0 µs for an event after other on stream 2."
+    );
+    assert_eq!(found.evidence[0].span, Span::new(6_000, 90_000));
+    assert_eq!(found.evidence[0].stream, Some(2));
+}
+
+#[test]
+fn of_several_events_the_one_that_came_last_is_named() {
+    let mut scene = begun();
+    for (stream, event, end) in [(2, 5, 60_000), (3, 6, 90_000), (4, 7, 30_000)] {
+        let at = 3_100 + Ns::from(stream) * 300;
+        scene
+            .call("cudaLaunchKernel", at, at + 100)
+            .kernel("other", stream, 6_000, end);
+        scene
+            .call("cudaEventRecord", at + 110, at + 120)
+            .event(stream, event, at + 120);
+        scene.call("cudaStreamWaitEvent", at + 130, at + 140);
+        scene.sync(
+            SyncKind::StreamWaitEvent,
+            Some(1),
+            Some(event),
+            at + 130,
+            at + 140,
+        );
+    }
+    scene
+        .call("cudaLaunchKernel", 4_700, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Event);
+    assert_eq!(found.evidence[0].stream, Some(3));
+}
+
+#[test]
+fn without_the_events_record_the_answer_is_a_likely_one() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 90_000);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 4_500, 5_000)
+        .kernel("second", 1, 92_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::Event, 80_000, Likely),
+            (Cause::Event, 2_000, Likely)
+        ]
+    );
+    assert!(
+        found.sentence.starts_with("Likely stream 1 waited"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn an_event_that_came_before_the_launch_is_not_to_blame() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 3_500, 4_000)
+        .kernel("other", 2, 6_000, 12_000);
+    scene
+        .call("cudaEventRecord", 4_100, 4_200)
+        .event(2, 5, 4_200);
+    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
+    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
+    scene
+        .call("cudaLaunchKernel", 90_000, 90_500)
+        .kernel("second", 1, 95_000, 99_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)]
+    );
+    assert!(
+        found.sentence.contains("nothing that was traced"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn what_was_queued_long_before_is_not_launch_latency() {
+    let mut scene = Scene::new();
+    scene.call("cudaGraphLaunch", 1_000, 31_000);
+    for i in 0..50 {
+        let start = 40_000 + i * 3_300;
+        scene.kernel("node", 1, start, start + 2_000);
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let idle = causes.idle(0, None);
+    assert_eq!(idle.len(), 1);
+    assert_eq!(
+        (idle[0].cause, idle[0].count, idle[0].total_ns),
+        ("between queued operations", 49, 49 * 1_300)
+    );
+    let (_, found) = pieces_of(&trace, 1, 42_500);
+    assert!(
+        found.sentence.contains("was queued and followed node"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_change_of_engine_is_called_so() {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaMemcpyAsync", 1_000, 2_000)
+        .copy(Direction::H2D, 1, 100, 5_000, 310_000);
+    scene
+        .call("cudaLaunchKernel", 3_000, 4_000)
+        .kernel("k", 1, 318_000, 400_000);
+    let (pieces, found) = pieces(&mut scene, 1, 312_000);
+    assert_eq!(pieces, [(Cause::EngineChange, 8_000, Fact)]);
+    assert!(
+        found.sentence.contains("the change from one engine"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_copy_waits_for_the_engine_of_its_direction() {
+    let scene = |direction| {
+        let mut scene = Scene::new();
+        scene
+            .call("cudaMemcpyAsync", 1_000, 2_000)
+            .copy(Direction::H2D, 1, 100, 5_000, 10_000);
+        scene
+            .call("cudaMemcpyAsync", 2_000, 3_000)
+            .copy(direction, 2, 100, 10_000, 90_000);
+        scene
+            .call("cudaMemcpyAsync", 3_000, 4_000)
+            .copy(Direction::H2D, 1, 100, 90_500, 95_000);
+        scene
+    };
+    let (found, said) = pieces(&mut scene(Direction::H2D), 1, 50_000);
+    assert_eq!(
+        found,
+        [(Cause::Engine, 80_000, Fact), (Cause::Queued, 500, Fact)]
+    );
+    assert!(
+        said.sentence
+            .starts_with("The H2D copy on stream 2 had the engine"),
+        "{}",
+        said.sentence
+    );
+    // A copy the other way takes no engine from it: that it ended just before is all there is.
+    let (found, _) = pieces(&mut scene(Direction::D2H), 1, 50_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Stream, 80_000, Likely),
+            (Cause::Stream, 500, Likely)
+        ]
+    );
+}
+
+#[test]
+fn graphs_that_left_too_few_operations_are_missing_records() {
+    let mut scene = Scene::new();
+    for launch in 0..4 {
+        let at = launch * 1_000_000;
+        scene.call("cudaGraphLaunch", at, at + 10_000);
+        // The third launch lost two of its five.
+        let nodes = if launch == 2 { 3 } else { 5 };
+        for node in 0..nodes {
+            let start = at + 20_000 + node * 100_000;
+            scene.kernel("node", 1, start, start + 98_000);
+        }
+    }
+    let mut batch: Batch = scene.take();
+    for item in &mut batch.items {
+        if let What::Kernel(kernel) = &mut item.what {
+            kernel.graph = 7;
+        }
+    }
+    let trace = scene.put(batch).trace();
+    let graph = Graph::new(&trace);
+    let idle = Causes::new(&trace, &graph).idle(0, None);
+    let of = |cause: &str| {
+        idle.iter()
+            .filter(|i| i.cause == cause)
+            .map(|i| i.total_ns)
+            .sum::<Ns>()
+    };
+    // Around the third: 502 us before it, 2 us within (before its last), and 702 us after it.
+    assert_eq!(of("records missing"), 502_000 + 2_000 + 702_000);
+}
+
+#[test]
+fn a_longer_pause_in_a_queue_is_likely_one_and_a_long_one_unknown() {
+    // 300 kernels launched ahead, 1 us between them, but one that comes after 30 us and one after 50.
+    let mut scene = Scene::new();
+    let mut start = 2_000_000;
+    for i in 0..300 {
+        let at = i * 3_000;
+        start += match i {
+            100 => 30_000,
+            200 => 50_000,
+            _ => 1_000,
+        };
+        scene
+            .call("cudaLaunchKernel", at, at + 2_000)
+            .kernel("k", 1, start, start + 2_000);
+        start += 2_000;
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let of = |idle: &[IdleCause], cause, certainty| {
+        idle.iter()
+            .filter(|i| (i.cause, i.certainty) == (cause, certainty))
+            .map(|i| (i.count, i.total_ns))
+            .collect::<Vec<_>>()
+    };
+    let idle = Causes::new(&trace, &graph).idle(0, None);
+    assert_eq!(
+        of(&idle, "between queued operations", "fact"),
+        [(297, 297_000)]
+    );
+    assert_eq!(
+        of(&idle, "between queued operations", "likely"),
+        [(1, 30_000)]
+    );
+    assert_eq!(of(&idle, "unknown", "unknown"), [(1, 50_000)]);
+}
+
+#[test]
+fn launches_and_copies_have_latencies_of_their_own() {
+    // Copies begin 3.8 us after their call. Kernels 5.4 us, as each ends when the next was just launched.
+    let mut scene = Scene::new();
+    for i in 0..400 {
+        let at = i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 1_800).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 3_800,
+            at + 5_000,
+        );
+    }
+    for i in 0..4 {
+        let at = 9_000_000 + i * 3_000;
+        scene
+            .call("cudaLaunchKernel", at, at + 2_900)
+            .kernel("k", 2, at + 5_400, at + 7_000);
+    }
+    let (found, _) = pieces(&mut scene, 2, 9_007_500);
+    assert_eq!(found, [(Cause::Latency, 1_400, Fact)]);
+}
