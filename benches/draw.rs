@@ -10,10 +10,10 @@ mod timeline;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use cuptop::activity::Span;
-use cuptop::trace::Trace;
-use cuptop::tui::app::App;
-use cuptop::tui::{Peaks, Theme, render};
+use cuptop::testing::activity::Span;
+use cuptop::testing::trace::Trace;
+use cuptop::testing::tui::app::App;
+use cuptop::testing::tui::{Peaks, Theme, render};
 use ratatui::layout::Size;
 use timeline::{Shape, batches};
 

@@ -12,8 +12,8 @@ use std::hint::black_box;
 
 use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use cuptop::activity::{Direction, Span};
-use cuptop::trace::{LaneKind, Measure, Trace};
+use cuptop::testing::activity::{Direction, Span};
+use cuptop::testing::trace::{LaneKind, Measure, Trace};
 use timeline::{Shape, batches};
 
 /// Lanes of a tall terminal.

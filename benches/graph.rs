@@ -13,11 +13,11 @@ use std::hint::black_box;
 use cpu::CpuTime;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::activity::{Ns, Span};
-use cuptop::analysis::causes::Causes;
-use cuptop::analysis::graph::Graph;
-use cuptop::analysis::{figures, steps, verdict};
-use cuptop::trace::Trace;
+use cuptop::testing::activity::{Ns, Span};
+use cuptop::testing::analysis::causes::Causes;
+use cuptop::testing::analysis::graph::Graph;
+use cuptop::testing::analysis::{figures, steps, verdict};
+use cuptop::testing::trace::Trace;
 use timeline::{Shape, batches};
 
 const STREAMS: u32 = 4;

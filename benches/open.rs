@@ -7,9 +7,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::source::file;
-use cuptop::trace::{SourceInfo, Trace};
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::source::file;
+use cuptop::testing::trace::{SourceInfo, Trace};
 
 /// Groups of an operator, a call, an operation and the arrows between them.
 const GROUPS: u32 = 32_000;

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use collector::recording::{Clocks, Identity, State, Writer};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::activity::{Activity, Health, HostCall, Kernel, LaunchShape, Place, Span, What};
-use cuptop::source::recording::Follower;
+use cuptop::testing::activity::{
+    Activity, Health, HostCall, Kernel, LaunchShape, Place, Span, What,
+};
+use cuptop::testing::source::recording::Follower;
 
 const RECORDS: u64 = 100_000;
 

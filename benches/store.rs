@@ -11,8 +11,8 @@ use std::hint::black_box;
 
 use cpu::CpuTime;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::activity::Batch;
-use cuptop::trace::Trace;
+use cuptop::testing::activity::Batch;
+use cuptop::testing::trace::Trace;
 use timeline::{Shape, batches};
 
 const OPERATIONS: usize = 500_000;

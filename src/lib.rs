@@ -8,14 +8,28 @@
 //!
 //! `docs/ARCHITECTURE.md` has the whole picture.
 
-pub mod activity;
-pub mod analysis;
-pub mod cli;
-pub mod export;
-pub mod occupancy;
-pub mod report;
-pub mod scenario;
-pub mod source;
-pub mod text;
-pub mod trace;
-pub mod tui;
+#![allow(
+    unreachable_pub,
+    reason = "nothing but `main` and the doors for tests leaves this library: `pub` reaches as far as its module does"
+)]
+#![allow(
+    missing_docs,
+    reason = "a name that says it all needs no sentence that says it again"
+)]
+
+mod activity;
+mod analysis;
+mod cli;
+mod export;
+mod occupancy;
+mod report;
+mod scenario;
+mod source;
+mod text;
+mod trace;
+mod tui;
+
+#[doc(hidden)]
+pub mod testing;
+
+pub use cli::main;

@@ -25,19 +25,6 @@ pub enum Limit {
     Shared,
 }
 
-impl Limit {
-    /// In words.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Limit::Warps => "warps",
-            Limit::Blocks => "blocks",
-            Limit::Registers => "registers",
-            Limit::Shared => "shared memory",
-        }
-    }
-}
-
 /// How full a launch can make an SM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Occupancy {

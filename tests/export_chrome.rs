@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use common::made::{made, written};
 use common::{figures, load, real_traces};
-use cuptop::activity::What;
-use cuptop::activity::feed::Outcome;
-use cuptop::export::{self, Timeline};
-use cuptop::trace::{LaneKind, Trace};
+use cuptop::testing::activity::What;
+use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::export::{self, Timeline};
+use cuptop::testing::trace::{LaneKind, Trace};
 
 /// Exports, opens the export, and hands the new timeline out with the text.
 fn round_trip(trace: &Trace) -> (common::Loaded, String) {

@@ -3,21 +3,21 @@
 
 use std::sync::Arc;
 
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::activity::{
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
     Range, RangeKind, Span, What, units,
 };
-use cuptop::analysis::figures::Peaks;
-use cuptop::report::Report;
-use cuptop::report::compare::Comparison;
-use cuptop::scenario::{Overrides, Source, bundled, compile};
-use cuptop::source::sim::{Pace, Profile, run};
-use cuptop::source::{file, recording};
-use cuptop::trace::{SourceInfo, Trace};
-use cuptop::tui::action::Action;
-use cuptop::tui::app::App;
-use cuptop::tui::{Theme, render};
+use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::report::Report;
+use cuptop::testing::report::compare::Comparison;
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::source::{file, recording};
+use cuptop::testing::trace::{SourceInfo, Trace};
+use cuptop::testing::tui::action::Action;
+use cuptop::testing::tui::app::App;
+use cuptop::testing::tui::{Theme, render};
 use ratatui::layout::Size;
 use serde_json::Value;
 
@@ -90,7 +90,11 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
             run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
         let mut app = App::new(Vec::new());
         let source = SourceInfo::default();
-        app.start(source, Some(plan.clone()), cuptop::tui::Peaks::default());
+        app.start(
+            source,
+            Some(plan.clone()),
+            cuptop::testing::tui::Peaks::default(),
+        );
         let mut trace = Trace::new(SourceInfo::default());
         for (i, message) in feed.receiver().iter().enumerate() {
             if let Message::Batch(batch) = &message {
@@ -217,7 +221,7 @@ fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
         let found = figures[name].as_f64().expect(name);
         assert!((found - value).abs() < 1e-12, "{name}: {found}");
     }
-    let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
+    let mut app = App::of_trace(trace, None, cuptop::testing::tui::Peaks::default());
     check(&mut app, &report, "by hand");
     // The footer speaks of the same pass.
     let lines = compare_view(&mut app);
@@ -235,7 +239,7 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
     let plan = Arc::new(compiled.expect("it compiles").plan);
     let folder = tempfile::tempdir().expect("a folder");
     let saved = folder.path().join("run");
-    let drain = |feed: cuptop::activity::feed::Feed| {
+    let drain = |feed: cuptop::testing::activity::feed::Feed| {
         let mut trace = Trace::new(SourceInfo::default());
         for message in feed.receiver() {
             match message {
@@ -253,7 +257,7 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
     let (ran, opened) = (of(&ran, Some(&*plan)), of(&opened, None));
     let brief = |report: &Report| -> Vec<(String, usize, Vec<i64>, i64)> {
         let variants = report.variants.iter().flatten().map(|v| &v.figures);
-        let one = |v: &cuptop::analysis::VariantFigures| {
+        let one = |v: &cuptop::testing::analysis::VariantFigures| {
             (v.label(), v.repeats, v.makespans_ns.clone(), v.wall_ns)
         };
         variants.map(one).collect()

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cuptop::activity::feed::Feed;
-use cuptop::trace::SourceInfo;
-use cuptop::tui;
+use cuptop::testing::activity::feed::Feed;
+use cuptop::testing::trace::SourceInfo;
+use cuptop::testing::tui;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Nothing here waits for a time to pass, only for things to happen; this is when it gives up.

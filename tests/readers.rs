@@ -3,13 +3,13 @@
 mod common;
 
 use common::{data, drain, exported, figures, load, real_traces};
-use cuptop::activity::feed::Outcome;
-use cuptop::activity::{
+use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::activity::{
     Activity, Batch, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span, SyncKind, What,
 };
-use cuptop::source::file::{self, Format};
-use cuptop::source::recording::Saver;
-use cuptop::trace::{LaneKind, Trace};
+use cuptop::testing::source::file::{self, Format};
+use cuptop::testing::source::recording::Saver;
+use cuptop::testing::trace::{LaneKind, Trace};
 
 #[test]
 fn real_traces_are_read_whole_and_in_order() {

@@ -5,8 +5,8 @@ mod common;
 use std::io::Write;
 
 use common::{data, drain, exported, figures, load};
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::source::file::{self, Format, OpenError};
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::source::file::{self, Format, OpenError};
 use proptest::prelude::*;
 
 #[test]

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{load, real_traces};
-use cuptop::analysis::graph::Graph;
-use cuptop::analysis::program::{Known, Program};
+use cuptop::testing::analysis::graph::Graph;
+use cuptop::testing::analysis::program::{Known, Program};
 
 /// Fewer operations than this owe too much to each delay.
 const OPS_MIN: usize = 500;

@@ -7,9 +7,9 @@ mod common;
 use std::path::Path;
 
 use common::{load, real_traces, trace_folders};
-use cuptop::activity::feed::Outcome;
-use cuptop::analysis::figures::Peaks;
-use cuptop::report::Report;
+use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::report::Report;
 use serde_json::Value;
 
 fn report(path: &Path) -> Report {

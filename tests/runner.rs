@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::scenario::{Overrides, Source};
-use cuptop::source::runner::{self, RunRequest};
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::scenario::{Overrides, Source};
+use cuptop::testing::source::runner::{self, RunRequest};
 
 /// Runs one scenario, as the parent.
 const PARENT: &str = "parent";

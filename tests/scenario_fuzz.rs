@@ -1,8 +1,8 @@
 //! Hostile input: whatever the text, compiling ends, within bounds, with a plan or with diagnostics
 //! that can be shown.
 
-use cuptop::scenario::plan::MAX_OPS;
-use cuptop::scenario::{Overrides, Source, bundled, compile, template};
+use cuptop::testing::scenario::plan::MAX_OPS;
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile, template};
 use proptest::prelude::*;
 
 /// Compiles and renders a text; a plan must keep the promises of its documentation.

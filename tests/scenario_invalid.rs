@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cuptop::scenario::{Overrides, Severity, Source, compile};
+use cuptop::testing::scenario::{Overrides, Severity, Source, compile};
 
 /// What a file gives, or what is missing from it.
 fn check(path: &Path) -> Result<(), String> {

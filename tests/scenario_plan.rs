@@ -1,12 +1,12 @@
 //! Plans against what the file says, worked out by hand.
 
-use cuptop::activity::Direction;
-use cuptop::scenario::expect::{Compare, Figure, Kind};
-use cuptop::scenario::expr::Loc;
-use cuptop::scenario::expr::parse::{Piece, expression};
-use cuptop::scenario::expr::value::{Unit, Value};
-use cuptop::scenario::plan::*;
-use cuptop::scenario::{Overrides, Source, compile};
+use cuptop::testing::activity::Direction;
+use cuptop::testing::scenario::expect::{Compare, Figure, Kind};
+use cuptop::testing::scenario::expr::Loc;
+use cuptop::testing::scenario::expr::parse::{Piece, expression};
+use cuptop::testing::scenario::expr::value::{Unit, Value};
+use cuptop::testing::scenario::plan::*;
+use cuptop::testing::scenario::{Overrides, Source, compile};
 
 fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
     let source = Source {

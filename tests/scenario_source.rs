@@ -1,7 +1,7 @@
 //! Where scenarios and kernels come from, what the command line changes, and what is said about it.
 
-use cuptop::scenario::plan::Plan;
-use cuptop::scenario::{Compiled, Diagnostics, Overrides, Severity, Source, compile};
+use cuptop::testing::scenario::plan::Plan;
+use cuptop::testing::scenario::{Compiled, Diagnostics, Overrides, Severity, Source, compile};
 
 fn try_compile(
     text: &str,

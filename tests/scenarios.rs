@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use cuptop::scenario::keys::{self, Key, Kind};
-use cuptop::scenario::plan::Plan;
-use cuptop::scenario::view::View;
-use cuptop::scenario::{
+use cuptop::testing::scenario::keys::{self, Key, Kind};
+use cuptop::testing::scenario::plan::Plan;
+use cuptop::testing::scenario::view::View;
+use cuptop::testing::scenario::{
     Compiled, FIGURES, Operand, Overrides, Severity, Source, bundled, compile, edit, schema,
     template,
 };

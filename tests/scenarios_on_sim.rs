@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use cuptop::activity::Def;
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::analysis::variants::variants;
-use cuptop::report::expect::check;
-use cuptop::scenario::figures::Kind;
-use cuptop::scenario::plan::{OpKind, Plan};
-use cuptop::scenario::{Overrides, Source, bundled, compile};
-use cuptop::source::sim::{Pace, Profile, run};
-use cuptop::trace::{SourceInfo, Trace};
+use cuptop::testing::activity::Def;
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::analysis::variants::variants;
+use cuptop::testing::report::expect::check;
+use cuptop::testing::scenario::figures::Kind;
+use cuptop::testing::scenario::plan::{OpKind, Plan};
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::trace::{SourceInfo, Trace};
 
 fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
     let compiled = compile(&Source::from(scenario), &Overrides::default());

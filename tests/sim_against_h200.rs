@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cuptop::activity::feed::Message;
-use cuptop::analysis::{VariantFigures, variants};
-use cuptop::scenario::figures::Kind;
-use cuptop::scenario::plan::Plan;
-use cuptop::scenario::{Overrides, Source, bundled, compile};
-use cuptop::source::sim::{Pace, Profile, run};
-use cuptop::trace::{SourceInfo, Trace};
+use cuptop::testing::activity::feed::Message;
+use cuptop::testing::analysis::{VariantFigures, variants};
+use cuptop::testing::scenario::figures::Kind;
+use cuptop::testing::scenario::plan::Plan;
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::trace::{SourceInfo, Trace};
 use serde::Deserialize;
 
 const PROFILE: &str = include_str!("../src/source/sim/h200.toml");

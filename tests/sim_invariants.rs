@@ -9,8 +9,8 @@ mod program;
 
 use std::collections::HashMap;
 
-use cuptop::activity::{Activity, Direction, Ns, Span, What};
-use cuptop::source::sim::program::{Item, Step, Target};
+use cuptop::testing::activity::{Activity, Direction, Ns, Span, What};
+use cuptop::testing::source::sim::program::{Item, Step, Target};
 use proptest::prelude::*;
 
 use program::{Run, copy_in, copy_out, kernel, record, submit, submit_blocking, sync, wait};

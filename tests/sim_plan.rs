@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use cuptop::activity::feed::{FailureKind, Message, Outcome};
-use cuptop::activity::{Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What};
-use cuptop::scenario::plan::{
+use cuptop::testing::activity::feed::{FailureKind, Message, Outcome};
+use cuptop::testing::activity::{
+    Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What,
+};
+use cuptop::testing::scenario::plan::{
     Arg, BufferSpec, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,
     StreamSpec, SyncTarget, VariantPlan,
 };
-use cuptop::source::sim::{Pace, Profile, run};
+use cuptop::testing::source::sim::{Pace, Profile, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -428,9 +430,9 @@ fn two_runs_at_full_speed_are_equal() {
 #[test]
 fn a_run_in_real_time_stops_when_asked() {
     // An hour of host work: only the request to stop can end it.
-    let hour = op(OpKind::Host(cuptop::scenario::plan::HostWork::Busy(
-        3_600_000_000_000,
-    )));
+    let hour = op(OpKind::Host(
+        cuptop::testing::scenario::plan::HostWork::Busy(3_600_000_000_000),
+    ));
     let profile = Profile::bundled();
     let feed = run(plan(vec![variant(vec![hour])]), &profile, Pace::RealTime).expect("a thread");
     feed.stop.stop();

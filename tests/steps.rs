@@ -5,8 +5,8 @@
 mod common;
 
 use common::{load, trace_folders};
-use cuptop::analysis::steps::{self, Origin};
-use cuptop::trace::Trace;
+use cuptop::testing::analysis::steps::{self, Origin};
+use cuptop::testing::trace::Trace;
 
 fn trace(name: &str) -> Option<Trace> {
     let paths = trace_folders().into_iter().map(|folder| folder.join(name));

@@ -7,15 +7,15 @@
 
 use std::sync::Arc;
 
-use cuptop::activity::Ns;
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::analysis::graph::Graph;
-use cuptop::analysis::whatif::WhatIf;
-use cuptop::report::whatif::{Answer, known};
-use cuptop::scenario::plan::{Pair, Plan};
-use cuptop::scenario::{Overrides, Source, bundled, compile};
-use cuptop::source::sim::{Pace, Profile, run};
-use cuptop::trace::{SourceInfo, Trace};
+use cuptop::testing::activity::Ns;
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::analysis::graph::Graph;
+use cuptop::testing::analysis::whatif::WhatIf;
+use cuptop::testing::report::whatif::{Answer, known};
+use cuptop::testing::scenario::plan::{Pair, Plan};
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::trace::{SourceInfo, Trace};
 
 /// Predictions of cures: half of them are no further off than this …
 const MEDIAN_MAX: f64 = 0.05;

@@ -26,7 +26,7 @@ pub mod variants;
 pub mod verdict;
 pub mod whatif;
 
-pub use crate::occupancy;
+pub(crate) use crate::occupancy;
 pub use calls::CallIndex;
 pub use figures::DeviceFigures;
 pub use variants::VariantFigures;

@@ -23,8 +23,8 @@ use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::tables::NameRow;
 
-pub use answer::{Answer, FailOver, Part, Row, Samples};
-pub use side::{Run, Subject};
+pub use answer::Answer;
+pub use side::Run;
 
 /// Two timelines side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -170,7 +170,7 @@ impl Report {
         let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
-        let variants = is_run.then(|| reports(trace, &calls, &causes, &run, variants, peaks, plan));
+        let variants = is_run.then(|| reports(trace, &causes, &run, variants, peaks, plan));
         let launches = devices
             .iter()
             .map(|f| {
@@ -182,7 +182,7 @@ impl Report {
                 }
             })
             .collect();
-        let scope = Scope::new(trace, &calls, &causes, None, &devices, peaks);
+        let scope = Scope::new(trace, &causes, None, &devices, peaks);
         let whole = findings::of(&scope);
         let (findings, harness_findings) = match &variants {
             Some(variants) if !variants.is_empty() => (of_work(variants), Some(whole)),
@@ -259,7 +259,6 @@ fn of_work(variants: &[VariantReport]) -> Vec<Finding> {
 
 fn reports(
     trace: &Trace,
-    calls: &CallIndex,
     causes: &Causes<'_>,
     passes: &Passes,
     variants: Vec<VariantFigures>,
@@ -276,7 +275,7 @@ fn reports(
             device.idle = causes.idle(device.index, window);
         }
         let planned = figures.planned(plan).map(|variant| Planned { variant });
-        let scope = Scope::new(trace, calls, causes, window, &figures.devices, peaks);
+        let scope = Scope::new(trace, causes, window, &figures.devices, peaks);
         let findings = findings::of(&scope.with_plan(planned));
         let verdicts = verdict::of(trace, causes, window, &figures.devices, &[]);
         VariantReport {

@@ -34,11 +34,11 @@ mod template;
 mod unroll;
 pub mod view;
 
-pub use diagnostics::{Diagnostic, Diagnostics, Severity};
+pub use diagnostics::{Diagnostics, Severity};
 pub use expr::value;
 pub use figures::{FIGURES, Operand};
 pub use file::schema;
-pub use source::{FindError, Source};
+pub use source::Source;
 pub use template::template;
 
 /// Every key of the language.

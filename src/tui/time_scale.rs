@@ -70,7 +70,6 @@ impl TimeScale {
         let first =
             from.div_euclid(step) * step + if from.rem_euclid(step) == 0 { 0 } else { step };
         Ticks {
-            zero,
             step,
             next: first,
             end: self.window.end - zero,
@@ -81,8 +80,6 @@ impl TimeScale {
 /// The moments of an axis, relative to its zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
-    /// What counts as zero, in absolute time.
-    pub zero: Ns,
     /// How far they are apart.
     pub step: Ns,
     next: Ns,
@@ -90,7 +87,7 @@ pub struct Ticks {
 }
 
 impl Iterator for Ticks {
-    /// A moment relative to [`Ticks::zero`].
+    /// A moment relative to the axis's zero.
     type Item = Ns;
 
     fn next(&mut self) -> Option<Ns> {

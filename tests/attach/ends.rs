@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cuptop::activity::feed::{Failure, FailureKind, Message, Outcome};
-use cuptop::source::attach::{self, AttachRequest, Graphs, Output};
+use cuptop::testing::activity::feed::{Failure, FailureKind, Message, Outcome};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output};
 
 use crate::harness::{fakes, trace};
 

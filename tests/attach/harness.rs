@@ -7,9 +7,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cuptop::activity::feed::{Message, Outcome};
-use cuptop::activity::{Activity, Batch, Def, Health, What};
-use cuptop::source::attach::{self, AttachRequest, Graphs, Output};
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::activity::{Activity, Batch, Def, Health, What};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output};
 
 /// The directory with the fake libraries and the program. They are made with a C compiler, which the build of
 /// cuptop needs too.

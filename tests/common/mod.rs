@@ -6,9 +6,9 @@ pub(crate) mod made;
 
 use std::path::{Path, PathBuf};
 
-use cuptop::activity::feed::{Message, Outcome, Progress};
-use cuptop::source::file::{self, Opened};
-use cuptop::trace::{SourceInfo, Trace};
+use cuptop::testing::activity::feed::{Message, Outcome, Progress};
+use cuptop::testing::source::file::{self, Opened};
+use cuptop::testing::trace::{SourceInfo, Trace};
 
 /// Everything that came through a feed.
 #[derive(Debug)]
@@ -82,7 +82,8 @@ pub(crate) fn real_traces() -> Vec<(PathBuf, serde_json::Value)> {
 
 /// The figures as JSON, without what the oracle's lines do not have.
 pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
-    let mut list = serde_json::to_value(cuptop::analysis::figures::whole(trace)).expect("JSON");
+    let mut list =
+        serde_json::to_value(cuptop::testing::analysis::figures::whole(trace)).expect("JSON");
     for device in list.as_array_mut().expect("a list") {
         let fields = device.as_object_mut().expect("an object");
         fields.remove("name");

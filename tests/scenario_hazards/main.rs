@@ -3,9 +3,9 @@
 
 mod order;
 
-use cuptop::activity::Direction;
-use cuptop::scenario::hazards::find;
-use cuptop::scenario::plan::*;
+use cuptop::testing::activity::Direction;
+use cuptop::testing::scenario::hazards::find;
+use cuptop::testing::scenario::plan::*;
 use order::brute_force;
 use proptest::prelude::*;
 

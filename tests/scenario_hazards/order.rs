@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use cuptop::activity::Direction;
-use cuptop::scenario::hazards::Side;
-use cuptop::scenario::plan::*;
+use cuptop::testing::activity::Direction;
+use cuptop::testing::scenario::hazards::Side;
+use cuptop::testing::scenario::plan::*;
 
 use crate::{EVENTS, STREAMS};
 

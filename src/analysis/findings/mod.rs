@@ -34,7 +34,6 @@ use std::cmp::Reverse;
 
 use serde::{Serialize, Serializer};
 
-use super::CallIndex;
 use super::causes::{Causes, Gap, Piece};
 use super::figures::{self, DeviceFigures, Peaks};
 use crate::activity::units::duration;
@@ -212,8 +211,6 @@ impl Serialize for Evidence {
 pub struct Scope<'a> {
     /// The timeline.
     pub trace: &'a Trace,
-    /// Its host calls.
-    pub calls: &'a CallIndex,
     /// Operations and calls that start within it; all without one.
     pub window: Option<Span>,
     /// The figures of the same operations.
@@ -238,7 +235,6 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn new(
         trace: &'a Trace,
-        calls: &'a CallIndex,
         causes: &'a Causes<'a>,
         window: Option<Span>,
         devices: &'a [DeviceFigures],
@@ -246,7 +242,6 @@ impl<'a> Scope<'a> {
     ) -> Self {
         Scope {
             trace,
-            calls,
             window,
             devices,
             peaks,

@@ -30,11 +30,11 @@ fn findings(scene: &mut Scene) -> Vec<Finding> {
 
 fn all_of(scene: &mut Scene) -> Vec<Finding> {
     let trace = scene.trace();
-    let calls = CallIndex::new(&trace);
+    let calls = crate::analysis::CallIndex::new(&trace);
     let devices = figures::of(&trace, Some(&calls), None);
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    of(&Scope::new(&trace, &calls, &causes, None, &devices, PEAKS))
+    of(&Scope::new(&trace, &causes, None, &devices, PEAKS))
 }
 
 /// What the sick scene triggers and the cured one does not. Other rules may find something in both.
@@ -309,12 +309,12 @@ fn a_pass_is_judged_by_what_starts_in_it() {
         .call("cudaLaunchKernel", 5_000_000, 5_001_000)
         .kernel("k", 1, 5_010_000, 9_000_000);
     let trace = scene.trace();
-    let calls = CallIndex::new(&trace);
+    let calls = crate::analysis::CallIndex::new(&trace);
     let window = Some(Span::new(5_000_000, 10_000_000));
     let devices = figures::of(&trace, Some(&calls), window);
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let scope = Scope::new(&trace, &calls, &causes, window, &devices, PEAKS);
+    let scope = Scope::new(&trace, &causes, window, &devices, PEAKS);
     assert_eq!(of(&scope), []);
 }
 

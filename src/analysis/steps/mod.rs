@@ -24,7 +24,7 @@ use crate::activity::{Ns, Span};
 use crate::trace::{LaneKind, Trace};
 
 use super::stats;
-pub use slow::{Parts, Slow};
+pub use slow::Slow;
 
 /// Fewest steps that are steps: with two the second could be the end of the first.
 pub const STEPS_MIN: usize = 3;

@@ -28,12 +28,11 @@ mod process;
 mod protocol;
 mod tally;
 
-pub use calibrate::{Calibration, calibrate};
+pub use calibrate::calibrate;
 pub use found::{Part, Probe};
 pub use parent::{RunRequest, run};
 pub use probe::probe;
 pub use process::process_main;
-pub use protocol::Issued;
 
 /// The hidden subcommand that is the runner process: its whole work is [`process_main`].
 pub const PROCESS_COMMAND: &str = "run-plan";

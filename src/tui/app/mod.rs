@@ -28,8 +28,7 @@ use crate::activity::feed::Outcome;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 pub use crate::tui::state::{
-    Camera, Choice, ErrorPanel, Journal, Line, LineKind, Messages, Peaks, Run, Scope, State,
-    Status, Wanted,
+    Choice, ErrorPanel, LineKind, Peaks, Run, Scope, State, Status, Wanted,
 };
 
 /// What the app wants the shell to do.

@@ -21,7 +21,6 @@ use guard::Guard;
 pub use input::Input;
 use input::{InputThread, SignalThread};
 use output::Frames;
-pub use watch::Watch;
 
 use super::{Error, Exit, Session};
 

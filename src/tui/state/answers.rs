@@ -289,7 +289,7 @@ fn judge(
     if stop.is_stopped() {
         return None;
     }
-    let scope = findings::Scope::new(trace, calls, &causes, window, &devices, peaks);
+    let scope = findings::Scope::new(trace, &causes, window, &devices, peaks);
     Some(Answer {
         verdicts: if devices.is_empty() {
             Vec::new()

@@ -19,7 +19,7 @@ use crate::analysis::memory::MemoryUse;
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::answers::Answers;
 pub use camera::{Camera, Scope};
-pub use journal::{Journal, Line, LineKind};
+pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages};
 use rows::{Row, RowKind};
 pub use run::Run;
