@@ -9,6 +9,10 @@
 //! `docs/ARCHITECTURE.md` has the whole picture.
 
 #![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the documentation is for those who work on the program"
+)]
+#![allow(
     unreachable_pub,
     reason = "nothing but `main` and the doors for tests leaves this library: `pub` reaches as far as its module does"
 )]

@@ -19,7 +19,6 @@ pub enum Limit {
     Warps,
     /// Resident blocks.
     Blocks,
-    /// Registers.
     Registers,
     /// Shared memory.
     Shared,

@@ -35,15 +35,12 @@ pub enum Def {
         /// The configuration.
         shape: LaunchShape,
     },
-    /// A device.
     Device(DeviceInfo),
-    /// A stream.
     Stream(StreamInfo),
     /// A host thread's name.
     Thread {
         /// The operating system's id.
         thread: u32,
-        /// Its name.
         name: String,
     },
     /// The process itself. May come again when more is known.

@@ -91,7 +91,6 @@ pub enum Unit {
     Rate,
     /// FLOP/s.
     Flops,
-    /// Bytes.
     Bytes,
     /// How many.
     Count,

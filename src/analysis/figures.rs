@@ -59,9 +59,7 @@ pub struct DeviceFigures {
     pub name: String,
     /// Kernels, copies and memsets.
     pub ops: u64,
-    /// Kernels.
     pub kernels: u64,
-    /// Memsets.
     pub memsets: u64,
     /// First operation's start to the last one's end.
     pub span_ns: Ns,
@@ -123,7 +121,6 @@ pub struct GapFigures {
     pub over_100us: u64,
     /// Longer than 1 ms.
     pub over_1ms: u64,
-    /// The longest.
     pub longest_ns: Ns,
 }
 

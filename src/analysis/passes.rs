@@ -60,7 +60,6 @@ impl Pass {
 pub struct Variant {
     /// Its place in the plan's list of variants.
     pub index: usize,
-    /// Its name.
     pub name: String,
     /// The sweep's value it ran at, where a plan says so.
     pub point: Option<i64>,

@@ -44,7 +44,6 @@ pub struct Comparison {
 pub struct Group {
     /// Of what ("GPU 0", "streamed").
     pub of: String,
-    /// Its figures.
     pub figures: Vec<FigureChange>,
 }
 

@@ -46,7 +46,6 @@ pub const SCHEMA: u32 = 3;
 pub struct Report {
     /// The version of the program that said it.
     pub cuptop: &'static str,
-    /// [`SCHEMA`].
     pub schema: u32,
     /// Where the timeline is from.
     pub source: Source,
@@ -141,7 +140,6 @@ impl Serialize for HealthReport {
 /// One variant of a run (at one value of the sweep), as its median repeat was.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantReport {
-    /// Its figures.
     #[serde(flatten)]
     pub figures: VariantFigures,
     /// How much faster it is than the variant it is compared with.

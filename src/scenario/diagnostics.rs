@@ -67,13 +67,11 @@ impl Diagnostic {
         }
     }
 
-    /// An error.
     #[must_use]
     pub fn error(span: Range<usize>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, span, message)
     }
 
-    /// A warning.
     #[must_use]
     pub fn warning(span: Range<usize>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, span, message)

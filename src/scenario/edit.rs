@@ -92,16 +92,12 @@ pub enum EditKind {
     Reuse,
     /// Operations or host work of a name take another time.
     Scale {
-        /// The name.
         name: String,
         /// The new time over the old one, above 0.
         factor: f64,
     },
     /// Operations or host work of a name go.
-    Drop {
-        /// The name.
-        name: String,
-    },
+    Drop { name: String },
 }
 
 /// Why a text is not a set of edits.

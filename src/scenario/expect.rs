@@ -27,9 +27,7 @@ pub struct Expectation {
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
-    /// At least.
     AtLeast,
-    /// At most.
     AtMost,
     /// More than.
     Above,

@@ -110,7 +110,6 @@ pub struct VariantPlan {
     pub streams: Vec<StreamSpec>,
     /// Events, created before the first pass (timing disabled).
     pub events: Vec<String>,
-    /// Buffers.
     pub buffers: Vec<BufferSpec>,
     /// Kernels, each compiled once.
     pub kernels: Vec<KernelSpec>,
@@ -125,7 +124,6 @@ pub struct VariantPlan {
     pub ops: Vec<Op>,
 }
 
-/// A stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamSpec {
     /// The scenario's name for it ("s3"). [`DEFAULT_STREAM`] is the device's own.
@@ -161,7 +159,6 @@ pub enum HostMemory {
 /// What a buffer holds before the first pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
-    /// Zeros.
     #[default]
     Zero,
     /// Ones, as f32.
@@ -241,7 +238,6 @@ pub enum Arg {
 /// A place in a buffer. Which side is meant follows from the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemRef {
-    /// The buffer.
     pub buffer: BufferId,
     /// Bytes from its start.
     pub offset: u64,
@@ -250,7 +246,6 @@ pub struct MemRef {
 /// A graph: the operations that stream capture records into it.
 #[derive(Clone, Debug, Default)]
 pub struct GraphSpec {
-    /// Its name.
     pub name: String,
     /// Stream operations only: no host work, no host synchronization, no allocation outside a pool.
     pub ops: Vec<Op>,
@@ -270,7 +265,6 @@ pub struct Op {
 pub enum SyncTarget {
     /// All work of a stream.
     Stream(StreamId),
-    /// An event.
     Event(EventId),
     /// All work of a device.
     Device(u32),
@@ -317,60 +311,39 @@ pub enum OpKind {
         bytes: u64,
         /// The byte's value.
         value: u8,
-        /// The stream.
         stream: StreamId,
     },
     /// Launches a kernel.
     Launch {
         /// Which, with its arguments.
         launch: LaunchId,
-        /// The stream.
         stream: StreamId,
     },
     /// Records an event on a stream.
-    Record {
-        /// The event.
-        event: EventId,
-        /// The stream.
-        stream: StreamId,
-    },
+    Record { event: EventId, stream: StreamId },
     /// Makes a stream wait for an event.
-    Wait {
-        /// The event.
-        event: EventId,
-        /// The stream.
-        stream: StreamId,
-    },
+    Wait { event: EventId, stream: StreamId },
     /// The host waits.
     Sync(SyncTarget),
     /// Allocates a buffer's device side; on a stream when stream-ordered from the device's pool.
     Alloc {
-        /// The buffer.
         buffer: BufferId,
         /// The stream, when stream-ordered.
         stream: Option<StreamId>,
     },
-    /// Frees it.
     Free {
-        /// The buffer.
         buffer: BufferId,
         /// The stream, when stream-ordered.
         stream: Option<StreamId>,
     },
     /// Captures a graph on a stream and instantiates it, replacing what it held.
     Capture {
-        /// The graph.
         graph: GraphId,
         /// The stream that capture begins on.
         stream: StreamId,
     },
     /// Launches an instantiated graph.
-    GraphLaunch {
-        /// The graph.
-        graph: GraphId,
-        /// The stream.
-        stream: StreamId,
-    },
+    GraphLaunch { graph: GraphId, stream: StreamId },
     /// The host thread works.
     Host(HostWork),
     /// A named phase begins; the index is into [`VariantPlan::phases`].

@@ -56,7 +56,6 @@ impl fmt::Display for Param {
 /// An entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
     /// Its parameters in order.
     pub params: Vec<Param>,

@@ -18,7 +18,6 @@ pub enum LaneKind {
     Range {
         /// Which kind.
         kind: RangeKind,
-        /// The thread.
         thread: u32,
     },
     /// Calls of the CUDA API on one host thread.

@@ -52,7 +52,6 @@ pub type LaneId = usize;
 /// What kind of source a timeline is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceKind {
-    /// The simulator.
     #[default]
     Simulator,
     /// A scenario on a real GPU.
@@ -108,7 +107,6 @@ pub struct Device {
     copied: [Vec<(Span, u64)>; 4],
 }
 
-/// A process.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
     /// What is known of it.
@@ -205,13 +203,11 @@ impl Trace {
         )
     }
 
-    /// The devices.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// The processes.
     #[must_use]
     pub fn processes(&self) -> &[Process] {
         &self.processes

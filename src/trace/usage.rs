@@ -35,7 +35,6 @@ pub enum Engine {
     Compute,
     /// Copies of one direction.
     Copy(Direction),
-    /// Memsets.
     Memset,
 }
 

@@ -39,9 +39,7 @@ pub enum Action {
     Up,
     /// The row below.
     Down,
-    /// A page up.
     PageUp,
-    /// A page down.
     PageDown,
     /// The next operation of the lane.
     NextOperation,
@@ -51,7 +49,6 @@ pub enum Action {
     NextGap,
     /// The gap before.
     PreviousGap,
-    /// The next variant.
     NextVariant,
     /// The variant before.
     PreviousVariant,

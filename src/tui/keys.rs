@@ -12,7 +12,6 @@ use super::view::VIEWS;
 pub struct Binding {
     /// Where.
     pub context: Context,
-    /// The key.
     pub key: KeyCode,
     /// What it does.
     pub action: Action,
@@ -262,7 +261,6 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
 /// A line of the help: all keys of one action in a context, and what they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelpLine {
-    /// The keys.
     pub keys: String,
     /// What they do.
     pub text: &'static str,

@@ -123,7 +123,6 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// The last timeline.
     pub trace: Trace,
-    /// Its plan.
     pub plan: Option<Arc<Plan>>,
 }
 

@@ -43,7 +43,6 @@ pub struct Sweep {
     pub figure: Figure,
     /// Whether x wants a logarithmic axis.
     pub is_log: bool,
-    /// The curves.
     pub curves: Vec<Curve>,
     /// Where they cross.
     pub crossings: Vec<Crossing>,

@@ -75,7 +75,6 @@ pub enum Role {
     D2D,
     /// P2P copies.
     P2P,
-    /// Memsets.
     Memset,
     /// Kernels, by a number made from the name.
     Kernel(u8),

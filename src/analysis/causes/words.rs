@@ -9,7 +9,6 @@ use crate::trace::describe;
 /// A gap with its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The gap.
     pub gap: Span,
     /// Its greatest cause.
     pub cause: Cause,

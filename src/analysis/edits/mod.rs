@@ -28,7 +28,6 @@ use within::Within;
 pub struct Scene<'a> {
     /// The timeline.
     pub trace: &'a Trace,
-    /// Its graph.
     pub graph: &'a Graph,
     /// Where steps of the program begin, ascending: what becomes one in an edit stays within a step.
     pub steps: &'a [Ns],

@@ -338,7 +338,6 @@ pub type At = (LaneId, usize);
 /// Where something was seen.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A row.
     Row(At),
     /// A stretch of a device (index into [`Trace::devices`]).
     Gap(usize, Span),

@@ -18,7 +18,6 @@ pub struct Known {
     pub copy_call: Option<Ns>,
     /// A call that waits, when there is nothing to wait for.
     pub sync_call: Option<Ns>,
-    /// A launch.
     pub launch_call: Option<Ns>,
     /// From the start of a launch's call, and of a copy's, to that of the operation, on an idle device.
     pub launch: Option<[Ns; 2]>,

@@ -45,7 +45,6 @@ pub struct More {
     pub copy: Ns,
     /// Only memsets ran.
     pub memset: Ns,
-    /// Operations.
     pub operations: i64,
 }
 

@@ -15,7 +15,6 @@ use crate::scenario::plan::{LaunchSpec, OpKind, Plan, VariantPlan};
 pub struct Measured {
     /// Which.
     pub figure: Figure,
-    /// Its value.
     pub value: f64,
 }
 

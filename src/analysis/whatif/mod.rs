@@ -33,7 +33,6 @@ pub enum Scope {
     Run,
 }
 
-/// A prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The edits as they were written.

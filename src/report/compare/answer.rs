@@ -88,7 +88,6 @@ pub struct Part {
     pub cause: String,
     /// In A. Overlap is below 0: it is counted in compute and in copy.
     pub a_ns: Ns,
-    /// In B.
     pub b_ns: Ns,
     /// How much more time it is in B.
     pub change_ns: Ns,

@@ -107,7 +107,6 @@ pub(super) enum Node {
 }
 
 impl Expr {
-    /// A constant.
     #[must_use]
     pub fn constant(value: Value, loc: Loc) -> Self {
         Self {

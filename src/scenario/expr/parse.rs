@@ -13,7 +13,6 @@ const MAX_LENGTH: usize = 1000;
 /// Text of the file with the bytes that it stands at.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// The text.
     pub text: &'a str,
     /// Where `text` starts in the file, when it stands there literally (no escapes).
     pub start: Option<usize>,

@@ -9,7 +9,6 @@ pub enum Unit {
     /// A plain number.
     #[default]
     None,
-    /// Bytes.
     Bytes,
     /// Nanoseconds.
     Time,

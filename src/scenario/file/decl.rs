@@ -30,7 +30,6 @@ pub(crate) struct ParamDecl {
     pub(crate) value: Expr,
 }
 
-/// `[sweep]`.
 #[derive(Debug)]
 pub(crate) struct SweepDecl {
     pub(crate) param: Named,

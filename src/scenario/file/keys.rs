@@ -33,7 +33,6 @@ pub enum Kind {
     Steps,
     /// A list of numbers.
     Numbers,
-    /// A condition.
     Condition,
     /// "i in 0..n".
     Loop,
@@ -53,7 +52,6 @@ pub enum Kind {
     Expect,
 }
 
-/// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// As written in the file.

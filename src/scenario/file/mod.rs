@@ -33,7 +33,6 @@ pub(super) struct File {
     pub(super) expect: Vec<ExpectDecl>,
 }
 
-/// `[[variant]]`.
 pub(super) struct VariantDecl {
     pub(super) name: Named,
     pub(super) about: String,
@@ -47,7 +46,6 @@ pub(super) struct VariantDecl {
     pub(super) steps: Vec<Step>,
 }
 
-/// `[[pair]]`.
 #[derive(Debug)]
 pub(super) struct PairDecl {
     pub(super) mistake: Named,

@@ -64,7 +64,6 @@ pub struct Access {
 /// Two accesses that nothing orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hazard {
-    /// The buffer.
     pub buffer: BufferId,
     /// Which side of it.
     pub side: Side,

@@ -25,7 +25,6 @@ const MAGIC: &[u8; 8] = b"cuptopK1";
 pub(crate) struct Source<'a> {
     /// The file's name, for messages ("matmul.cu").
     pub(crate) file: &'a str,
-    /// Its text.
     pub(crate) text: &'a str,
     /// Where its `#include "…"` are looked for.
     pub(crate) include: Option<&'a Path>,

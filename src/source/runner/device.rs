@@ -20,7 +20,6 @@ pub struct Gpu {
     pub memory: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Copy engines.
     pub copy_engines: u32,
     /// Peak SM clock in kHz.
     pub clock_khz: u32,

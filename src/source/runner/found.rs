@@ -18,7 +18,6 @@ pub struct Part {
 /// What this machine has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// The driver.
     pub driver: Part,
     /// The newest CUDA that the driver supports, major and minor.
     pub cuda: Option<(u32, u32)>,

@@ -33,13 +33,11 @@ pub(crate) struct RunJob {
     pub(crate) name: String,
     /// Its file, when it has one.
     pub(crate) path: Option<PathBuf>,
-    /// Its text.
     pub(crate) text: String,
     /// Where its kernels are looked for before the bundled ones.
     pub(crate) kernel_dir: Option<PathBuf>,
     /// `--set name=value`.
     pub(crate) set: Vec<(String, String)>,
-    /// `--variant`.
     pub(crate) variant: Option<String>,
     /// The recording directory.
     pub(crate) dir: PathBuf,
@@ -98,7 +96,6 @@ pub struct Issued {
     pub d2d: u64,
     /// Copies between devices.
     pub p2p: u64,
-    /// Memsets.
     pub memsets: u64,
 }
 

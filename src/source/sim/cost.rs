@@ -8,7 +8,6 @@ use crate::occupancy;
 /// How a copy runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CopyCost {
-    /// The engine.
     pub engine: Engine,
     /// Time on it.
     pub ns: Ns,

@@ -64,7 +64,6 @@ pub struct Device {
     pub fp32_tflops: f64,
     /// Peak SM clock in kHz.
     pub clock_khz: u32,
-    /// Copy engines.
     pub copy_engines: u32,
     /// Resident threads of an SM.
     pub threads_per_sm: u32,
@@ -72,7 +71,6 @@ pub struct Device {
     pub blocks_per_sm: u32,
     /// Shared memory of an SM in bytes.
     pub shared_per_sm: u32,
-    /// Registers of an SM.
     pub registers_per_sm: u32,
     /// How it is attached to the host.
     pub link: String,
@@ -151,7 +149,6 @@ pub struct Kernels {
     pub sm_gbps: f64,
     /// How many times as fast a kernel moves bytes that all fit into the L2 cache.
     pub l2_gain: f64,
-    /// Memset.
     pub memset_gbps: f64,
     /// Kernels that may run at one time.
     pub concurrent: u32,

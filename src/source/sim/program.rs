@@ -20,7 +20,6 @@ pub type EventKey = u32;
 pub struct HostThread {
     /// The thread's id in the activities.
     pub id: u32,
-    /// Its steps.
     pub steps: Box<dyn Iterator<Item = Step> + Send>,
 }
 
@@ -46,7 +45,6 @@ pub enum Step {
         call: NameId,
         /// Its duration when it need not wait.
         cost: Ns,
-        /// The stream.
         stream: StreamKey,
         /// What is queued.
         item: Item,
@@ -83,7 +81,6 @@ pub enum Step {
     Begin {
         /// Which kind.
         kind: RangeKind,
-        /// Its name.
         name: NameId,
         /// Which one of that name.
         index: u32,
@@ -144,7 +141,6 @@ pub enum Item {
     Record(EventKey, EventRecord),
     /// Waits for an event, as recorded when this was queued.
     Wait(EventKey, Sync),
-    /// A graph.
     Graph(Arc<Graph>, Upload),
     /// Something that takes the device's time between the operations around it.
     Pause(Ns),

@@ -11,7 +11,6 @@ use crate::activity::{Correlation, Ns, What};
 /// for 0.67 us was mostly seen to start at once, one that followed a copy after 0.75 us never.
 const LOOK: Ns = 700;
 
-/// A stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub config: StreamConfig,

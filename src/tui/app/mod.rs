@@ -51,7 +51,6 @@ pub enum Effect {
 pub struct App {
     /// What all views look at.
     pub state: State,
-    /// The views.
     pub views: Views,
     /// Whether the help lies on top.
     pub is_help_open: bool,

@@ -20,7 +20,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -92,7 +92,6 @@ impl Chart {
         Chart { sweep, legend }
     }
 
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
         let legend = &self.legend;

@@ -127,7 +127,6 @@ fn status(state: &State) -> (String, Role) {
 }
 
 impl Header {
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -39,18 +39,15 @@ pub struct LaneRow {
     pub side: String,
     /// The colour of label and figure.
     pub role: Role,
-    /// The plot.
     pub plot: Plot,
     /// Whether the row is selected.
     pub is_selected: bool,
     /// Columns of the gutter.
     pub gutter: u16,
-    /// Columns of the side column.
     pub side_columns: u16,
 }
 
 impl LaneRow {
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -90,7 +90,6 @@ impl Layout {
         }
     }
 
-    /// Columns of the plot.
     #[must_use]
     pub fn plot_columns(&self) -> u16 {
         self.axis.width

@@ -65,7 +65,6 @@ impl VerdictLine {
         }
     }
 
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

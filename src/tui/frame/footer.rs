@@ -119,7 +119,6 @@ fn faster(state: &State) -> Option<Total> {
 }
 
 impl Footer {
-    /// Draws it.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -31,7 +31,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Prepares it.
     pub fn prepare(&mut self, state: &State, views: &Views, is_help_open: bool) {
         self.layout = Layout::new(state.size);
         self.header = Header::new(state);

@@ -16,9 +16,7 @@ use signal_hook::iterator::{Handle, Signals};
 /// What comes from outside besides the feed.
 #[derive(Debug)]
 pub enum Input {
-    /// A key.
     Key(KeyEvent),
-    /// The mouse.
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize,
@@ -28,7 +26,6 @@ pub enum Input {
     Suspend,
     /// The watched file was touched.
     Touched,
-    /// A thread failed.
     ThreadFailed(String),
     /// The terminal is gone.
     Lost,

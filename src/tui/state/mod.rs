@@ -63,14 +63,12 @@ pub enum Status {
     Idle,
     /// A source is at work.
     Running,
-    /// It ended.
     Ended(Outcome),
 }
 
 /// The state that views share. What only one of them needs is its own.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The run.
     pub run: Run,
     /// What of it is on screen.
     pub camera: Camera,

@@ -11,7 +11,6 @@ use crate::analysis::variants::{RunFigures, VariantFigures};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
-/// A run.
 #[derive(Debug, Default)]
 pub struct Run {
     /// How many were started before it in this session.

@@ -33,7 +33,6 @@ impl Item {
     }
 }
 
-/// The selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Which row; `None` before anything was selected.
@@ -142,7 +141,6 @@ impl Selection {
         true
     }
 
-    /// Selects a record.
     pub fn select_record(&mut self, trace: &Trace, id: LaneId, row: usize) {
         let span = trace.lanes()[id].span(row);
         self.item = Item::Record { row, span };

@@ -26,7 +26,6 @@ enum Line {
     Verdict(usize),
     /// The finding: index into what was found.
     Title(usize),
-    /// Its advice.
     Advice(usize),
     /// A place of a finding.
     Place(usize, Evidence),

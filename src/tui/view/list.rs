@@ -72,7 +72,6 @@ pub enum Chosen {
     NotMine,
 }
 
-/// A list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     /// The line that the cursor is on.

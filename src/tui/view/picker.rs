@@ -10,7 +10,6 @@ use crate::tui::action::Context;
 use crate::tui::state::{Choice, State, Wanted};
 use crate::tui::theme::{Role, Theme};
 
-/// The picker.
 #[derive(Debug, Default)]
 pub(super) struct Picker {
     choices: Vec<Choice>,

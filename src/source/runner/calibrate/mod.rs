@@ -27,7 +27,6 @@ const SCENARIO: &str = include_str!("calibration.toml");
 /// What a calibration found.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The profile.
     pub profile: Profile,
     /// Figures in it that were not measured, as "table.key".
     pub missing: Vec<&'static str>,
