@@ -1,8 +1,11 @@
 //! What the screen shows of a run is what its JSON report says: of every bundled scenario, and of a run
 //! written down by hand whose figures are reckoned here.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::{load, real_traces};
 use cuptop::testing::activity::feed::{Message, Outcome};
 use cuptop::testing::activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
@@ -279,5 +282,46 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
             "{}",
             group.of
         );
+    }
+}
+
+/// Of real traces the footer says the shares of the time in view, which is all of it.
+#[test]
+fn the_footer_and_the_report_say_the_same_of_every_real_trace() {
+    for (path, _) in real_traces() {
+        let name = path.display().to_string();
+        let trace = load(std::slice::from_ref(&path)).trace;
+        let report = Report::new(&trace, None, Peaks::default());
+        let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
+        let devices = json["devices"].as_array().expect("devices");
+        let mut app = App::of_trace(trace, None, cuptop::testing::tui::Peaks::default());
+        if json["variants"].is_array() {
+            check(&mut app, &report, &name);
+            continue;
+        }
+        let lines = compare_view(&mut app);
+        let footer = lines.last().expect("lines");
+        // Of several devices: their times together.
+        let sum = |key: &str| devices.iter().filter_map(|d| d[key].as_f64()).sum::<f64>();
+        let starts_together = devices.len() == 1;
+        for (word, key) in [
+            ("idle", "idle_ns"),
+            ("compute", "compute_ns"),
+            ("copy", "copy_ns"),
+        ] {
+            let after = footer.split(&format!("{word} ")).nth(1);
+            let shown: f64 = after
+                .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+                .unwrap_or_else(|| panic!("{name}: {word} is not in {footer}"));
+            let share = 100.0 * sum(key) / sum("span_ns");
+            let off = (shown - share).abs();
+            // Written to a whole per cent, or to a tenth of one below 1 %. Devices that do not begin and end
+            // together are idle on the screen for what the others work before and after.
+            let allowed = if starts_together { 0.5 } else { 2.0 };
+            assert!(
+                off <= allowed,
+                "{name}: {word} is {share:.2} %, and shown: {footer}"
+            );
+        }
     }
 }
