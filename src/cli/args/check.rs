@@ -1,0 +1,16 @@
+//! `cuptop check`.
+
+use clap::Args;
+
+use super::values::assignment;
+
+/// `cuptop check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Scenario files, or names of bundled ones.
+    #[arg(required = true)]
+    pub scenarios: Vec<String>,
+    /// Set a parameter; may be given several times.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}

@@ -1,0 +1,26 @@
+//! `cuptop export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::values::size;
+use crate::export::FORMATS;
+
+/// `cuptop export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Traces; several make one timeline.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// The format; without it, what the ending of the file's name asks for.
+    #[arg(long, value_name = "FORMAT", required_unless_present = "output", value_parser = PossibleValuesParser::new(FORMATS.map(|format| format.name)))]
+    pub to: Option<String>,
+    /// The file to write; standard output without it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Size of the screen for svg, png and txt.
+    #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
+    pub size: (u16, u16),
+}

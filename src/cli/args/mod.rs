@@ -1,0 +1,90 @@
+//! What the command line accepts: a file for each command.
+
+mod calibrate;
+mod check;
+mod compare;
+mod export;
+mod new;
+mod open;
+mod report;
+mod run;
+mod screen;
+mod trace;
+mod values;
+mod whatif;
+
+use clap::{Parser, Subcommand};
+
+pub use calibrate::Calibrate;
+pub use check::Check;
+pub use compare::Compare;
+pub use export::Export;
+pub use new::New;
+pub use open::Open;
+pub use report::Report;
+pub use run::{Backend, Run};
+pub use screen::{Color, ScreenArgs};
+pub use trace::{GraphRecords, Trace};
+pub use values::Picture;
+pub use whatif::WhatIf;
+
+/// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
+#[derive(Debug, Parser)]
+#[command(name = "cuptop", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do; without it, a picker of the bundled scenarios.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How the screen is drawn.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 fine · 1 an expectation failed, or a regression over --fail-over · 2 the input or the command line is wrong ·
+3 the machine cannot do it · 4 the watched program failed (or its own code)";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario and show its timeline, live.
+    Run(Run),
+    /// Run any CUDA program and show its timeline, live: cuptop trace -- python train.py
+    Trace(Trace),
+    /// Show a recording, a Kineto/Chrome JSON trace, or an Nsight Systems SQLite export.
+    Open(Open),
+    /// Print a trace's figures and findings.
+    Report(Report),
+    /// Say whether one trace is faster than another, why, and what changed.
+    Compare(Compare),
+    /// Say what a run would take with something changed, by replaying it.
+    Whatif(WhatIf),
+    /// Write a trace for another program, or its picture.
+    Export(Export),
+    /// Check scenario files: errors, warnings, races between streams.
+    Check(Check),
+    /// Write a commented scenario file to start from.
+    New(New),
+    /// List the bundled scenarios and kernels.
+    List,
+    /// Print the JSON schema of scenario files, for editors.
+    Schema,
+    /// Measure this GPU and write the profile that the simulator and "% of peak" use.
+    Calibrate(Calibrate),
+    /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
+    Doctor,
+    /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
+    #[command(hide = true)]
+    RunPlan,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,18 @@
+//! `cuptop open`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::values::Picture;
+
+/// `cuptop open`.
+#[derive(Debug, Args)]
+pub struct Open {
+    /// Traces; several make one timeline.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// Where the picture goes, if one is wanted.
+    #[command(flatten)]
+    pub picture: Picture,
+}

@@ -1,0 +1,76 @@
+//! `cuptop run`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::values::{Picture, assignment};
+
+/// Where a scenario runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The GPU when there is one, else the simulator.
+    #[default]
+    Auto,
+    /// A real GPU.
+    Cuda,
+    /// A model of a GPU; everything shown is marked SIMULATED.
+    Sim,
+}
+
+/// `cuptop run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A scenario file, or the name of a bundled one (see `cuptop list`).
+    pub scenario: String,
+    /// Where to run it.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Backend,
+    /// Run only this variant.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Set a parameter; may be given several times.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Print a report instead of opening the screen; fails when an expectation does.
+    #[arg(long)]
+    pub headless: bool,
+    /// With --headless: print JSON.
+    #[arg(long, requires = "headless")]
+    pub json: bool,
+    /// Keep the recording in this directory (see `cuptop open`).
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Do not run again when the file is saved.
+    #[arg(long)]
+    pub no_watch: bool,
+    /// How often the collector asks CUPTI for finished records, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub flush: u64,
+    /// Use this GPU profile for the simulator and "% of peak" (see `cuptop calibrate`).
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Where the picture goes, if one is wanted.
+    #[command(flatten)]
+    pub picture: Picture,
+}
+
+impl Run {
+    /// What the picker starts with: nothing chosen, everything as by default.
+    #[must_use]
+    pub fn bundled() -> Run {
+        Run {
+            scenario: String::new(),
+            backend: Backend::Auto,
+            variant: None,
+            set: Vec::new(),
+            headless: false,
+            json: false,
+            save: None,
+            no_watch: false,
+            flush: 20,
+            profile: None,
+            picture: Picture::default(),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `cuptop whatif`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `cuptop whatif`.
+#[derive(Debug, Args)]
+#[command(after_help = EDITS_HELP)]
+pub struct WhatIf {
+    /// Traces; several make one timeline.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// What to change; several joined by `+` are made together. May be given several times, for a prediction
+    /// each; without it, every edit that finds something to change is tried.
+    #[arg(long, value_name = "EDIT")]
+    pub edit: Vec<String>,
+    /// Which variant of a scenario's run.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Take rates and delays of the GPU from this profile (see `cuptop calibrate`); it is used when the trace is
+    /// of that GPU.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EDITS_HELP: &str = "\
+Edits: pin, pin:55GB/s · async · no-sync · own-stream · merge-copies · graph · fuse, fuse:once · reuse ·
+scale:NAME=0.5 · drop:NAME. `@RANGE` behind one limits it to a range's or function's name.";
