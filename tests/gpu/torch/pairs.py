@@ -2,12 +2,17 @@
 """One PyTorch training step with and without its usual mistakes: the twins that predictions are compared with.
 
 usage: pairs.py VARIANT [--size small|large] [--steps N] [--repeat R] [--profile OUT.json.gz] [--range]
+       pairs.py --all DIR [--rounds R] VARIANT…
 
 Trains a transformer on data made on the host and prints one JSON object: {"variant", "size", "steps", "repeats":
 [{"step_ms", "host_ms": [...]}]}: of each repeat the time of a step, from its first to the synchronisation at its end, and the
 host's time in each. A small model is bound by launches on a fast GPU, a large one by the GPU. With --profile a last
 repeat runs under torch.profiler (CPU and CUDA), which writes a trace with a ProfilerStep range a step; with --range each
 step lies in an NVTX range `step`.
+
+With --all the variants take turns in one process, R rounds of them, each turn under torch.profiler into
+DIR/VARIANT.ROUND.json.gz: two processes of one program differ by more than what is to be told apart, turns hardly do. A
+variant that is named again gets "-again" behind its name.
 
 Variants name what is right about them; `base` has every mistake:
   base         pageable input, blocking copies, loss.item() in every step, an optimiser with a kernel a parameter
@@ -22,6 +27,7 @@ Variants name what is right about them; `base` has every mistake:
 """
 import argparse
 import json
+import pathlib
 import queue
 import threading
 import time
@@ -142,16 +148,61 @@ class Trainer:
             self.seen += float(out.cpu()[0, 0, 0])
 
 
+def profiled(step, place):
+    """Twelve steps under torch.profiler, of which eight are kept."""
+    from torch.profiler import ProfilerActivity, profile, schedule
+
+    with profile(
+        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+        schedule=schedule(wait=1, warmup=2, active=8),
+        on_trace_ready=lambda p: p.export_chrome_trace(str(place)),
+    ) as p:
+        for _ in range(12):
+            step()
+            p.step()
+        torch.cuda.synchronize()
+
+
+def take_turns(steps, folder, rounds):
+    """steps: name -> function of one step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for r in range(rounds):
+        for name, step in steps.items():
+            for _ in range(3 if r else 10):
+                step()
+            torch.cuda.synchronize()
+            profiled(step, folder / f"{name}.{r}.json.gz")
+            print(f"round {r}: {name}", flush=True)
+
+
+def turns(args):
+    steps, trainers = {}, []
+    for name in args.variant:
+        trainer = Trainer(name, args.size)
+        if trainer.o["graph"]:
+            trainer.capture()
+        trainers.append(trainer)
+        steps[f"{name}-again" if name in steps else name] = trainer.step
+    take_turns(steps, args.all, args.rounds)
+    for trainer in trainers:
+        trainer.stop.set()
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("variant")
+    parser.add_argument("variant", nargs="+")
+    parser.add_argument("--all", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--profile")
     parser.add_argument("--range", action="store_true")
     args = parser.parse_args()
-    trainer = Trainer(args.variant, args.size)
+    if args.all:
+        return turns(args)
+    variant = args.variant[0]
+    trainer = Trainer(variant, args.size)
     if args.range:
         plain = trainer.step
         def step():
@@ -174,19 +225,9 @@ def main():
         whole = (time.perf_counter() - marks[0]) * 1e3 / args.steps
         repeats.append(dict(step_ms=round(whole, 4), host_ms=[round((b - a) * 1e3, 4) for a, b in zip(marks, marks[1:])]))
     if args.profile:
-        from torch.profiler import ProfilerActivity, profile, schedule
-
-        with profile(
-            activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-            schedule=schedule(wait=1, warmup=2, active=8),
-            on_trace_ready=lambda p: p.export_chrome_trace(args.profile),
-        ) as p:
-            for _ in range(12):
-                trainer.step()
-                p.step()
-            torch.cuda.synchronize()
+        profiled(trainer.step, args.profile)
     trainer.stop.set()
-    print(json.dumps(dict(variant=args.variant, size=args.size, steps=args.steps, repeats=repeats)))
+    print(json.dumps(dict(variant=variant, size=args.size, steps=args.steps, repeats=repeats)))
 
 
 if __name__ == "__main__":
