@@ -1,6 +1,8 @@
 //! Batches: activities of one process, the definitions they refer to, and the losses so far.
 
-use super::{Activity, DeviceInfo, Health, LaunchShape, NameId, ProcessInfo, ShapeId, StreamInfo};
+use super::{
+    Activity, DeviceInfo, Health, LaunchShape, NameId, ProcessInfo, Samples, ShapeId, StreamInfo,
+};
 
 /// What one process sent, in the order in which it was collected.
 ///
@@ -16,6 +18,19 @@ pub struct Batch {
     pub items: Vec<Activity>,
     /// This process's counters so far (totals, not increments), when they changed.
     pub health: Option<Health>,
+    /// Stack samples of it.
+    pub samples: Option<Samples>,
+}
+
+impl Batch {
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+            && self.defs.is_empty()
+            && self.health.is_none()
+            && self.samples.is_none()
+    }
 }
 
 /// Something that activities refer to.

@@ -7,7 +7,9 @@
 
 pub mod batch;
 pub mod feed;
+pub mod samples;
 pub mod units;
 
 pub use ::activity::*;
 pub use batch::{Batch, Def};
+pub use samples::{Frame, Look, SampleDef, Samples, Sampling, Seen, StackId};

@@ -181,6 +181,7 @@ impl Gather {
                 defs: std::mem::take(&mut process.defs),
                 items: Vec::new(),
                 health: Some(process.health),
+                ..Batch::default()
             }))?;
         }
         let mut sent = vec![0; self.processes.len()];

@@ -56,7 +56,7 @@ fn named(process: u32, text: &str, items: Vec<Activity>) -> Batch {
             },
         ],
         items,
-        health: None,
+        ..Batch::default()
     }
 }
 

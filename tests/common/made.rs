@@ -158,6 +158,7 @@ pub(crate) fn made() -> Trace {
                 lost: 2,
                 ..Health::default()
             }),
+            samples: None,
         });
     }
     trace

@@ -102,7 +102,7 @@ pub fn run(request: AttachRequest) -> io::Result<Feed> {
 fn empty(directory: &Path) -> io::Result<Follower> {
     let mut follower = Follower::open(directory)?;
     follower.look_for_files();
-    if follower.states().is_empty() {
+    if follower.is_empty() {
         return Ok(follower);
     }
     Err(io::Error::new(

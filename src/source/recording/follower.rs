@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use collector::recording::{EXTENSION, OpenError, Reader, State};
 
+use super::beside::{self, Beside, NotFollowed};
 use super::notice;
 use super::process::{Process, Sink};
 use crate::activity::feed::{Gone, Message};
@@ -33,6 +34,11 @@ pub struct Follower {
     files: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     processes: Vec<Process>,
+    beside: Vec<Beside>,
+    /// Processes of the timeline, by the operating system's id, of which only files beside a recording are known (yet).
+    strangers: HashMap<u32, u32>,
+    /// Processes of the timeline so far.
+    count: u32,
     /// Files that are not (yet) readable, with the reason.
     unreadable: HashMap<PathBuf, String>,
 }
@@ -56,6 +62,9 @@ impl Follower {
             files: Vec::new(),
             seen: HashSet::new(),
             processes: Vec::new(),
+            beside: Vec::new(),
+            strangers: HashMap::new(),
+            count: 0,
             unreadable: HashMap::new(),
         };
         for path in paths {
@@ -87,11 +96,14 @@ impl Follower {
     /// When the consumer is gone.
     pub fn poll_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         self.look_for_files();
-        for (index, process) in self.processes.iter_mut().enumerate() {
+        for process in &mut self.processes {
             // A process that ended after this look is read to its end by the next one.
             let lives = process.over || process.last().writer_lives() != Some(false);
-            process.read(index, sink)?;
-            process.conclude(lives, index, sink)?;
+            process.read(sink)?;
+            process.conclude(lives, sink)?;
+        }
+        for file in &mut self.beside {
+            file.read(sink)?;
         }
         Ok(())
     }
@@ -102,10 +114,10 @@ impl Follower {
     /// When the consumer is gone.
     pub fn finish_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         self.poll_into(sink)?;
-        for (index, process) in self.processes.iter_mut().enumerate() {
+        for process in &mut self.processes {
             let lives = process.lives();
-            process.read(index, sink)?;
-            process.conclude(lives, index, sink)?;
+            process.read(sink)?;
+            process.conclude(lives, sink)?;
             if !process.over {
                 let pid = process.reader.identity().pid;
                 sink(notice(
@@ -113,6 +125,9 @@ impl Follower {
                     format!("process {pid} still runs; its timeline ends here"),
                 ))?;
             }
+        }
+        for file in &mut self.beside {
+            file.conclude(sink)?;
         }
         for (path, reason) in self.unreadable.drain() {
             sink(notice(true, format!("{}: {reason}", path.display())))?;
@@ -124,6 +139,18 @@ impl Follower {
     #[must_use]
     pub fn any_alive(&self) -> bool {
         self.processes.iter().any(Process::lives)
+    }
+
+    /// Whether a file beside the recordings is still being written.
+    #[must_use]
+    pub fn any_beside_alive(&self) -> bool {
+        self.beside.iter().any(Beside::lives)
+    }
+
+    /// Whether nothing was found at all: no recording, and no file beside one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty() && self.beside.is_empty()
     }
 
     /// What is known of each process, in the order of their indices in batches.
@@ -156,11 +183,24 @@ impl Follower {
             // A directory that was deleted has nothing new; what was opened before is still read.
             paths.extend(files_of(directory).unwrap_or_default());
         }
+        for file in &self.files {
+            // Of recordings that were opened by themselves, what lies beside them under their own process id.
+            let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+            let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+            let pid = beside::pid_of(file);
+            let is_its = |path: &PathBuf| beside::is_known(path) && beside::pid_of(path) == pid;
+            paths.extend(others.into_iter().filter(is_its));
+        }
+        paths.retain(|path| !self.seen.contains(path));
+        let (besides, recordings): (Vec<_>, Vec<_>) =
+            paths.into_iter().partition(|path| beside::is_known(path));
+        self.look_for_recordings(recordings);
+        self.look_beside(besides);
+    }
+
+    fn look_for_recordings(&mut self, paths: Vec<PathBuf>) {
         let mut found = Vec::new();
         for path in paths {
-            if self.seen.contains(&path) {
-                continue;
-            }
             match Reader::open(&path) {
                 Ok(reader) => {
                     self.unreadable.remove(&path);
@@ -194,17 +234,84 @@ impl Follower {
             .find(|process| process.is_continued_by(&reader))
         {
             Some(process) => process.parts.push_back(reader),
-            None => self.processes.push(Process::new(reader)),
+            None => {
+                let known = self.strangers.remove(&reader.identity().pid);
+                let index = known.unwrap_or_else(|| self.next());
+                self.processes.push(Process::new(index, reader));
+            }
         }
+    }
+
+    /// The number of another process of the timeline.
+    fn next(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// Picks up files beside the recordings that have appeared.
+    fn look_beside(&mut self, paths: Vec<PathBuf>) {
+        let mut found = Vec::new();
+        for path in paths {
+            let number = (self.beside.len() + found.len()) as u32;
+            match Beside::open(&path, number) {
+                Ok(file) => {
+                    self.unreadable.remove(&path);
+                    self.seen.insert(path);
+                    found.push(file);
+                }
+                Err(NotFollowed::Unreadable(reason)) => {
+                    self.unreadable.insert(path, reason);
+                }
+                Err(NotFollowed::OtherKind) => {
+                    self.seen.insert(path);
+                }
+            }
+        }
+        found.sort_by_key(|file| (file.start(), file.pid()));
+        for mut file in found {
+            file.process = self.process_of(&file);
+            self.beside.push(file);
+        }
+    }
+
+    /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
+    /// another), the one that was being written when the file was begun, or the next one. What is of the whole machine
+    /// goes with the first process.
+    fn process_of(&mut self, file: &Beside) -> u32 {
+        let (pid, start) = (file.pid(), file.start());
+        if pid == 0 {
+            return 0;
+        }
+        let of_pid = || {
+            self.processes
+                .iter()
+                .filter(|process| process.reader.identity().pid == pid)
+        };
+        let begun = |process: &&Process| process.reader.identity().start.realtime;
+        let alive = of_pid()
+            .filter(|process| process.was_alive(start))
+            .max_by_key(begun);
+        let next = of_pid()
+            .filter(|process| begun(process) >= start)
+            .min_by_key(begun);
+        if let Some(process) = alive.or(next) {
+            return process.index;
+        }
+        if let Some(&known) = self.strangers.get(&pid) {
+            return known;
+        }
+        let index = self.next();
+        self.strangers.insert(pid, index);
+        index
     }
 }
 
-/// The recordings of a directory, oldest name first.
+/// The recordings of a directory, and the known files beside them, oldest name first.
 pub(super) fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == EXTENSION) {
+        if path.extension().is_some_and(|it| it == EXTENSION) || beside::is_known(&path) {
             files.push(path);
         }
     }

@@ -8,11 +8,13 @@
 //! The format is that of [`collector::recording`]; `map` turns its entries into [`crate::activity`]'s and back.
 //! A recording is followed live in the same way in which it is opened later.
 
+mod beside;
 mod follower;
 mod map;
 mod process;
 mod saver;
 pub mod scratch;
+pub mod stacks;
 mod tee;
 #[cfg(test)]
 mod tests;
@@ -40,7 +42,7 @@ pub fn open(paths: &[PathBuf]) -> io::Result<Feed> {
     Feed::spawn("cuptop-recording", move |outlet| {
         loop {
             follower.look_for_files();
-            let alive = follower.any_alive();
+            let alive = follower.any_alive() || follower.any_beside_alive();
             if follower
                 .poll_into(&mut |message| outlet.send(message))
                 .is_err()
@@ -61,7 +63,7 @@ pub fn open(paths: &[PathBuf]) -> io::Result<Feed> {
         {
             return Outcome::Stopped;
         }
-        match follower.states().is_empty() {
+        match follower.is_empty() {
             false => Outcome::Complete,
             true => Outcome::Failed(Failure {
                 kind: FailureKind::Input,

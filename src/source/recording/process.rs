@@ -11,6 +11,8 @@ use crate::activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
 
 #[derive(Debug)]
 pub(super) struct Process {
+    /// Which process of the timeline it is.
+    pub(super) index: u32,
     pub(super) reader: Reader,
     /// Further parts of its recording, in order.
     pub(super) parts: VecDeque<Reader>,
@@ -33,12 +35,13 @@ pub(super) struct Process {
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
 
 impl Process {
-    pub(super) fn new(reader: Reader) -> Process {
+    pub(super) fn new(index: u32, reader: Reader) -> Process {
         let info = ProcessInfo {
             pid: reader.identity().pid,
             ..ProcessInfo::default()
         };
         Process {
+            index,
             reader,
             parts: VecDeque::new(),
             before: map::Before::default(),
@@ -67,6 +70,12 @@ impl Process {
     /// Whether it may still write.
     pub(super) fn lives(&self) -> bool {
         !self.over && self.last().writer_lives() == Some(true)
+    }
+
+    /// Whether it was being written at a time (ns of `CLOCK_REALTIME`), as far as its recording tells.
+    pub(super) fn was_alive(&self, time: i64) -> bool {
+        let newest = self.last().status().clocks.realtime;
+        self.reader.identity().start.realtime <= time && (self.lives() || newest >= time)
     }
 
     /// Goes on to the next part when the present one is read to its end. Returns whether there was one.
@@ -109,18 +118,17 @@ impl Process {
     }
 
     /// Hands over what is there.
-    pub(super) fn read(&mut self, index: usize, sink: Sink<'_>) -> Result<(), Gone> {
+    pub(super) fn read(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         if self.over {
             return Ok(());
         }
         self.tell_earlier(sink)?;
-        let index = u32::try_from(index).unwrap_or(u32::MAX);
         if let Err(error) = self.reader.refresh() {
             return self.fail(&error, sink);
         }
         loop {
             let mut batch = Batch {
-                process: index,
+                process: self.index,
                 ..Batch::default()
             };
             let mut notices = Vec::new();
@@ -168,7 +176,7 @@ impl Process {
             self.health = health;
             batch.health = Some(health);
         }
-        if batch.items.is_empty() && batch.defs.is_empty() && batch.health.is_none() {
+        if batch.is_empty() {
             return Ok(());
         }
         sink(Message::Batch(batch))
@@ -186,12 +194,7 @@ impl Process {
     }
 
     /// Tells what went wrong, and whether the process is over.
-    pub(super) fn conclude(
-        &mut self,
-        lives: bool,
-        index: usize,
-        sink: Sink<'_>,
-    ) -> Result<(), Gone> {
+    pub(super) fn conclude(&mut self, lives: bool, sink: Sink<'_>) -> Result<(), Gone> {
         if self.over {
             return Ok(());
         }
@@ -226,7 +229,7 @@ impl Process {
             self.changed = true;
         }
         let batch = Batch {
-            process: u32::try_from(index).unwrap_or(u32::MAX),
+            process: self.index,
             ..Batch::default()
         };
         self.send(batch, sink)

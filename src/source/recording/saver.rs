@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use collector::recording::{Clocks, Identity, State, Writer, create_directory};
 
 use super::map;
+use super::stacks::Copier;
 use crate::activity::{Activity, Batch, Def, Health, LaunchShape};
 
 /// Writes the batches that pass by into a recording directory, one file for each process.
@@ -19,6 +20,7 @@ pub struct Saver {
 
 #[derive(Debug)]
 struct Saved {
+    pid: u32,
     writer: Writer,
     names: HashMap<u32, u32>,
     shapes: HashMap<u32, u32>,
@@ -28,6 +30,8 @@ struct Saved {
     received: u64,
     health: Option<Health>,
     ended_well: Option<bool>,
+    /// Stack samples, by series.
+    samples: HashMap<u32, Copier>,
 }
 
 impl Saver {
@@ -62,6 +66,16 @@ impl Saver {
             }
         };
         saved.save(batch);
+        if let Some(samples) = &batch.samples {
+            let copier = match saved.samples.entry(samples.series) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    let first = samples.looks.first().map_or(0, |look| look.time);
+                    entry.insert(Copier::create(&self.directory, saved.pid, first)?)
+                }
+            };
+            copier.save(samples)?;
+        }
         Ok(())
     }
 
@@ -98,6 +112,7 @@ impl Saved {
             ..LaunchShape::default()
         });
         Ok(Saved {
+            pid: identity.pid,
             writer,
             names: HashMap::new(),
             shapes: HashMap::new(),
@@ -106,6 +121,7 @@ impl Saved {
             received: 0,
             health: None,
             ended_well: None,
+            samples: HashMap::new(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use collector::recording::beside::Writer as BesideWriter;
 use collector::recording::{Clocks, Identity, State, Writer};
 
 use super::{Follower, Saver, is_simulated, open};
@@ -165,6 +166,7 @@ fn everything() -> Batch {
             unknown: 6,
             oldest_open: Some(7),
         }),
+        samples: None,
     }
 }
 
@@ -369,7 +371,7 @@ fn files_beside_a_recording_are_left_alone_and_damage_is_said_and_counted() {
         },
         State::Closed,
     );
-    std::fs::write(path.with_extension("stacks"), b"cuptop+\n").expect("written");
+    std::fs::write(path.with_extension("others"), b"cuptop+\n").expect("written");
     let mut bytes = std::fs::read(&path).expect("readable");
     // A page of header, then blocks of two units: a byte of the second one's record.
     let second = 4096 + 128;
@@ -398,4 +400,126 @@ fn files_beside_a_recording_are_left_alone_and_damage_is_said_and_counted() {
         matches!(&notices[..], [only] if only.ends_with(&said)),
         "{notices:?}"
     );
+}
+
+/// A file of stack samples with a look at each of these times.
+fn stacks(directory: &Path, pid: u32, start: i64, times: &[i64]) -> BesideWriter {
+    let mut file = BesideWriter::create(directory, "stacks", 1, pid, start, 0).expect("a file");
+    for (&time, before) in times.iter().zip(0..) {
+        // By hand from the format's documentation: counts, totals, then a look that names nobody.
+        let mut block = vec![0, 0, 0, before, 100, 0, 0, 0, 6];
+        let mut zigzag = time.cast_unsigned() << 1;
+        while zigzag >= 0x80 {
+            block.push(zigzag as u8 | 0x80);
+            zigzag >>= 7;
+        }
+        block.extend([zigzag as u8, 0]);
+        file.append(&block).expect("written");
+    }
+    file
+}
+
+/// The processes and times of all looks, and what was said.
+fn looks(follower: &mut Follower, is_over: bool) -> (Vec<(u32, i64)>, Vec<String>) {
+    let (mut looks, mut notices) = (Vec::new(), Vec::new());
+    let mut take = |message| {
+        match message {
+            Message::Batch(batch) => {
+                let found = batch.samples.iter().flat_map(|it| &it.looks);
+                looks.extend(found.map(|look| (batch.process, look.time)));
+            }
+            Message::Notice { text, .. } => notices.push(text),
+            _ => {}
+        }
+        Ok(())
+    };
+    let read = match is_over {
+        true => follower.finish_into(&mut take),
+        false => follower.poll_into(&mut take),
+    };
+    read.expect("somebody listens");
+    (looks, notices)
+}
+
+#[test]
+fn samples_go_with_the_process_that_they_are_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let now = Clocks::now().realtime;
+    // Sampled before CUDA began: the recording comes later, live as well as when it is opened.
+    let early = stacks(directory.path(), 10, now, &[now + 1]);
+    let worker = stacks(directory.path(), 20, now + 5, &[now + 2]);
+    let mut live = Follower::open(directory.path()).expect("a directory");
+    assert_eq!(looks(&mut live, false).0, [(0, now + 1), (1, now + 2)]);
+    let first = writer(directory.path(), 10);
+    first.close(&Health::default(), State::Closed);
+    // The process became another program.
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let second_start = Clocks::now().realtime;
+    let late = stacks(directory.path(), 10, second_start, &[second_start + 3]);
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let second = writer(directory.path(), 10);
+    // Begun while the second was being written.
+    let third_start = Clocks::now().realtime;
+    let third = stacks(directory.path(), 10, third_start, &[third_start + 4]);
+    let path = second.path().to_path_buf();
+
+    assert_eq!(looks(&mut live, false).0.len(), 2);
+    let pids: Vec<u32> = live.states().iter().map(|it| it.pid).collect();
+    assert_eq!(pids, [10, 10], "a worker without CUDA is no recording");
+    assert!(live.any_beside_alive());
+    second.close(&Health::default(), State::Closed);
+    drop((early, worker, late, third));
+    assert!(!live.any_beside_alive());
+
+    let mut opened = Follower::open(directory.path()).expect("a directory");
+    let (mut found, notices) = looks(&mut opened, true);
+    found.sort_unstable();
+    let expected = [
+        (0, now + 1),
+        (1, second_start + 3),
+        (1, third_start + 4),
+        (2, now + 2),
+    ];
+    assert_eq!(found, expected);
+    assert!(notices.is_empty(), "{notices:?}");
+
+    // One recording by itself: no workers, nothing of other processes.
+    let mut alone = Follower::open_all(&[path]).expect("a file");
+    let mut times: Vec<i64> = looks(&mut alone, true)
+        .0
+        .into_iter()
+        .map(|(_, time)| time)
+        .collect();
+    times.sort_unstable();
+    assert_eq!(times, [now + 1, second_start + 3, third_start + 4]);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_beside_is_said() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("1-1.stacks"), b"cuptop+\n").expect("written");
+    drop(BesideWriter::create(directory.path(), "stacks", 9, 2, 1, 0).expect("a file"));
+    let mut nonsense = stacks(directory.path(), 3, 1, &[5]);
+    nonsense.append(&[0xff; 30]).expect("written");
+    let mut file = std::fs::read(nonsense.path()).expect("readable");
+    file[64] = 0;
+    file.extend([1; 7]);
+    std::fs::write(nonsense.path(), file).expect("written");
+    let mut follower = Follower::open(directory.path()).expect("a directory");
+    let (seen, mut notices) = looks(&mut follower, true);
+    assert!(seen.is_empty());
+    notices.sort();
+    let said: Vec<&str> = notices
+        .iter()
+        .map(|it| it.split(".stacks: ").nth(1).unwrap_or(it))
+        .collect();
+    let expected = [
+        "its header is missing",
+        "it is of format 9; this version of cuptop reads format 1",
+        "1 blocks of it make no sense",
+        "it is damaged at byte 64: 32 bytes were skipped",
+        "its last block is not whole (7 bytes)",
+    ];
+    assert_eq!(said, expected);
 }

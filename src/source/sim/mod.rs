@@ -148,6 +148,7 @@ impl Sender<'_> {
             defs,
             items,
             health,
+            ..Batch::default()
         }))
     }
 }

@@ -73,10 +73,11 @@
 //! ## Files beside it
 //!
 //! What else is known of a process lies in files of its own in the same directory, named `PID-START.KIND` (lower case
-//! letters, such as `stacks`). A reader leaves alone what it does not know. Each begins with 64 bytes: `b"cuptop+\n"`, u32@8
-//! version of that kind's format, u32@12 length of this header: 64, u32@16 process id, i64@24 START as in the recording's
-//! header, 16 bytes@32 KIND filled up with zeros, u32@60 CRC-32 of the 60 bytes before it. What follows is the kind's own.
+//! letters, such as `stacks`), where START is when that file was begun. [`beside`] says how they are framed. A reader leaves
+//! alone kinds that it does not know. Such a file may also be of a process that has no recording (a worker that loads data),
+//! or with process id 0 of the whole machine.
 
+pub mod beside;
 mod block;
 pub mod header;
 mod intern;

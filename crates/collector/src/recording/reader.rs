@@ -383,7 +383,7 @@ fn read_page(file: &File) -> io::Result<Option<[u8; HEADER]>> {
     Ok((got == HEADER).then_some(page))
 }
 
-fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match file.read_at(&mut buffer[got..], offset + got as u64) {
