@@ -8,8 +8,8 @@
 pub mod activity {
     pub use crate::activity::{
         Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel,
-        LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Ns, Place, ProcessInfo, Range,
-        RangeKind, Span, Sync, SyncKind, What,
+        LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Mode, Ns, Place, ProcessInfo,
+        Range, RangeKind, Span, Sync, SyncKind, What,
     };
     pub mod feed {
         pub use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
@@ -98,7 +98,9 @@ pub mod scenario {
 }
 pub mod source {
     pub mod attach {
-        pub use crate::source::attach::{AttachRequest, Graphs, Output, run};
+        pub use crate::source::attach::{
+            AttachRequest, Graphs, Output, Recorder, Waits, When, run,
+        };
     }
     pub mod file {
         pub use crate::source::file::{Format, OpenError, Opened, open};

@@ -223,6 +223,7 @@ fn child() {
                 peaks: tui::Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                controls: None,
             })
         }),
         first: Some(tui::Wanted::Same),

@@ -311,6 +311,7 @@ fn recording() -> tempfile::TempDir {
                     graph: 0,
                 }),
             }],
+            samples: None,
             health: None,
         })
         .expect("it can be written");

@@ -1,7 +1,8 @@
 //! Batches: activities of one process, the definitions they refer to, and the losses so far.
 
 use super::{
-    Activity, DeviceInfo, Health, LaunchShape, NameId, ProcessInfo, Samples, ShapeId, StreamInfo,
+    Activity, DeviceInfo, Health, LaunchShape, Mode, NameId, ProcessInfo, Samples, ShapeId,
+    StreamInfo,
 };
 
 /// What one process sent, in the order in which it was collected.
@@ -58,6 +59,8 @@ pub enum Def {
         thread: u32,
         name: String,
     },
+    /// What is recorded of the process from a moment on; all is where it was never said.
+    Mode(Mode),
     /// The process itself. May come again when more is known.
     Process(ProcessInfo),
 }

@@ -6,7 +6,8 @@
 //! end, `idle_ns` is what of it is not busy. `copy_ns` counts copies of every direction, memsets are
 //! not copies. `overlap_ns` is the time during which a kernel and a copy ran. GB/s is bytes over the
 //! *sum* of the copies' durations: what one copy saw, not what the link carried. Gaps lie between
-//! merged operations; an operation without length still ends one gap and begins the next.
+//! merged operations; an operation without length still ends one gap and begins the next. A gap that touches a while in which
+//! recording was off is none: it counts as `not_recorded_ns`, which `idle_ns` does not hold.
 //!
 //! Field names are those of the JSON report and are a contract: add, don't rename.
 
@@ -67,6 +68,10 @@ pub struct DeviceFigures {
     pub busy_ns: Ns,
     /// Nothing ran.
     pub idle_ns: Ns,
+    /// Stretches without an operation that touch a while in which recording was off: neither busy nor idle.
+    /// Absent when there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_recorded_ns: Ns,
     /// A kernel ran.
     pub compute_ns: Ns,
     /// A copy ran.
@@ -147,10 +152,16 @@ impl DeviceFigures {
         }
     }
 
-    /// Share of `span_ns` in which nothing ran.
+    /// `span_ns` without what was not recorded.
+    #[must_use]
+    pub fn recorded_ns(&self) -> Ns {
+        self.span_ns - self.not_recorded_ns
+    }
+
+    /// Share of the recorded time in which nothing ran.
     #[must_use]
     pub fn idle_share(&self) -> f64 {
-        share(self.idle_ns, self.span_ns)
+        share(self.idle_ns, self.recorded_ns())
     }
 
     /// Share of copy time during which a kernel ran; `None` when nothing was copied.
@@ -203,11 +214,14 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
             }
         }
     }
+    let is_partial = trace.has_unrecorded();
     let mut all: Vec<DeviceFigures> = Vec::new();
     for (index, tally) in tallies.into_iter().enumerate() {
         if tally.figures.ops > 0 {
             let device = &trace.devices()[index];
-            let mut figures = tally.finish(window.is_none().then_some(&device.usage));
+            let is_unrecorded = |gap: Span| is_partial && trace.is_unrecorded(index, gap);
+            let usage = window.is_none().then_some(&device.usage);
+            let mut figures = tally.finish(usage, is_unrecorded);
             figures.index = index;
             figures.device = device.info.id;
             figures.name.clone_from(&device.info.name);
@@ -261,7 +275,11 @@ impl Tally {
     }
 
     /// Works the lengths of time out, from `usage` when that holds just these operations.
-    fn finish(mut self, usage: Option<&Usage>) -> DeviceFigures {
+    fn finish(
+        mut self,
+        usage: Option<&Usage>,
+        is_unrecorded: impl Fn(Span) -> bool,
+    ) -> DeviceFigures {
         let mut own = Usage::default();
         let usage = usage.unwrap_or_else(|| {
             own.add(&mut self.spans);
@@ -270,7 +288,6 @@ impl Tally {
         let mut figures = self.figures;
         figures.span_ns = figures.span.len();
         figures.busy_ns = usage.total(Measure::Busy);
-        figures.idle_ns = figures.span_ns - figures.busy_ns;
         figures.compute_ns = usage.total(Measure::Compute);
         figures.copy_ns = usage.total(Measure::Copy);
         figures.overlap_ns = usage.total(Measure::Overlap);
@@ -281,14 +298,23 @@ impl Tally {
             }
         }
         self.instants.sort_unstable();
-        figures.gaps = gaps(usage, figures.span, &self.instants);
+        (figures.gaps, figures.not_recorded_ns) =
+            gaps(usage, figures.span, &self.instants, is_unrecorded);
+        figures.idle_ns = figures.span_ns - figures.busy_ns - figures.not_recorded_ns;
         figures
     }
 }
 
-/// Counts the gaps between merged operations: the stretches of `usage`, and `instants` in order.
-fn gaps(usage: &Usage, span: Span, instants: &[Ns]) -> GapFigures {
+/// Counts the gaps between merged operations: the stretches of `usage`, and `instants` in order. Those that are not
+/// recorded are no gaps; their length is returned beside.
+fn gaps(
+    usage: &Usage,
+    span: Span,
+    instants: &[Ns],
+    is_unrecorded: impl Fn(Span) -> bool,
+) -> (GapFigures, Ns) {
     let mut found = GapFigures::default();
+    let mut not_recorded = 0;
     let mut stretches = usage.stretches(Measure::Busy, span).peekable();
     let mut instants = instants.iter().map(|&t| Span::at(t)).peekable();
     let mut end = span.start;
@@ -299,15 +325,23 @@ fn gaps(usage: &Usage, span: Span, instants: &[Ns]) -> GapFigures {
             (None, _) => instants.next(),
         };
         let Some(next) = next else {
-            return found;
+            return (found, not_recorded);
         };
-        let gap = next.start - end;
+        let mut gap = next.start - end;
+        if gap > 0 && is_unrecorded(Span::new(end, next.start)) {
+            not_recorded += gap;
+            gap = 0;
+        }
         found.over_10us += u64::from(gap > 10_000);
         found.over_100us += u64::from(gap > 100_000);
         found.over_1ms += u64::from(gap > 1_000_000);
         found.longest_ns = found.longest_ns.max(gap);
         end = end.max(next.end);
     }
+}
+
+fn is_zero(time: &Ns) -> bool {
+    *time == 0
 }
 
 /// The report gives rates to four decimals.

@@ -42,6 +42,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
                 peaks: Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                controls: None,
             })
         }),
         Some(Wanted::Same),

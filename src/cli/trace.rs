@@ -1,12 +1,12 @@
 //! `cuptop trace -- CMD`: any CUDA program, watched.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{GraphRecords, ScreenArgs, Trace as TraceArgs};
+use super::args::{GraphRecords, ScreenArgs, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
@@ -14,10 +14,10 @@ use crate::activity::feed::{Feed, Outcome};
 use crate::analysis::figures;
 use crate::report::{Report, text};
 use crate::scenario::value;
-use crate::source::attach::{self, AttachRequest, Output};
-use crate::source::recording::scratch;
+use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
+use crate::source::recording::{self, scratch};
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{Peaks, Running, Wanted};
+use crate::tui::{self, Peaks, Running, Wanted};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -27,13 +27,14 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         max_bytes: max_bytes(args)?,
         scratch: None,
         runs: 0,
+        dir: PathBuf::new(),
     };
     if args.headless || format.is_some() {
         return headless(&mut watched, screen_args);
     }
     screen::open(
         Box::new(move |_| {
-            let feed = watched.start(Output::Capture).map_err(|error| {
+            let (feed, recorder) = watched.start(Output::Capture).map_err(|error| {
                 Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
             Ok(Running {
@@ -43,6 +44,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 peaks: Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                controls: Some(Box::new(watched.controls(recorder))),
             })
         }),
         Some(Wanted::Same),
@@ -53,7 +55,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
 /// The program keeps standard output and standard error; the report goes to standard error, or as JSON
 /// to standard output, after all that the program printed.
 fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let feed = watched
+    let (feed, _) = watched
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
     let mut trace = Trace::new(watched.info());
@@ -83,15 +85,18 @@ struct Watched<'a> {
     /// Where the recording lies that nobody asked to keep. The run before has ended when it is replaced.
     scratch: Option<TempDir>,
     runs: usize,
+    /// Where the present one is recorded.
+    dir: PathBuf,
 }
 
 impl Watched<'_> {
-    fn start(&mut self, output: Output) -> io::Result<Feed> {
+    fn start(&mut self, output: Output) -> io::Result<(Feed, Recorder)> {
         let dir = match &self.args.save {
             Some(dir) => super::numbered(dir, self.runs),
             None => self.scratch.insert(scratch::directory()?).path().to_owned(),
         };
-        let feed = attach::run(AttachRequest {
+        self.dir.clone_from(&dir);
+        let started = attach::run(AttachRequest {
             command: self.args.command.clone(),
             dir,
             flush_period: Duration::from_millis(self.args.flush),
@@ -100,7 +105,16 @@ impl Watched<'_> {
                 .args
                 .keep
                 .map(|minutes| Duration::from_secs(60 * minutes)),
-            waits: self.args.waits,
+            waits: match self.args.waits {
+                WaitRecords::Auto => Waits::Auto,
+                WaitRecords::On => Waits::On,
+                WaitRecords::Off => Waits::Off,
+            },
+            when: When {
+                delay: self.args.delay,
+                duration: self.args.duration,
+                range: self.args.range.clone(),
+            },
             graphs: match self.args.graphs {
                 GraphRecords::Nodes => attach::Graphs::Nodes,
                 GraphRecords::Whole => attach::Graphs::Whole,
@@ -108,7 +122,16 @@ impl Watched<'_> {
             output,
         })?;
         self.runs += 1;
-        Ok(feed)
+        Ok(started)
+    }
+
+    fn controls(&self, recorder: Recorder) -> Controls {
+        Controls {
+            recorder,
+            dir: self.dir.clone(),
+            is_kept: self.args.save.is_some(),
+            name: kept_name(&self.info().title),
+        }
     }
 
     fn info(&self) -> SourceInfo {
@@ -129,6 +152,75 @@ impl Watched<'_> {
     }
 }
 
+/// What the keys of the screen can do with a run.
+struct Controls {
+    recorder: Recorder,
+    dir: PathBuf,
+    /// Whether the recording stays where it is.
+    is_kept: bool,
+    name: String,
+}
+
+impl tui::Controls for Controls {
+    fn record(&mut self) -> Result<String, String> {
+        self.recorder.toggle()
+    }
+
+    fn keep(&mut self) -> Result<String, String> {
+        if self.is_kept {
+            return Err(format!("it is kept in {} anyway", self.dir.display()));
+        }
+        let to = (0..1_000)
+            .map(|n| super::numbered(Path::new(&self.name), n))
+            .find(|path| !path.exists())
+            .ok_or_else(|| format!("there are a thousand of {} here", self.name))?;
+        let shown = to.display().to_string();
+        if self.recorder.keep(to.clone()) {
+            return Ok(format!("the recording so far is being copied to {shown}"));
+        }
+        match recording::keep(&self.dir, &to) {
+            Ok(_) => Ok(format!("kept the recording in {shown}")),
+            Err(error) => Err(format!("the recording could not be kept: {error}")),
+        }
+    }
+}
+
+/// The name for a recording of this program that is kept now: "train.py-20261122-142530.cuptop", in UTC.
+fn kept_name(title: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let words = title.split_whitespace();
+    let mut names = words.map(|word| word.rsplit('/').next().unwrap_or(word));
+    let first = names.next().unwrap_or_default();
+    // "python train.py" is a recording of train.py.
+    let name = match first.starts_with("python") {
+        true => names.find(|name| name.ends_with(".py")).unwrap_or(first),
+        false => first,
+    };
+    let name: String = name.chars().filter(|&c| is_plain(c)).take(40).collect();
+    let name = name.trim_start_matches(['.', '-']);
+    let since = std::time::SystemTime::UNIX_EPOCH
+        .elapsed()
+        .unwrap_or_default();
+    let name = if name.is_empty() { "trace" } else { name };
+    format!("{name}-{}.cuptop", stamp(since.as_secs()))
+}
+
+/// Seconds since 1970 as "20261122-142530", in UTC.
+fn stamp(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    // Years that begin in March, in eras of 400: the leap day comes last.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}{month:02}{date:02}-{hour:02}{minute:02}{second:02}")
+}
+
 fn max_bytes(args: &TraceArgs) -> Result<u64, Ending> {
     match &args.max_size {
         None => Ok(0),
@@ -137,5 +229,25 @@ fn max_bytes(args: &TraceArgs) -> Result<u64, Ending> {
                 "--max-size {text}: expected a size such as \"500 MiB\""
             ))
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_recording_is_named_after_the_program_and_the_time() {
+        // From `date -u -d @N +%Y%m%d-%H%M%S`.
+        for (seconds, expected) in [
+            (0, "19700101-000000"),
+            (951_827_696, "20000229-123456"),
+            (1_795_357_530, "20261122-142530"),
+            (4_107_542_399, "21000228-235959"),
+        ] {
+            assert_eq!(stamp(seconds), expected);
+        }
+        assert!(kept_name("python3 /a/b/train.py --x").starts_with("train.py-20"));
+        assert!(kept_name("./a;b").starts_with("ab-") && kept_name("").starts_with("trace-"));
     }
 }

@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod expect;
 mod page;
+mod recording;
 pub mod steps;
 mod table;
 pub mod text;
@@ -68,6 +69,9 @@ pub struct Report {
     pub steps: Vec<steps::StepsReport>,
     /// What was received and what was not.
     pub health: HealthReport,
+    /// Processes of which not all was recorded all the time; absent when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recording: Vec<recording::Recording>,
     /// What could be better.
     pub findings: Vec<Finding>,
     /// What could be better in what a run does around its measured passes (filling buffers, warm-up): no matter
@@ -210,6 +214,7 @@ impl Report {
                 source: trace.health(),
                 late: trace.late(),
             },
+            recording: recording::of(trace),
             findings,
             harness_findings,
             variants,

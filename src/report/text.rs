@@ -75,6 +75,9 @@ fn heading(page: &mut Page, report: &Report) {
         );
         page.line(&mark);
     }
+    for line in report.recording.iter().flat_map(|it| it.lines()) {
+        page.wrapped(&line);
+    }
     let health = &report.health.source;
     let received = format!("  {} records received", count(health.received));
     if health.losses() == 0 {
@@ -107,7 +110,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         &format!("GPU {} {}", f.device, f.name),
         page.width,
     ));
-    let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.span_ns)));
+    let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.recorded_ns())));
     let copies = f.ops - f.kernels - f.memsets;
     let mut lines = vec![
         format!(
@@ -130,6 +133,13 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             )),
         ),
     ];
+    if f.not_recorded_ns > 0 {
+        lines.push(format!(
+            "not recorded: {}; shares are of the other {}",
+            duration(f.not_recorded_ns),
+            duration(f.recorded_ns()),
+        ));
+    }
     let gaps = f.gaps;
     if gaps.longest_ns > 0 {
         lines.push(format!(

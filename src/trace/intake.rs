@@ -114,6 +114,7 @@ impl Trace {
                     .threads
                     .insert(thread, printable(&name));
             }
+            Def::Mode(mode) => self.processes[process].recorded.take(mode),
             Def::Process(mut info) => {
                 info.command = printable(&info.command);
                 info.versions = printable(&info.versions);
@@ -234,6 +235,12 @@ impl Trace {
             }
         };
         let key = LaneKey { process, kind };
+        if let LaneKind::Stream { device, .. } = kind
+            && let Some(device) = self.devices.get_mut(device)
+            && !device.processes.contains(&process)
+        {
+            device.processes.push(process);
+        }
         *self.lane_ids.entry(key).or_insert_with(|| {
             self.lanes.push(Lane::new(key));
             self.lanes.len() - 1

@@ -23,6 +23,7 @@ mod moved;
 mod names;
 mod past;
 mod pool;
+mod recorded;
 mod rows;
 mod series;
 pub mod short;
@@ -37,6 +38,7 @@ pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::{Cursor, Lane};
 pub use names::Names;
+pub use recorded::Recorded;
 pub use usage::{Engine, Measure, Usage};
 
 use crate::activity::{
@@ -103,6 +105,8 @@ pub struct Device {
     pub usage: Usage,
     /// Bytes that copies have moved, by direction.
     moved: [Moved; 4],
+    /// The processes that have operations on it, as far as known.
+    processes: Vec<usize>,
     pending: Vec<(Span, Engine)>,
     copied: [Vec<(Span, u64)>; 4],
 }
@@ -113,6 +117,8 @@ pub struct Process {
     pub info: ProcessInfo,
     /// Its counters.
     pub health: Health,
+    /// When it was recorded.
+    recorded: Recorded,
     /// The streams that it named or described.
     pub streams: Vec<StreamInfo>,
     /// Names of its threads.

@@ -39,6 +39,7 @@ impl Device {
             info: self.info.clone(),
             usage: self.usage.clone(),
             moved: self.moved.clone(),
+            processes: self.processes.clone(),
             ..Device::default()
         }
     }
@@ -49,6 +50,7 @@ impl Process {
         Process {
             info: self.info.clone(),
             health: self.health,
+            recorded: self.recorded.clone(),
             streams: self.streams.clone(),
             threads: self.threads.clone(),
             ..Process::default()

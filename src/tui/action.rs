@@ -5,6 +5,10 @@
 pub enum Action {
     /// Leaves the program.
     Quit,
+    /// Switches recording on or off.
+    Record,
+    /// Keeps the recording.
+    Keep,
     /// Closes what lies on top: help, an error; else clears the selection.
     Back,
     /// Opens or closes the help.

@@ -196,6 +196,20 @@ const LAST: &[Binding] = &[
         "save the screen as SVG and text",
         "save",
     ),
+    key(
+        Any,
+        Char('R'),
+        Action::Record,
+        "recording of a traced program on or off",
+        "",
+    ),
+    key(
+        Any,
+        Char('K'),
+        Action::Keep,
+        "keep the recording of a traced program",
+        "",
+    ),
     key(Any, Char('?'), Action::Help, "this help", "help"),
     key(
         Any,

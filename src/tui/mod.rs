@@ -97,6 +97,22 @@ pub struct Running {
     pub warnings: Vec<String>,
     /// The scenario's file: a change of its content runs it again, and `e` edits it.
     pub file: Option<PathBuf>,
+    /// What keys can do with a program that is being traced.
+    pub controls: Option<Box<dyn Controls>>,
+}
+
+/// What keys can do with a program that is being traced. Each says what was done, or why not, in a sentence.
+pub trait Controls {
+    /// Switches recording on or off.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    fn record(&mut self) -> Result<String, String>;
+    /// Keeps the recording.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    fn keep(&mut self) -> Result<String, String>;
 }
 
 /// Why a run could not be started.

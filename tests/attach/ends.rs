@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cuptop::testing::activity::feed::{Failure, FailureKind, Message, Outcome};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
 
 use crate::harness::{fakes, trace};
 
@@ -40,13 +40,14 @@ fn what_was_flushed_survives_every_kind_of_end() {
 fn a_signal_to_us_is_passed_on_and_its_end_reported() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
-    let feed = attach::run(AttachRequest {
+    let (feed, _) = attach::run(AttachRequest {
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: true,
+        waits: Waits::On,
+        when: When::default(),
         graphs: Graphs::Nodes,
         output: Output::Inherit,
     })
@@ -124,13 +125,14 @@ fn its_lines_come_with_the_stream_they_were_printed_to() {
 fn stopping_the_feed_ends_the_program() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
-    let feed = attach::run(AttachRequest {
+    let (feed, _) = attach::run(AttachRequest {
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: true,
+        waits: Waits::On,
+        when: When::default(),
         graphs: Graphs::Nodes,
         output: Output::Capture,
     })
@@ -152,7 +154,8 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: true,
+        waits: Waits::On,
+        when: When::default(),
         graphs: Graphs::Nodes,
         output: Output::Capture,
     })

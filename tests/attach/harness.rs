@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{Activity, Batch, Def, Health, What};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output};
+use cuptop::testing::activity::{Activity, Batch, Def, Health, Mode, What};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Recorder, Waits, When};
 
 /// The directory with the fake libraries and the program. They are made with a C compiler, which the build of
 /// cuptop needs too.
@@ -72,6 +72,17 @@ pub(crate) fn trace_with(
     variables: &[(&str, &str)],
     change: impl FnOnce(&mut AttachRequest),
 ) -> Seen {
+    trace_by_hand(made, arguments, variables, change, |_| {})
+}
+
+/// As [`trace_with`], while somebody has a hand on the recorder.
+pub(crate) fn trace_by_hand(
+    made: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+    change: impl FnOnce(&mut AttachRequest),
+    act: impl FnOnce(&Recorder) + Send + 'static,
+) -> Seen {
     let directory = tempfile::tempdir().expect("a directory");
     let mut command: Vec<OsString> = vec!["env".into()];
     command.push(format!("LD_LIBRARY_PATH={}", made.display()).into());
@@ -87,12 +98,14 @@ pub(crate) fn trace_with(
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: true,
+        waits: Waits::On,
+        when: When::default(),
         graphs: Graphs::Nodes,
         output: Output::Capture,
     };
     change(&mut request);
-    let feed = attach::run(request).expect("started");
+    let (feed, recorder) = attach::run(request).expect("started");
+    let hand = std::thread::spawn(move || act(&recorder));
     let mut seen = Seen {
         batches: Vec::new(),
         notices: Vec::new(),
@@ -109,10 +122,22 @@ pub(crate) fn trace_with(
             Message::Finished(outcome) => seen.outcome = outcome,
         }
     }
+    hand.join().expect("no panic");
     seen
 }
 
 impl Seen {
+    /// What was said of a process's recording, in order.
+    pub(crate) fn modes(&self, process: u32) -> Vec<Mode> {
+        let own = self.batches.iter().filter(|batch| batch.process == process);
+        own.flat_map(|batch| &batch.defs)
+            .filter_map(|def| match def {
+                Def::Mode(mode) => Some(*mode),
+                _ => None,
+            })
+            .collect()
+    }
+
     pub(crate) fn processes(&self) -> usize {
         self.batches
             .iter()

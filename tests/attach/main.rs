@@ -6,4 +6,5 @@
 mod ends;
 mod harness;
 mod limits;
+mod modes;
 mod records;

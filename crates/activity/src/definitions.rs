@@ -1,6 +1,6 @@
 //! What activities refer to.
 
-use crate::NameId;
+use crate::{NameId, Ns};
 
 /// A kernel's name and the configuration it was launched with. Launches repeat it, so it is defined once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -73,6 +73,17 @@ pub struct StreamInfo {
     pub priority: i32,
     /// Whether it is the context's default stream.
     pub is_default: bool,
+}
+
+/// What a process records from a moment on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// From when on, ns.
+    pub from: Ns,
+    /// Whether what it does is recorded; allocations, names and ranges are in either case.
+    pub recording: bool,
+    /// Whether what streams and threads wait for is recorded, too.
+    pub waits: bool,
 }
 
 /// What is known of a process.

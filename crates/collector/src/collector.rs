@@ -16,8 +16,10 @@ use crate::decode::Decoder;
 use crate::fork;
 use crate::options::{Ending, Options};
 use crate::process::ThisProcess;
+use crate::ranges::{RangeWatch, Ranges};
 use crate::recording::{Clocks, Identity, State, Writer};
 use crate::setup::{StartError, enable, subscribe};
+use crate::switch::Switch;
 use crate::threads::{Command, Counts, DecodeThread, Flusher, start};
 
 /// Commands that may wait for the decode thread. A program sends a few for each pass of a scenario.
@@ -85,11 +87,17 @@ impl Collector {
                     cupti.may_decline_buffers(),
                 )
                 .ok_or(StartError::Again)?;
-                let decoder = Decoder::new(&cupti);
+                let ranges = options
+                    .range
+                    .clone()
+                    .map(|name| Arc::new(Ranges::called(name)));
+                let watch = ranges.clone().map(RangeWatch::new);
+                let decoder = Decoder::new(&cupti, watch);
                 let lacks = enable(&cupti, &options)?;
-                Ok((cupti, subscription, pool, decoder, lacks))
+                let switch = Switch::new(&options.dir, &options, ranges);
+                Ok((cupti, subscription, pool, decoder, switch, lacks))
             });
-        let (cupti, subscription, pool, decoder, lacks) = match prepared {
+        let (cupti, subscription, pool, decoder, mut switch, mut lacks) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 writer.notice(true, &refusal(&error));
@@ -99,6 +107,10 @@ impl Collector {
             }
         };
         writer.process(&process.describe(&cupti.describe()));
+        let (commands, received) = bounded(COMMANDS);
+        let (mode, more) = switch.begin(&cupti, commands.clone());
+        writer.mode(mode);
+        lacks.extend(more);
         for lack in lacks.iter().chain(decoder.surprises()) {
             writer.notice(true, lack);
         }
@@ -111,6 +123,7 @@ impl Collector {
             period: options.flush_period,
             counts: Arc::clone(&counts),
             subscription,
+            switch,
         };
         let decode_thread = DecodeThread {
             pool,
@@ -120,7 +133,6 @@ impl Collector {
             told: false,
             told_timeless: false,
         };
-        let (commands, received) = bounded(COMMANDS);
         let (flushes, asked) = bounded(16);
         let (stop, stopped) = bounded(1);
         let (flushed, flusher_gone) = bounded(1);

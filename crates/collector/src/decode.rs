@@ -15,6 +15,7 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 
 use crate::host::Host;
 use crate::marks::Marks;
+use crate::ranges::RangeWatch;
 use crate::recording::{Clocks, Writer};
 
 /// A time this long before the start of the session, or this long after now, is a broken clock.
@@ -45,18 +46,23 @@ pub(crate) enum Decoded {
 }
 
 impl Decoder {
-    pub(crate) fn new(cupti: &Cupti) -> Decoder {
+    pub(crate) fn new(cupti: &Cupti, watch: Option<RangeWatch>) -> Decoder {
         let now = Clocks::now().realtime;
         Decoder {
             sizes: RecordSizes::of(&cupti.api, cupti.version),
             host: Host::new(cupti.api),
-            marks: Marks::default(),
+            marks: Marks::watching(watch),
             contexts: HashMap::new(),
             earliest: now - BEFORE,
             latest: now + AFTER,
             health: Health::default(),
             timeless_nodes: 0,
         }
+    }
+
+    /// What came of the ranges inside which alone was to be recorded.
+    pub(crate) fn ranges_summary(&self) -> Option<String> {
+        self.marks.watch.as_ref()?.ranges().summary()
     }
 
     /// What the library's record sizes differ in from those known.

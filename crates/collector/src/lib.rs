@@ -15,7 +15,9 @@
 
 mod buffers;
 mod collector;
+pub mod control;
 mod decode;
+mod duty;
 mod fork;
 mod host;
 #[cfg(feature = "inject")]
@@ -24,10 +26,12 @@ pub mod link;
 mod marks;
 pub mod options;
 mod process;
+mod ranges;
 pub mod recording;
 mod setup;
+mod switch;
 mod threads;
 
 pub use collector::Collector;
-pub use options::{ApiCalls, Caller, Ending, Graphs, Options};
+pub use options::{ApiCalls, Caller, Ending, Graphs, Options, Waits};
 pub use setup::StartError;

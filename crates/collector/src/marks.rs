@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use activity::{Activity, Range, RangeKind, Span, What};
 use cupti_sys::{kinds, records};
 
+use crate::ranges::RangeWatch;
 use crate::recording::Writer;
 
 /// Ranges that may be open at a time.
@@ -20,9 +21,18 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     open: HashMap<u32, Open>,
+    /// The ranges inside which alone is recorded.
+    pub(crate) watch: Option<RangeWatch>,
 }
 
 impl Marks {
+    pub(crate) fn watching(watch: Option<RangeWatch>) -> Marks {
+        Marks {
+            watch,
+            ..Marks::default()
+        }
+    }
+
     /// One end of a range, or a mark. Returns how many records are lost by it.
     pub(crate) fn marker(
         &mut self,
@@ -36,6 +46,9 @@ impl Marks {
             _ => 0,
         };
         if it.flags & kinds::marker::START != 0 {
+            if let Some(watch) = &mut self.watch {
+                watch.begin(it.id, name);
+            }
             if self.open.len() >= MOST_OPEN {
                 return 1;
             }
@@ -47,6 +60,9 @@ impl Marks {
             // An id that comes again while its range is open: the first one's end was lost.
             u64::from(self.open.insert(it.id, open).is_some())
         } else if it.flags & kinds::marker::END != 0 {
+            if let Some(watch) = &mut self.watch {
+                watch.end(it.id);
+            }
             match self.open.remove(&it.id) {
                 Some(open) => {
                     write(&open, time, writer);

@@ -14,8 +14,10 @@ pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
 pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
 /// Seconds of which the last are to be kept; all are when it is not given.
 pub const KEEP: &str = "CUPTOP_KEEP_S";
-/// Whether to record what streams and threads wait for: `0` or `1`.
+/// Whether to record what streams and threads wait for: `0`, `1` or `auto`.
 pub const WAITS: &str = "CUPTOP_WAITS";
+/// The NVTX ranges inside which alone is to be recorded.
+pub const RANGE: &str = "CUPTOP_RANGE";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
 /// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
@@ -48,6 +50,20 @@ pub enum Graphs {
     Whole,
 }
 
+/// Whether is recorded what streams and threads wait for: synchronisations and events. Host waits are calls too, so
+/// that only waits between streams are lost without it. Measured on an H200: 6 to 14 % of the time of launches in a
+/// row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// It is not.
+    Off,
+    /// All the time.
+    #[default]
+    On,
+    /// For short whiles, a twentieth of the time in all.
+    Auto,
+}
+
 /// What becomes of CUPTI at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -71,10 +87,10 @@ pub struct Options {
     pub keep: Option<Duration>,
     /// Which host calls are recorded.
     pub api: ApiCalls,
-    /// Whether synchronisations and events are recorded: what streams and threads wait for. Host waits are calls
-    /// too, so that only waits between streams are lost without it. Measured on an H200: 6 to 14 % of the time of
-    /// launches in a row.
-    pub waits: bool,
+    /// Whether what streams and threads wait for is recorded.
+    pub waits: Waits,
+    /// The name of NVTX ranges inside which alone is recorded; a `*` at its end stands for anything.
+    pub range: Option<String>,
     /// How CUDA graphs are recorded.
     pub graphs: Graphs,
     /// Who asks: decides whether CUDA may be called.
@@ -100,7 +116,8 @@ impl Options {
             max_bytes: 0,
             keep: None,
             api: ApiCalls::default(),
-            waits: true,
+            waits: Waits::On,
+            range: None,
             graphs: Graphs::default(),
             caller: Caller::Program,
             // 8 MiB: some 30,000 launches, far more than happen between two flushes.
@@ -126,7 +143,14 @@ impl Options {
             options.max_bytes = bytes;
         }
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
-        options.waits = number(WAITS) != Some(0);
+        options.waits = match variable(WAITS).as_deref().and_then(|value| value.to_str()) {
+            Some("0") => Waits::Off,
+            Some("auto") => Waits::Auto,
+            _ => Waits::On,
+        };
+        options.range = variable(RANGE)
+            .filter(|name| !name.is_empty())
+            .map(|name| name.to_string_lossy().into_owned());
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }
@@ -167,7 +191,7 @@ mod tests {
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
         assert_eq!(options.api, ApiCalls::Mixed);
-        assert!(options.waits);
+        assert_eq!(options.waits, Waits::On);
         let options = with(&[
             (DIRECTORY, "/tmp"),
             (FLUSH, "5"),
@@ -176,7 +200,7 @@ mod tests {
             (WAITS, "0"),
         ])
         .expect("a directory is given");
-        assert!(!options.waits);
+        assert_eq!(options.waits, Waits::Off);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
         assert_eq!(options.api, ApiCalls::Driver);

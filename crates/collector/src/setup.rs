@@ -123,23 +123,26 @@ fn other_tool(cupti: &Cupti) -> Option<String> {
     (!name.is_empty()).then(|| name.into_owned())
 }
 
-/// The kinds that are collected whatever the options; without the first two there is no timeline.
-const KINDS: &[(u32, &str)] = &[
+/// What the GPU does; without the first two there is no timeline.
+const WORK: &[(u32, &str)] = &[
     (kinds::CONCURRENT_KERNEL, "kernels"),
     (kinds::MEMCPY, "copies"),
     (kinds::MEMCPY2, "copies between devices"),
     (kinds::MEMSET, "memsets"),
+    (kinds::OVERHEAD, "overhead"),
+];
+/// What is collected whether or not recording is on: who is who, and what memory is in use.
+const ALWAYS: &[(u32, &str)] = &[
     (kinds::DEVICE, "devices"),
     (kinds::CONTEXT, "contexts"),
     (kinds::STREAM, "streams"),
-    (kinds::OVERHEAD, "overhead"),
     (kinds::MEMORY2, "allocations"),
     (kinds::NAME, "names"),
     (kinds::MARKER, "NVTX ranges"),
 ];
 const ESSENTIAL: usize = 2;
 
-/// Sets CUPTI up. Returns what could not be had, in words.
+/// Sets CUPTI up, with everything on but wait records. Returns what could not be had, in words.
 pub(crate) fn enable(cupti: &Cupti, options: &Options) -> Result<Vec<String>, StartError> {
     let api = &cupti.api;
     let mut lacks = Vec::new();
@@ -163,28 +166,55 @@ pub(crate) fn enable(cupti: &Cupti, options: &Options) -> Result<Vec<String>, St
             code,
         });
     }
-    for (index, &(kind, what)) in KINDS.iter().enumerate() {
+    for &(kind, _) in &WORK[..ESSENTIAL] {
         // SAFETY: takes a number.
         let code = unsafe { (api.enable)(kind) };
         if code != SUCCESS {
-            if index < ESSENTIAL {
-                return Err(StartError::Refused {
-                    what: "record kernels and copies",
-                    code,
-                });
-            }
-            lacks.push(format!("CUPTI does not record {what}: {}", describe(code)));
+            return Err(StartError::Refused {
+                what: "record kernels and copies",
+                code,
+            });
         }
     }
-    enable_calls(cupti, options.api, &mut lacks);
-    if options.waits {
-        enable_waits(cupti, options.api, &mut lacks);
+    for &(kind, what) in ALWAYS {
+        enable_kind(cupti, kind, what, &mut lacks);
     }
-    if options.graphs == Graphs::Whole {
-        // From here on CUPTI records no nodes, whatever is disabled later.
-        enable_kind(cupti, kinds::GRAPH_TRACE, "graphs as a whole", &mut lacks);
-    }
+    enable_work(cupti, options.api, options.graphs, &mut lacks);
     Ok(lacks)
+}
+
+/// Records what the GPU does and who asked for it.
+pub(crate) fn enable_work(cupti: &Cupti, calls: ApiCalls, graphs: Graphs, lacks: &mut Vec<String>) {
+    for &(kind, what) in WORK {
+        enable_kind(cupti, kind, what, lacks);
+    }
+    enable_calls(cupti, calls, lacks);
+    if graphs == Graphs::Whole {
+        // From here on CUPTI records no nodes, whatever is disabled later.
+        enable_kind(cupti, kinds::GRAPH_TRACE, "graphs as a whole", lacks);
+    }
+}
+
+/// The reverse of [`enable_work`].
+pub(crate) fn disable_work(cupti: &Cupti, calls: ApiCalls) {
+    if calls == ApiCalls::Mixed {
+        set_each(cupti, domain::DRIVER_API, 0, starts_or_awaits_work);
+    }
+    let calls = [kinds::RUNTIME, kinds::DRIVER, kinds::GRAPH_TRACE];
+    for kind in calls.into_iter().chain(WORK.iter().map(|(kind, _)| *kind)) {
+        disable_kind(cupti, kind);
+    }
+}
+
+/// The reverse of [`enable_waits`].
+pub(crate) fn disable_waits(cupti: &Cupti) {
+    disable_kind(cupti, kinds::SYNCHRONIZATION);
+    disable_kind(cupti, kinds::CUDA_EVENT);
+}
+
+fn disable_kind(cupti: &Cupti, kind: u32) {
+    // SAFETY: takes a number; a kind that is not enabled is refused without harm.
+    unsafe { (cupti.api.disable)(kind) };
 }
 
 fn enable_kind(cupti: &Cupti, kind: u32, what: &str, lacks: &mut Vec<String>) {
@@ -195,8 +225,8 @@ fn enable_kind(cupti: &Cupti, kind: u32, what: &str, lacks: &mut Vec<String>) {
     }
 }
 
-/// What streams and threads wait for.
-fn enable_waits(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
+/// Records what streams and threads wait for.
+pub(crate) fn enable_waits(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
     enable_kind(cupti, kinds::SYNCHRONIZATION, "synchronisations", lacks);
     if let Some(all) = cupti.api.enable_all_sync_records {
         // Programs poll events by the million.
@@ -335,16 +365,10 @@ fn set_u8(cupti: &Cupti, attribute: u32, mut value: u8) {
 
 /// Stops the collection and lets another tool in. The buffers that CUPTI still holds stay its own.
 pub(crate) fn release(cupti: &Cupti, subscription: Subscription) {
-    let optional = [
-        kinds::RUNTIME,
-        kinds::DRIVER,
-        kinds::SYNCHRONIZATION,
-        kinds::CUDA_EVENT,
-        kinds::GRAPH_TRACE,
-    ];
-    for kind in KINDS.iter().map(|(kind, _)| *kind).chain(optional) {
-        // SAFETY: takes a number; a kind that was never enabled is refused without harm.
-        unsafe { (cupti.api.disable)(kind) };
+    disable_waits(cupti);
+    disable_work(cupti, ApiCalls::Both);
+    for &(kind, _) in ALWAYS {
+        disable_kind(cupti, kind);
     }
     // SAFETY: the handle is the one that CUPTI gave.
     unsafe { (cupti.api.unsubscribe)(subscription.0) };

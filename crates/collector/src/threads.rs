@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use activity::{Activity, Health, Place, Range, RangeKind, Span, StreamInfo, What};
+use activity::{Activity, Health, Mode, Place, Range, RangeKind, Span, StreamInfo, What};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
@@ -17,6 +17,7 @@ use crate::decode::Decoder;
 use crate::options::Ending;
 use crate::recording::{Clocks, State, Writer};
 use crate::setup::{Subscription, release};
+use crate::switch::Switch;
 
 /// What the program asks of the decode thread.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     },
     /// A stream's name.
     Stream { place: Place, name: String },
+    /// Something else is recorded from now on.
+    Mode(Mode),
     /// Something the user should know.
     Notice { is_warning: bool, text: String },
     /// Write what there is, then say so.
@@ -67,6 +70,7 @@ pub(crate) struct Flusher {
     pub(crate) period: Duration,
     pub(crate) counts: Arc<Counts>,
     pub(crate) subscription: Subscription,
+    pub(crate) switch: Switch,
 }
 
 /// What the flush thread learns and the decode thread publishes.
@@ -81,7 +85,7 @@ pub(crate) struct Counts {
 impl Flusher {
     /// Flushes until the end. A sender on `requests` asks for a flush out of turn and is answered when it is done.
     /// `cuptiActivityFlushPeriod` is no substitute: it hands out full buffers only.
-    pub(crate) fn run(self, stop: &Receiver<Ending>, requests: &Receiver<Sender<()>>) {
+    pub(crate) fn run(mut self, stop: &Receiver<Ending>, requests: &Receiver<Sender<()>>) {
         let mut requests = requests.clone();
         let mut times = FlushTimes::default();
         times.note(1);
@@ -93,11 +97,12 @@ impl Flusher {
                     Ok(ask) => Some(ask),
                     Err(_) => { requests = never(); None }
                 },
-                default(self.period) => None,
+                default(self.switch.due(self.period)) => None,
             };
             times.note(self.pool.begin_flush());
             self.ask_for_devices(&mut asked);
             self.flush(0);
+            self.look();
             self.pool.top_up();
             let oldest = self
                 .pool
@@ -115,6 +120,11 @@ impl Flusher {
         if ending == Ending::Release {
             release(&self.cupti, self.subscription);
         }
+    }
+
+    /// Does what has been asked for in the meantime. What was complete has just been flushed.
+    fn look(&mut self) {
+        self.switch.look(&self.cupti, self.pool.was_used());
     }
 
     /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so
@@ -282,6 +292,9 @@ impl DecodeThread {
             // At least one in each: how many there are nobody knows.
             self.decoder.health.lost += unread;
         }
+        if let Some(text) = self.decoder.ranges_summary() {
+            self.writer.notice(true, &text);
+        }
         self.decoder.end(&mut self.writer);
         self.count();
         crate::fork::forget();
@@ -349,6 +362,7 @@ impl DecodeThread {
                 name,
                 ..StreamInfo::default()
             }),
+            Command::Mode(mode) => self.writer.mode(mode),
             Command::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
             Command::Flush(done) => return Some(done),
         }

@@ -245,13 +245,27 @@ impl<'a> Causes<'a> {
     /// and the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
         let ops = self.graph.ops.of_device(device);
-        gaps(self.graph, within(self.graph, ops, window))
+        self.recorded(device, gaps(self.graph, within(self.graph, ops, window)))
     }
 
     /// The stretches of a stream with nothing running, between its own first operation and its last.
     pub fn gaps_of_stream(&self, lane: LaneId, window: Option<Span>) -> impl Iterator<Item = Gap> {
         let ops = self.graph.ops.of_lane(lane);
-        gaps(self.graph, within(self.graph, ops, window))
+        let device = match self.trace.lanes()[lane].key().kind {
+            LaneKind::Stream { device, .. } => device,
+            _ => usize::MAX,
+        };
+        self.recorded(device, gaps(self.graph, within(self.graph, ops, window)))
+    }
+
+    /// Without what was not recorded.
+    fn recorded(
+        &self,
+        device: usize,
+        gaps: impl Iterator<Item = Gap>,
+    ) -> impl Iterator<Item = Gap> {
+        let trace = self.trace.has_unrecorded().then_some(self.trace);
+        gaps.filter(move |gap| trace.is_none_or(|trace| !trace.is_unrecorded(device, gap.span)))
     }
 
     /// Whether a wait was for the operation whose end began the gap, or returned later than that: had
@@ -381,6 +395,13 @@ pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
 const AROUND: Ns = 50_000_000;
 
 fn explain(trace: &Trace, lanes: &[LaneId], span: Span) -> Explanation {
+    let is_unrecorded = |&lane: &LaneId| match trace.lanes()[lane].key().kind {
+        LaneKind::Stream { device, .. } => trace.is_unrecorded(device, span),
+        _ => false,
+    };
+    if lanes.first().is_some_and(is_unrecorded) {
+        return Explanation::unrecorded(span);
+    }
     let next = lanes
         .iter()
         .filter_map(|&lane| Some((lane, trace.lanes()[lane].next(span.end)?)))

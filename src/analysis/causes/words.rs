@@ -28,11 +28,21 @@ const WORTH: Ns = 5;
 impl Explanation {
     /// No operation followed.
     pub(super) fn nothing(gap: Span) -> Explanation {
+        Explanation::because(gap, Cause::Unknown, "Nothing followed.")
+    }
+
+    /// Recording was off for some of it.
+    pub(super) fn unrecorded(gap: Span) -> Explanation {
+        let sentence = "Not recorded: recording was off for some of it, and what was launched meanwhile left no record.";
+        Explanation::because(gap, Cause::Missing, sentence)
+    }
+
+    fn because(gap: Span, cause: Cause, sentence: &str) -> Explanation {
         Explanation {
             gap,
-            cause: Cause::Unknown,
+            cause,
             certainty: Certainty::Unknown,
-            sentence: "Nothing followed.".to_owned(),
+            sentence: sentence.to_owned(),
             pieces: Vec::new(),
             evidence: Vec::new(),
         }

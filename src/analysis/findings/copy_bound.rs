@@ -11,8 +11,8 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let alone = f.copy_ns - f.overlap_ns;
     // Without kernels copying is the work. Where kernels take their part, what is missing is overlap.
-    let is_bound = figures::share(alone, f.span_ns) >= thresholds::COPY_SHARE;
-    let computes = figures::share(f.compute_ns, f.span_ns) >= thresholds::ENGINE_SHARE;
+    let is_bound = figures::share(alone, f.recorded_ns()) >= thresholds::COPY_SHARE;
+    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
     // Copies of pageable memory have a cure of their own.
     let pageable = scope.operations(f).filter_map(|(_, a)| match a.what {
         What::Copy(c) if [c.from, c.to].contains(&MemoryKind::Pageable) => Some(a.span),
@@ -35,8 +35,8 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         title: format!(
             "copy-bound: copies take {} ({}) with nothing beside them, {} of the time goes to {}",
             duration(alone),
-            percent(figures::share(alone, f.span_ns)),
-            percent(figures::share(busiest(&direction), f.span_ns)),
+            percent(figures::share(alone, f.recorded_ns())),
+            percent(figures::share(busiest(&direction), f.recorded_ns())),
             direction.label(),
         ),
         advice: "Copy less: keep data on the GPU, move what is used again once, in a smaller type."

@@ -35,7 +35,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         }
     }
     let idle: Ns = at.iter().map(|a| a.0).sum();
-    if figures::share(idle, f.span_ns) < thresholds::HOST_SHARE {
+    if figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
         return None;
     }
     at.sort_by_key(|a| std::cmp::Reverse(a.0));
@@ -57,7 +57,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         title: format!(
             "host-bound: the GPU waits for the host for {} ({}){doing}",
             duration(idle),
-            percent(figures::share(idle, f.span_ns)),
+            percent(figures::share(idle, f.recorded_ns())),
         ),
         advice: "Have the work ready before the GPU needs it: load and prepare the next batch in another thread or process, and keep the host's own work out of the loop.".to_owned(),
         ..scope.found(RULE, f.span_ns, idle, &at)

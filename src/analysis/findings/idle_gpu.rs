@@ -18,7 +18,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     let idle = (0..scope.trace.devices().len()).find(|&index| {
         is_used(scope.trace, index) && scope.devices.iter().all(|f| f.index != index)
     })?;
-    if figures::share(f.compute_ns, f.span_ns) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
+    if figures::share(f.compute_ns, f.recorded_ns()) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
         return None;
     }
     let id = scope.trace.devices()[idle].info.id;
@@ -26,7 +26,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         title: format!(
             "GPU {id} is idle throughout, while GPU {} computes for {} of the time",
             f.device,
-            percent(figures::share(f.compute_ns, f.span_ns)),
+            percent(figures::share(f.compute_ns, f.recorded_ns())),
         ),
         advice: "Give half of the work to the other GPU, where parts of it do not need each other."
             .to_owned(),

@@ -43,7 +43,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         title: format!(
             "launch-bound: the GPU is idle for {} ({}) because launches do not keep up",
             duration(idle),
-            percent(figures::share(idle, f.span_ns)),
+            percent(figures::share(idle, f.recorded_ns())),
         ),
         advice: "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
             .to_owned(),

@@ -37,7 +37,7 @@ fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
     let time = tables::union(spans);
     let saving = time - (moved as f64 / peak) as Ns;
     let gbps = moved as f64 / time.max(1) as f64;
-    let is_worth = figures::share(saving, f.span_ns) >= thresholds::WORTH_SHARE;
+    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
     if at.is_empty() || gbps >= peak * thresholds::PEAK_SHARE || !is_worth {
         return None;
     }

@@ -56,7 +56,7 @@ impl Engines {
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let engines = Engines::new(scope, f);
-    let takes_part = |&busy: &Ns| figures::share(busy, f.span_ns) >= thresholds::ENGINE_SHARE;
+    let takes_part = |&busy: &Ns| figures::share(busy, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
     }
@@ -75,7 +75,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     let saving = engines.hideable();
-    let is_worth = figures::share(saving, f.span_ns) >= thresholds::WARNING_SHARE;
+    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WARNING_SHARE;
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
         return None;
     }

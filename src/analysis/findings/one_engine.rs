@@ -10,7 +10,7 @@ pub(super) const RULE: &str = "same-direction-streams";
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Beside kernels several streams have another purpose.
-    if figures::share(f.compute_ns, f.span_ns) >= thresholds::ENGINE_SHARE {
+    if figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE {
         return None;
     }
     let graph = scope.causes.graph();

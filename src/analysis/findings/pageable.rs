@@ -33,7 +33,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         at.push((length, Place::Row(place)));
     }
     let saving = saving as Ns;
-    if super::figures::share(saving, figures.span_ns) < thresholds::WORTH_SHARE {
+    if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));

@@ -25,8 +25,8 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     // What the engines could hide of each other is all that an asynchronous copy can win.
     let saving = time.min(Engines::new(scope, f).hideable());
     // A copy and its way back hide nothing of each other: it takes kernels to run beside.
-    let computes = figures::share(f.compute_ns, f.span_ns) >= thresholds::ENGINE_SHARE;
-    let is_worth = computes && figures::share(saving, f.span_ns) >= thresholds::WORTH_SHARE;
+    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let is_worth = computes && figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
     if at.len() < 2 || !is_worth {
         return None;
     }

@@ -37,7 +37,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .into_iter()
         .map(|(_, wait)| Place::Row(calls.at(wait)))
         .collect();
-    let is_worth = figures::share(idle, f.span_ns) >= thresholds::WORTH_SHARE;
+    let is_worth = figures::share(idle, f.recorded_ns()) >= thresholds::WORTH_SHARE;
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;
     }
@@ -46,7 +46,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             "{} between launches: the GPU is idle for {} ({}) around them",
             crate::text::counted(at.len() as u64, "wait of the host", "waits of the host"),
             duration(idle),
-            percent(figures::share(idle, f.span_ns)),
+            percent(figures::share(idle, f.recorded_ns())),
         ),
         advice: "Launch ahead and wait once at the end; where one stream needs another's result, use an event (cudaStreamWaitEvent) instead of the host.".to_owned(),
         ..scope.found(RULE, f.span_ns, idle, &at)

@@ -42,7 +42,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let all = figures.h2d.count + figures.d2h.count;
     let tiny = at.len() as u64;
     let saving = saving.min(figures.span_ns);
-    let is_worth = super::figures::share(saving, figures.span_ns) >= thresholds::WORTH_SHARE;
+    let is_worth = super::figures::share(saving, figures.recorded_ns()) >= thresholds::WORTH_SHARE;
     if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
         return None;
     }

@@ -43,7 +43,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     let saving = (wasted as Ns).min(f.compute_ns);
-    if figures::share(saving, f.span_ns) < thresholds::WORTH_SHARE {
+    if figures::share(saving, f.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));

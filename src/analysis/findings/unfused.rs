@@ -29,7 +29,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         moved += bytes;
         at.extend(group.iter().map(|k| Place::Row(k.at)));
     }
-    if figures::share(saving, f.span_ns) < thresholds::WARNING_SHARE {
+    if figures::share(saving, f.recorded_ns()) < thresholds::WARNING_SHARE {
         return None;
     }
     let reached = declared::time_at(moved, rate) as f64 / all as f64;

@@ -30,7 +30,8 @@ impl Graph {
         for wait in waits {
             let recorded = wait
                 .event
-                .and_then(|e| self.events.recorded(process, e, wait.context, wait.issued));
+                .and_then(|e| self.events.recorded(process, e, wait.context, wait.issued))
+                .filter(|&(_, at)| trace.recorded(process).knows_waits(at, wait.issued));
             let Some((Some(stream), time)) = recorded else {
                 continue;
             };

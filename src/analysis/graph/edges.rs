@@ -141,6 +141,7 @@ impl Graph {
             let record = wait.event.and_then(|e| {
                 self.events
                     .recorded(key.process, e, wait.context, wait.issued)
+                    .filter(|&(_, at)| trace.recorded(key.process).knows_waits(at, wait.issued))
             });
             match record {
                 Some((stream, recorded)) => {

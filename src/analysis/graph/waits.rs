@@ -99,6 +99,7 @@ impl Graph {
                     let record = awaited.event.and_then(|event| {
                         self.events
                             .recorded(process, event, awaited.context, span.start)
+                            .filter(|&(_, at)| trace.recorded(process).knows_waits(at, span.start))
                     });
                     match record {
                         Some((stream, recorded)) => {

@@ -212,9 +212,16 @@ fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Foun
 fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {
     let Found {
         from,
-        spans,
+        mut spans,
         is_closed,
     } = found;
+    if trace.has_unrecorded() {
+        // Nobody knows how many there were in such a while.
+        spans.retain(|span| !trace.recorded(process).misses(*span));
+        if spans.len() < STEPS_MIN {
+            return None;
+        }
+    }
     let seen = spans.len() - usize::from(!is_closed);
     let first = match from {
         Origin::Repeats(_) => 0,

@@ -80,6 +80,7 @@ impl Parts {
     /// Of one stretch of a device (index into [`Trace::devices`]).
     #[must_use]
     pub fn of(trace: &Trace, device: usize, span: Span) -> Parts {
+        let unrecorded: Ns = trace.unrecorded(device, span).iter().map(|s| s.len()).sum();
         let Some(device) = trace.devices().get(device) else {
             return Parts::default();
         };
@@ -87,7 +88,7 @@ impl Parts {
         let (busy, compute) = (time(Measure::Busy), time(Measure::Compute));
         let copy = time(Measure::Copy) - time(Measure::Overlap);
         Parts {
-            idle: span.len() - busy,
+            idle: span.len() - busy - unrecorded,
             compute,
             copy,
             memset: busy - compute - copy,

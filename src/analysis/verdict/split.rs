@@ -31,7 +31,7 @@ pub(super) struct Split {
     pub sync: Ns,
     /// Nobody knows.
     pub unknown: Ns,
-    /// The profiler's own, and where records are missing: no part of any share.
+    /// The profiler's own, where records are missing, what was not recorded: no part of any share.
     pub left_out: Ns,
     /// Idle time in `host` by what the host was at.
     pub host_by: FxHashMap<Doing, Ns>,
@@ -76,6 +76,7 @@ impl Split {
         let mut split = Split {
             span: f.span,
             sum: f.span_ns,
+            left_out: f.not_recorded_ns,
             computing: f.compute_ns,
             copying: f.copy_ns,
             both: f.overlap_ns,
@@ -106,7 +107,7 @@ impl Split {
             .compute_ns
             .max(engines)
             .max(path::longest_chain(graph, f.index, f.span))
-            .min(f.span_ns);
+            .min(f.recorded_ns());
         split
     }
 

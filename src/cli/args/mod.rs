@@ -24,7 +24,7 @@ pub use open::Open;
 pub use report::Report;
 pub use run::{Backend, Run};
 pub use screen::{Color, ScreenArgs};
-pub use trace::{GraphRecords, Trace};
+pub use trace::{GraphRecords, Trace, WaitRecords};
 pub use values::Picture;
 pub use whatif::WhatIf;
 

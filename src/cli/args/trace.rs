@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::Picture;
+use super::values::{Picture, time};
 
 /// How `cuptop trace` records CUDA graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,6 +15,17 @@ pub enum GraphRecords {
     Nodes,
     /// One record for each launch.
     Whole,
+}
+
+/// Whether `cuptop trace` records waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaitRecords {
+    /// For short whiles, a twentieth of the time.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
 }
 
 /// `cuptop trace`.
@@ -31,10 +43,20 @@ pub struct Trace {
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
-    /// Also record what streams and threads wait for, so that a gap can name the event it waited for. Costs
-    /// programs that are bound by launches some 10 %.
-    #[arg(long)]
-    pub waits: bool,
+    /// Record what streams and threads wait for, so that a gap can name the event of another stream: for short
+    /// whiles (a twentieth of the time), always (costs programs that are bound by launches some 10 %), or never.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = WaitRecords::Auto, num_args = 0..=1, default_missing_value = "on")]
+    pub waits: WaitRecords,
+    /// Begin to record when the program has run this long ("30s").
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub delay: Option<Duration>,
+    /// Record for this long ("10s"); the program goes on.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Record only inside NVTX ranges of this name ("step*": of those that begin so). Begins up to a flush period
+    /// after the range does.
+    #[arg(long, value_name = "NAME")]
+    pub range: Option<String>,
     /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
     #[arg(long, value_enum, default_value_t = GraphRecords::Nodes)]
     pub graphs: GraphRecords,

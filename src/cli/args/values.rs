@@ -1,6 +1,7 @@
 //! What several commands take, and how it is read.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -25,6 +26,25 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// "30s", "500 ms" or "2min"; a number alone is of seconds.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let seconds = match unit.trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let most = 1e7;
+    match number.parse::<f64>().map(|number| number * seconds) {
+        Ok(seconds) if (0.0..most).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected a time, for example 30s, 500ms or 2min".to_owned()),
+    }
+}
+
 /// "120x40" as columns and rows.
 pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
     let parse = || {
@@ -38,6 +58,19 @@ pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(time("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(time("1.5 min"), Ok(Duration::from_secs(90)));
+        assert_eq!(
+            (time("250ms"), time("2")),
+            (Ok(Duration::from_millis(250)), Ok(Duration::from_secs(2)))
+        );
+        for wrong in ["", "s", "-1s", "1 day", "1e9h", "nan", "99999999999999h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_and_assignments_are_read() {

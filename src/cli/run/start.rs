@@ -185,6 +185,7 @@ impl Runner {
             peaks: self.peaks(),
             warnings,
             file: started.path.filter(|_| self.watch),
+            controls: None,
         })
     }
 

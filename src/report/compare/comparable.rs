@@ -1,6 +1,8 @@
 //! Whether two sides are the same thing at all.
 
 use super::side::{Run, Stretch};
+use crate::activity::Ns;
+use crate::activity::units::duration;
 use crate::activity::units::{count, percent};
 use crate::text::printable;
 
@@ -46,6 +48,12 @@ pub(super) fn sources(a: &Run, b: &Run) -> Vec<String> {
                 "{side} is incomplete: {} records lost",
                 count(losses)
             ));
+        }
+    }
+    for (side, report) in [("A", a), ("B", b)] {
+        let off: Ns = report.devices.iter().map(|d| d.not_recorded_ns).sum();
+        if off > 0 {
+            warnings.push(format!("{side} was not recorded for {}", duration(off)));
         }
     }
     warnings

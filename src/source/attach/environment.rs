@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use collector::{Graphs, options};
+use collector::{Graphs, Waits, options};
 
 use super::AttachRequest;
 
@@ -42,7 +42,15 @@ pub(super) fn of(
             request.flush_period.as_millis().max(1).to_string().into(),
         ),
         (options::MAX_BYTES, request.max_bytes.to_string().into()),
-        (options::WAITS, u8::from(request.waits).to_string().into()),
+        (
+            options::WAITS,
+            match request.waits {
+                Waits::Off => "0",
+                Waits::On => "1",
+                Waits::Auto => "auto",
+            }
+            .into(),
+        ),
         (
             options::GRAPHS,
             match request.graphs {
@@ -52,6 +60,9 @@ pub(super) fn of(
             .into(),
         ),
     ];
+    if let Some(range) = &request.when.range {
+        variables.push((options::RANGE, range.into()));
+    }
     if let Some(keep) = request.keep {
         variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
     }

@@ -4,6 +4,7 @@
 //! library      the collector as a shared library, unpacked from this binary
 //! environment  what makes the CUDA driver and NVTX load it
 //! child        the program: its output, its signals, its end
+//! recorder     recording on and off while it runs
 //! ```
 //!
 //! The program is not changed and needs no rights. Each of its processes that initialises CUDA, children and
@@ -12,17 +13,19 @@
 mod child;
 mod environment;
 mod library;
+mod recorder;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use collector::Graphs;
+pub use collector::{Graphs, Waits};
 use crossbeam_channel::RecvTimeoutError;
+pub use recorder::{Recorder, When};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
-use crate::source::recording::{Follower, ProcessState};
+use crate::source::recording::{self, Follower, ProcessState};
 use child::Child;
 use library::Library;
 
@@ -49,9 +52,11 @@ pub struct AttachRequest {
     pub max_bytes: u64,
     /// Keeps only the last of each recording, at least this long; `None` keeps all.
     pub keep: Option<Duration>,
-    /// Whether to record what streams and threads wait for: it costs launches 6 to 14 %, and shows why a stream
-    /// waited for another.
-    pub waits: bool,
+    /// Whether to record what streams and threads wait for: it costs launches 6 to 14 % while it is on, and shows why a
+    /// stream waited for another.
+    pub waits: Waits,
+    /// When to record.
+    pub when: When,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
     /// What becomes of its output.
@@ -70,7 +75,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// # Errors
 /// When it cannot be started, the recording directory cannot be made or holds recordings already, the library cannot
 /// be unpacked, or another tool has claimed the driver's injection variable.
-pub fn run(request: AttachRequest) -> io::Result<Feed> {
+pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
     let Some(program) = request.command.first() else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -83,20 +88,25 @@ pub fn run(request: AttachRequest) -> io::Result<Feed> {
     let follower = empty(&directory)?;
     let library = Library::unpack()?;
     let name = program.to_string_lossy().into_owned();
+    let recorder = Recorder::start(&directory, &request.when, request.waits)?;
     let variables = environment::of(&request, &directory, library.path());
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
-    Feed::spawn("cuptop-attach", move |outlet| {
+    let hand = recorder.clone();
+    let feed = Feed::spawn("cuptop-attach", move |outlet| {
         // Kept until the last child had its chance to load it.
         let _library = library;
         Run {
             child,
             follower,
             name,
+            directory,
+            recorder,
         }
         .follow(outlet)
-    })
+    })?;
+    Ok((feed, hand))
 }
 
 fn empty(directory: &Path) -> io::Result<Follower> {
@@ -115,11 +125,14 @@ struct Run {
     child: Child,
     follower: Follower,
     name: String,
+    directory: PathBuf,
+    recorder: Recorder,
 }
 
 impl Run {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         let ended = self.until_the_end(outlet);
+        self.recorder.end();
         let stopped = outlet.stop.is_stopped();
         if ended.is_err() || stopped {
             self.child.stop(PATIENCE);
@@ -157,6 +170,22 @@ impl Run {
                 }
             }
             next = Instant::now() + PERIOD;
+            if let Some(to) = self.recorder.take_keep() {
+                let (is_warning, text) = match recording::keep(&self.directory, &to) {
+                    Ok(_) => (
+                        false,
+                        format!("kept the recording so far in {}", to.display()),
+                    ),
+                    Err(error) => (true, format!("the recording could not be kept: {error}")),
+                };
+                outlet.send(Message::Notice { is_warning, text })?;
+            }
+            if let Some(text) = self.recorder.tick(Instant::now()) {
+                outlet.send(Message::Notice {
+                    is_warning: false,
+                    text,
+                })?;
+            }
             if outlet.stop.is_stopped() {
                 return Ok(None);
             }

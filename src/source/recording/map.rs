@@ -94,6 +94,7 @@ pub(super) fn entry_into(
             };
             return Mapped::Process;
         }
+        Entry::Mode(mode) => batch.defs.push(Def::Mode(mode)),
         Entry::Notice(is_warning, words) => return Mapped::Notice(is_warning, text(words)),
     }
     Mapped::Yes

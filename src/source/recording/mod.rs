@@ -10,6 +10,7 @@
 
 mod beside;
 mod follower;
+mod keep;
 mod map;
 mod process;
 mod saver;
@@ -20,6 +21,7 @@ mod tee;
 mod tests;
 
 pub use follower::{Follower, ProcessState};
+pub use keep::keep;
 pub use saver::Saver;
 pub use tee::tee;
 

@@ -164,6 +164,7 @@ impl Saved {
             Def::Device(info) => self.writer.device(info),
             Def::Stream(info) => self.writer.stream(info),
             Def::Thread { thread, name } => self.writer.thread(*thread, name.as_bytes()),
+            Def::Mode(mode) => self.writer.mode(*mode),
             Def::Process(info) => {
                 self.ended_well = info.ended_well;
                 self.writer.process(info);

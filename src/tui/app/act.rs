@@ -28,6 +28,8 @@ impl App {
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
+            Action::Record => return Some(Effect::Record),
+            Action::Keep => return Some(Effect::Keep),
             Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}

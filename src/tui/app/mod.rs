@@ -42,6 +42,10 @@ pub enum Effect {
     Stop,
     /// Save the screen.
     Save,
+    /// Switch recording on or off.
+    Record,
+    /// Keep the recording.
+    Keep,
     /// Open the scenario in the editor.
     Edit,
 }

@@ -93,6 +93,13 @@ fn device(state: &State) -> String {
     text
 }
 
+/// Whether recording is on, in one of the processes at least.
+fn is_recorded(state: &State) -> bool {
+    let trace = &state.run.trace;
+    let processes = trace.processes().len();
+    processes == 0 || (0..processes).any(|process| trace.recorded(process).is_on())
+}
+
 fn status(state: &State) -> (String, Role) {
     let seconds = state.run.elapsed.as_secs_f64();
     let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
@@ -118,6 +125,7 @@ fn status(state: &State) -> (String, Role) {
                 };
                 (format!("◆ {}{share}", printable(&p.what)), Role::Warning)
             }
+            None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
             None => (format!("● LIVE {clock}"), Role::Good),
         },
         Status::Ended(Outcome::Complete) => ("■ DONE".to_owned(), Role::Text),

@@ -275,9 +275,12 @@ fn gap_label(trace: &Trace, id: LaneId, gap: Span, room: usize) -> String {
 #[must_use]
 pub fn gap_word(trace: &Trace, id: LaneId, gap: Span) -> &'static str {
     let lane = &trace.lanes()[id];
-    let LaneKind::Stream { .. } = lane.key().kind else {
+    let LaneKind::Stream { device, .. } = lane.key().kind else {
         return "idle";
     };
+    if trace.is_unrecorded(device, gap) {
+        return "not recorded";
+    }
     let launch = lane
         .next(gap.end)
         .map(|row| lane.correlation(row))

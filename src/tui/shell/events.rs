@@ -19,7 +19,7 @@ use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, Status, Wanted};
-use crate::tui::{Exit, Session, StartError, keys, render};
+use crate::tui::{Controls, Exit, Session, StartError, keys, render};
 
 /// Frames are at least this far apart: 40 a second.
 const FRAME: Duration = Duration::from_millis(25);
@@ -50,6 +50,7 @@ pub struct Loop<'a> {
     sender: Sender<Input>,
     app: App,
     feed: Option<Feed>,
+    controls: Option<Box<dyn Controls>>,
     watch: Option<Watch>,
     began: Instant,
     error: Option<StartError>,
@@ -86,6 +87,7 @@ impl<'a> Loop<'a> {
             inputs,
             sender,
             feed: None,
+            controls: None,
             watch: None,
             began: Instant::now(),
             error: None,
@@ -292,8 +294,21 @@ impl<'a> Loop<'a> {
                 self.app.state.messages.flash = Some(text);
             }
             Some(Effect::Edit) => self.edit(terminal, host)?,
+            Some(effect @ (Effect::Record | Effect::Keep)) => self.control(&effect),
         }
         Ok(())
+    }
+
+    fn control(&mut self, effect: &Effect) {
+        let done = match (&mut self.controls, effect) {
+            (None, _) => {
+                Err("only a program under `cuptop trace` can be recorded or kept".to_owned())
+            }
+            (Some(controls), Effect::Record) => controls.record(),
+            (Some(controls), _) => controls.keep(),
+        };
+        let (Ok(text) | Err(text)) = done;
+        self.app.state.messages.flash = Some(text);
     }
 
     fn edit<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
@@ -352,6 +367,7 @@ impl<'a> Loop<'a> {
                     self.app.take(message);
                 }
                 self.feed = Some(running.feed);
+                self.controls = running.controls;
                 self.began = Instant::now();
                 self.error = None;
                 self.watch_file(running.file.as_deref());

@@ -1,7 +1,7 @@
 //! Definitions to bytes and back, as the table of [`super`] says.
 
 use super::{Entry, Field, LONGEST, UNIT, Unreadable};
-use crate::{DeviceInfo, LaunchShape, ProcessInfo, StreamInfo};
+use crate::{DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
 
 /// Appends an entry of `tag` whose `fixed` bytes are followed by `texts`, with the length of each at its offset.
 /// What would not fit into the longest entry is cut off. Returns the entry's bytes.
@@ -82,6 +82,12 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             process.rank.put(out, 16);
             process.local_rank.put(out, 20);
         }
+        Entry::Mode(mode) => {
+            let out = begin(bytes, 71, UNIT, &[]);
+            mode.recording.put(out, 4);
+            mode.waits.put(out, 5);
+            mode.from.put(out, 8);
+        }
         Entry::Notice(is_warning, text) => {
             is_warning.put(begin(bytes, 70, 16, &[(8, text)]), 4);
         }
@@ -97,6 +103,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         68 => name(bytes).map(|(thread, name)| Entry::Thread(thread, name)),
         69 => process(bytes).map(Entry::Process),
         70 => text(bytes, 16, 8).map(|text| Entry::Notice(bytes[4] != 0, text)),
+        71 => mode(bytes).map(Entry::Mode),
         _ => return Err(Unreadable::UnknownDefinition),
     };
     entry.ok_or(Unreadable::Damaged)
@@ -168,6 +175,14 @@ fn process(bytes: &[u8]) -> Option<ProcessInfo> {
         local_rank: Field::get(bytes, 20)?,
         versions: lossy(text(bytes, 24 + command.len(), 12)?),
         ended_well: None,
+    })
+}
+
+fn mode(bytes: &[u8]) -> Option<Mode> {
+    Some(Mode {
+        from: Field::get(bytes, 8)?,
+        recording: Field::get(bytes, 4)?,
+        waits: Field::get(bytes, 5)?,
     })
 }
 

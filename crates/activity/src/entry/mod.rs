@@ -19,6 +19,7 @@
 //! | 68 | thread | thread u32@4, length u32@8, name@16 |
 //! | 69 | process | pid u32@4, length of command u32@8, of versions u32@12, rank u32@16 and local rank u32@20 (0xffffffff none), command@24, versions |
 //! | 70 | notice | warning u8@4, length u32@8, text@16 |
+//! | 71 | mode | recording u8@4, waits u8@5, from i64@8 |
 //!
 //! Tag 96 begins a block of a recording's file; it is no entry of its own and never handed over.
 
@@ -29,7 +30,7 @@ mod records;
 pub use field::Field;
 pub use records::encode_record;
 
-use crate::{Activity, DeviceInfo, LaunchShape, NameId, ProcessInfo, ShapeId, StreamInfo};
+use crate::{Activity, DeviceInfo, LaunchShape, Mode, NameId, ProcessInfo, ShapeId, StreamInfo};
 
 /// Entries lie at multiples of this.
 pub const UNIT: usize = 64;
@@ -55,6 +56,8 @@ pub enum Entry<'a> {
     Thread(u32, &'a [u8]),
     /// The process; may come again. How it ended is not part of it.
     Process(ProcessInfo),
+    /// What is recorded from a moment on.
+    Mode(Mode),
     /// Something the user should know; whether it is a warning.
     Notice(bool, &'a [u8]),
 }

@@ -76,6 +76,7 @@
 //! letters, such as `stacks`), where START is when that file was begun. [`beside`] says how they are framed. A reader leaves
 //! alone kinds that it does not know. Such a file may also be of a process that has no recording (a worker that loads data),
 //! or with process id 0 of the whole machine.
+//! The one file that is of no process is the [control page](crate::control).
 
 pub mod beside;
 mod block;

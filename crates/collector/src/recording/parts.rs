@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use activity::Mode;
 use activity::entry::{self, UNIT};
 
 use super::block::{self, Counts};
@@ -54,18 +55,30 @@ impl Parts {
 
 /// The definitions that every part repeats: all but names and shapes, which are numbered anew.
 #[derive(Debug, Default)]
-pub(super) struct Defined(Vec<u8>);
+pub(super) struct Defined {
+    bytes: Vec<u8>,
+    /// What is recorded now.
+    mode: Option<Mode>,
+}
 
 impl Defined {
     pub(super) fn add(&mut self, entry: &super::Entry<'_>) {
-        if self.0.len() < MOST_DEFINED {
-            entry.encode(&mut self.0);
+        if self.bytes.len() < MOST_DEFINED {
+            entry.encode(&mut self.bytes);
         }
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.mode = Some(mode);
     }
 
     /// Writes them from `offset` on. Returns where they end.
     pub(super) fn write(&self, file: &File, mut offset: u64) -> io::Result<u64> {
-        let mut rest = &self.0[..];
+        let mut all = self.bytes.clone();
+        if let Some(mode) = self.mode {
+            super::Entry::Mode(mode).encode(&mut all);
+        }
+        let mut rest = &all[..];
         while !rest.is_empty() {
             let mut length = 0;
             while length < rest.len() && length < block::FULL {

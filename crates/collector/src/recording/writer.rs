@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use activity::entry::{Entry, UNIT, encode_record};
-use activity::{Activity, DeviceInfo, Health, LaunchShape, ProcessInfo, StreamInfo};
+use activity::{Activity, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, StreamInfo};
 
 use super::block::{self, Counts};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
@@ -155,6 +155,12 @@ impl Writer {
     /// Says who the process is.
     pub fn process(&mut self, process: &ProcessInfo) {
         self.define_for_all(&Entry::Process(process.clone()));
+    }
+
+    /// Says what is recorded from a moment on. Without it, all is.
+    pub fn mode(&mut self, mode: Mode) {
+        self.defined.set_mode(mode);
+        self.define(&Entry::Mode(mode));
     }
 
     /// Leaves a word for the user.

@@ -1,8 +1,8 @@
 //! What stands on a row of the timeline.
 
 use super::Shown;
-use crate::activity::{Direction, Span, units};
-use crate::trace::Measure;
+use crate::activity::{Direction, Ns, Span, units};
+use crate::trace::{LaneKind, Measure};
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
@@ -185,7 +185,15 @@ fn lane(state: &State, kind: RowKind, scale: TimeScale, is_wide: bool) -> Conten
     let window = state.camera.figures_span(&state.run);
     let side = if is_stream && !window.is_empty() {
         let busy = trace.lanes()[id].busy(window);
-        let share = units::percent(busy as f64 / window.len() as f64);
+        let off: Ns = match trace.lanes()[id].key().kind {
+            LaneKind::Stream { device, .. } => trace
+                .unrecorded(device, window)
+                .iter()
+                .map(|s| s.len())
+                .sum(),
+            _ => 0,
+        };
+        let share = units::percent(busy as f64 / (window.len() - off).max(1) as f64);
         if is_wide {
             format!("busy {share}")
         } else {

@@ -1,0 +1,170 @@
+//! Recording on and off while the program runs: by the clock (`--delay`, `--duration`) and by hand.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use collector::Waits;
+use collector::control::{ControlPage, Wanted};
+
+/// When to record.
+#[derive(Clone, Debug, Default)]
+pub struct When {
+    /// Not before the program has run this long.
+    pub delay: Option<Duration>,
+    /// No longer than this.
+    pub duration: Option<Duration>,
+    /// Only inside NVTX ranges of this name; a `*` at its end stands for anything.
+    pub range: Option<String>,
+}
+
+/// The hand on the collectors of a run. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Recorder(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    /// Gone when the run is over.
+    page: Option<ControlPage>,
+    /// When to go on, and when to stop.
+    on: Option<Instant>,
+    off: Option<Instant>,
+    /// How long it goes on then.
+    duration: Option<Duration>,
+    /// Where a copy of the recording is to go.
+    keep: Option<PathBuf>,
+}
+
+impl Recorder {
+    /// Makes the control page of a recording directory. The clock begins now.
+    pub(super) fn start(directory: &Path, when: &When, waits: Waits) -> io::Result<Recorder> {
+        let now = Instant::now();
+        let wanted = Wanted {
+            recording: when.delay.is_none(),
+            waits,
+        };
+        let state = State {
+            page: Some(ControlPage::create(directory, wanted)?),
+            on: when.delay.map(|delay| now + delay),
+            off: when
+                .duration
+                .filter(|_| when.delay.is_none())
+                .map(|it| now + it),
+            duration: when.duration,
+            keep: None,
+        };
+        Ok(Recorder(Arc::new(Mutex::new(state))))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        // What a thread that panicked left behind is a page and three times, each whole.
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does what the clock asks for. What happened comes back, in a sentence.
+    pub(super) fn tick(&self, now: Instant) -> Option<String> {
+        self.with(|state| {
+            if state.on.is_some_and(|at| now >= at) {
+                state.on = None;
+                state.off = state.duration.map(|duration| now + duration);
+                return Some(match state.ask(true) {
+                    Ok(()) => "recording begins (--delay)".to_owned(),
+                    Err(error) => format!("recording cannot be switched on: {error}"),
+                });
+            }
+            if state.off.is_some_and(|at| now >= at) {
+                state.off = None;
+                return Some(match state.ask(false) {
+                    Ok(()) => "recording has ended (--duration); the program goes on".to_owned(),
+                    Err(error) => format!("recording cannot be switched off: {error}"),
+                });
+            }
+            None
+        })
+    }
+
+    /// Switches recording on or off by hand; the clock has no more say. Returns what was done, in a sentence.
+    ///
+    /// # Errors
+    /// When the run is over, or the page cannot be written; in a sentence.
+    pub fn toggle(&self) -> Result<String, String> {
+        self.with(|state| {
+            let Some(page) = &state.page else {
+                return Err("the program has ended: there is nothing to record".to_owned());
+            };
+            let on = !page.wanted().recording;
+            (state.on, state.off) = (None, None);
+            state
+                .ask(on)
+                .map_err(|error| format!("recording cannot be switched: {error}"))?;
+            Ok(match on {
+                true => "recording is on".to_owned(),
+                false => "recording is off; the program goes on".to_owned(),
+            })
+        })
+    }
+
+    /// Asks for a copy of the recording at `to`, which the thread that follows it makes. Returns false when the run is over, and
+    /// nobody follows.
+    #[must_use]
+    pub fn keep(&self, to: PathBuf) -> bool {
+        self.with(|state| {
+            let is_followed = state.page.is_some();
+            if is_followed {
+                state.keep = Some(to);
+            }
+            is_followed
+        })
+    }
+
+    /// Where a copy was asked for.
+    pub(super) fn take_keep(&self) -> Option<PathBuf> {
+        self.with(|state| state.keep.take())
+    }
+
+    /// The run is over.
+    pub(super) fn end(&self) {
+        self.with(|state| state.page = None);
+    }
+}
+
+impl State {
+    fn ask(&mut self, recording: bool) -> io::Result<()> {
+        match &mut self.page {
+            Some(page) => page.ask(Wanted {
+                recording,
+                ..page.wanted()
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_switches_until_a_hand_does() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let second = Duration::from_secs(1);
+        let when = When {
+            delay: Some(10 * second),
+            duration: Some(5 * second),
+            range: None,
+        };
+        let it = Recorder::start(directory.path(), &when, Waits::Auto).expect("starts");
+        let asked = || it.with(|state| state.page.as_ref().map(|page| page.wanted().recording));
+        let begin = Instant::now();
+        assert_eq!((asked(), it.tick(begin + 9 * second)), (Some(false), None));
+        let began = begin + 11 * second;
+        assert!(it.tick(began).is_some() && asked() == Some(true));
+        assert_eq!(it.tick(began + 4 * second), None);
+        assert!(it.tick(began + 5 * second).is_some() && asked() == Some(false));
+        assert!(it.toggle().is_ok() && asked() == Some(true));
+        assert_eq!(it.tick(began + 100 * second), None);
+        it.end();
+        assert!(it.toggle().is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! Recording on and off, and wait records for short whiles: what is recorded when, and what is said of the rest.
+
+use std::time::Duration;
+
+use cuptop::testing::activity::What;
+use cuptop::testing::analysis::figures;
+use cuptop::testing::source::attach::{Waits, When};
+use cuptop::testing::trace::{SourceInfo, Trace};
+
+use crate::harness::{Seen, fakes, trace_by_hand, trace_with};
+
+/// The fake's records are of 1 ms before they are made.
+const EARLY: i64 = 1_000_000;
+
+fn timeline(seen: &Seen) -> Trace {
+    let mut trace = Trace::new(SourceInfo::default());
+    for batch in &seen.batches {
+        trace.apply(batch.clone());
+    }
+    trace
+}
+
+#[test]
+fn after_a_delay_and_for_a_while() {
+    let made = fakes();
+    // A launch each 10 ms for some 3 s.
+    let seen = trace_with(made, &["slowly", "300"], &[], |request| {
+        request.when = When {
+            delay: Some(Duration::from_millis(1000)),
+            duration: Some(Duration::from_millis(700)),
+            range: None,
+        };
+    });
+    let modes = seen.modes(0);
+    let told: Vec<bool> = modes.iter().map(|mode| mode.recording).collect();
+    assert_eq!(told, [false, true, false], "{modes:?}");
+    let found = seen.kernels(0);
+    assert!(
+        found.len() > 10 && found[0] > 10 && found[found.len() - 1] < 290,
+        "{found:?}"
+    );
+    assert!(
+        found.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "{found:?}"
+    );
+    for item in seen.items(0) {
+        // Between CUPTI being told and the word of it, something may have been recorded that did not have to be.
+        assert!(item.span.start + EARLY >= modes[1].from - 50_000_000);
+        assert!(item.span.start <= modes[2].from + 50_000_000);
+    }
+    assert_eq!(seen.health(0).losses(), 0);
+    assert!(
+        seen.notices.iter().any(|text| text.contains("--duration")),
+        "{:?}",
+        seen.notices
+    );
+}
+
+#[test]
+fn a_pause_is_neither_busy_nor_idle() {
+    let made = fakes();
+    let seen = trace_by_hand(
+        made,
+        &["slowly", "300"],
+        &[],
+        |_| {},
+        |recorder| {
+            for wait in [1000, 600] {
+                std::thread::sleep(Duration::from_millis(wait));
+                recorder.toggle().expect("the program runs");
+            }
+        },
+    );
+    let modes = seen.modes(0);
+    let told: Vec<bool> = modes.iter().map(|mode| mode.recording).collect();
+    assert_eq!(told, [true, false, true], "{modes:?}");
+    let trace = timeline(&seen);
+    let figures = figures::whole(&trace);
+    let [device] = figures.as_slice() else {
+        panic!("one device");
+    };
+    let pause = modes[2].from - modes[1].from;
+    // The gap that it fell into, which reaches to the next launch on either side: 10 ms on a quiet machine.
+    assert!(device.not_recorded_ns >= pause - 2 * EARLY, "{device:?}");
+    assert_eq!(
+        device.idle_ns + device.busy_ns + device.not_recorded_ns,
+        device.span_ns
+    );
+    // Outside of it every kernel is there: idle is what lies between launches.
+    let kernels = seen.kernels(0);
+    let longest = device.not_recorded_ns;
+    assert!(
+        device.gaps.longest_ns < longest && kernels.len() < 280,
+        "{device:?}"
+    );
+    assert_eq!(seen.health(0).losses(), 0);
+}
+
+#[test]
+fn only_inside_ranges_of_a_name() {
+    let made = fakes();
+    let of = |name: &str| {
+        trace_with(made, &["ranges", "4"], &[], |request| {
+            request.when.range = Some(name.to_owned());
+        })
+    };
+    let seen = of("st*");
+    let found = seen.kernels(0);
+    let inside = found.iter().filter(|id| **id % 2 == 1).count();
+    // Of 120 each: late by a flush period at either end.
+    assert!(
+        inside > 40 && found.len() - inside < 80,
+        "{inside} of {}",
+        found.len()
+    );
+    assert!(seen.modes(0).len() >= 4, "{:?}", seen.modes(0));
+    let none = of("stop");
+    assert!(none.kernels(0).is_empty());
+    assert!(
+        none.notices
+            .iter()
+            .any(|text| text.contains("no NVTX range called \"stop\"")),
+        "{:?}",
+        none.notices
+    );
+}
+
+#[test]
+fn waits_for_short_whiles_say_when() {
+    let made = fakes();
+    let seen = trace_with(made, &["waits", "600"], &[], |request| {
+        request.waits = Waits::Auto;
+    });
+    assert_eq!(seen.kernels(0).len(), 600);
+    let trace = timeline(&seen);
+    let recorded = trace.recorded(0);
+    assert!(recorded.is_on() && recorded.samples_waits());
+    let extent = trace.extent().expect("records");
+    let mut whiles = 0;
+    for span in recorded.waits(extent) {
+        whiles += span.len();
+    }
+    // A flush period and the machine's load make each of a few whiles longer.
+    assert!(
+        whiles > 0 && whiles < extent.len() / 5,
+        "{whiles} of {}",
+        extent.len()
+    );
+    let waits: Vec<_> = seen
+        .items(0)
+        .into_iter()
+        .filter(|item| matches!(item.what, What::Sync(_)))
+        .collect();
+    assert!(!waits.is_empty() && waits.len() < 200, "{}", waits.len());
+    let outside = waits
+        .iter()
+        .filter(|item| !recorded.knows_waits(item.span.start, item.span.end))
+        .count();
+    // While CUPTI is being told, one may come that is in no while.
+    assert!(
+        outside <= recorded.waits(extent).count(),
+        "{outside} of {}",
+        waits.len()
+    );
+}
