@@ -228,10 +228,54 @@ fn child() {
         }),
         first: Some(tui::Wanted::Same),
         choices: Vec::new(),
+        file: Box::new(|| Err(String::new())),
         save: Box::new(|_| Ok(String::new())),
         theme: tui::Theme::default(),
     };
     tui::run(session).expect("a terminal");
+}
+
+#[test]
+fn a_bundled_scenario_is_edited_as_a_copy_which_runs_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().to_owned();
+    let editor = at.join("editor.sh");
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nsed -i 's/^batches = 8/batches = 5/' \"$1\"\n",
+    )
+    .expect("written");
+    let mut session = Session::start_with(
+        &["run", "pipeline", "--backend", "sim"],
+        120,
+        30,
+        |command| {
+            command.cwd(&at);
+            command.env("EDITOR", format!("sh {}", editor.display()));
+        },
+    );
+    session.wait_for("DONE");
+    session.press("e");
+    session.wait_for("pipeline.toml is your copy");
+    let copy = std::fs::read_to_string(at.join("pipeline.toml")).expect("a copy");
+    assert!(copy.contains("batches = 5"), "{copy}");
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+    // The next copy goes beside the one that was changed.
+    let mut session = Session::start_with(&["pipeline", "--backend", "sim"], 120, 30, |command| {
+        command.cwd(&at);
+        command.env("EDITOR", "true");
+    });
+    session.wait_for("DONE");
+    session.press("e");
+    session.wait_for("pipeline-2.toml is your copy");
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    assert_eq!(
+        std::fs::read_to_string(at.join("pipeline.toml")).expect("a copy"),
+        copy
+    );
 }
 
 #[test]

@@ -115,8 +115,14 @@ fn scenarios_are_found_by_name_and_by_path() {
     assert_eq!(Source::find("pipeline").expect("bundled").path, None);
     let message = |arg: &str| Source::find(arg).expect_err("it is not there").to_string();
     assert_eq!(
-        message("pipelin"),
-        "there is no scenario `pipelin`; did you mean `pipeline`?"
+        message("pipline"),
+        "there is no scenario `pipline`; did you mean `pipeline`?"
+    );
+    let begun = Source::find("pipe").expect("only one begins so");
+    assert_eq!(begun.name, "pipeline.toml");
+    assert_eq!(
+        message("pi"),
+        "there is no scenario `pi`; it could be `pipeline` or `pinned_vs_pageable`"
     );
     assert!(message("qqq").contains("the bundled ones are `pipeline`"));
     assert!(message("nowhere/pipeline.toml").contains("but a bundled scenario: `pipeline`"));

@@ -1,10 +1,6 @@
-//! `cuptop check`, `new`, `list` and `schema`: for people who edit scenarios.
+//! `cuptop check`, `list` and `schema`: for people who edit scenarios.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
-use std::path::Path;
-
-use super::args::{Check, New};
+use super::args::Check;
 use super::exit::{self, Ending};
 use super::print;
 use crate::scenario::bundled::{KERNELS, SCENARIOS};
@@ -69,35 +65,6 @@ pub(super) fn list() -> Result<u8, Ending> {
     }
     print(&text)?;
     Ok(exit::FINE)
-}
-/// Writes a scenario file to start from. Never over a file that is there.
-pub(super) fn new(args: &New) -> Result<u8, Ending> {
-    let stem = args.name.trim_end_matches(".toml");
-    let path = Path::new(stem).with_extension("toml");
-    let text = crate::scenario::template(stem);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    match written {
-        Ok(()) => {
-            let shown = printable(&path.display().to_string());
-            print(&format!(
-                "wrote {shown}\nnext: cuptop run {shown}    (edit the file while it runs)\n"
-            ))?;
-            Ok(exit::FINE)
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Ending::input(format!(
-            "{} is there already",
-            path.display()
-        ))
-        .help("choose another name, or remove the file first")),
-        Err(error) => Err(Ending::input(format!(
-            "cannot write {}: {error}",
-            path.display()
-        ))),
-    }
 }
 
 /// The first sentence of a kernel file's comment, which says what it shows.

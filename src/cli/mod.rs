@@ -4,18 +4,23 @@
 //! output goes to standard output; messages, progress and help go to standard error.
 
 pub mod args;
+mod bare;
 mod calibrate;
 mod check;
 mod compare;
 mod doctor;
 mod drain;
 mod exit;
+mod help;
+mod markdown;
+mod own;
 mod report;
 mod run;
 mod screen;
 mod trace;
 mod whatif;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +33,23 @@ use exit::Ending;
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    help::answer_a_shell();
+    match parse(std::env::args_os().collect()) {
+        Ok(cli) if matches!(cli.command, Some(Command::RunPlan)) => {
+            // The runner process has exit codes of its own.
+            crate::source::runner::process_main()
+        }
+        Ok(cli) => match dispatch(cli) {
+            Ok(code) => ExitCode::from(code),
+            Err(ending) => ending.report(),
+        },
+        Err(code) => code,
+    }
+}
+
+/// The command line, with the command that a bare scenario or trace stands for. What is wrong with it is said.
+fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
+    let cli = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are output; everything else is a mistake on the command line.
@@ -38,16 +59,15 @@ pub fn main() -> ExitCode {
                 exit::FINE
             };
             let _ = error.print();
-            return ExitCode::from(code);
+            return Err(ExitCode::from(code));
         }
     };
-    if matches!(cli.command, Some(Command::RunPlan)) {
-        // The runner process has exit codes of its own.
-        return crate::source::runner::process_main();
-    }
-    match dispatch(cli) {
-        Ok(code) => ExitCode::from(code),
-        Err(ending) => ending.report(),
+    match &cli.command {
+        Some(Command::Bare(bare)) => match bare::complete(line, bare) {
+            Ok(line) => parse(line),
+            Err(ending) => Err(ending.report()),
+        },
+        _ => Ok(cli),
     }
 }
 
@@ -63,12 +83,16 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Whatif(args)) => whatif::whatif(&args),
         Some(Command::Export(args)) => report::export(&args, &screen),
         Some(Command::Check(args)) => check::check(&args),
-        Some(Command::New(args)) => check::new(&args),
+        Some(Command::New(args)) => own::new(&args),
         Some(Command::List) => check::list(),
         Some(Command::Schema) => check::schema(),
         Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
         Some(Command::Doctor) => doctor::doctor(),
-        Some(Command::RunPlan) => Ok(exit::FINE),
+        Some(Command::Help(args)) => help::help(&args),
+        Some(Command::Man(args)) => help::man(&args),
+        Some(Command::Completions(args)) => help::completions(&args),
+        // Both are gone by now: `main` starts the one, `parse` puts a command in the place of the other.
+        Some(Command::RunPlan | Command::Bare(_)) => Ok(exit::FINE),
     }
 }
 

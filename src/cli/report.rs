@@ -1,7 +1,7 @@
 //! `cuptop open`, `report` and `export`: timelines that exist already.
 
 use std::io::{BufWriter, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
 use super::drain::drain;
@@ -12,6 +12,7 @@ use crate::analysis::figures;
 use crate::export;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
+use crate::text::printable;
 use crate::trace::{SourceInfo, SourceKind, Trace};
 use crate::tui::{Peaks, Running, Wanted};
 
@@ -46,6 +47,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
             })
         }),
         Some(Wanted::Same),
+        screen::no_scenario(),
         screen_args,
     )
 }
@@ -65,6 +67,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
 /// Writes traces for other programs, or as a picture.
 pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let format = format(args, std::io::stdout().is_terminal())?;
+    if let Some(path) = &args.output {
+        refuse_source(path, &args.traces)?;
+    }
     let (trace, code) = load(&args.traces)?;
     let write = |out: &mut dyn std::io::Write| match format.format {
         export::Format::Timeline(format) => export::to(format, &trace, out),
@@ -83,8 +88,39 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             _ => Ok(code),
         };
     };
-    export::to_file(path, write).map_err(Ending::input)?;
+    let is_there = path.is_file();
+    match export::is_compressed(path) {
+        true => export::to_file(path, |out| export::compressed(out, write)),
+        false => export::to_file(path, write),
+    }
+    .map_err(Ending::input)?;
+    if is_there {
+        super::eprint(&format!(
+            "cuptop: wrote {} over the file that was there\n",
+            printable(&path.display().to_string())
+        ));
+    }
     Ok(code)
+}
+
+/// What is read is not written over: a trace cannot be recorded again, and an export may hold less than it.
+fn refuse_source(path: &Path, traces: &[PathBuf]) -> Result<(), Ending> {
+    let Ok(target) = path.canonicalize() else {
+        return Ok(());
+    };
+    let is_source = |trace: &PathBuf| {
+        trace
+            .canonicalize()
+            .is_ok_and(|trace| target.starts_with(trace))
+    };
+    match traces.iter().any(is_source) {
+        true => Err(Ending::input(format!(
+            "{} is what is read, and would be written over",
+            path.display()
+        ))
+        .help("choose another name for the export")),
+        false => Ok(()),
+    }
 }
 
 /// The format that was asked for, by name or by the file's.
@@ -172,7 +208,9 @@ mod tests {
         assert_eq!(name(None, Some("a.svg")), Ok("svg"));
         assert_eq!(name(None, Some("a.json")), Ok("chrome"));
         assert_eq!(name(None, Some("a.pftrace")), Ok("perfetto"));
-        for output in ["a", "a.exe"] {
+        assert_eq!(name(None, Some("a.json.gz")), Ok("chrome"));
+        assert_eq!(name(Some("svg"), Some("a.svg.gz")), Ok("svg"));
+        for output in ["a", "a.exe", "a.gz", "a.svg.gz"] {
             assert_eq!(
                 name(None, Some(output)).map_err(|e| e.code),
                 Err(exit::INPUT)

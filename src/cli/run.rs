@@ -2,6 +2,7 @@
 
 mod start;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use start::{Runner, place};
@@ -9,7 +10,7 @@ use start::{Runner, place};
 use super::args::{Backend, Run, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
-use super::{print, screen};
+use super::{own, print, screen};
 use crate::activity::feed::Outcome;
 use crate::report::{Report, text};
 use crate::scenario::plan::Plan;
@@ -26,21 +27,27 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     // A scenario that does not exist is a mistake on the command line; one that does not compile is
     // shown on the screen, which waits for it to be mended.
     Runner::find(&args.scenario)?;
-    let mut runner = Runner::new(args, place(args.backend)?, Pace::RealTime)?;
-    screen::open(
-        Box::new(move |wanted| runner.start_for_screen(wanted)),
-        Some(Wanted::Same),
-        screen_args,
-    )
+    let runner = Runner::new(args, place(args.backend)?, Pace::RealTime)?;
+    on_screen(runner, Some(Wanted::Same), screen_args)
 }
 
 /// Opens the picker of the bundled scenarios.
 pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let args = Run::bundled();
-    let mut runner = Runner::new(&args, place(Backend::Auto)?, Pace::RealTime)?;
+    let runner = Runner::new(&args, place(Backend::Auto)?, Pace::RealTime)?;
+    on_screen(runner, None, screen_args)
+}
+
+fn on_screen(
+    runner: Runner,
+    first: Option<Wanted>,
+    screen_args: &ScreenArgs,
+) -> Result<u8, Ending> {
+    let runner = RefCell::new(runner);
     screen::open(
-        Box::new(move |wanted| runner.start_for_screen(wanted)),
-        None,
+        Box::new(|wanted| runner.borrow_mut().start_for_screen(wanted)),
+        first,
+        Box::new(|| own::editable(runner.borrow().current())),
         screen_args,
     )
 }

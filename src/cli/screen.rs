@@ -16,7 +16,7 @@ use crate::scenario::bundled::SCENARIOS;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Overrides, Source, compile};
 use crate::trace::Trace;
-use crate::tui::{self, Choice, ColorLevel, Exit, Peaks, Session, StartFn, Theme, Wanted};
+use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn, Theme, Wanted};
 
 /// The theme for a terminal.
 pub(super) fn theme(args: &ScreenArgs) -> Theme {
@@ -47,6 +47,7 @@ fn picture_theme(args: &ScreenArgs) -> Theme {
 pub(super) fn open(
     start: StartFn<'_>,
     first: Option<Wanted>,
+    file: FileFn<'_>,
     args: &ScreenArgs,
 ) -> Result<u8, Ending> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -65,11 +66,17 @@ pub(super) fn open(
         start,
         first,
         choices,
+        file,
         save: Box::new(save_beside),
         theme: theme(args),
     })
     .map_err(|error| Ending::machine(format!("the screen failed: {error}")))?;
     code_of(exit)
+}
+
+/// What a session without a scenario has to edit.
+pub(super) fn no_scenario() -> FileFn<'static> {
+    Box::new(|| Err("no scenario runs here: `cuptop new NAME` writes one to start from".to_owned()))
 }
 
 fn code_of(exit: Exit) -> Result<u8, Ending> {

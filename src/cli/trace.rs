@@ -48,6 +48,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
             })
         }),
         Some(Wanted::Same),
+        screen::no_scenario(),
         screen_args,
     )
 }

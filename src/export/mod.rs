@@ -89,15 +89,40 @@ impl Entry {
             .find(|entry| entry.name.eq_ignore_ascii_case(name))
     }
 
-    /// The format that a file's extension asks for.
+    /// The format that a file's extension asks for; `.gz` may stand behind that of a timeline's data.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Entry> {
-        let extension = path.extension()?.to_str()?;
+        let plain = match is_compressed(path) {
+            true => Path::new(path.file_stem()?),
+            false => path,
+        };
+        let extension = plain.extension()?.to_str()?;
         FORMATS.into_iter().find(|entry| {
             let mut known = entry.extensions.iter();
             known.any(|known| known.eq_ignore_ascii_case(extension))
+                && (!is_compressed(path) || matches!(entry.format, Format::Timeline(_)))
         })
     }
+}
+
+/// Whether a file's name asks for gzip.
+#[must_use]
+pub fn is_compressed(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
+
+/// Lets `write` fill `out` with gzip.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn compressed(
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+    write(&mut gzip)?;
+    gzip.finish()?.flush()
 }
 
 /// Writes the data of a timeline.

@@ -59,6 +59,20 @@ pub const KERNELS: &[(&str, &str)] = kernels![
     "transpose.cu",
 ];
 
+/// The names that begin so.
+#[must_use]
+pub fn beginning(with: &str) -> Vec<&'static str> {
+    let names = SCENARIOS.iter().map(|scenario| scenario.name);
+    names.filter(|name| name.starts_with(with)).collect()
+}
+
+/// What to say of a beginning that several names have.
+#[must_use]
+pub fn which(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("it could be {}", quoted.join(" or "))
+}
+
 /// The text of a bundled kernel file.
 #[must_use]
 pub fn kernel(file: &str) -> Option<&'static str> {

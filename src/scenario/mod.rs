@@ -34,12 +34,13 @@ mod template;
 mod unroll;
 pub mod view;
 
+pub(crate) use diagnostics::did_you_mean;
 pub use diagnostics::{Diagnostics, Severity};
 pub use expr::value;
 pub use figures::{FIGURES, Operand};
 pub use file::schema;
 pub use source::Source;
-pub use template::template;
+pub use template::{fork, template};
 
 /// Every key of the language.
 pub mod keys {

@@ -42,7 +42,7 @@ pub enum FindError {
 }
 
 impl Source {
-    /// A file's path, or the name of a bundled scenario.
+    /// A file's path, or the name of a bundled scenario or the beginning of one name.
     ///
     /// # Errors
     /// When there is neither, with a suggestion; when the file cannot be read.
@@ -53,13 +53,22 @@ impl Source {
             return Source::read(path);
         }
         let names = || bundled::SCENARIOS.iter().map(|scenario| scenario.name);
+        let begun = bundled::beginning(arg);
+        let name = match begun.as_slice() {
+            [one] => one,
+            _ => arg,
+        };
         let found = bundled::SCENARIOS
             .iter()
-            .find(|scenario| scenario.name == arg);
+            .find(|scenario| scenario.name == name);
         found.map(Source::from).ok_or_else(|| FindError::Unknown {
             name: arg.to_owned(),
-            help: did_you_mean(arg, names())
-                .unwrap_or_else(|| format!("the bundled ones are {}", list(names()))),
+            help: match begun.len() {
+                // Every name begins with nothing.
+                2.. if !arg.is_empty() => bundled::which(&begun),
+                _ => did_you_mean(arg, names())
+                    .unwrap_or_else(|| format!("the bundled ones are {}", list(names()))),
+            },
         })
     }
 

@@ -12,13 +12,28 @@ pub fn template(name: &str) -> String {
     } else {
         shown.trim()
     };
-    TEMPLATE.replacen("TITLE", title, 1)
+    TEMPLATE
+        .replacen("SCHEMA", SCHEMA, 1)
+        .replacen("TITLE", title, 1)
 }
 
-const TEMPLATE: &str = r#"#:schema https://raw.githubusercontent.com/cuptop/cuptop/main/docs/scenario.schema.json
+/// A scenario's text for a file of its own: the schema is named where every folder finds it.
+#[must_use]
+pub fn fork(text: &str) -> String {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("#:schema ") => format!("{SCHEMA}\n{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Names the schema to an editor.
+const SCHEMA: &str =
+    "#:schema https://raw.githubusercontent.com/cuptop/cuptop/main/docs/scenario.schema.json";
+
+const TEMPLATE: &str = r#"SCHEMA
 # Run it:    cuptop run THIS_FILE        (saving the file runs it again)
 # Check it:  cuptop check THIS_FILE
-# The whole language is described in docs/SCENARIOS.md.
+# The whole language: cuptop help scenarios
 
 name = "TITLE"
 about = "Upload, add one, download: four batches, one after another and each on a stream of its own."

@@ -72,6 +72,8 @@ pub struct Session<'a> {
     pub first: Option<Wanted>,
     /// The lines of the picker.
     pub choices: Vec<Choice>,
+    /// The file of the scenario that runs, for an editor; one that has no file is copied to a new one first.
+    pub file: FileFn<'a>,
     /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
     pub save: SaveFn<'a>,
     /// Colours and glyphs.
@@ -80,6 +82,8 @@ pub struct Session<'a> {
 
 /// See [`Session::start`].
 pub type StartFn<'a> = Box<dyn FnMut(&Wanted) -> Result<Running, StartError> + 'a>;
+/// See [`Session::file`].
+pub type FileFn<'a> = Box<dyn FnMut() -> Result<PathBuf, String> + 'a>;
 /// See [`Session::save`].
 pub type SaveFn<'a> = Box<dyn FnMut(&Buffer) -> Result<String, String> + 'a>;
 

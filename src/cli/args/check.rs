@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::complete;
 use super::values::assignment;
 
 /// `cuptop check`.
 #[derive(Debug, Args)]
 pub struct Check {
     /// Scenario files, or names of bundled ones.
-    #[arg(required = true)]
+    #[arg(required = true, add = complete::scenarios())]
     pub scenarios: Vec<String>,
     /// Set a parameter; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]

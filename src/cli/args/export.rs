@@ -17,7 +17,7 @@ pub struct Export {
     /// The format; without it, what the ending of the file's name asks for.
     #[arg(long, value_name = "FORMAT", required_unless_present = "output", value_parser = PossibleValuesParser::new(FORMATS.map(|format| format.name)))]
     pub to: Option<String>,
-    /// The file to write; standard output without it.
+    /// The file to write, compressed where its name ends in .gz; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Size of the screen for svg, png and txt.

@@ -3,7 +3,9 @@
 mod calibrate;
 mod check;
 mod compare;
+mod complete;
 mod export;
+mod help;
 mod new;
 mod open;
 mod report;
@@ -13,12 +15,15 @@ mod trace;
 mod values;
 mod whatif;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 pub use calibrate::Calibrate;
 pub use check::Check;
 pub use compare::Compare;
 pub use export::Export;
+pub use help::{Completions, Help, Man};
 pub use new::New;
 pub use open::Open;
 pub use report::Report;
@@ -30,7 +35,8 @@ pub use whatif::WhatIf;
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
-#[command(name = "cuptop", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "cuptop", version, max_term_width = 100, disable_help_subcommand = true, after_help = AFTER_HELP)]
+#[command(add = complete::bare_words())]
 pub struct Cli {
     /// What to do; without it, a picker of the bundled scenarios.
     #[command(subcommand)]
@@ -41,6 +47,8 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
+cuptop FILE opens a trace or runs a scenario's .toml; cuptop pipeline (or the beginning of a name) runs a bundled scenario.
+
 Exit codes: 0 fine · 1 an expectation failed, or a regression over --fail-over · 2 the input or the command line is wrong ·
 3 the machine cannot do it · 4 the watched program failed (or its own code)";
 
@@ -73,9 +81,18 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
     Doctor,
+    /// Print the help of a command, or a page of the documentation: scenarios, findings, json.
+    Help(Help),
+    /// Print a manual page: cuptop man | man -l -
+    Man(Man),
+    /// Print what a shell (bash, zsh, fish) needs to complete cuptop's command lines.
+    Completions(Completions),
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
     RunPlan,
+    /// A scenario or a trace without a command.
+    #[command(external_subcommand)]
+    Bare(Vec<OsString>),
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::complete;
 use super::values::{Picture, assignment};
 
 /// Where a scenario runs.
@@ -21,7 +22,8 @@ pub enum Backend {
 /// `cuptop run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A scenario file, or the name of a bundled one (see `cuptop list`).
+    /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
+    #[arg(add = complete::scenarios())]
     pub scenario: String,
     /// Where to run it.
     #[arg(long, value_enum, default_value_t)]

@@ -135,6 +135,11 @@ impl Runner {
         Source::find(name).map_err(Ending::input)
     }
 
+    /// The path or name of the scenario that runs.
+    pub(super) fn current(&self) -> &str {
+        &self.current
+    }
+
     /// The peaks that rates are compared with.
     pub(super) fn peaks(&self) -> Peaks {
         peaks(&self.profile, &self.place)

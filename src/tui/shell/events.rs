@@ -316,13 +316,25 @@ impl<'a> Loop<'a> {
         B: Backend,
         B::Error: Send + Sync + 'static,
     {
-        let Some(file) = self.watch.as_ref().map(|w| w.path().to_owned()) else {
-            let text = "no file to edit: `cuptop new NAME` makes one to start from";
-            self.app.state.messages.flash = Some(text.to_owned());
-            return Ok(());
+        let watched = self.watch.as_ref().map(|w| w.path().to_owned());
+        let is_watched = watched.is_some();
+        let file = match watched.map_or_else(|| (self.session.file)(), Ok) {
+            Ok(file) => file,
+            Err(text) => {
+                self.app.state.messages.flash = Some(text);
+                return Ok(());
+            }
         };
+        // A bundled scenario goes on as the copy of it that is edited.
+        let is_copy = !is_watched && self.app.state.run.trace.source.path.as_ref() != Some(&file);
+        if is_copy {
+            self.start(Wanted::Scenario(file.display().to_string()));
+        }
         if let Err(error) = host.edit(&file) {
             self.app.state.messages.flash = Some(error.to_string());
+        } else if is_copy {
+            let text = format!("{} is your copy, and is what runs now", file.display());
+            self.app.state.messages.flash = Some(text);
         }
         if let Some(watch) = &mut self.watch {
             watch.touch(Instant::now());

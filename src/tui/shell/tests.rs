@@ -106,6 +106,7 @@ fn run_of(
             name: "broken".to_owned(),
             about: String::new(),
         }],
+        file: Box::new(|| Err("there is no file".to_owned())),
         save: Box::new(move |buffer| {
             saves.borrow_mut().push(text(buffer));
             Ok("saved".to_owned())

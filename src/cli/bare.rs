@@ -1,0 +1,101 @@
+//! A first word that is no command: a scenario runs, a trace is opened.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::exit::Ending;
+use super::help;
+use crate::scenario::bundled::{self, SCENARIOS};
+use crate::scenario::did_you_mean;
+
+/// The command line with the command that was left out. `bare` is what stands behind the options of the
+/// program, the word first.
+pub(super) fn complete(
+    mut line: Vec<OsString>,
+    bare: &[OsString],
+) -> Result<Vec<OsString>, Ending> {
+    if let Some(word) = bare.first() {
+        line.insert(line.len() - bare.len(), command(word)?.into());
+    }
+    Ok(line)
+}
+
+/// The command that a word asks for: `run` of a scenario by its name, the beginning of it or its file,
+/// `open` of every other file or folder. A bundled scenario goes before a folder of its name.
+fn command(word: &OsStr) -> Result<&'static str, Ending> {
+    let path = Path::new(word);
+    let is_scenario_file = path.extension().is_some_and(|e| e == "toml");
+    if path.is_file() {
+        return Ok(if is_scenario_file { "run" } else { "open" });
+    }
+    let word = word.to_string_lossy();
+    if SCENARIOS.iter().any(|scenario| scenario.name == word) {
+        return Ok("run");
+    }
+    if path.exists() {
+        return Ok("open");
+    }
+    let unknown = Ending::input(format!("there is no command, scenario or file `{word}`"));
+    if is_scenario_file || word.contains('/') {
+        return Err(Ending::input(format!("there is no file {word}")));
+    }
+    let commands = help::commands();
+    let begun = |name: &&String| name.starts_with(&*word);
+    let scenarios = bundled::beginning(&word);
+    // What is nearly a command is not taken for a scenario.
+    match (scenarios.as_slice(), commands.iter().find(begun)) {
+        ([_], None) => return Ok("run"),
+        (_, Some(command)) => return Err(unknown.help(format!("did you mean `cuptop {command}`?"))),
+        ([], None) => {}
+        (several, None) => return Err(unknown.help(bundled::which(several))),
+    }
+    let names = SCENARIOS.iter().map(|scenario| scenario.name);
+    let names = commands.iter().map(String::as_str).chain(names);
+    let help = did_you_mean(&word, names);
+    Err(unknown.help(help.unwrap_or_else(|| {
+        "`cuptop help` names the commands, `cuptop list` the scenarios".to_owned()
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(word: &str) -> Result<&'static str, String> {
+        command(OsStr::new(word)).map_err(|ending| ending.help)
+    }
+
+    #[test]
+    fn a_word_is_a_scenario_or_a_file_or_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").expect("written");
+            path.to_string_lossy().into_owned()
+        };
+        assert_eq!(meant("pipeline"), Ok("run"));
+        assert_eq!(meant("pinned"), Ok("run"));
+        assert_eq!(meant(&file("a.toml")), Ok("run"));
+        assert_eq!(meant(&file("trace.json.gz")), Ok("open"));
+        assert_eq!(meant(&folder.path().to_string_lossy()), Ok("open"));
+        let help = |word| meant(word).expect_err("unknown");
+        assert_eq!(help("piepline"), "did you mean `pipeline`?");
+        assert_eq!(help("reprot"), "did you mean `report`?");
+        assert_eq!(help("pi"), "it could be `pipeline` or `pinned_vs_pageable`");
+        // `transpose` begins so too.
+        assert_eq!(help("tra"), "did you mean `cuptop trace`?");
+        assert!(help("xyzzy").contains("cuptop list"));
+    }
+
+    #[test]
+    fn the_command_stands_behind_the_options_of_the_program() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
+        assert_eq!(
+            complete(
+                words("cuptop --ascii pipeline --headless"),
+                &words("pipeline --headless")
+            ),
+            Ok(words("cuptop --ascii run pipeline --headless"))
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! `cuptop help`, `man` and `completions`: what the program says of itself.
+
+use std::io;
+
+use clap::CommandFactory as _;
+use clap_complete::env::Shells;
+
+use super::args::{Cli, Completions, Help, Man};
+use super::exit::{self, Ending};
+use super::{markdown, print};
+use crate::scenario::did_you_mean;
+
+/// The variable by which a shell asks for completions (see [`answer_a_shell`]).
+const ASKS: &str = "CUPTOP_COMPLETE";
+
+/// Lines of a page are not longer than this, however wide the terminal is.
+const WIDEST: usize = 100;
+
+/// Pages of the documentation: its name, what it is about, its text.
+const TOPICS: &[(&str, &str, &str)] = &[
+    (
+        "scenarios",
+        "the language of scenario files",
+        include_str!("../../docs/SCENARIOS.md"),
+    ),
+    (
+        "findings",
+        "verdicts, causes of gaps, and the rules of findings",
+        include_str!("../../docs/FINDINGS.md"),
+    ),
+    (
+        "json",
+        "the fields of --json",
+        include_str!("../../docs/REPORT.md"),
+    ),
+];
+
+/// The commands' names, but for hidden ones.
+pub(super) fn commands() -> Vec<String> {
+    let root = Cli::command();
+    let shown = root.get_subcommands().filter(|c| !c.is_hide_set());
+    shown.map(|c| c.get_name().to_owned()).collect()
+}
+
+/// Prints the help of the program, of a command, or a page of the documentation.
+pub(super) fn help(args: &Help) -> Result<u8, Ending> {
+    let mut root = Cli::command();
+    root.build();
+    let Some(topic) = &args.topic else {
+        let help = root.render_long_help();
+        return print_styled(&help);
+    };
+    if let Some((_, _, page)) = TOPICS.iter().find(|(name, ..)| name == topic) {
+        let columns = super::text_options().width.min(WIDEST);
+        print(&markdown::render(page, columns, super::stdout_has_color()))?;
+        return Ok(exit::FINE);
+    }
+    if let Some(command) = root.find_subcommand_mut(topic) {
+        let help = command.render_long_help();
+        return print_styled(&help);
+    }
+    let topics = TOPICS.iter().map(|(name, ..)| *name);
+    let commands = commands();
+    let names = commands.iter().map(String::as_str).chain(topics.clone());
+    let help = did_you_mean(topic, names).unwrap_or_else(|| {
+        let topics: Vec<&str> = topics.collect();
+        format!(
+            "besides the commands there are pages on {}",
+            topics.join(", ")
+        )
+    });
+    Err(Ending::input(format!("there is no help on `{topic}`")).help(help))
+}
+
+fn print_styled(text: &clap::builder::StyledStr) -> Result<u8, Ending> {
+    match super::stdout_has_color() {
+        true => print(&format!("{}", text.ansi()))?,
+        false => print(&format!("{text}"))?,
+    }
+    Ok(exit::FINE)
+}
+
+/// Prints a manual page, or writes those of all commands into a folder.
+pub(super) fn man(args: &Man) -> Result<u8, Ending> {
+    let mut root = Cli::command().disable_help_subcommand(true);
+    if let Some(folder) = &args.output {
+        std::fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(root, folder))
+            .map_err(|error| {
+                Ending::input(format!(
+                    "cannot write manual pages into {}: {error}",
+                    folder.display()
+                ))
+            })?;
+        return Ok(exit::FINE);
+    }
+    root.build();
+    let command = match &args.command {
+        None => root,
+        Some(name) => {
+            let found = root.find_subcommand(name).cloned();
+            let names = commands();
+            found.ok_or_else(|| {
+                let help = did_you_mean(name, names.iter().map(String::as_str));
+                Ending::input(format!("there is no command `{name}`"))
+                    .help(help.unwrap_or_else(|| names.join(", ")))
+            })?
+        }
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command)
+        .render(&mut page)
+        .map_err(|error| Ending::machine(format!("the manual page: {error}")))?;
+    print(&String::from_utf8_lossy(&page))?;
+    Ok(exit::FINE)
+}
+
+/// Prints what a shell runs to complete cuptop's command lines.
+pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
+    let shells = Shells::builtins();
+    let mut script = Vec::new();
+    let written = match shells.completer(args.shell.name()) {
+        Some(shell) => shell.write_registration(ASKS, "cuptop", "cuptop", "cuptop", &mut script),
+        None => Err(io::ErrorKind::Unsupported.into()),
+    };
+    written.map_err(|error| Ending::machine(format!("completions: {error}")))?;
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(exit::FINE)
+}
+
+/// Answers a shell that asks for completions, and ends the process then. Without its variable it does nothing.
+pub(super) fn answer_a_shell() {
+    if std::env::var_os(ASKS).is_some() {
+        clap_complete::CompleteEnv::with_factory(Cli::command)
+            .var(ASKS)
+            .bin("cuptop")
+            .complete();
+    }
+}

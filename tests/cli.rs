@@ -1,0 +1,212 @@
+//! The command line as a person or a script meets it: what a bare word does, what is written where, what a shell is
+//! offered.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn in_folder(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+    command.current_dir(folder);
+    command
+}
+
+fn cuptop(folder: &Path, args: &[&str]) -> Output {
+    let output = in_folder(folder).args(args).output();
+    output.expect("cuptop runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a command printed, which must have gone well.
+fn said(folder: &Path, args: &[&str]) -> String {
+    let output = cuptop(folder, args);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {out}{err}");
+    out
+}
+
+fn trace(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/traces");
+    path.join(name).display().to_string()
+}
+
+#[test]
+fn a_scenario_or_a_trace_needs_no_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let options = ["--headless", "--backend", "sim"];
+    let of = |word: &str| said(at, &[&[word], &options[..]].concat());
+    let by_name = said(at, &["run", "transpose", "--headless", "--backend", "sim"]);
+    assert!(by_name.starts_with("transpose\n"), "{by_name}");
+    assert_eq!(of("transpose"), by_name);
+    assert_eq!(of("transp"), by_name);
+    said(at, &["new", "mine"]);
+    assert!(of("mine.toml").contains("streamed"));
+    let picture = at.join("a.txt").display().to_string();
+    said(
+        at,
+        &[
+            "--ascii",
+            &trace("copies.json.gz"),
+            "--screenshot",
+            &picture,
+        ],
+    );
+    let picture = std::fs::read_to_string(picture).expect("a picture");
+    assert!(
+        picture.is_ascii() && picture.contains("copies.json.gz"),
+        "{picture}"
+    );
+    for (word, help) in [
+        ("piepline", "did you mean `pipeline`?"),
+        ("tra", "did you mean `cuptop trace`?"),
+        ("pi", "it could be `pipeline` or `pinned_vs_pageable`"),
+        ("./none.json", "there is no file ./none.json"),
+    ] {
+        let output = cuptop(at, &[word]);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{word}: {err}");
+        assert!(err.contains(help), "{word}: {err}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_scenario_runs_as_the_scenario_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    said(at, &["new", "mine", "--from", "alloc_in_loop"]);
+    let original = said(
+        at,
+        &["run", "alloc_in_loop", "--headless", "--backend", "sim"],
+    );
+    let copy = said(at, &["run", "mine.toml", "--headless", "--backend", "sim"]);
+    let figures = |text: &str| -> Vec<String> { text.lines().skip(2).map(str::to_owned).collect() };
+    assert_eq!(figures(&copy), figures(&original));
+    // Never over a file that is there.
+    let output = cuptop(at, &["new", "mine"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("is there already"));
+    let output = cuptop(at, &["new", "other", "--from", "alocinloop"]);
+    assert!(text(&output.stderr).contains("did you mean `alloc_in_loop`?"));
+    assert!(!at.join("other.toml").exists());
+}
+
+#[test]
+fn an_export_is_what_its_files_name_says_and_never_what_it_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let source = trace("pageable.json.gz");
+    said(at, &["export", &source, "-o", "a.json.gz"]);
+    let bytes = std::fs::read(at.join("a.json.gz")).expect("a file");
+    assert_eq!(bytes[..2], [0x1f, 0x8b], "no gzip");
+    let mut plain = String::new();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_string(&mut plain)
+        .expect("gzip to its end");
+    said(at, &["export", &source, "-o", "a.json"]);
+    assert_eq!(
+        plain,
+        std::fs::read_to_string(at.join("a.json")).expect("a file")
+    );
+    // It reads back as what it was.
+    let figures = |path: &str| {
+        let json = said(at, &["report", path, "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        report["devices"][0]["busy_ns"].clone()
+    };
+    assert_eq!(figures("a.json.gz"), figures(&source));
+
+    let again = cuptop(at, &["export", &source, "-o", "a.json"]);
+    assert!(text(&again.stderr).contains("over the file that was there"));
+    let itself = cuptop(at, &["export", "a.json", "-o", "./a.json"]);
+    assert_eq!(itself.status.code(), Some(2));
+    assert!(text(&itself.stderr).contains("is what is read"));
+    assert_eq!(
+        plain,
+        std::fs::read_to_string(at.join("a.json")).expect("a file")
+    );
+}
+
+#[test]
+fn a_shell_is_offered_scenarios_files_and_options() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for name in ["pipes.toml", "pipes.json"] {
+        std::fs::write(at.join(name), "").expect("written");
+    }
+    // As the script that `completions bash` prints asks.
+    let offered = |words: &[&str]| -> Vec<String> {
+        let output = in_folder(at)
+            .args(["--", "cuptop"])
+            .args(words)
+            .env("CUPTOP_COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+            .env("_CLAP_IFS", "\n")
+            .output()
+            .expect("cuptop runs");
+        text(&output.stdout).lines().map(str::to_owned).collect()
+    };
+    assert_eq!(offered(&["run", "pip"]), ["pipeline", "pipes.toml"]);
+    assert_eq!(
+        offered(&["new", "x", "--from", "pin"]),
+        ["pinned_vs_pageable"]
+    );
+    assert_eq!(offered(&["run", "x", "--back"]), ["--backend"]);
+    assert_eq!(offered(&["run", "x", "--backend", "c"]), ["cuda"]);
+    assert!(offered(&["pipel"]).contains(&"pipeline".to_owned()));
+    assert_eq!(offered(&["whatif", "pipes.j"]), ["pipes.json"]);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = said(at, &["completions", shell]);
+        assert!(script.contains("CUPTOP_COMPLETE"), "{shell}: {script}");
+    }
+}
+
+#[test]
+fn every_command_has_a_page_and_the_documentation_fits_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    said(at, &["man", "--output", "pages"]);
+    let list = said(at, &["help"]);
+    let mut commands = 0;
+    let named = list.lines().skip_while(|line| *line != "Commands:").skip(1);
+    for line in named.take_while(|line| !line.is_empty()) {
+        let Some(name) = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '))
+        else {
+            continue;
+        };
+        let name = name.split(' ').next().expect("a name");
+        commands += 1;
+        let page = std::fs::read_to_string(at.join(format!("pages/cuptop-{name}.1")));
+        assert!(page.expect("a page").contains(".SH SYNOPSIS"), "{name}");
+        assert_eq!(
+            said(at, &["help", name]),
+            said(at, &[name, "--help"]),
+            "{name}"
+        );
+    }
+    assert!(commands >= 15, "{list}");
+    assert!(said(at, &["man", "run"]).contains("backend"));
+    for (topic, words) in [
+        ("scenarios", "streams that need a device or a priority"),
+        ("findings", "no-overlap"),
+        ("json", "bound_by"),
+    ] {
+        let page = said(at, &["help", topic]);
+        let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{topic}");
+        // Code stays as it is; everything else fits.
+        let too_long = |line: &&str| line.chars().count() > 100 && !line.starts_with("    ");
+        assert_eq!(page.lines().find(too_long), None, "{topic}");
+        assert!(
+            !page.contains('\u{1b}'),
+            "{topic}: no colour but on a terminal"
+        );
+    }
+    let output = cuptop(at, &["help", "scenario"]);
+    assert!(text(&output.stderr).contains("did you mean `scenarios`?"));
+}
