@@ -7,9 +7,9 @@
 
 pub mod activity {
     pub use crate::activity::{
-        Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Health, HostCall, Kernel,
-        LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Mode, Ns, Place, ProcessInfo,
-        Range, RangeKind, Span, Sync, SyncKind, What,
+        Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Health,
+        HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Mode, Ns, Place,
+        ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
     };
     pub mod feed {
         pub use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};

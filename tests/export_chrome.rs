@@ -48,8 +48,9 @@ fn content(trace: &Trace) -> BTreeMap<String, Vec<String>> {
                     let s = trace.shape(k.shape);
                     let shared = u64::from(s.static_shared) + u64::from(s.dynamic_shared);
                     format!(
-                        "{} {:?} {:?} {} {shared} {} {}",
+                        "{} {:?} {:?} {:?} {} {shared} {} {}",
                         trace.names().full(s.name),
+                        trace.collective(&s),
                         s.grid,
                         s.block,
                         s.registers,

@@ -5,7 +5,8 @@ mod common;
 use common::{data, drain, exported, figures, load, real_traces};
 use cuptop::testing::activity::feed::Outcome;
 use cuptop::testing::activity::{
-    Activity, Batch, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span, SyncKind, What,
+    Activity, Batch, Collective, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span,
+    SyncKind, What,
 };
 use cuptop::testing::source::file::{self, Format};
 use cuptop::testing::source::recording::Saver;
@@ -390,4 +391,50 @@ fn whole_graphs_migrations_and_arrays_count_as_what_they_are() {
         "{:?}",
         loaded.notices
     );
+}
+
+/// The arguments as PyTorch writes them; numbers and lists come as text in some versions.
+#[test]
+fn a_collective_of_kineto_keeps_its_group_and_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rank3.json");
+    let kernel = |ts: u32, args: &str| {
+        format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                "pid": 0, "tid": 20, "ts": {ts}, "dur": 5, "args": {{"device": 0, "stream": 20, {args}}}}}"#
+        )
+    };
+    let named = r#""Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 2048, "Group size": 2,
+        "dtype": "Float", "Process Group Name": "1", "Process Group Description": "dp", "Process Group Ranks": "[3, 7]""#;
+    let text = format!(
+        r#"{{"distributedInfo": {{"backend": "nccl", "rank": 3, "world_size": 8}}, "traceEvents": [{}, {}, {}]}}"#,
+        kernel(10, named),
+        kernel(20, &named.replace("1024", "4096")),
+        kernel(30, r#""grid": [1, 1, 1]"#),
+    );
+    std::fs::write(&path, text).expect("a file");
+    let trace = load(&[path]).trace;
+    let info = &trace.processes()[0].info;
+    assert_eq!((info.rank, info.world), (Some(3), Some(8)));
+    let found: Vec<_> = all(&trace)
+        .iter()
+        .map(|a| {
+            let What::Kernel(kernel) = a.what else {
+                panic!("a kernel")
+            };
+            trace.collective(&trace.shape(kernel.shape)).cloned()
+        })
+        .collect();
+    let expected = Collective {
+        operation: "allreduce".to_owned(),
+        group: "1 [3, 7]".to_owned(),
+        size: 2,
+        elements: [1024, 2048],
+        element: "Float".to_owned(),
+    };
+    let larger = Collective {
+        elements: [4096, 2048],
+        ..expected.clone()
+    };
+    assert_eq!(found, [Some(expected), Some(larger), None]);
 }

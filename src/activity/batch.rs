@@ -1,8 +1,8 @@
 //! Batches: activities of one process, the definitions they refer to, and the losses so far.
 
 use super::{
-    Activity, DeviceInfo, Health, LaunchShape, Mode, NameId, ProcessInfo, Samples, ShapeId,
-    StreamInfo,
+    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, NameId, ProcessInfo, Samples,
+    ShapeId, StreamInfo,
 };
 
 /// What one process sent, in the order in which it was collected.
@@ -50,6 +50,13 @@ pub enum Def {
         id: ShapeId,
         /// The configuration.
         shape: LaunchShape,
+    },
+    /// What the kernels of a shape, defined before it, do together with those of other processes.
+    Collective {
+        /// The shape's id in this process.
+        shape: ShapeId,
+        /// What they do.
+        collective: Collective,
     },
     Device(DeviceInfo),
     Stream(StreamInfo),

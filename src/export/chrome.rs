@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::rows::{self, Marks};
-use crate::activity::{Activity, LaunchShape, Ns, RangeKind, What};
+use crate::activity::{Activity, Collective, LaunchShape, Ns, RangeKind, What};
 use crate::analysis::memory::MemoryUse;
 use crate::trace::{LaneKind, Trace, describe};
 
@@ -67,14 +67,12 @@ impl Writer<'_> {
             json(env!("CARGO_PKG_VERSION")),
             self.base
         )?;
-        let ranks: Vec<u32> = self
-            .trace
-            .processes()
-            .iter()
-            .filter_map(|p| p.info.rank)
-            .collect();
-        if let ([_], [rank]) = (self.trace.processes(), &ranks[..]) {
-            writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}}},")?;
+        if let [process] = self.trace.processes()
+            && let Some(rank) = process.info.rank
+        {
+            let world = process.info.world;
+            let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
+            writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
         let devices: Vec<String> = self
             .trace
@@ -134,6 +132,9 @@ impl Writer<'_> {
             What::Kernel(k) => {
                 let shape = self.trace.shape(k.shape);
                 kernel_args(&mut args, &shape);
+                if let Some(collective) = self.trace.collective(&shape) {
+                    collective_args(&mut args, collective);
+                }
                 args.some("graph id", u64::from(k.graph));
                 args.some("graph node id", k.node);
                 (
@@ -291,6 +292,20 @@ fn kernel_args(args: &mut Args, shape: &LaunchShape) {
     args.int("registers per thread", u64::from(shape.registers));
     let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
     args.int("shared memory", shared);
+}
+
+fn collective_args(args: &mut Args, it: &Collective) {
+    let (name, ranks) = match it.group.split_once(" [") {
+        Some((name, ranks)) => (name, format!("[{ranks}")),
+        None => (it.group.as_str(), String::new()),
+    };
+    args.raw("Collective name", &json(&it.operation));
+    args.int("In msg nelems", it.elements[0]);
+    args.int("Out msg nelems", it.elements[1]);
+    args.int("Group size", u64::from(it.size));
+    args.raw("dtype", &json(&it.element));
+    args.raw("Process Group Name", &json(name));
+    args.raw("Process Group Ranks", &json(&ranks));
 }
 
 fn device(info: &crate::activity::DeviceInfo) -> String {

@@ -11,8 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::activity::feed::{Gone, Message, Outlet, Progress};
 use crate::activity::{
-    Activity, Batch, Correlation, Def, Direction, Health, LaunchShape, NameId, Ns, ShapeId, Span,
-    What,
+    Activity, Batch, Collective, Correlation, Def, Direction, Health, LaunchShape, NameId, Ns,
+    ShapeId, Span, What,
 };
 use crate::text::printable;
 
@@ -38,6 +38,9 @@ pub(super) struct Gather {
 struct Process {
     names: FxHashMap<Box<str>, NameId>,
     shapes: FxHashMap<LaunchShape, ShapeId>,
+    /// Numbered from 1 on.
+    collectives: Vec<Collective>,
+    collective_ids: FxHashMap<Collective, u32>,
     defs: Vec<Def>,
     items: Vec<Activity>,
     health: Health,
@@ -92,6 +95,18 @@ impl Gather {
         id
     }
 
+    /// The number of a collective, for [`LaunchShape::collective`].
+    pub(super) fn collective(&mut self, process: u32, collective: Collective) -> u32 {
+        let process = self.process(process);
+        if let Some(&id) = process.collective_ids.get(&collective) {
+            return id;
+        }
+        process.collectives.push(collective.clone());
+        let id = process.collectives.len() as u32;
+        process.collective_ids.insert(collective, id);
+        id
+    }
+
     /// The id of a launch configuration.
     pub(super) fn shape(&mut self, process: u32, shape: LaunchShape) -> ShapeId {
         let process = self.process(process);
@@ -101,6 +116,13 @@ impl Gather {
         let id = process.shapes.len() as ShapeId;
         process.shapes.insert(shape, id);
         process.defs.push(Def::Shape { id, shape });
+        let number = (shape.collective as usize).wrapping_sub(1);
+        if let Some(collective) = process.collectives.get(number).cloned() {
+            process.defs.push(Def::Collective {
+                shape: id,
+                collective,
+            });
+        }
         id
     }
 

@@ -213,9 +213,10 @@ mod tests {
                     pid: 7,
                     command: format!("python{evil}"),
                     rank: Some(3),
-                    local_rank: None,
+                    host: evil.to_owned(),
                     versions: evil.to_owned(),
                     ended_well: Some(false),
+                    ..ProcessInfo::default()
                 }),
                 stream(7, String::new(), true),
                 stream(13, format!("copy{evil}"), false),

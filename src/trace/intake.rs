@@ -3,7 +3,7 @@
 use super::rows::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
-    Activity, Batch, Def, DeviceInfo, Direction, LaunchShape, NameId, ShapeId, What,
+    Activity, Batch, Collective, Def, DeviceInfo, Direction, LaunchShape, NameId, ShapeId, What,
 };
 use crate::text::printable;
 
@@ -95,11 +95,12 @@ impl Trace {
             }
             Def::Shape { id, mut shape } => {
                 shape.name = self.name_in(process, shape.name);
-                let global = *self
-                    .shape_ids
-                    .entry(shape)
-                    .or_insert_with(|| self.shapes.push(shape) as ShapeId);
+                shape.collective = 0;
+                let global = self.intern_shape(shape);
                 put(&mut self.processes[process].shapes, id, global);
+            }
+            Def::Collective { shape, collective } => {
+                self.define_collective(process, shape, collective);
             }
             Def::Device(info) => self.define_device(process, info),
             Def::Stream(mut info) => {
@@ -116,11 +117,49 @@ impl Trace {
             }
             Def::Mode(mode) => self.processes[process].recorded.take(mode),
             Def::Process(mut info) => {
+                info.host = printable(&info.host);
                 info.command = printable(&info.command);
                 info.versions = printable(&info.versions);
                 self.processes[process].info = info;
             }
         }
+    }
+
+    fn intern_shape(&mut self, shape: LaunchShape) -> ShapeId {
+        *self
+            .shape_ids
+            .entry(shape)
+            .or_insert_with(|| self.shapes.push(shape) as ShapeId)
+    }
+
+    /// From here on, kernels of this shape are those of the collective.
+    fn define_collective(&mut self, process: usize, shape: ShapeId, collective: Collective) {
+        let Collective {
+            operation,
+            group,
+            element,
+            ..
+        } = &collective;
+        let collective = Collective {
+            operation: printable(operation),
+            group: printable(group),
+            element: printable(element),
+            ..collective
+        };
+        let id = match self.collective_ids.get(&collective) {
+            Some(&id) => id,
+            None => {
+                let id = self.collectives.push(collective.clone()) as u32 + 1;
+                self.collective_ids.insert(collective, id);
+                id
+            }
+        };
+        let global = self.shape_in(process, shape);
+        let global = self.intern_shape(LaunchShape {
+            collective: id,
+            ..self.shape(global)
+        });
+        put(&mut self.processes[process].shapes, shape, global);
     }
 
     fn define_device(&mut self, process: usize, info: DeviceInfo) {
@@ -183,14 +222,10 @@ impl Trace {
             Some(&global) if global != ShapeId::MAX => global,
             _ => {
                 let name = self.names.intern("?");
-                let shape = LaunchShape {
+                self.intern_shape(LaunchShape {
                     name,
                     ..LaunchShape::default()
-                };
-                *self
-                    .shape_ids
-                    .entry(shape)
-                    .or_insert_with(|| self.shapes.push(shape) as ShapeId)
+                })
             }
         }
     }

@@ -42,8 +42,8 @@ pub use recorded::Recorded;
 pub use usage::{Engine, Measure, Usage};
 
 use crate::activity::{
-    Activity, DeviceInfo, Direction, Health, LaunchShape, NameId, Ns, ProcessInfo, ShapeId, Span,
-    StreamInfo, What,
+    Activity, Collective, DeviceInfo, Direction, Health, LaunchShape, NameId, Ns, ProcessInfo,
+    ShapeId, Span, StreamInfo, What,
 };
 use moved::Moved;
 use pool::Pool;
@@ -147,6 +147,8 @@ pub struct Trace {
     names: Names,
     shapes: Pool<LaunchShape>,
     shape_ids: FxHashMap<LaunchShape, ShapeId>,
+    collectives: Pool<Collective>,
+    collective_ids: FxHashMap<Collective, u32>,
     details: Pool<What>,
     detail_ids: FxHashMap<What, u32>,
     lanes: Vec<Lane>,
@@ -241,6 +243,13 @@ impl Trace {
     #[must_use]
     pub fn shape(&self, id: ShapeId) -> LaunchShape {
         self.shapes.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// The collective that a launch configuration is of.
+    #[must_use]
+    pub fn collective(&self, shape: &LaunchShape) -> Option<&Collective> {
+        self.collectives
+            .get((shape.collective as usize).checked_sub(1)?)
     }
 
     /// Bytes that copies of one direction moved within `window` on a device; a copy across its edge

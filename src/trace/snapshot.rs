@@ -19,6 +19,8 @@ impl Trace {
             names: self.names.snapshot(),
             shapes: self.shapes.clone(),
             shape_ids: FxHashMap::default(),
+            collectives: self.collectives.clone(),
+            collective_ids: FxHashMap::default(),
             details: self.details.clone(),
             detail_ids: FxHashMap::default(),
             lanes: self.lanes.clone(),

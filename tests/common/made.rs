@@ -1,8 +1,8 @@
 //! A timeline made for tests of exports, and what they share.
 
 use cuptop::testing::activity::{
-    Activity, Batch, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel, LaunchShape,
-    MemoryKind, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
+    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel,
+    LaunchShape, MemoryKind, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
 };
 use cuptop::testing::export::{self, Timeline};
 use cuptop::testing::trace::{SourceInfo, SourceKind, Trace};
@@ -72,6 +72,16 @@ pub(crate) fn made() -> Trace {
                         static_shared: 100,
                         dynamic_shared: 24,
                         ..LaunchShape::default()
+                    },
+                },
+                Def::Collective {
+                    shape: 0,
+                    collective: Collective {
+                        operation: "allreduce".to_owned(),
+                        group: "0 [0, 1]".to_owned(),
+                        size: 2,
+                        elements: [3, 4],
+                        element: "Float".to_owned(),
                     },
                 },
                 Def::Device(DeviceInfo {

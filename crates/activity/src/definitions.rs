@@ -21,6 +21,23 @@ pub struct LaunchShape {
     pub local: u32,
     /// Blocks of a cluster in x, y, z; zeros when clusters were not used.
     pub cluster: [u32; 3],
+    /// The [`Collective`] that it is part of, as its source says, by number from 1; 0 for none. Recordings define it apart.
+    pub collective: u32,
+}
+
+/// What a kernel of collective communication does, where the program that launched it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Collective {
+    /// The operation, in the program's own word: "allreduce", "_allgather_base".
+    pub operation: String,
+    /// The process group: its name, and the ranks in it as far as they are written down.
+    pub group: String,
+    /// Ranks in the group; 0 where unknown.
+    pub size: u32,
+    /// Elements that go in, and come out, on one rank.
+    pub elements: [u64; 2],
+    /// Type of the elements in words ("Float"); empty where unknown.
+    pub element: String,
 }
 
 /// What is known of a device. Zero means unknown.
@@ -93,10 +110,14 @@ pub struct ProcessInfo {
     pub pid: u32,
     /// The command line.
     pub command: String,
-    /// RANK of a distributed program, where set.
+    /// Its rank in a distributed program, where its launcher says.
     pub rank: Option<u32>,
     /// LOCAL_RANK of a distributed program, where set.
     pub local_rank: Option<u32>,
+    /// How many ranks the distributed program has, where known.
+    pub world: Option<u32>,
+    /// The name of the machine that it ran on; empty where unknown.
+    pub host: String,
     /// Driver, CUPTI and CUDA versions in words, for the header and `doctor`.
     pub versions: String,
     /// Whether it ended in good order: `None` while it runs, `Some(false)` when it was killed or crashed.

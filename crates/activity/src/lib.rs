@@ -15,7 +15,7 @@ mod health;
 mod records;
 pub mod time;
 
-pub use definitions::{DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
+pub use definitions::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
 pub use health::Health;
 pub use records::*;
 pub use time::{Ns, Span};

@@ -220,6 +220,7 @@ impl Decoder {
             dynamic_shared: it.dynamic_shared,
             local: it.local,
             cluster: it.cluster,
+            collective: 0,
         });
         writer.record(&Activity {
             span,

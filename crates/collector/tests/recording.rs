@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use activity::{
-    Activity, Copy, DeviceInfo, Direction, EventRecord, Graph, Health, HostCall, Kernel,
-    LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo, Range,
-    RangeKind, Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Collective, Copy, DeviceInfo, Direction, EventRecord, Graph, Health, HostCall,
+    Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo,
+    Range, RangeKind, Span, StreamInfo, Sync, SyncKind, What,
 };
 use collector::recording::{
     Clocks, Entry, HEADER, Identity, Reader, State, UNIT, WriteError, Writer,
@@ -137,6 +137,14 @@ fn what_is_written_is_read_in_order_and_only_once() {
         dynamic_shared: 9,
         local: 10,
         cluster: [11, 12, 13],
+        collective: 0,
+    };
+    let collective = Collective {
+        operation: "allreduce".to_owned(),
+        group: "0 [0, 1]".to_owned(),
+        size: 2,
+        elements: [1 << 22, 1 << 40],
+        element: "Float".to_owned(),
     };
     assert_eq!(writer.shape(&shape), 1);
     assert_eq!(writer.shape(&shape), 1, "the same shape is defined once");
@@ -183,6 +191,8 @@ fn what_is_written_is_read_in_order_and_only_once() {
         command: "python train.py".to_owned(),
         rank: Some(3),
         local_rank: None,
+        world: Some(8),
+        host: "node-7".to_owned(),
         versions: "CUPTI 130001".to_owned(),
         ended_well: None,
     };
@@ -190,6 +200,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
     writer.stream(&stream);
     writer.thread(5, b"main");
     writer.process(&process);
+    writer.collective(1, &collective);
     writer.notice(true, "beware");
     let health = Health {
         received: 9,
@@ -209,6 +220,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
             format!("{:?}", Entry::Stream(stream)),
             format!("{:?}", Entry::Thread(5, b"main")),
             format!("{:?}", Entry::Process(process)),
+            format!("{:?}", Entry::Collective(1, collective)),
             format!("{:?}", Entry::Notice(true, b"beware")),
         ]
     );
@@ -449,4 +461,28 @@ fn references_to_what_was_never_defined_are_not_handed_on() {
     // Of the ten, the kernel, the call, the overhead and the range refer to a name or a shape.
     assert_eq!(read_all(&mut reader).len(), 6);
     assert_eq!(reader.lost(), 4);
+}
+
+/// The bytes of a process's entry as they were before world and host stood behind its texts.
+#[test]
+fn a_process_written_before_worlds_were_known_has_none() {
+    let mut bytes = vec![0; 64];
+    bytes[0] = 69;
+    bytes[2] = 1;
+    bytes[4..8].copy_from_slice(&7u32.to_le_bytes());
+    bytes[8] = 30;
+    bytes[12] = 10;
+    bytes[16..24].fill(0xff);
+    bytes[24..64].fill(b'x');
+    // Texts that end in the middle of the entry, and texts that fill it.
+    for versions in [2u8, 10] {
+        bytes[12] = versions;
+        bytes[54 + usize::from(versions)..].fill(0);
+        let Ok(Entry::Process(process)) = Entry::decode(&bytes) else {
+            panic!("a process");
+        };
+        assert_eq!(process.versions.len(), usize::from(versions));
+        assert_eq!((process.world, process.host.as_str()), (None, ""));
+        bytes[24..64].fill(b'x');
+    }
 }

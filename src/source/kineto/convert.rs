@@ -17,9 +17,9 @@ use super::decimal::ns_from_us;
 use super::event::{Args, Event};
 use super::header::Header;
 use crate::activity::{
-    Activity, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, Graph, HostCall, Kernel,
-    LaunchShape, MemoryKind, Memset, Ns, Overhead, Place, ProcessInfo, Range, RangeKind, Span,
-    Sync, SyncKind, What,
+    Activity, Collective, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, Graph,
+    HostCall, Kernel, LaunchShape, MemoryKind, Memset, Ns, Overhead, Place, ProcessInfo, Range,
+    RangeKind, Span, Sync, SyncKind, What,
 };
 use crate::source::gather::{self, Gather};
 
@@ -144,8 +144,10 @@ impl Converter {
 
     fn kernel(&mut self, process: u32, event: &Event<'_>, args: &Args<'_>) -> What {
         let name = self.gather.name(process, &event.name.0);
+        let collective = collective(args);
         let shape = LaunchShape {
             name,
+            collective: collective.map_or(0, |it| self.gather.collective(process, it)),
             grid: args.grid,
             block: args.block,
             registers: id(args.registers),
@@ -292,9 +294,10 @@ impl Converter {
                     pid: u32::try_from(pid).unwrap_or(0),
                     command: self.process_names.get(&pid).cloned().unwrap_or_default(),
                     rank: header.rank,
-                    local_rank: None,
+                    world: header.world,
                     versions: header.versions.join(" · "),
                     ended_well: Some(true),
+                    ..ProcessInfo::default()
                 }),
             );
             for (pid, tid) in mine() {
@@ -327,6 +330,23 @@ fn uuid_of_rank(rank: u32, device: u32) -> [u8; 16] {
     uuid[4..8].copy_from_slice(&rank.to_be_bytes());
     uuid[12..].copy_from_slice(&device.to_be_bytes());
     uuid
+}
+
+/// What Kineto writes of a kernel of collective communication.
+fn collective(args: &Args<'_>) -> Option<Collective> {
+    let operation = args.collective.0.trim();
+    if operation.is_empty() {
+        return None;
+    }
+    let (name, ranks) = (args.group_name.0.trim(), args.group_ranks.0.trim());
+    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    Some(Collective {
+        operation: operation.to_owned(),
+        group: [name, ranks].join(" ").trim().to_owned(),
+        size: id(args.group_size),
+        elements: [count(args.elements_in), count(args.elements_out)],
+        element: args.element.0.trim().to_owned(),
+    })
 }
 
 fn process_of(args: &Args<'_>) -> u32 {

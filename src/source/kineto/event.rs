@@ -65,6 +65,13 @@ pub(super) struct Args<'a> {
     pub(super) code: Option<i64>,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    pub(super) elements_in: Option<i64>,
+    pub(super) elements_out: Option<i64>,
+    pub(super) group_size: Option<i64>,
+    pub(super) collective: Text<'a>,
+    pub(super) group_name: Text<'a>,
+    pub(super) group_ranks: Text<'a>,
+    pub(super) element: Text<'a>,
     pub(super) sync_kind: Text<'a>,
     pub(super) range_kind: Text<'a>,
     pub(super) index: Option<i64>,
@@ -134,6 +141,13 @@ keys!(ArgsKey {
     Code = "return value",
     Grid = "grid",
     Block = "block",
+    ElementsIn = "In msg nelems",
+    ElementsOut = "Out msg nelems",
+    GroupSize = "Group size",
+    Collective = "Collective name",
+    GroupName = "Process Group Name",
+    GroupRanks = "Process Group Ranks",
+    Element = "dtype",
     SyncKind = "cuda_sync_kind",
     RangeKind = "cuptop range",
     Index = "index",
@@ -202,12 +216,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
                         ArgsKey::Process => &mut args.process,
                         ArgsKey::Code => &mut args.code,
                         ArgsKey::Index => &mut args.index,
+                        ArgsKey::ElementsIn => &mut args.elements_in,
+                        ArgsKey::ElementsOut => &mut args.elements_out,
+                        ArgsKey::GroupSize => &mut args.group_size,
                         ArgsKey::Grid => {
                             args.grid = map.next_value::<Triple>()?.0;
                             continue;
                         }
                         ArgsKey::Block => {
                             args.block = map.next_value::<Triple>()?.0;
+                            continue;
+                        }
+                        ArgsKey::Collective => {
+                            args.collective = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::GroupName => {
+                            args.group_name = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::GroupRanks => {
+                            args.group_ranks = map.next_value()?;
+                            continue;
+                        }
+                        ArgsKey::Element => {
+                            args.element = map.next_value()?;
                             continue;
                         }
                         ArgsKey::SyncKind => {

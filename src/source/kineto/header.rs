@@ -11,6 +11,8 @@ pub(super) struct Header {
     /// Nanoseconds since 1970 that times count from.
     pub(super) base: Ns,
     pub(super) rank: Option<u32>,
+    /// Ranks of the distributed program.
+    pub(super) world: Option<u32>,
     pub(super) devices: Vec<DeviceInfo>,
     pub(super) versions: Vec<String>,
     /// Whether the trace says of itself that no GPU was involved.
@@ -62,7 +64,9 @@ impl Header {
             }
             "distributedInfo" => {
                 let info: Value = serde_json::from_slice(text).unwrap_or_default();
-                self.rank = info["rank"].as_u64().and_then(|r| u32::try_from(r).ok());
+                let number = |key: &str| info[key].as_u64().and_then(|n| u32::try_from(n).ok());
+                self.rank = number("rank");
+                self.world = number("world_size").filter(|&world| Some(world) > self.rank);
             }
             "cuda_driver_version" => self.version("driver CUDA", number().map(cuda_version)),
             "cuda_runtime_version" => self.version("runtime CUDA", number().map(cuda_version)),
@@ -111,7 +115,10 @@ mod tests {
     fn a_header_of_kineto_is_understood() {
         let mut header = Header::default();
         header.take("baseTimeNanoseconds", b"1790857026000000000");
-        header.take("distributedInfo", br#"{"backend": "nccl", "rank": 3}"#);
+        header.take(
+            "distributedInfo",
+            br#"{"backend": "nccl", "rank": 3, "world_size": 8}"#,
+        );
         header.take("cuda_driver_version", b"12090");
         header.take("cupti_version", b"130001");
         header.take(
@@ -120,7 +127,7 @@ mod tests {
                 "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132}, {"id": "x"}, 7]"#,
         );
         assert_eq!(header.base, 1_790_857_026_000_000_000);
-        assert_eq!(header.rank, Some(3));
+        assert_eq!((header.rank, header.world), (Some(3), Some(8)));
         assert_eq!(header.versions, ["driver CUDA 12.9", "CUPTI 130001"]);
         assert_eq!(header.devices.len(), 1);
         assert_eq!(header.devices[0].max_warps_per_sm, 64);

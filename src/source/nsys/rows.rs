@@ -164,6 +164,7 @@ impl<'a> Reader<'a> {
             dynamic_shared: small(row, 17),
             local: small(row, 18),
             cluster: triple(19),
+            collective: 0,
         };
         let what = What::Kernel(Kernel {
             place: self.place(process, row),

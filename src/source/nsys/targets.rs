@@ -37,10 +37,9 @@ fn processes(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
         let info = ProcessInfo {
             pid: pid_of(key),
             command: names.get(&key).cloned().unwrap_or_default(),
-            rank: None,
-            local_rank: None,
             versions: version.clone(),
             ended_well: Some(true),
+            ..ProcessInfo::default()
         };
         reader.gather.define(process, Def::Process(info));
     }

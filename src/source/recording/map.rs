@@ -76,6 +76,10 @@ pub(super) fn entry_into(
             let id = before.shape(id);
             batch.defs.push(Def::Shape { id, shape });
         }
+        Entry::Collective(shape, collective) => batch.defs.push(Def::Collective {
+            shape: before.shape(shape),
+            collective,
+        }),
         Entry::Device(device) => batch.defs.push(Def::Device(device)),
         Entry::Stream(stream) => batch.defs.push(Def::Stream(merge_stream(stream, streams))),
         Entry::Thread(thread, name) => batch.defs.push(Def::Thread {

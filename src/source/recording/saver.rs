@@ -158,8 +158,18 @@ impl Saved {
             }
             Def::Shape { id, shape } => {
                 let name = self.names.get(&shape.name).copied().unwrap_or(self.no_name);
-                let own = self.writer.shape(&LaunchShape { name, ..*shape });
+                let own = self.writer.shape(&LaunchShape {
+                    name,
+                    // Told apart by ids alone: what it is follows.
+                    collective: *id + 1,
+                    ..*shape
+                });
                 self.shapes.insert(*id, own);
+            }
+            Def::Collective { shape, collective } => {
+                if let Some(&own) = self.shapes.get(shape) {
+                    self.writer.collective(own, collective);
+                }
             }
             Def::Device(info) => self.writer.device(info),
             Def::Stream(info) => self.writer.stream(info),

@@ -8,9 +8,9 @@ use collector::recording::{Clocks, Identity, State, Writer};
 use super::{Follower, Saver, is_simulated, open};
 use crate::activity::feed::{Message, Outcome};
 use crate::activity::{
-    Activity, Batch, Copy, Def, DeviceInfo, Direction, EventRecord, Graph, Health, HostCall,
-    Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place, ProcessInfo,
-    Range, RangeKind, Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Graph, Health,
+    HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place,
+    ProcessInfo, Range, RangeKind, Span, StreamInfo, Sync, SyncKind, What,
 };
 
 const PLACE: Place = Place {
@@ -97,6 +97,8 @@ fn everything() -> Batch {
                 command: "a b".to_owned(),
                 rank: Some(2),
                 local_rank: Some(1),
+                world: Some(4),
+                host: "node".to_owned(),
                 versions: "v".to_owned(),
                 ended_well: None,
             }),
@@ -119,6 +121,17 @@ fn everything() -> Batch {
                     dynamic_shared: 9,
                     local: 10,
                     cluster: [11, 12, 13],
+                    collective: 0,
+                },
+            },
+            Def::Collective {
+                shape: 70,
+                collective: Collective {
+                    operation: "allreduce".to_owned(),
+                    group: "0 [0, 1]".to_owned(),
+                    size: 2,
+                    elements: [3, 4],
+                    element: "Float".to_owned(),
                 },
             },
             Def::Device(DeviceInfo {
@@ -211,7 +224,13 @@ fn spelled(batches: &[Batch]) -> (Vec<String>, Vec<String>) {
     let others = defs
         .iter()
         .filter(|def| !matches!(def, Def::Name { .. } | Def::Shape { .. }))
-        .map(|def| format!("{def:?}"))
+        .map(|def| match def {
+            Def::Collective {
+                shape: id,
+                collective,
+            } => format!("{collective:?} {}", shape(*id)),
+            def => format!("{def:?}"),
+        })
         .collect();
     (items, others)
 }

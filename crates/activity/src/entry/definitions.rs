@@ -1,7 +1,7 @@
 //! Definitions to bytes and back, as the table of [`super`] says.
 
 use super::{Entry, Field, LONGEST, UNIT, Unreadable};
-use crate::{DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
+use crate::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
 
 /// Appends an entry of `tag` whose `fixed` bytes are followed by `texts`, with the length of each at its offset.
 /// What would not fit into the longest entry is cut off. Returns the entry's bytes.
@@ -73,11 +73,17 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         }
         Entry::Thread(thread, name) => thread.put(begin(bytes, 68, 16, &[(8, name)]), 4),
         Entry::Process(process) => {
-            let texts = [
-                (8, process.command.as_bytes()),
-                (12, process.versions.as_bytes()),
-            ];
+            // What came later stands behind the texts, where readers of before do not look.
+            let versions = process.versions.as_bytes();
+            let host = process.host.as_bytes();
+            let mut behind = vec![0; 8];
+            process.world.put(&mut behind, 0);
+            (host.len() as u32).put(&mut behind, 4);
+            let texts = [versions, &behind, host].concat();
+            let texts = [(8, process.command.as_bytes()), (12, &texts[..])];
             let out = begin(bytes, 69, 24, &texts);
+            let kept = u32::get(out, 12).unwrap_or(0);
+            (versions.len() as u32).min(kept).put(out, 12);
             process.pid.put(out, 4);
             process.rank.put(out, 16);
             process.local_rank.put(out, 20);
@@ -87,6 +93,18 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             mode.recording.put(out, 4);
             mode.waits.put(out, 5);
             mode.from.put(out, 8);
+        }
+        Entry::Collective(shape, it) => {
+            let texts = [
+                (8, it.operation.as_bytes()),
+                (12, it.group.as_bytes()),
+                (16, it.element.as_bytes()),
+            ];
+            let out = begin(bytes, 72, 40, &texts);
+            shape.put(out, 4);
+            it.size.put(out, 20);
+            it.elements[0].put(out, 24);
+            it.elements[1].put(out, 32);
         }
         Entry::Notice(is_warning, text) => {
             is_warning.put(begin(bytes, 70, 16, &[(8, text)]), 4);
@@ -104,6 +122,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         69 => process(bytes).map(Entry::Process),
         70 => text(bytes, 16, 8).map(|text| Entry::Notice(bytes[4] != 0, text)),
         71 => mode(bytes).map(Entry::Mode),
+        72 => collective(bytes),
         _ => return Err(Unreadable::UnknownDefinition),
     };
     entry.ok_or(Unreadable::Damaged)
@@ -129,6 +148,7 @@ fn shape<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
         dynamic_shared: Field::get(bytes, 44)?,
         local: Field::get(bytes, 48)?,
         cluster: Field::get(bytes, 52)?,
+        collective: 0,
     };
     Some(Entry::Shape(Field::get(bytes, 4)?, shape))
 }
@@ -168,12 +188,16 @@ fn stream(bytes: &[u8]) -> Option<StreamInfo> {
 
 fn process(bytes: &[u8]) -> Option<ProcessInfo> {
     let command = text(bytes, 24, 8)?;
+    let versions = text(bytes, 24 + command.len(), 12)?;
+    let (world, host) = behind(bytes, 24 + command.len() + versions.len()).unwrap_or_default();
     Some(ProcessInfo {
         pid: Field::get(bytes, 4)?,
         command: lossy(command),
         rank: Field::get(bytes, 16)?,
         local_rank: Field::get(bytes, 20)?,
-        versions: lossy(text(bytes, 24 + command.len(), 12)?),
+        world,
+        host,
+        versions: lossy(versions),
         ended_well: None,
     })
 }
@@ -184,6 +208,27 @@ fn mode(bytes: &[u8]) -> Option<Mode> {
         recording: Field::get(bytes, 4)?,
         waits: Field::get(bytes, 5)?,
     })
+}
+
+/// World and host. A writer of before wrote nothing there, or zeros up to the entry's end.
+fn behind(bytes: &[u8], at: usize) -> Option<(Option<u32>, String)> {
+    let world: Option<u32> = Field::get(bytes, at)?;
+    let host = lossy(text(bytes, at + 8, at + 4)?);
+    Some((world.filter(|&ranks| ranks > 0), host))
+}
+
+fn collective<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
+    let operation = text(bytes, 40, 8)?;
+    let group = text(bytes, 40 + operation.len(), 12)?;
+    let element = text(bytes, 40 + operation.len() + group.len(), 16)?;
+    let it = Collective {
+        operation: lossy(operation),
+        group: lossy(group),
+        size: Field::get(bytes, 20)?,
+        elements: [Field::get(bytes, 24)?, Field::get(bytes, 32)?],
+        element: lossy(element),
+    };
+    Some(Entry::Collective(Field::get(bytes, 4)?, it))
 }
 
 fn lossy(bytes: &[u8]) -> String {

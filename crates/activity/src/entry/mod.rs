@@ -17,9 +17,10 @@
 //! | 66 | device | id u32@4, length of name u32@8, of link u32@12, capability 2 x u32@16, multiprocessors u32@24, clock kHz u32@28, memory u64@32, bandwidth B/s u64@40, copy engines u32@48, warps/SM u32@52, blocks/SM u32@56, shared/SM u32@60, registers/SM u32@64, warp u32@68, UUID 16 bytes@72 (zeros: unknown), name@88, link |
 //! | 67 | stream | device u32@4, context u32@8, stream u32@12, priority i32@16, default u8@20, length u32@24, name@28 |
 //! | 68 | thread | thread u32@4, length u32@8, name@16 |
-//! | 69 | process | pid u32@4, length of command u32@8, of versions u32@12, rank u32@16 and local rank u32@20 (0xffffffff none), command@24, versions |
+//! | 69 | process | pid u32@4, length of command u32@8, of versions u32@12, rank u32@16 and local rank u32@20 (0xffffffff none), command@24, versions, then at once ranks of the world u32 (0 unknown), length of host u32, host |
 //! | 70 | notice | warning u8@4, length u32@8, text@16 |
 //! | 71 | mode | recording u8@4, waits u8@5, from i64@8 |
+//! | 72 | collective | shape u32@4 whose kernels are one, length of operation u32@8, of group u32@12, of element type u32@16, ranks u32@20, elements in u64@24, out u64@32, operation@40, group, element type |
 //!
 //! Tag 96 begins a block of a recording's file; it is no entry of its own and never handed over.
 
@@ -30,7 +31,9 @@ mod records;
 pub use field::Field;
 pub use records::encode_record;
 
-use crate::{Activity, DeviceInfo, LaunchShape, Mode, NameId, ProcessInfo, ShapeId, StreamInfo};
+use crate::{
+    Activity, Collective, DeviceInfo, LaunchShape, Mode, NameId, ProcessInfo, ShapeId, StreamInfo,
+};
 
 /// Entries lie at multiples of this.
 pub const UNIT: usize = 64;
@@ -58,6 +61,8 @@ pub enum Entry<'a> {
     Process(ProcessInfo),
     /// What is recorded from a moment on.
     Mode(Mode),
+    /// What the kernels of a shape, which was defined before it, do together with those of other processes.
+    Collective(ShapeId, Collective),
     /// Something the user should know; whether it is a warning.
     Notice(bool, &'a [u8]),
 }

@@ -359,6 +359,9 @@ impl Reader {
                 }
                 fits && is_named
             }
+            Entry::Collective(shape, _) => {
+                (1..=self.shapes).contains(&shape) && !is_in(&self.lost_shapes, shape)
+            }
             Entry::Record(mut record) => {
                 if let Some(id) = record.what.name_mut() {
                     return name(*id);

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use activity::entry::{Entry, UNIT, encode_record};
-use activity::{Activity, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, StreamInfo};
+use activity::{
+    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, StreamInfo,
+};
 
 use super::block::{self, Counts};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
@@ -135,6 +137,11 @@ impl Writer {
         self.so_far.shapes = id;
         self.define(&Entry::Shape(id, *shape));
         id
+    }
+
+    /// Says what the kernels of a shape do together with those of other processes.
+    pub fn collective(&mut self, shape: u32, collective: &Collective) {
+        self.define(&Entry::Collective(shape, collective.clone()));
     }
 
     /// Defines a device.
