@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 
 use super::action::Action;
 use super::app::App;
@@ -15,6 +15,7 @@ use super::*;
 use crate::activity::feed::{Failure, FailureKind, Message};
 use crate::activity::{Batch, Def, Health, ProcessInfo};
 use crate::analysis::figures;
+use crate::export::screen::{self, Format};
 
 pub(super) const PEAKS: Peaks = Peaks {
     copies: figures::Peaks {
@@ -36,16 +37,11 @@ pub(super) fn wrong_input(message: &str) -> Failure {
     }
 }
 
-/// The lines of a buffer.
+/// The lines of a buffer, as they are saved as text.
 pub(super) fn text(buf: &Buffer) -> String {
-    let width = usize::from(buf.area().width);
-    buf.content()
-        .chunks(width.max(1))
-        .map(|line| {
-            let line: String = line.iter().map(|c| c.symbol()).collect();
-            line.trim_end().to_owned() + "\n"
-        })
-        .collect()
+    let mut out = Vec::new();
+    screen::write(Format::Txt, buf, "", &mut out).expect("memory can be written to");
+    String::from_utf8(out).expect("UTF-8")
 }
 
 /// The styles of a buffer, line by line: what each stretch of text is coloured as, by its role.
@@ -95,20 +91,29 @@ fn role_name(theme: &Theme, style: Style) -> String {
     .map(|(role, name)| (role, name.to_owned()))
     .into();
     roles.extend((0..KERNEL_COLORS).map(|i| (Role::Kernel(i), format!("Kernel{i}"))));
-    let plain = roles
-        .iter()
-        .find(|(role, _)| of(theme.fg(*role)) == of(style));
-    let on = || {
-        roles
-            .iter()
-            .find(|(role, _)| of(theme.on(*role)) == of(style))
+    // The second shade of a role has a prime.
+    let named = |color: Color| {
+        let shades = [(false, ""), (true, "'")];
+        let all = shades.iter().flat_map(|(is_second, prime)| {
+            roles.iter().map(move |(role, name)| {
+                let ink = theme.ink_of(*role, *is_second).fg.unwrap_or_default();
+                (ink, format!("{name}{prime}"))
+            })
+        });
+        all.into_iter()
+            .find(|(ink, _)| *ink == color)
+            .map(|(_, name)| name)
     };
-    let mut name = match plain {
-        Some((_, name)) => name.clone(),
-        None => on().map_or_else(
-            || format!("{:?}", of(style)),
-            |(_, name)| format!("on {name}"),
-        ),
+    let (fg, bg) = of(style);
+    let ink = of(theme.on(Role::H2D)).0;
+    let raw = || format!("{:?}", (fg, bg));
+    let mut name = match (fg, bg) {
+        (_, Color::Reset) => named(fg).unwrap_or_else(raw),
+        (fg, bg) if fg == ink => named(bg).map_or_else(raw, |name| format!("on {name}")),
+        _ => match (named(fg), named(bg)) {
+            (Some(left), Some(right)) => format!("{left}|{right}"),
+            _ => raw(),
+        },
     };
     for (modifier, word) in [
         (Modifier::BOLD, "+bold"),

@@ -49,14 +49,20 @@ impl TimeScale {
         })
     }
 
-    /// The nearest edge between two columns, from 0 to `columns`; times outside go to the ends.
+    /// The column up to which cells have ended by `time`, from 0 to `columns`.
     #[must_use]
-    pub fn nearest_edge(&self, time: Ns) -> u16 {
-        let offset = i128::from(time.clamp(self.window.start, self.window.end))
-            - i128::from(self.window.start);
-        let length = i128::from(self.window.len());
-        let x = (2 * offset * i128::from(self.columns) + length) / (2 * length);
-        x as u16
+    pub fn ended(&self, time: Ns) -> u16 {
+        let window = self.window;
+        let offset = i128::from(time.clamp(window.start, window.end) - window.start);
+        let length = i128::from(window.len());
+        let x = (offset * i128::from(self.columns) + length - 1) / length;
+        // The first edge that is not before `time`: of equal ones, which cells of no length have, the first.
+        let x = x as u16;
+        if window.start + offset as Ns == self.edge(x) {
+            x
+        } else {
+            x - 1
+        }
     }
 
     /// Moments for labels: multiples (counted from `zero`) of 1, 2 or 5 times a power of ten, at least
@@ -126,14 +132,8 @@ mod tests {
                 // By trying every column, against the formula.
                 let expected = (0..columns).find(|&x| scale.cell(x).contains(t));
                 prop_assert_eq!(scale.column(t), expected);
-                let nearest = scale.nearest_edge(t);
-                let far = |x: u16| {
-                    let exact = len as f64 * f64::from(x) / f64::from(columns);
-                    (exact - (t - start) as f64).abs()
-                };
-                for x in 0..=columns {
-                    prop_assert!(far(nearest) <= far(x) + 1e-6);
-                }
+                let has_ended = |x: &u16| scale.edge(*x) < t && scale.cell(*x).end <= t;
+                prop_assert_eq!(usize::from(scale.ended(t)), (0..columns).filter(has_ended).count());
             }
             prop_assert_eq!(scale.column(start - 1), None);
             prop_assert_eq!(scale.column(start + len), None);

@@ -42,6 +42,19 @@ fn text_is_what_stands_on_the_screen() {
     assert_eq!(text(Format::Txt), "ab <&> │█▄  x\n世 µ\n");
 }
 
+#[test]
+fn what_only_colours_show_is_drawn_in_blocks_in_plain_text() {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 16, 1));
+    let from_right = Style::new().fg(RED).add_modifier(Modifier::REVERSED);
+    // Five eighths from the right, a bar with a name, three eighths from the left.
+    buffer.set_string(1, 0, "▍", from_right);
+    buffer.set_string(2, 0, " copy 1    ", Style::new().fg(Color::Black).bg(RED));
+    buffer.set_string(13, 0, "▍", Style::new().fg(RED));
+    let mut out = Vec::new();
+    write(Format::Txt, &buffer, "", &mut out).expect("memory can be written to");
+    assert_eq!(String::from_utf8_lossy(&out), " ▐ copy 1 ███▍\n");
+}
+
 fn size(cells: u16) -> std::num::NonZero<u16> {
     cells.try_into().expect("a size")
 }

@@ -111,6 +111,14 @@ impl<'a> Cursor<'a> {
         self.lane.first_touching(first, window.start)..self.lane.index(to)
     }
 
+    /// See [`Lane::starting`]; a window without length starts what starts at its moment.
+    #[must_use]
+    pub fn starting(&mut self, window: Span) -> Range<usize> {
+        let to = self.before(last_moment(window));
+        let from = self.before(window.start);
+        self.lane.index(from)..self.lane.index(to)
+    }
+
     /// See [`Lane::longest`].
     #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {

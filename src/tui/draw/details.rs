@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{label, pen, strip};
+use super::{gaps, label, pen};
 use crate::activity::feed::Stop;
 use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
@@ -147,9 +147,7 @@ impl Details {
     fn gap(&mut self, state: &State, kind: RowKind, gap: Span) {
         let run = &state.run;
         let word = match (kind.lane(), kind.device()) {
-            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => {
-                strip::gap_word(&run.trace, id, gap)
-            }
+            (Some(id), _) if matches!(kind, RowKind::Stream(_)) => gaps::word(&run.trace, id, gap),
             (None, Some(_)) => "device idle",
             _ => "between calls",
         };

@@ -2,10 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
 
+use super::gaps::GapMark;
 use super::pen;
-use super::strip::{Piece, Strip};
+use super::strip::Strip;
 use crate::tui::theme::{Role, Theme};
 
 /// What stands in the plot of a row.
@@ -54,20 +54,14 @@ impl LaneRow {
         }
         self.draw_gutter(theme, area, buf);
         let columns = area.width.saturating_sub(self.gutter + self.side_columns);
-        let plot = Rect::new(area.x + self.gutter.min(area.width), area.y, columns, 1);
+        let plot = Rect {
+            x: area.x + self.gutter.min(area.width),
+            width: columns,
+            ..area
+        };
         match &self.plot {
-            Plot::Strip(strip) => {
-                for piece in &strip.pieces {
-                    draw_piece(theme, piece, plot, buf);
-                }
-            }
-            Plot::Meter { shares, role } => {
-                let plot = Rect {
-                    height: area.height,
-                    ..plot
-                };
-                draw_meter(theme, shares, *role, plot, buf);
-            }
+            Plot::Strip(strip) => draw_strip(theme, strip, plot, buf),
+            Plot::Meter { shares, role } => draw_meter(theme, shares, *role, plot, buf),
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
         let room = usize::from(self.side_columns).saturating_sub(1);
@@ -111,79 +105,37 @@ fn draw_meter(theme: &Theme, shares: &[f64], role: Role, plot: Rect, buf: &mut B
     }
 }
 
-fn draw_piece(theme: &Theme, piece: &Piece, plot: Rect, buf: &mut Buffer) {
-    match piece {
-        Piece::Level {
-            x,
-            eighths,
-            role,
-            is_selected,
-        } => {
-            let role = if *is_selected { Role::Selected } else { *role };
-            pen::cell(buf, plot, *x, theme.block(*eighths), theme.fg(role));
-        }
-        Piece::Box {
-            from,
-            to,
-            role,
-            label,
-            has_start,
-            has_end,
-            is_selected,
-        } => {
-            let role = if *is_selected { Role::Selected } else { *role };
-            let mut inside = theme.on(role);
-            if *is_selected {
-                inside = inside.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
-            }
-            for x in *from..*to {
-                pen::cell(buf, plot, x, ' ', inside);
-            }
-            let (left, right) = theme.edges();
-            let edge = theme.fg(role);
-            if *has_start {
-                bare(buf, plot, *from, left, edge);
-            }
-            if *has_end {
-                bare(buf, plot, *to - 1, right, edge);
-            }
-            let label = pen::plain(theme, label);
-            let inner = Rect::new(plot.x, plot.y, plot.width.min(*to), 1);
-            pen::text(buf, inner, from + 1, &label, inside);
-        }
-        Piece::Gap {
-            from,
-            to,
-            label,
-            is_selected,
-        } => {
-            let style = if *is_selected {
-                theme.bold(Role::Warning)
-            } else {
-                theme.fg(Role::Dim)
-            };
-            if *is_selected {
-                for x in *from..*to {
-                    pen::cell(buf, plot, x, theme.glyph('─'), style);
-                }
-            }
-            if label.is_empty() {
-                return;
-            }
-            let (open, close) = theme.gap_marks();
-            let text = pen::plain(theme, &format!("{open}{label}{close}"));
-            let spare = usize::from(to - from).saturating_sub(pen::width(&text));
-            pen::text(buf, plot, from + (spare / 2) as u16, &text, style);
-        }
+pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buffer) {
+    for (x, ink) in (0..).zip(&strip.cells) {
+        let is_gap = strip.selected_gap.contains(&x);
+        ink.draw(theme, plot, x, is_gap.then_some(Role::Warning), buf);
+    }
+    let line = Rect { height: 1, ..plot };
+    for name in &strip.names {
+        let text = pen::plain(theme, &name.text);
+        pen::text(buf, line, name.x, &text, name.paint.fill(theme));
+    }
+    for gap in &strip.gaps {
+        draw_gap(theme, gap, line, buf);
     }
 }
 
-/// A cell whose background is the terminal's again.
-fn bare(buf: &mut Buffer, area: Rect, x: u16, glyph: char, style: Style) {
-    if x < area.width
-        && let Some(cell) = buf.cell_mut((area.x + x, area.y))
-    {
-        cell.reset();
-        cell.set_char(glyph).set_style(style);
+fn draw_gap(theme: &Theme, gap: &GapMark, line: Rect, buf: &mut Buffer) {
+    let style = if gap.is_selected {
+        theme.bold(Role::Warning)
+    } else {
+        theme.fg(Role::Dim)
+    };
+    if gap.is_selected {
+        for x in gap.from..gap.to {
+            pen::cell(buf, line, x, theme.glyph('─'), style);
+        }
     }
+    if gap.label.is_empty() {
+        return;
+    }
+    let (open, close) = theme.gap_marks();
+    let text = pen::plain(theme, &format!("{open}{}{close}", gap.label));
+    let spare = usize::from(gap.to - gap.from).saturating_sub(pen::width(&text));
+    pen::text(buf, line, gap.from + (spare / 2) as u16, &text, style);
 }

@@ -3,7 +3,9 @@
 pub mod axis;
 pub mod chart;
 pub mod details;
+pub mod gaps;
 pub mod header;
+pub mod ink;
 pub mod label;
 pub mod lane;
 pub mod layout;

@@ -1,5 +1,7 @@
 //! Colours and glyphs: the one place that knows which terminal can show what.
 
+mod palette;
+
 use ratatui::style::{Color, Modifier, Style};
 
 /// How many colours the terminal has.
@@ -103,42 +105,27 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// The colour of a role; `None` for the terminal's own.
     fn color(&self, role: Role) -> Option<Color> {
-        // 24 bits, 256, 16.
-        let (rgb, indexed, ansi) = match role {
-            Role::Text => return None,
-            Role::Dim => (0x8a_8f_98, 245, Color::DarkGray),
-            Role::Rule => (0x4b_50_59, 239, Color::DarkGray),
-            Role::Accent => (0x76_d0_9b, 79, Color::LightGreen),
-            Role::Good => (0x76_d0_9b, 79, Color::LightGreen),
-            Role::Warning => (0xe8_b8_4a, 179, Color::Yellow),
-            Role::Bad => (0xf0_6a_6a, 203, Color::LightRed),
-            Role::H2D => (0x5b_a7_f0, 75, Color::LightBlue),
-            Role::D2H => (0xc0_8c_f0, 141, Color::LightMagenta),
-            Role::D2D => (0x58_c7_c2, 80, Color::Cyan),
-            Role::P2P => (0xf0_8c_b8, 211, Color::Magenta),
-            Role::Memset => (0x9a_a5_b5, 247, Color::Gray),
-            // Kernels are warm, copies cool, what is good is green.
-            Role::Kernel(i) => match i % KERNEL_COLORS {
-                0 => (0xa8_d6_72, 149, Color::LightYellow),
-                1 => (0xe0_c0_5c, 179, Color::LightYellow),
-                2 => (0xf0_9a_5c, 209, Color::Yellow),
-                3 => (0xf5_b9_71, 215, Color::Yellow),
-                4 => (0xc4_d0_58, 185, Color::LightYellow),
-                _ => (0xe8_8f_7a, 174, Color::LightRed),
-            },
-            Role::Overlap => (0x6f_d6_a8, 79, Color::LightGreen),
-            Role::Host => (0x8f_9b_b3, 103, Color::Gray),
-            Role::Wait => (0xb8_6b_74, 132, Color::Red),
-            Role::Range => (0x7a_9c_c8, 110, Color::Cyan),
-            Role::Selected => (0xff_ff_ff, 231, Color::White),
-        };
-        match self.level {
-            ColorLevel::None => None,
-            ColorLevel::Ansi => Some(ansi),
-            ColorLevel::Indexed => Some(Color::Indexed(indexed)),
-            ColorLevel::True => Some(Color::from_u32(rgb)),
+        palette::color(self.level, role, false)
+    }
+
+    /// Ink in one of a role's two shades, which tell neighbours apart.
+    #[must_use]
+    pub fn ink_of(&self, role: Role, is_second: bool) -> Style {
+        match palette::color(self.level, role, is_second) {
+            Some(color) => Style::new().fg(color),
+            None if is_second => self.fg(role).add_modifier(Modifier::DIM),
+            None => self.fg(role),
+        }
+    }
+
+    /// Text on one of a role's two shades.
+    #[must_use]
+    pub fn on_shade(&self, role: Role, is_second: bool) -> Style {
+        match palette::color(self.level, role, is_second) {
+            Some(color) => Style::new().fg(self.ink()).bg(color),
+            None if is_second => self.on(role).add_modifier(Modifier::DIM),
+            None => self.on(role),
         }
     }
 
@@ -186,6 +173,17 @@ impl Theme {
         const ASCII: [char; 9] = [' ', '.', '.', ':', '-', '=', '+', '*', '#'];
         let table = if self.is_ascii { &ASCII } else { &BLOCKS };
         table[usize::from(eighths.min(8))]
+    }
+
+    /// A block from the left over `eighths` of a cell, from 0 to 8.
+    #[must_use]
+    pub fn left_block(&self, eighths: u8) -> char {
+        const BLOCKS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+        if self.is_ascii {
+            self.block(eighths)
+        } else {
+            BLOCKS[usize::from(eighths.min(8))]
+        }
     }
 
     /// The left and the right edge of a box.

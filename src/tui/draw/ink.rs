@@ -1,0 +1,128 @@
+//! One cell of a lane: how much of it is inked, on which side, in which colour.
+//!
+//! The inked area of a cell is its busy share to an eighth, at least an eighth where anything ran and
+//! nothing where nothing did. A single edge lies where the operation's is: the glyphs fill cells from the
+//! left, so what is filled from the right is the rest of the cell in reversed colours. Glyphs of eighths
+//! that rise from below stand for cells of several operations.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use crate::tui::theme::{ColorLevel, Role, Theme};
+
+/// The colour of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paint {
+    /// What it is.
+    pub role: Role,
+    /// Whether it has the second shade: neighbours have different ones.
+    pub is_second: bool,
+    /// Whether it is selected.
+    pub is_selected: bool,
+}
+
+impl Paint {
+    fn role(self) -> Role {
+        if self.is_selected {
+            Role::Selected
+        } else {
+            self.role
+        }
+    }
+
+    fn ink(self, theme: &Theme) -> Style {
+        theme.ink_of(self.role(), self.is_second && !self.is_selected)
+    }
+
+    /// What a cell that is inked all over looks like; text may stand on it.
+    pub fn fill(self, theme: &Theme) -> Style {
+        let style = theme.on_shade(self.role(), self.is_second && !self.is_selected);
+        if self.is_selected {
+            style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+        } else {
+            style
+        }
+    }
+}
+
+/// What a cell holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Ink {
+    /// Nothing ran.
+    #[default]
+    Nothing,
+    /// So many eighths (1 to 7) from the left.
+    Left(u8, Paint),
+    /// So many eighths (1 to 7) from the right.
+    Right(u8, Paint),
+    /// One operation up to so many eighths (1 to 7), the next one from there.
+    Split(u8, Paint, Paint),
+    /// One operation all over.
+    Full(Paint),
+    /// Several operations, or one between two edges: the share of the time in which one ran, above 0.
+    Level(f32, Paint),
+}
+
+impl Ink {
+    /// Draws it into column `x` of `plot`, over all its lines. What is not inked has the colour of `ground`,
+    /// or the terminal's own.
+    pub fn draw(self, theme: &Theme, plot: Rect, x: u16, ground: Option<Role>, buf: &mut Buffer) {
+        if x >= plot.width {
+            return;
+        }
+        let ground = ground.and_then(|role| theme.fg(role).fg);
+        let over = |style: Style| ground.map_or(style, |color| style.bg(color));
+        let (glyph, style) = match self {
+            Ink::Nothing => return,
+            Ink::Full(paint) => (' ', paint.fill(theme)),
+            Ink::Left(eighths, paint) => (theme.left_block(eighths), over(paint.ink(theme))),
+            // Without blocks how much is inked is still told, and the side is the neighbour's.
+            Ink::Right(eighths, paint) if theme.is_ascii => {
+                (theme.block(eighths), over(paint.ink(theme)))
+            }
+            Ink::Right(eighths, paint) => {
+                let (glyph, ink) = (theme.left_block(8 - eighths), paint.ink(theme));
+                match (ground, ink.fg) {
+                    (Some(ground), Some(color)) => (glyph, ink.fg(ground).bg(color)),
+                    _ => (glyph, ink.add_modifier(Modifier::REVERSED)),
+                }
+            }
+            Ink::Split(at, left, right) => split(theme, at, left, right),
+            Ink::Level(share, paint) => {
+                level(theme, share, over(paint.ink(theme)), plot, x, buf);
+                return;
+            }
+        };
+        for y in plot.y..plot.bottom() {
+            if let Some(cell) = buf.cell_mut((plot.x + x, y)) {
+                cell.set_char(glyph).set_style(style);
+            }
+        }
+    }
+}
+
+/// Two operations that meet in a cell. Where two colours cannot be told apart within one, or blocks
+/// are missing, a line stands on the one that has more of it.
+fn split(theme: &Theme, at: u8, left: Paint, right: Paint) -> (char, Style) {
+    let has_two = theme.level != ColorLevel::None && !theme.is_ascii;
+    if has_two && let (Some(color), style) = (right.ink(theme).fg, left.ink(theme)) {
+        return (theme.left_block(at), style.bg(color));
+    }
+    let more = if at > 4 { left } else { right };
+    (theme.glyph('│'), more.fill(theme))
+}
+
+/// A height over all lines of `plot`.
+fn level(theme: &Theme, share: f32, style: Style, plot: Rect, x: u16, buf: &mut Buffer) {
+    let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
+    let mut left = Theme::levels(f64::from(share), full).max(1);
+    for y in (plot.y..plot.bottom()).rev() {
+        if left > 0
+            && let Some(cell) = buf.cell_mut((plot.x + x, y))
+        {
+            cell.set_char(theme.block(left.min(8))).set_style(style);
+        }
+        left = left.saturating_sub(8);
+    }
+}

@@ -1,0 +1,232 @@
+//! Lanes as they are drawn, against times counted one nanosecond at a time.
+
+use proptest::prelude::*;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier};
+
+use super::*;
+use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place};
+use crate::tui::draw::lane::draw_strip;
+use crate::tui::theme::ColorLevel;
+
+fn trace(spans: &[(Ns, Ns)]) -> Trace {
+    let mut trace = Trace::default();
+    let kernel = |&(start, end): &(Ns, Ns)| Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what: What::Kernel(Kernel {
+            place: Place::default(),
+            shape: 0,
+            graph: 0,
+            node: 0,
+        }),
+    };
+    trace.apply(Batch {
+        defs: vec![
+            Def::Name {
+                id: 0,
+                text: "kernel".to_owned(),
+            },
+            Def::Shape {
+                id: 0,
+                shape: LaunchShape::default(),
+            },
+        ],
+        items: spans.iter().map(kernel).collect(),
+        ..Batch::default()
+    });
+    trace
+}
+
+fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
+    let input = StripInput {
+        scale: TimeScale::new(window, columns),
+        scope: window,
+        record: None,
+        gap: None,
+        has_gaps: true,
+    };
+    Strip::new(&trace(spans), 0, &input)
+}
+
+fn drawn(strip: &Strip, theme: &Theme, columns: u16, lines: u16) -> Buffer {
+    let area = Rect::new(0, 0, columns, lines);
+    let mut buf = Buffer::empty(area);
+    draw_strip(theme, strip, area, &mut buf);
+    buf
+}
+
+fn symbols(buf: &Buffer) -> String {
+    buf.content().iter().map(|cell| cell.symbol()).collect()
+}
+
+/// Which eighths of a cell are inked, counted from the left, and how many from below; as a terminal
+/// shows it.
+fn ink_of(cell: &Cell) -> (Range<u32>, u32) {
+    let code = cell.symbol().chars().next().unwrap_or(' ') as u32;
+    let is_reversed = cell.modifier.contains(Modifier::REVERSED);
+    match code {
+        // Left blocks, from seven eighths down to one.
+        0x2589..=0x258f => {
+            let eighths = 0x2590 - code;
+            match (is_reversed, cell.bg) {
+                (true, Color::Reset) => (eighths..8, 8),
+                (_, Color::Reset) => (0..eighths, 8),
+                // Two colours, both of them ink.
+                _ => (0..8, 8),
+            }
+        }
+        // Lower blocks, from one eighth up to eight.
+        0x2581..=0x2588 => (0..8, code - 0x2580),
+        _ if cell.bg != Color::Reset || is_reversed => (0..8, 8),
+        _ => (0..0, 0),
+    }
+}
+
+fn area(cell: &Cell) -> f64 {
+    let (sides, height) = ink_of(cell);
+    f64::from(sides.len() as u32 * height) / 64.0
+}
+
+#[test]
+fn edges_lie_where_those_of_the_operations_are() {
+    // 80 ns over 10 columns: an eighth is 1 ns. From 3 to 29, from 29 to 42, from 53 to 56.
+    let found = strip(&[(3, 29), (29, 42), (53, 56)], Span::new(0, 80), 10);
+    let buf = drawn(&found, &Theme::default(), 10, 1);
+    let inked: Vec<_> = buf.content().iter().map(ink_of).collect();
+    assert_eq!(
+        inked,
+        [
+            (3..8, 8),
+            (0..8, 8),
+            (0..8, 8),
+            (0..8, 8),
+            (0..8, 8),
+            (0..2, 8),
+            (5..8, 8),
+            (0..0, 0),
+            (0..0, 0),
+            (0..0, 0),
+        ]
+    );
+    // The two that meet do so 5 ns into their cell, in two shades.
+    assert!(matches!(found.cells[3], Ink::Split(5, a, b) if a.is_second != b.is_second));
+    let cell = &buf.content()[3];
+    assert!(cell.symbol() == "▋" && cell.fg != cell.bg);
+}
+
+#[test]
+fn one_operation_between_two_edges_is_as_high_as_its_share() {
+    // A quarter of the cell, in its middle.
+    let found = strip(&[(43, 45)], Span::new(0, 80), 10);
+    assert!(matches!(found.cells[5], Ink::Level(share, _) if share == 0.25));
+}
+
+#[test]
+fn many_operations_in_a_column_are_as_high_as_they_are_busy() {
+    // Every 100 ns one of 25: a quarter of every column of 1000.
+    let spans: Vec<(Ns, Ns)> = (0..400).map(|i| (i * 100, i * 100 + 25)).collect();
+    let found = strip(&spans, Span::new(0, 40_000), 40);
+    let theme = Theme::default();
+    assert_eq!(symbols(&drawn(&found, &theme, 40, 1)), "▂".repeat(40));
+    // Over two lines a quarter is half of the lower one.
+    let expected = " ".repeat(40) + &"▄".repeat(40);
+    assert_eq!(symbols(&drawn(&found, &theme, 40, 2)), expected);
+}
+
+#[test]
+fn names_stand_on_bars_and_gaps_say_how_long_they_are() {
+    let spans = [(0, 100_000), (300_000, 400_000)];
+    let found = strip(&spans, Span::new(0, 400_000), 40);
+    let text = symbols(&drawn(&found, &Theme::default(), 40, 1));
+    // Without a record of the launch nobody knows of work that was queued.
+    assert_eq!(text, " kernel      ‹idle 200 µs›     kernel   ");
+}
+
+#[test]
+fn without_blocks_and_colours_bars_and_borders_are_seen() {
+    let theme = Theme {
+        level: ColorLevel::None,
+        is_ascii: true,
+    };
+    let found = strip(&[(3, 29), (29, 42), (53, 56)], Span::new(0, 80), 10);
+    let buf = drawn(&found, &theme, 10, 1);
+    assert_eq!(symbols(&buf), "=  | .:   ");
+    let filled: Vec<bool> = buf
+        .content()
+        .iter()
+        .map(|cell| cell.modifier.contains(Modifier::REVERSED))
+        .collect();
+    assert_eq!(filled[..6], [false, true, true, true, true, false]);
+}
+
+/// Spans that follow each other, or also nest and overlap.
+fn spans() -> impl Strategy<Value = Vec<(Ns, Ns)>> {
+    let one = (0i64..60, 0i64..90, any::<bool>());
+    (prop::collection::vec(one, 1..50), any::<bool>()).prop_map(|(parts, may_overlap)| {
+        let mut at = 0;
+        let mut spans = Vec::new();
+        for (gap, length, is_inside) in parts {
+            // Half of them follow at once.
+            let start = at + if gap < 30 { 0 } else { gap - 30 };
+            spans.push((start, start + length));
+            at = if may_overlap && is_inside {
+                start + length / 3
+            } else {
+                start + length
+            };
+        }
+        spans
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn what_is_inked_is_what_ran(
+        spans in spans(),
+        columns in 1u16..60,
+        cut in (0u8..100, 1u8..=100),
+    ) {
+        let end = spans.iter().map(|s| s.1).max().unwrap_or(0).max(1);
+        let from = end * Ns::from(cut.0) / 100;
+        let window = Span::new(from, from + (end * Ns::from(cut.1) / 100).max(1));
+        let scale = TimeScale::new(window, columns);
+        let buf = drawn(&strip(&spans, window, columns), &Theme::default(), columns, 1);
+        let runs = |t: Ns| spans.iter().any(|&(a, b)| a <= t && t < b);
+        for x in 0..columns {
+            let (start, end) = (scale.edge(x), scale.edge(x + 1).max(scale.edge(x) + 1));
+            let busy = (start..end).filter(|&t| runs(t)).count();
+            let share = busy as f64 / (end - start) as f64;
+            let is_instant = spans.iter().any(|&(a, b)| a == b && start <= a && a < end);
+            let cell = &buf.content()[usize::from(x)];
+            // Gaps have words on no background.
+            let inked = area(cell);
+            prop_assert!(
+                (inked - share).abs() <= 0.125 + 1e-9,
+                "column {x}, {start}..{end}: {share} of it ran, {inked} is inked: {cell:?}"
+            );
+            prop_assert_eq!(inked > 0.0, busy > 0 || is_instant, "column {}", x);
+            // One operation, one edge: the side is right.
+            let inside: Vec<_> = spans
+                .iter()
+                .filter(|&&(a, b)| (a < end && b > start) || (a == b && start <= a && a < end))
+                .collect();
+            if let [&(a, b)] = inside[..] {
+                let (sides, height) = ink_of(cell);
+                let eighth = (end - start) as f64 / 8.0;
+                let ends = [a <= start, b >= end];
+                if ends == [true, false] && busy > 0 {
+                    prop_assert!(height < 8 || sides.start == 0, "{:?}", cell);
+                } else if ends == [false, true] {
+                    let edge = start as f64 + f64::from(sides.start) * eighth;
+                    prop_assert!(
+                        height == 8 && sides.end == 8 && (edge - a as f64).abs() <= eighth + 1e-9,
+                        "{a} is drawn at {edge}: {cell:?}"
+                    );
+                }
+            }
+        }
+    }
+}

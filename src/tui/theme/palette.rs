@@ -1,0 +1,77 @@
+//! The colours of the roles: 24 bits, 256, and the terminal's own sixteen.
+
+use ratatui::style::Color;
+
+use super::{ColorLevel, KERNEL_COLORS, Role};
+
+/// A colour at each level.
+type Levels = (u32, u8, Color);
+
+/// The colour of a role; `None` for the terminal's own. The second shade of a role, which tells
+/// neighbours apart, is the darker one.
+pub(super) fn color(level: ColorLevel, role: Role, is_second: bool) -> Option<Color> {
+    let (rgb, indexed, ansi) = if is_second {
+        second(role)?
+    } else {
+        first(role)?
+    };
+    match level {
+        ColorLevel::None => None,
+        ColorLevel::Ansi => Some(ansi),
+        ColorLevel::Indexed => Some(Color::Indexed(indexed)),
+        ColorLevel::True => Some(Color::from_u32(rgb)),
+    }
+}
+
+fn first(role: Role) -> Option<Levels> {
+    Some(match role {
+        Role::Text => return None,
+        Role::Dim => (0x8a_8f_98, 245, Color::DarkGray),
+        Role::Rule => (0x4b_50_59, 239, Color::DarkGray),
+        Role::Accent => (0x76_d0_9b, 79, Color::LightGreen),
+        Role::Good => (0x76_d0_9b, 79, Color::LightGreen),
+        Role::Warning => (0xe8_b8_4a, 179, Color::Yellow),
+        Role::Bad => (0xf0_6a_6a, 203, Color::LightRed),
+        Role::H2D => (0x5b_a7_f0, 75, Color::LightBlue),
+        Role::D2H => (0xc0_8c_f0, 141, Color::LightMagenta),
+        Role::D2D => (0x58_c7_c2, 80, Color::Cyan),
+        Role::P2P => (0xf0_8c_b8, 211, Color::Magenta),
+        Role::Memset => (0x9a_a5_b5, 247, Color::Gray),
+        // Kernels are warm, copies cool, what is good is green.
+        Role::Kernel(i) => match i % KERNEL_COLORS {
+            0 => (0xa8_d6_72, 149, Color::LightYellow),
+            1 => (0xe0_c0_5c, 179, Color::LightYellow),
+            2 => (0xf0_9a_5c, 209, Color::Yellow),
+            3 => (0xf5_b9_71, 215, Color::Yellow),
+            4 => (0xc4_d0_58, 185, Color::LightYellow),
+            _ => (0xe8_8f_7a, 174, Color::LightRed),
+        },
+        Role::Overlap => (0x6f_d6_a8, 79, Color::LightGreen),
+        Role::Host => (0x8f_9b_b3, 103, Color::Gray),
+        Role::Wait => (0xb8_6b_74, 132, Color::Red),
+        Role::Range => (0x7a_9c_c8, 110, Color::Cyan),
+        Role::Selected => (0xff_ff_ff, 231, Color::White),
+    })
+}
+
+fn second(role: Role) -> Option<Levels> {
+    Some(match role {
+        Role::H2D => (0x47_86_c4, 68, Color::Blue),
+        Role::D2H => (0x9b_6d_c6, 98, Color::Magenta),
+        Role::D2D => (0x43_9d_99, 73, Color::LightCyan),
+        Role::P2P => (0xc4_6d_93, 168, Color::LightMagenta),
+        Role::Memset => (0x7b_85_93, 243, Color::White),
+        Role::Kernel(i) => match i % KERNEL_COLORS {
+            0 => (0x86_ad_58, 107, Color::Yellow),
+            1 => (0xb4_99_45, 136, Color::Yellow),
+            2 => (0xc4_79_42, 173, Color::LightYellow),
+            3 => (0xc8_93_53, 172, Color::LightYellow),
+            4 => (0x9c_a6_41, 143, Color::Yellow),
+            _ => (0xbd_70_5e, 131, Color::Red),
+        },
+        Role::Host => (0x73_7d_92, 66, Color::White),
+        Role::Wait => (0x94_52_5a, 95, Color::LightRed),
+        Role::Range => (0x5f_7d_a4, 67, Color::LightCyan),
+        other => return first(other),
+    })
+}
