@@ -77,17 +77,13 @@ fn part(out: &mut String, name: &str, part: &Part, cost: &str) {
 
 fn terminal(out: &mut String) {
     let name = std::env::var("TERM").unwrap_or_else(|_| "unset".to_owned());
-    let is_utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .filter_map(|key| std::env::var(key).ok())
-        .find(|value| !value.is_empty())
-        .is_some_and(|value| value.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let is_ascii = crate::tui::theme::is_ascii_locale(|key| std::env::var(key).ok());
     let mut notes = Vec::new();
     if !std::io::stdout().is_terminal() {
         notes.push("standard output is not a terminal");
     }
-    if !is_utf8 {
-        notes.push("the locale is not UTF-8: use --ascii if blocks look wrong");
+    if is_ascii {
+        notes.push("the locale is not UTF-8: the screen keeps to ASCII");
     }
     if std::env::var_os("TMUX").is_some() {
         notes.push("inside tmux");

@@ -28,7 +28,7 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
             Color::Basic => ColorLevel::Ansi,
             Color::Never => ColorLevel::None,
         },
-        is_ascii: args.ascii,
+        is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
     }
 }
 
@@ -39,7 +39,10 @@ fn picture_theme(args: &ScreenArgs) -> Theme {
             level: ColorLevel::True,
             is_ascii: args.ascii,
         },
-        _ => theme(args),
+        _ => Theme {
+            is_ascii: args.ascii,
+            ..theme(args)
+        },
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Diagnostic {
     pub column: u32,
     /// Other places that belong to it.
     pub related: Vec<Related>,
+    /// Whether it is a race: what the scenario computes is not to be trusted.
+    pub is_race: bool,
 }
 
 impl Diagnostic {
@@ -64,6 +66,7 @@ impl Diagnostic {
             line: 0,
             column: 0,
             related: Vec::new(),
+            is_race: false,
         }
     }
 
@@ -218,6 +221,14 @@ impl Diagnostics {
         }
         out.pop();
         out
+    }
+
+    /// Each of them with its text for people, without colours.
+    pub fn each(&self) -> impl Iterator<Item = (&Diagnostic, String)> {
+        let renderer = Renderer::plain().term_width(100);
+        self.items
+            .iter()
+            .map(move |item| (item, renderer.render(&[self.group(item)])))
     }
 
     fn group<'a>(&'a self, item: &'a Diagnostic) -> Group<'a> {

@@ -11,7 +11,7 @@ use super::past::Past;
 use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Direction, Ns, Span};
 
-/// Moments between stored sums. 80 bytes of sums over 64 moments cost about a byte a moment; a
+/// Moments between stored sums. 88 bytes of sums over 64 moments cost about a byte a moment; a
 /// query walks at most 64 of them at either end of its window.
 const STRIDE: usize = 64;
 
@@ -54,9 +54,11 @@ pub enum Measure {
     Direction(Direction),
     /// A memset ran.
     Memset,
+    /// Two engines or more were at work at once, whichever they are.
+    Concurrent,
 }
 
-const MEASURES: usize = 10;
+const MEASURES: usize = 11;
 
 impl Measure {
     const fn slot(self) -> usize {
@@ -71,6 +73,7 @@ impl Measure {
             Measure::Direction(Direction::D2D) => 7,
             Measure::Direction(Direction::P2P) => 8,
             Measure::Direction(Direction::Other) => 9,
+            Measure::Concurrent => 10,
         }
     }
 
@@ -81,6 +84,7 @@ impl Measure {
             Measure::Copy => set & COPY != 0,
             Measure::Overlap => set & COMPUTE != 0 && set & COPY != 0,
             Measure::Memset => set & MEMSET != 0,
+            Measure::Concurrent => set.count_ones() >= 2,
             Measure::Direction(d) => set & direction_bit(d) != 0,
         }
     }
@@ -96,6 +100,7 @@ impl Measure {
         Measure::Direction(Direction::D2D),
         Measure::Direction(Direction::P2P),
         Measure::Direction(Direction::Other),
+        Measure::Concurrent,
     ];
 }
 
@@ -588,6 +593,13 @@ mod tests {
                     Measure::Overlap => running(&|e| e == Engine::Compute) && running(&is_copy),
                     Measure::Memset => running(&|e| e == Engine::Memset),
                     Measure::Direction(d) => running(&|e| e == Engine::Copy(d)),
+                    Measure::Concurrent => {
+                        ENGINES
+                            .into_iter()
+                            .filter(|&one| running(&|e| e == one))
+                            .count()
+                            >= 2
+                    }
                 }
             })
             .count() as Ns

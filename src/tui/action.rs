@@ -13,6 +13,8 @@ pub enum Action {
     Back,
     /// Opens or closes the help.
     Help,
+    /// Opens the list of all that is wrong.
+    Troubles,
     /// Goes to a view: index into [`VIEWS`](super::view::VIEWS).
     Show(usize),
     /// Goes to the next view.
@@ -53,6 +55,8 @@ pub enum Action {
     NextGap,
     /// The gap before.
     PreviousGap,
+    /// The longest gap of the lane or the device.
+    LongestGap,
     NextVariant,
     /// The variant before.
     PreviousVariant,
@@ -98,9 +102,10 @@ pub enum Action {
 }
 
 /// Where a key is pressed. A binding of the context goes before one of [`Context::Any`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Context {
     /// Everywhere.
+    #[default]
     Any,
     /// On the timeline.
     Timeline,

@@ -102,10 +102,17 @@ const FIRST: &[Binding] = &[
         Timeline,
         Char('g'),
         Action::NextGap,
-        "next gap of the lane",
+        "next gap of the GPU or lane",
         "gap",
     ),
     key(Timeline, Char('G'), Action::PreviousGap, "gap before", ""),
+    key(
+        Timeline,
+        Char('L'),
+        Action::LongestGap,
+        "its longest gap",
+        "longest",
+    ),
     key(
         Timeline,
         KeyCode::Enter,
@@ -210,6 +217,13 @@ const LAST: &[Binding] = &[
         "keep the recording of a traced program",
         "",
     ),
+    key(
+        Any,
+        Char('!'),
+        Action::Troubles,
+        "all that is wrong",
+        "wrong",
+    ),
     key(Any, Char('?'), Action::Help, "this help", "help"),
     key(
         Any,
@@ -280,12 +294,16 @@ pub struct HelpLine {
     pub text: &'static str,
 }
 
-/// The help for some contexts, in the table's order.
+/// The help for some contexts, in the table's order, without keys that would do nothing now.
 #[must_use]
-pub fn help(contexts: &[Context], is_ascii: bool) -> Vec<HelpLine> {
+pub fn help(
+    contexts: &[Context],
+    is_ascii: bool,
+    is_offered: impl Fn(Action) -> bool,
+) -> Vec<HelpLine> {
     BINDINGS
         .iter()
-        .filter(|b| contexts.contains(&b.context) && !b.help.is_empty())
+        .filter(|b| contexts.contains(&b.context) && !b.help.is_empty() && is_offered(b.action))
         .map(|b| {
             let keys: Vec<String> = BINDINGS
                 .iter()
@@ -300,17 +318,44 @@ pub fn help(contexts: &[Context], is_ascii: bool) -> Vec<HelpLine> {
         .collect()
 }
 
-/// The hints for a context: key and word. In the picker there is no run that others could act on.
-pub fn hints(context: Context) -> impl Iterator<Item = (KeyCode, &'static str)> {
+/// What matters most of the hints, the first of which are kept longest; the others follow in the table's
+/// order.
+const FOREMOST: &[Action] = &[
+    Action::Choose,
+    Action::NextGap,
+    Action::NextVariant,
+    Action::NextView,
+    Action::Follow,
+    Action::LongestGap,
+    Action::NextOperation,
+    Action::Pause,
+    Action::Fit,
+];
+
+/// The hints for a context: key and word, the most useful first, help and quit last. In the picker there is
+/// no run that others could act on.
+pub fn hints(
+    context: Context,
+    is_offered: impl Fn(Action) -> bool,
+) -> impl Iterator<Item = (KeyCode, &'static str)> {
     let is_for = move |b: &Binding| match (b.context, context) {
         (Any, Picker) => matches!(b.action, Action::Help | Action::Quit),
         (Any, _) => true,
         (of, _) => of == context,
     };
-    BINDINGS
+    let mut hints: Vec<&Binding> = BINDINGS
         .iter()
-        .filter(move |b| is_for(b) && !b.hint.is_empty())
-        .map(|b| (b.key, b.hint))
+        .filter(|b| is_for(b) && !b.hint.is_empty() && is_offered(b.action))
+        .collect();
+    hints.sort_by_key(|b| match b.action {
+        Action::Help => usize::MAX - 1,
+        Action::Quit => usize::MAX,
+        action => FOREMOST
+            .iter()
+            .position(|a| *a == action)
+            .unwrap_or(FOREMOST.len()),
+    });
+    hints.into_iter().map(|b| (b.key, b.hint))
 }
 
 #[cfg(test)]
@@ -354,7 +399,7 @@ mod tests {
 
     #[test]
     fn the_help_joins_the_keys_of_one_action() {
-        let lines = help(&[Timeline], false);
+        let lines = help(&[Timeline], false, |_| true);
         let pan = lines.iter().find(|l| l.text == "earlier (drag)");
         assert_eq!(pan.map(|l| l.keys.as_str()), Some("h ←"));
     }

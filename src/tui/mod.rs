@@ -60,6 +60,7 @@ use crate::trace::{SourceInfo, Trace};
 
 pub use app::{Choice, Peaks, Wanted};
 pub use shell::run;
+pub use state::{Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 
 /// What [`run`] needs: the doors to the rest of the program.
@@ -97,8 +98,8 @@ pub struct Running {
     pub plan: Option<Arc<Plan>>,
     /// For "% of peak".
     pub peaks: Peaks,
-    /// Sentences for the log.
-    pub warnings: Vec<String>,
+    /// What was noticed before it began.
+    pub warnings: Vec<Said>,
     /// The scenario's file: a change of its content runs it again, and `e` edits it.
     pub file: Option<PathBuf>,
     /// What keys can do with a program that is being traced.

@@ -9,6 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::action::Action;
 use super::app::App;
+use super::frame::overlay::Overlay;
 use super::theme::{KERNEL_COLORS, Role};
 use super::view::VIEWS;
 use super::*;
@@ -369,8 +370,8 @@ fn ascii_without_colours_is_ascii_without_colours() {
         level: ColorLevel::None,
         is_ascii: true,
     };
-    for is_help in [false, true] {
-        app.is_help_open = is_help;
+    for overlay in [Overlay::None, Overlay::Help { first: 0 }, Overlay::Troubles] {
+        app.overlay = overlay;
         let buf = render(&mut app, &theme);
         assert!(text(&buf).is_ascii(), "{}", text(&buf));
         assert!(
@@ -379,7 +380,7 @@ fn ascii_without_colours_is_ascii_without_colours() {
                 .all(|c| (c.fg, c.bg) == Default::default())
         );
     }
-    app.is_help_open = false;
+    app.overlay = Overlay::None;
     insta::assert_snapshot!("ascii_100x30", text(&render(&mut app, &theme)));
 }
 

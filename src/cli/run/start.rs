@@ -9,12 +9,12 @@ use crate::analysis::figures;
 use crate::cli::args::{Backend, Run};
 use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
-use crate::scenario::{Diagnostics, Overrides, Source, compile};
+use crate::scenario::{Diagnostics, Overrides, Severity, Source, compile};
 use crate::source::recording;
 use crate::source::runner::{self, RunRequest};
 use crate::source::sim::{self, Pace, Profile};
 use crate::trace::{SourceInfo, SourceKind};
-use crate::tui::{Peaks, Running, StartError, Wanted};
+use crate::tui::{Peaks, Running, Said, SaidKind, StartError, Wanted};
 
 /// Where scenarios run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,15 +174,20 @@ impl Runner {
         let started = self
             .start(&name, false)
             .map_err(|ending| ending.for_screen(file()))?;
-        let mut warnings: Vec<String> = self
-            .place
-            .reason()
-            .map(|why| format!("simulating: {why}"))
-            .into_iter()
-            .collect();
-        if !started.warnings.is_empty() {
-            warnings.extend(started.warnings.render(false).lines().map(str::to_owned));
-        }
+        // That there is no GPU is nothing to warn of: SIMULATED stands in the header.
+        let simulating = self.place.reason().map(|why| Said {
+            kind: SaidKind::Calm,
+            text: format!("simulating: {why}"),
+        });
+        let diagnostics = started.warnings.each().map(|(diagnostic, text)| Said {
+            kind: match diagnostic.severity {
+                Severity::Note => SaidKind::Calm,
+                _ if diagnostic.is_race => SaidKind::Race,
+                _ => SaidKind::Warning,
+            },
+            text,
+        });
+        let warnings = simulating.into_iter().chain(diagnostics).collect();
         Ok(Running {
             feed: started.feed,
             source: started.info,

@@ -20,6 +20,7 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
         let findings = find(variant, &mut budget);
         for hazard in &findings.hazards {
             let mut diagnostic = describe(hazard, variant, &plan.sites);
+            diagnostic.is_race = true;
             if decl.shows_race {
                 diagnostic.severity = Severity::Note;
             }

@@ -1,8 +1,10 @@
 //! What each action does that is not a view's own.
 
 use super::{App, Effect, Scope, Wanted};
+use crate::activity::Span;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
+use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::selection::Selection;
 use crate::tui::view::{Place, Request};
 
@@ -18,12 +20,12 @@ impl App {
         // Actions see what the next frame would show.
         self.prepare();
         let (is_picking, is_running) = (self.is_picking(), self.state.run.is_running());
-        let state = &mut self.state;
-        state.messages.flash = None;
-        if self.is_help_open && !matches!(action, Action::Quit | Action::Save) {
-            self.is_help_open = false;
+        self.state.messages.flash = None;
+        if self.overlay != Overlay::None && !matches!(action, Action::Quit | Action::Save) {
+            self.overlay = self.scrolled(action);
             return None;
         }
+        let state = &mut self.state;
         match action {
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
@@ -34,7 +36,11 @@ impl App {
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}
             Action::Back => self.back(),
-            Action::Help => self.is_help_open = true,
+            Action::Help => self.overlay = Overlay::Help { first: 0 },
+            Action::Troubles if state.troubles.is_empty() => {
+                state.messages.flash = Some("nothing is wrong".to_owned());
+            }
+            Action::Troubles => self.overlay = Overlay::Troubles,
             Action::Show(_) | Action::NextView | Action::PreviousView if is_picking => {}
             Action::Show(view) => self.views.show(view, state),
             Action::NextView => self.views.step(true, state),
@@ -55,6 +61,25 @@ impl App {
             }
         }
         None
+    }
+
+    /// What lies on top after an action: the help scrolls, anything else closes it.
+    fn scrolled(&self, action: Action) -> Overlay {
+        let Overlay::Help { first } = self.overlay else {
+            return Overlay::None;
+        };
+        let page = i32::from(self.state.size.height / 2);
+        let by = match action {
+            Action::Up | Action::Wheel { is_in: true, .. } => -1,
+            Action::Down | Action::Wheel { is_in: false, .. } => 1,
+            Action::PageUp => -page,
+            Action::PageDown | Action::Pause => page,
+            _ => return Overlay::None,
+        };
+        let most = self.frame.help_rest(self.state.size);
+        Overlay::Help {
+            first: first.saturating_add_signed(by as isize).min(most),
+        }
     }
 
     fn back(&mut self) {
@@ -89,12 +114,16 @@ impl App {
         let scope = state.camera.scope_span(&state.run);
         if !scope.is_some_and(|scope| scope.overlaps(place.span)) {
             state.show(Scope::Whole);
+            state.messages.flash = Some("not in the pass that was shown: the whole run".to_owned());
         }
         state.selection = Selection {
             row: place.row,
             item: place.item(),
             cursor: place.span.start,
         };
-        state.camera.viewport.reveal(place.span);
+        // In the middle, with as much around it on either side.
+        let room = place.span.len().max(1);
+        let (start, end) = (place.span.start - room, place.span.end + room);
+        state.camera.viewport.show(Span::new(start, end));
     }
 }

@@ -21,7 +21,9 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 
+use super::draw::layout::Layout;
 use super::frame::Frame;
+use super::frame::overlay::Overlay;
 use super::theme::Theme;
 use super::view::Views;
 use crate::activity::feed::Outcome;
@@ -56,8 +58,8 @@ pub struct App {
     /// What all views look at.
     pub state: State,
     pub views: Views,
-    /// Whether the help lies on top.
-    pub is_help_open: bool,
+    /// What lies on top.
+    pub overlay: Overlay,
     pub(super) frame: Frame,
 }
 
@@ -70,7 +72,7 @@ impl App {
         App {
             state,
             views: Views::new(choices),
-            is_help_open: false,
+            overlay: Overlay::None,
             frame: Frame::default(),
         }
     }
@@ -101,16 +103,18 @@ impl App {
     /// Makes everything that a frame shows. Without a change there is little to do.
     pub fn prepare(&mut self) {
         self.state.prepare();
-        self.state.answer(self.views.wants_answers());
+        let (wants_answers, is_home) = (self.views.wants_answers(), self.views.is_home());
+        self.state.answer(wants_answers, is_home);
+        let room = Layout::of(&self.state).rows.height;
+        self.state.set_room(usize::from(room));
         self.views.prepare(&self.state);
-        self.frame
-            .prepare(&self.state, &self.views, self.is_help_open);
+        self.frame.prepare(&self.state, &self.views, self.overlay);
     }
 
     /// Draws what was prepared into a buffer of the state's size.
     pub fn draw(&self, theme: &Theme, buf: &mut Buffer) {
         self.frame
-            .draw(&self.state, &self.views, self.is_help_open, theme, buf);
+            .draw(&self.state, &self.views, self.overlay, theme, buf);
     }
 
     /// Whether the picker is what is on screen.

@@ -25,6 +25,7 @@ impl App {
     /// A run could not be started; what is on screen stays.
     pub fn fail(&mut self, failure: &Failure) {
         let title = if self.state.run.trace.revision() > 0 {
+            self.state.messages.outdated(failure);
             "it did not run · below is the last run that did"
         } else {
             "it did not run"

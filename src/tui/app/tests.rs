@@ -1,5 +1,7 @@
 //! Keys in, state out: (before, keys, after). The times follow from the fixture's own description.
 
+mod standing;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
 
@@ -67,7 +69,7 @@ fn a_complete_run_opens_on_its_last_variant() {
     assert_eq!(app.state.run.measured.variants[0].makespan_ns, 4_300 * US);
     let labels: Vec<&str> = app.state.rows.iter().map(|r| r.label.as_str()).collect();
     let expected = [
-        "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
+        "GPU", "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
     ];
     assert_eq!(labels, expected);
 }
@@ -147,7 +149,7 @@ fn rows_are_stepped_through_without_titles() {
     press(&mut app, "kkkkk");
     assert_eq!(row_label(&app), "overlap");
     press(&mut app, "kkkkk");
-    assert_eq!(row_label(&app), "H2D");
+    assert_eq!(row_label(&app), "GPU");
     press(&mut app, "~");
     assert_eq!(app.state.selection.row, None);
 }
@@ -169,7 +171,7 @@ fn enter_zooms_to_the_selection_and_zero_shows_all_again() {
 #[test]
 fn a_click_selects_what_is_under_it() {
     let mut app = app();
-    let layout = crate::tui::draw::layout::Layout::new(app.state.size);
+    let layout = Layout::of(&app.state);
     // s1's kernel runs from 700 to 1100 µs after the first operation.
     let x = (layout.axis.x..layout.axis.right())
         .find(|&x| {
@@ -293,11 +295,11 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
 fn any_key_closes_the_help_and_escape_closes_an_error() {
     let mut app = app();
     press(&mut app, "?");
-    assert!(app.is_help_open);
+    assert_eq!(app.overlay, Overlay::Help { first: 0 });
     press(&mut app, "v");
     assert_eq!(
-        (app.is_help_open, app.state.camera.variant(&app.state.run)),
-        (false, Some(1))
+        (app.overlay, app.state.camera.variant(&app.state.run)),
+        (Overlay::None, Some(1))
     );
     app.fail(&wrong_input("error"));
     press(&mut app, "~");

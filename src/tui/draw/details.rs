@@ -11,6 +11,7 @@ use crate::analysis::causes::{self, Explanation};
 use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
 use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
@@ -196,12 +197,36 @@ impl Details {
                 let usage = &state.run.trace.devices()[device].usage;
                 let both = usage.time(Measure::Overlap, window);
                 let copy = usage.time(Measure::Copy, window);
+                let any = usage.time(Measure::Concurrent, window);
                 self.name = Some(("overlap".to_owned(), Role::Overlap));
+                self.facts.push(format!(
+                    "for {} two or more engines (kernels, copies of a direction, memsets) were at work at once",
+                    units::duration(any)
+                ));
                 self.facts.push(format!(
                     "{} of {} of copying lie under kernels",
                     units::duration(both),
                     units::duration(copy)
                 ));
+            }
+            RowKind::Gpu(device) => {
+                let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
+                let busy = usage.time(Measure::Busy, window);
+                let name = describe::device(&run.trace, device);
+                self.name = Some((name, Role::Good));
+                self.facts.push(format!(
+                    "busy for {} of {}",
+                    units::duration(busy),
+                    units::duration(window.len())
+                ));
+                let causes = state.idle.within(run, device, window);
+                let mut causes: Vec<_> = IdleGroup::ALL.into_iter().zip(causes).collect();
+                causes.retain(|(_, ns)| *ns > 0);
+                causes.sort_by_key(|(_, ns)| -ns);
+                for (group, ns) in causes {
+                    let time = units::duration(ns);
+                    self.facts.push(format!("idle {time}: {}", group.label()));
+                }
             }
             RowKind::Memory(device) => {
                 self.name = Some(("memory".to_owned(), Role::Memset));
@@ -231,7 +256,8 @@ fn prose(state: &State) -> String {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }
         None if !state.messages.output.lines().is_empty() => latest(&state.messages.output, 4),
-        _ => "j k selects a lane, n p an operation, g the next gap".to_owned(),
+        _ => "j k selects a row, n p an operation, g the next gap of the GPU, L the longest"
+            .to_owned(),
     }
 }
 
@@ -303,7 +329,15 @@ impl Details {
             if i > 0 && flow.fits(&fact) {
                 flow.put(buf, &dot, theme.fg(Role::Dim), false);
             }
-            flow.put(buf, &format!("{fact} "), theme.fg(Role::Text), true);
+            // What is longer than a line is broken between words.
+            let words: Vec<&str> = if pen::width(&fact) < usize::from(inner.width) {
+                vec![&fact]
+            } else {
+                fact.split(' ').collect()
+            };
+            for word in words {
+                flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
+            }
         }
     }
 }

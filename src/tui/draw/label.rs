@@ -1,6 +1,6 @@
 //! What an activity is called and coloured, in as many words as there is room for.
 
-use crate::activity::{Activity, Direction, What, units};
+use crate::activity::{Activity, Direction, RangeKind, What, units};
 use crate::trace::{LaneId, Trace, describe};
 use crate::tui::draw::pen;
 use crate::tui::theme::{KERNEL_COLORS, Role};
@@ -15,6 +15,7 @@ pub fn role(trace: &Trace, what: &What) -> Role {
         // A stream's wait for an event is no wait of the host, but a wait all the same.
         What::Sync(_) => Role::Wait,
         what if describe::is_host_wait(trace, what) => Role::Wait,
+        What::Range(r) if r.kind == RangeKind::Nvtx => kernel_role(trace.names().full(r.name)),
         What::Range(_) => Role::Range,
         what => describe::operation_kind(what).map_or(Role::Host, kernel_role),
     }

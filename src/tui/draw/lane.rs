@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::gaps::GapMark;
 use super::pen;
 use super::strip::Strip;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::{ColorLevel, Role, Theme};
 
 /// What stands in the plot of a row.
 #[derive(Clone, Debug)]
@@ -19,6 +19,13 @@ pub enum Plot {
         shares: Vec<f64>,
         /// Their colour.
         role: Role,
+    },
+    /// How busy a device is, and behind it why it is idle.
+    Gpu {
+        /// The busy shares.
+        shares: Vec<f64>,
+        /// What most of the idle time in the column was due to, as far as it is known.
+        causes: Vec<Option<u8>>,
     },
 }
 
@@ -62,6 +69,7 @@ impl LaneRow {
         match &self.plot {
             Plot::Strip(strip) => draw_strip(theme, strip, plot, buf),
             Plot::Meter { shares, role } => draw_meter(theme, shares, *role, plot, buf),
+            Plot::Gpu { shares, causes } => draw_gpu(theme, shares, causes, plot, buf),
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
         let room = usize::from(self.side_columns).saturating_sub(1);
@@ -101,6 +109,34 @@ fn draw_meter(theme: &Theme, shares: &[f64], role: Role, plot: Rect, buf: &mut B
                 pen::cell(buf, line, x, theme.block(left.min(8)), style);
             }
             left = left.saturating_sub(8);
+        }
+    }
+}
+
+/// The height is the busy share, what lies above it has the colour of the cause. Where there are no colours
+/// a letter stands in columns that are idle for most of their time.
+fn draw_gpu(theme: &Theme, shares: &[f64], causes: &[Option<u8>], plot: Rect, buf: &mut Buffer) {
+    let has_ground = theme.level != ColorLevel::None && !theme.is_ascii;
+    for ((x, &share), cause) in (0..plot.width).zip(shares).zip(causes) {
+        let Some(cause) = cause.filter(|_| share < 1.0) else {
+            continue;
+        };
+        let role = Role::Cause(cause);
+        if has_ground {
+            for line in pen::lines(plot) {
+                // A shade, for readers without colours; in its own colour it is none.
+                pen::cell(buf, line, x, '░', theme.on(role).patch(theme.fg(role)));
+            }
+        }
+    }
+    draw_meter(theme, shares, Role::Good, plot, buf);
+    if has_ground {
+        return;
+    }
+    for ((x, &share), cause) in (0..plot.width).zip(shares).zip(causes) {
+        if let Some(cause) = cause.filter(|_| share < 0.5) {
+            let style = theme.fg(Role::Cause(cause));
+            pen::cell(buf, plot, x, theme.cause(cause), style);
         }
     }
 }

@@ -3,6 +3,8 @@
 use ratatui::layout::{Rect, Size};
 
 use crate::activity::{Ns, Span};
+use crate::tui::state::State;
+use crate::tui::state::troubles::Weight;
 use crate::tui::time_scale::TimeScale;
 
 /// Below this the screen says that it is too small.
@@ -16,6 +18,8 @@ pub const SMALLEST: Size = Size {
 pub struct Layout {
     /// The first line.
     pub header: Rect,
+    /// What is wrong; empty when nothing is, or on the lowest screens.
+    pub alert: Rect,
     /// What bounds what is on screen; empty on low screens.
     pub verdict: Rect,
     /// The rule under that; empty on low screens.
@@ -37,9 +41,16 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of the screen as it is.
+    #[must_use]
+    pub fn of(state: &State) -> Self {
+        let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
+        Layout::new(state.size, has_alert)
+    }
+
     /// The layout of a screen.
     #[must_use]
-    pub fn new(Size { width, height }: Size) -> Self {
+    pub fn new(Size { width, height }: Size, has_alert: bool) -> Self {
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
@@ -53,11 +64,13 @@ impl Layout {
         let details = match height {
             0..9 => 0,
             9..20 => 1,
-            20..36 => 2,
+            20..24 => 2,
+            24..36 => 3,
             _ => 4,
         };
         let rule = u16::from(height >= 12);
         let answer = u16::from(height >= 20);
+        let alert = u16::from(has_alert && height >= 8);
         let mut y = 0;
         let mut take = |lines: u16| {
             let lines = lines.min(height.saturating_sub(y));
@@ -66,11 +79,12 @@ impl Layout {
             rect
         };
         let header = take(1);
+        let alert_line = take(alert);
         let verdict = take(answer);
         let top_rule = take(rule);
         let axis_line = take(1);
         let below = rule + details + 1;
-        let middle = height.saturating_sub(2 + answer + rule + below);
+        let middle = height.saturating_sub(2 + alert + answer + rule + below);
         let rows = take(middle);
         let details_rule = take(rule);
         let details = take(details);
@@ -78,6 +92,7 @@ impl Layout {
         let plot = width.saturating_sub(gutter + side);
         Layout {
             header,
+            alert: alert_line,
             verdict,
             rule: top_rule,
             axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),

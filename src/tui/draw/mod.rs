@@ -1,5 +1,6 @@
 //! Parts of the screen that are prepared from the state and then drawn, one file each.
 
+pub mod alert;
 pub mod axis;
 pub mod chart;
 pub mod details;

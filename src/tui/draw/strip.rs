@@ -149,7 +149,7 @@ impl Strip {
     #[must_use]
     pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput) -> Self {
         let lane = &trace.lanes()[id];
-        match nest::levels(lane, input.scale.window) {
+        match nest::levels(lane, input.scale.window, nest::DEEPEST) {
             Some(levels) => {
                 let level = levels.get(depth).map_or(&[][..], Vec::as_slice);
                 Strip::of(trace, id, level, input)

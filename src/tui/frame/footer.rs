@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::offered::is_offered;
 use crate::activity::units;
 use crate::analysis::stretch::Stretch;
 use crate::analysis::variants::measure::speedup;
@@ -62,7 +63,7 @@ impl Footer {
         let hints = if is_help_open {
             Vec::new()
         } else {
-            keys::hints(context).collect()
+            keys::hints(context, |action| is_offered(action, state, views)).collect()
         };
         Footer { totals, hints }
     }
@@ -153,23 +154,30 @@ impl Footer {
             let text = pen::cut(&text, room.saturating_sub(usize::from(x)));
             x = pen::text(buf, area, x, &pen::plain(theme, &text), style);
         }
-        // As many hints as fit; the last ones (help, quit) are the last to go.
+        // Help and quit are the last to go, the most useful of the others come first.
         let room = width.saturating_sub(usize::from(x) + 2);
+        let (others, last) = self.hints.split_at(self.hints.len().saturating_sub(2));
         let mut shown: Vec<(String, &str)> = Vec::new();
-        let mut used = 0;
-        for (key, word) in self.hints.iter().rev() {
+        let (mut used, mut lasts) = (0, 0);
+        for (i, (key, word)) in last.iter().rev().chain(others).enumerate() {
             let key = keys::label(*key, theme.is_ascii);
             let needed = pen::width(&key) + pen::width(word) + 3;
             if used + needed > room {
                 break;
             }
             used += needed;
-            shown.push((key, word));
+            if i < last.len() {
+                shown.insert(0, (key, word));
+                lasts += 1;
+            } else {
+                let at = shown.len() - lasts;
+                shown.insert(at, (key, word));
+            }
         }
         let mut x = width.saturating_sub(used) as u16;
         let (key_style, word_style): (Style, Style) =
             (theme.bold(Role::Accent), theme.fg(Role::Dim));
-        for (key, word) in shown.into_iter().rev() {
+        for (key, word) in shown {
             x = pen::text(buf, area, x, &key, key_style);
             x = pen::text(buf, area, x + 1, word, word_style) + 2;
         }

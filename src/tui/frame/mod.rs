@@ -1,13 +1,15 @@
 //! What stands around the view on screen, and what lies above it.
 
 pub mod footer;
+mod offered;
 pub mod overlay;
 pub mod tabs;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Rect, Size};
 
 use super::action::Context;
+use super::draw::alert::Alert;
 use super::draw::details::Details;
 use super::draw::header::Header;
 use super::draw::layout::{Layout, SMALLEST};
@@ -17,6 +19,8 @@ use super::state::State;
 use super::theme::{Role, Theme};
 use super::view::Views;
 use footer::Footer;
+use offered::is_offered;
+use overlay::{HelpText, Overlay};
 use tabs::Tabs;
 
 /// Everything around the view on screen, ready to be drawn.
@@ -24,6 +28,9 @@ use tabs::Tabs;
 pub struct Frame {
     layout: Layout,
     header: Header,
+    alert: Alert,
+    /// The help, while it is open.
+    help: HelpText,
     verdict: VerdictLine,
     tabs: Tabs,
     details: Details,
@@ -31,12 +38,18 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn prepare(&mut self, state: &State, views: &Views, is_help_open: bool) {
-        self.layout = Layout::new(state.size);
+    pub fn prepare(&mut self, state: &State, views: &Views, overlay: Overlay) {
+        self.layout = Layout::of(state);
         self.header = Header::new(state);
         self.verdict = VerdictLine::new(state);
         self.tabs = Tabs::new(state, views);
-        self.footer = Footer::new(state, views, is_help_open);
+        self.alert = Alert::new(&state.troubles);
+        self.footer = Footer::new(state, views, overlay != Overlay::None);
+        if let Overlay::Help { .. } = overlay {
+            let here = views.on_screen(state).context();
+            let is_offered = |action| is_offered(action, state, views);
+            self.help = HelpText::new(here, above(state.size), is_offered);
+        }
         if !state.run.is_none() {
             let in_full = views.on_screen(state).in_full();
             self.details.prepare(state, in_full);
@@ -48,7 +61,7 @@ impl Frame {
         &self,
         state: &State,
         views: &Views,
-        is_help_open: bool,
+        overlay: Overlay,
         theme: &Theme,
         buf: &mut Buffer,
     ) {
@@ -59,6 +72,7 @@ impl Frame {
         }
         let layout = &self.layout;
         self.header.draw(theme, layout.header, buf);
+        self.alert.draw(theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         self.tabs.draw(theme, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
@@ -68,21 +82,31 @@ impl Frame {
             self.details.draw(theme, layout.details, buf);
         }
         self.footer.draw(theme, layout.footer, buf);
-        let above = Rect::new(
-            0,
-            layout.header.bottom(),
-            area.width,
-            area.height.saturating_sub(2),
-        );
+        let above = above(area.as_size());
         if let Some(error) = &state.messages.error
             && view.context() != Context::List
         {
             overlay::error(error, theme, above, buf);
         }
-        if is_help_open {
-            overlay::help(view.context(), theme, above, buf);
+        match overlay {
+            Overlay::None => {}
+            Overlay::Help { first } => self.help.draw(first, theme, above, buf),
+            Overlay::Troubles => overlay::troubles(&state.troubles, theme, above, buf),
         }
     }
+}
+
+impl Frame {
+    /// Lines of the help that there is no room for.
+    #[must_use]
+    pub fn help_rest(&self, size: Size) -> usize {
+        self.help.rest(above(size))
+    }
+}
+
+/// What overlays lie on: all but the header and the footer.
+fn above(size: Size) -> Rect {
+    Rect::new(0, 1, size.width, size.height.saturating_sub(2))
 }
 
 fn rule(theme: &Theme, area: Rect, buf: &mut Buffer) {

@@ -4,49 +4,143 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::tui::action::Context;
+use crate::tui::action::{Action, Context};
 use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::pen;
 use crate::tui::keys::{self, HelpLine};
 use crate::tui::state::ErrorPanel;
+use crate::tui::state::idle::IdleGroup;
+use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::theme::{Role, Theme};
 
-/// Draws the help, made from the table of keys, in one column or two.
-pub fn help(here: Context, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let first = keys::help(&[here], theme.is_ascii);
-    let second = keys::help(&[Context::Any], theme.is_ascii);
-    let is_wide = area.width >= 72;
-    let mut lines: Vec<PanelLine> = Vec::new();
-    if is_wide {
-        let count = first.len().max(second.len());
-        for i in 0..count {
-            let mut line = help_line(theme, first.get(i));
-            line.extend(help_line(theme, second.get(i)));
-            lines.push(line);
-        }
-    } else {
-        lines.extend(first.iter().map(|l| help_line(theme, Some(l))));
-        lines.extend(second.iter().map(|l| help_line(theme, Some(l))));
-    }
-    lines.push(Vec::new());
-    lines.extend(legend(theme, here));
-    let panel = Panel {
-        theme,
-        title: "keys".to_owned(),
-        foot: "any key closes",
-        role: Role::Accent,
-        lines,
-        is_on_top: false,
-    };
-    (&panel).render(area, buf);
+/// What lies above the screen because a key asked for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlay {
+    #[default]
+    None,
+    /// The help, from this line on.
+    Help { first: usize },
+    /// All that is wrong.
+    Troubles,
 }
 
-fn help_line(theme: &Theme, line: Option<&HelpLine>) -> PanelLine {
-    let (keys, text) = line.map_or(("", ""), |l| (l.keys.as_str(), l.text));
+/// The help, made from the table of keys, in one column or two.
+#[derive(Clone, Debug, Default)]
+pub struct HelpText {
+    here: Context,
+    /// Keys and words, side by side where there is room; by glyphs of the terminal and in ASCII.
+    lines: [Vec<[Option<HelpLine>; 2]>; 2],
+    /// Columns of the words of either side.
+    words: [usize; 2],
+}
+
+/// Columns of the keys of a line.
+const KEYS: usize = 11;
+
+impl HelpText {
+    /// Prepares it for an area.
+    #[must_use]
+    pub fn new(here: Context, area: Rect, is_offered: impl Fn(Action) -> bool) -> Self {
+        let mut words = [0, 0];
+        let lines = [false, true].map(|is_ascii| {
+            let of = |context| keys::help(&[context], is_ascii, &is_offered);
+            let (first, second) = (of(here), of(Context::Any));
+            let longest = |lines: &[HelpLine]| {
+                lines.iter().map(|l| pen::width(l.text)).max().unwrap_or(0) + 2
+            };
+            words = [longest(&first), longest(&second)];
+            let needed = 2 * KEYS + words[0] + words[1] + 4;
+            if needed <= usize::from(area.width) {
+                let count = first.len().max(second.len());
+                let side = |lines: &[HelpLine], i: usize| lines.get(i).cloned();
+                return (0..count)
+                    .map(|i| [side(&first, i), side(&second, i)])
+                    .collect();
+            }
+            let all = first.into_iter().chain(second);
+            all.map(|line| [Some(line), None]).collect()
+        });
+        HelpText { here, lines, words }
+    }
+
+    fn count(&self) -> usize {
+        self.lines[0].len() + 1 + legend(&Theme::default(), self.here).len()
+    }
+
+    /// Lines that there is no room for.
+    #[must_use]
+    pub fn rest(&self, area: Rect) -> usize {
+        let visible = usize::from(area.height.saturating_sub(2));
+        self.count().saturating_sub(visible)
+    }
+
+    /// Draws it from line `first` on.
+    pub fn draw(&self, first: usize, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let keys = &self.lines[usize::from(theme.is_ascii)];
+        let mut lines: Vec<PanelLine> = keys
+            .iter()
+            .map(|sides| {
+                let both = sides.iter().zip(self.words);
+                both.flat_map(|(line, words)| help_line(theme, line.as_ref(), words))
+                    .collect()
+            })
+            .collect();
+        lines.push(Vec::new());
+        lines.extend(legend(theme, self.here));
+        let rest = self.rest(area);
+        let panel = Panel {
+            theme,
+            title: "keys".to_owned(),
+            foot: if rest > 0 {
+                "j k scrolls, any other key closes"
+            } else {
+                "any key closes"
+            },
+            role: Role::Accent,
+            lines: lines.split_off(first.min(rest)),
+            is_on_top: false,
+        };
+        (&panel).render(area, buf);
+    }
+}
+
+fn help_line(theme: &Theme, line: Option<&HelpLine>, words: usize) -> PanelLine {
+    let Some(line) = line else {
+        return vec![(" ".repeat(KEYS + words), theme.fg(Role::Text))];
+    };
+    let (keys, text) = (&line.keys, line.text);
     vec![
         (format!("{keys:>10} "), theme.bold(Role::Accent)),
-        (format!("{text:<31}"), theme.fg(Role::Text)),
+        (format!("{text:<words$}"), theme.fg(Role::Text)),
     ]
+}
+
+/// Draws all that is wrong, the worst first.
+pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffer) {
+    let width = usize::from(area.width).saturating_sub(6);
+    let mut lines: Vec<PanelLine> = Vec::new();
+    for trouble in troubles {
+        let (mark, role) = match trouble.weight {
+            Weight::Wrong | Weight::Failed => ('✗', Role::Bad),
+            Weight::Note => ('·', Role::Text),
+        };
+        for (i, line) in pen::wrap(&trouble.text, width).into_iter().enumerate() {
+            let mark = if i == 0 { theme.glyph(mark) } else { ' ' };
+            lines.push(vec![
+                (format!("{mark} "), theme.bold(role)),
+                (line, theme.fg(role)),
+            ]);
+        }
+    }
+    let panel = Panel {
+        theme,
+        title: "what is wrong".to_owned(),
+        foot: "any key closes",
+        role: Role::Bad,
+        lines,
+        is_on_top: true,
+    };
+    (&panel).render(area, buf);
 }
 
 /// What the marks on the timeline mean.
@@ -54,39 +148,42 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
     if context != Context::Timeline {
         return Vec::new();
     }
-    let (left, right) = theme.edges();
     let (open, close) = theme.gap_marks();
-    let dim = theme.fg(Role::Dim);
-    let entry = |role: Role, text: &str| {
-        vec![
-            (left.to_string(), theme.fg(role)),
-            (text.to_owned(), theme.on(role)),
-            (format!("{right} "), theme.fg(role)),
-        ]
-    };
-    let mut first = vec![("  ".to_owned(), dim)];
-    first.extend(entry(Role::H2D, "H2D 16 MiB 54.9"));
-    first.push(("a copy, its size and GB/s   ".to_owned(), dim));
-    first.extend(entry(Role::Kernel(0), "kernel"));
+    let (dim, text) = (theme.fg(Role::Dim), theme.fg(Role::Text));
+    let on = |role: Role, text: &str| (text.to_owned(), theme.on(role));
+    let words = |text: &str| (text.to_owned(), dim);
     let levels: String = [2, 5, 8].iter().map(|&e| theme.block(e)).collect();
-    let second = vec![
-        (format!("  {levels} "), theme.fg(Role::Kernel(0))),
-        (
-            "many operations in a column: the height is the time they ran".to_owned(),
-            dim,
-        ),
+    let mut lines = vec![
+        vec![
+            words("  "),
+            on(Role::H2D, " H2D 16 MiB 54.9 "),
+            words(" a copy, its size and GB/s  "),
+            on(Role::Kernel(0), " kernel "),
+        ],
+        vec![
+            (format!("  {levels} "), theme.fg(Role::Kernel(0))),
+            words("many operations in a column: the height is the time they ran"),
+        ],
+        vec![
+            (format!("  {open}queued 84 µs{close} "), text),
+            words("a gap; launched already, or idle: not launched yet"),
+        ],
+        vec![
+            ("  GPU ".to_owned(), text),
+            (format!("{levels} "), theme.fg(Role::Good)),
+            words("busy; behind it why it is idle:"),
+        ],
     ];
-    let third = vec![
-        (
-            format!("  {open}queued 84 µs{close} "),
-            theme.fg(Role::Text),
-        ),
-        (
-            "a gap; launched already, or idle: not launched yet".to_owned(),
-            dim,
-        ),
-    ];
-    vec![first, second, third]
+    for pair in IdleGroup::ALL.chunks(3) {
+        let mut line = vec![words("    ")];
+        for group in pair {
+            let role = Role::Cause(*group as u8);
+            line.push((format!("{} ", theme.cause(*group as u8)), theme.fg(role)));
+            line.push(words(&format!("{:<25}", group.label())));
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 /// Draws why the last start failed, above the last good run.

@@ -371,12 +371,8 @@ impl<'a> Loop<'a> {
         match (self.session.start)(&wanted) {
             Ok(running) => {
                 self.app.start(running.source, running.plan, running.peaks);
-                for text in &running.warnings {
-                    let message = Message::Notice {
-                        is_warning: true,
-                        text: text.clone(),
-                    };
-                    self.app.take(message);
+                for said in &running.warnings {
+                    self.app.state.messages.said(Duration::ZERO, said);
                 }
                 self.feed = Some(running.feed);
                 self.controls = running.controls;

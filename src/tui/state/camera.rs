@@ -123,17 +123,17 @@ impl Camera {
         self.viewport.show(self.viewport.bounds);
     }
 
-    /// The window that shows the operations of a pass alone, with a little room; all of the scope when
-    /// there is none.
+    /// The window that shows the operations in scope alone, with a little room; all of it when there is
+    /// none.
     #[must_use]
     pub fn operations_window(&self, run: &Run) -> Span {
         let scope = self.scope_span(run).unwrap_or_default();
-        match (self.scope, self.operations(run)) {
-            (Scope::Pass(_), Some(operations)) => {
+        match self.operations(run) {
+            Some(operations) => {
                 let room = operations.len() / 25;
                 Span::new(operations.start - room, operations.end + room / 2).intersect(scope)
             }
-            _ => scope,
+            None => scope,
         }
     }
 

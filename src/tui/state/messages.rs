@@ -6,6 +6,26 @@ use super::journal::{Journal, LineKind};
 use crate::activity::feed::Failure;
 use crate::trace::printable;
 
+/// Something that was noticed as a run was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What it is.
+    pub kind: SaidKind,
+    /// Its first line says it; the others lay it out.
+    pub text: String,
+}
+
+/// How much what was noticed matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaidKind {
+    /// It is as it should be: a line of the log.
+    Calm,
+    /// Probably not what was meant.
+    Warning,
+    /// Nothing orders two operations that use the same memory.
+    Race,
+}
+
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPanel {
@@ -41,6 +61,11 @@ pub struct Messages {
     pub output: Journal,
     /// What went wrong last; lies above the last good run.
     pub error: Option<ErrorPanel>,
+    /// That the file of the scenario is broken, or the run before is shown for another reason, until the next
+    /// one starts.
+    pub broken: Option<String>,
+    /// The races that were found in the scenario when it was started.
+    pub races: Vec<String>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
 }
@@ -49,6 +74,8 @@ impl Messages {
     /// Another run begins: the notices stay.
     pub(super) fn begin(&mut self) {
         self.error = None;
+        self.broken = None;
+        self.races.clear();
         self.flash = None;
         self.output = Journal::default();
     }
@@ -60,6 +87,36 @@ impl Messages {
             LineKind::Plain
         };
         self.output.push(at, kind, line);
+    }
+
+    /// The next start failed; what is on screen is older than that.
+    pub(in crate::tui) fn outdated(&mut self, failure: &Failure) {
+        let mut lines = failure.message.lines().map(str::trim);
+        let what = lines.next().unwrap_or_default();
+        let what = what.strip_prefix("error: ").unwrap_or(what);
+        // Diagnostics say where: "--> mine.toml:24:1".
+        let place = lines.find_map(|line| line.strip_prefix("--> "));
+        let what = match place {
+            Some(place) => format!("{place}: {what}"),
+            None => format!("it did not run again: {what}"),
+        };
+        self.broken = Some(printable(&format!("{what}; the run before is shown")));
+    }
+
+    /// Takes what was said as a run was started.
+    pub(in crate::tui) fn said(&mut self, at: Duration, said: &Said) {
+        let mut lines = said.text.lines().filter(|line| !line.trim().is_empty());
+        let Some(first) = lines.next() else {
+            return;
+        };
+        self.noticed(at, said.kind != SaidKind::Calm, first);
+        for line in lines {
+            self.log.push(at, LineKind::Plain, line);
+        }
+        if said.kind == SaidKind::Race {
+            let first = first.strip_prefix("warning: ").unwrap_or(first);
+            self.races.push(printable(first));
+        }
     }
 
     pub(in crate::tui) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {

@@ -3,12 +3,14 @@
 pub mod analyst;
 pub mod answers;
 mod camera;
+pub mod idle;
 mod journal;
 mod messages;
 pub mod nest;
 pub mod rows;
 mod run;
 pub mod selection;
+pub mod troubles;
 pub mod viewport;
 
 use ratatui::layout::Size;
@@ -18,9 +20,11 @@ use crate::analysis::figures;
 use crate::analysis::memory::MemoryUse;
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::answers::Answers;
+use crate::tui::state::idle::Idle;
+use crate::tui::state::troubles::Trouble;
 pub use camera::{Camera, Scope};
 pub use journal::{Journal, LineKind};
-pub use messages::{ErrorPanel, Messages};
+pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use rows::{Row, RowKind};
 pub use run::Run;
 use selection::Selection;
@@ -86,6 +90,12 @@ pub struct State {
     pub analyst: Analyst,
     /// What bounds what is on screen, and what could be better in it.
     pub answers: Answers,
+    /// Why the devices were idle.
+    pub idle: Idle,
+    /// What is wrong with what is on screen, the worst first.
+    pub troubles: Vec<Trouble>,
+    /// Lines that the timeline has for its rows.
+    room: usize,
     /// The state that passes, rows and window are of.
     prepared: Option<(u64, Scope)>,
     needs_choice: bool,
@@ -130,6 +140,7 @@ impl State {
             } = &mut self.run;
             passes.update(trace, plan.as_deref(), is_running);
             measured.update(trace, passes, plan.as_deref(), is_running);
+            self.run.check();
             self.camera.keep_scope(&self.run);
         }
         if self.needs_choice {
@@ -142,9 +153,26 @@ impl State {
     }
 
     /// Takes what was found out about what is on screen, and asks anew when it has changed.
-    pub fn answer(&mut self, is_wanted: bool) {
+    pub fn answer(&mut self, is_wanted: bool, is_timeline: bool) {
         let (run, camera) = (&self.run, &self.camera);
         self.answers.prepare(&self.analyst, run, camera, is_wanted);
+        if is_timeline {
+            self.idle.prepare(&self.analyst, run, camera);
+        }
+        let (messages, answers) = (&self.messages, &self.answers);
+        self.troubles = if run.is_none() {
+            Vec::new()
+        } else {
+            troubles::of(run, messages, answers, camera.scope)
+        };
+    }
+
+    /// The timeline has this many lines for its rows.
+    pub fn set_room(&mut self, room: usize) {
+        if self.room != room {
+            self.room = room;
+            self.settle();
+        }
     }
 
     /// Rows, bounds and selection for the scope as it is now.
@@ -152,7 +180,8 @@ impl State {
         let trace = &self.run.trace;
         let scope = self.camera.scope_span(&self.run).unwrap_or_default();
         self.camera.bound(&self.run);
-        self.rows = rows::rows(trace, scope, self.camera.scope == Scope::Whole);
+        let is_whole = self.camera.scope == Scope::Whole;
+        self.rows = rows::rows(trace, scope, is_whole, self.room);
         self.memory
             .resize_with(trace.devices().len(), MemoryUse::default);
         for (device, memory) in self.memory.iter_mut().enumerate() {
@@ -199,6 +228,10 @@ impl State {
         let count = variants.len();
         if count == 0 {
             self.messages.flash = Some("there are no variants in this timeline".to_owned());
+            return;
+        }
+        if count == 1 && by != 0 {
+            self.messages.flash = Some("there is one variant only".to_owned());
             return;
         }
         let current = self.camera.variant(&self.run).unwrap_or(count - 1) as isize;

@@ -3,9 +3,12 @@
 use crate::activity::{Ns, Span};
 use crate::trace::Lane;
 
-/// Depths that get a row of their own. What lies deeper is inside what the last of them shows, and
+/// Depths that get a row of their own in any case.
+pub const USUAL: usize = 4;
+
+/// Depths that get one where there is room. What lies deeper is inside what the last of them shows, and
 /// can be stepped to.
-pub const DEEPEST: usize = 4;
+pub const DEEPEST: usize = 16;
 
 /// Rows of a window that are looked at one by one: about 1 ms. With more of them the columns are too
 /// narrow to tell depths apart anyway.
@@ -14,9 +17,9 @@ const LIMIT: usize = 20_000;
 /// Rows of one depth with their times. They follow each other.
 pub type Level = Vec<(usize, Span)>;
 
-/// The rows of `window` by depth, at least one level. `None` when there are too many.
+/// The rows of `window` by depth, at least one level and at most `deepest`. `None` when there are too many.
 #[must_use]
-pub fn levels(lane: &Lane, window: Span) -> Option<Vec<Level>> {
+pub fn levels(lane: &Lane, window: Span, deepest: usize) -> Option<Vec<Level>> {
     let rows = lane.rows(window);
     if rows.len() > LIMIT {
         return None;
@@ -30,7 +33,7 @@ pub fn levels(lane: &Lane, window: Span) -> Option<Vec<Level>> {
         let is_free = |level: &Level| level.last().is_none_or(|(_, last)| last.end <= span.start);
         match levels.iter().position(is_free) {
             Some(depth) => levels[depth].push((row, span)),
-            None if levels.len() < DEEPEST => levels.push(vec![(row, span)]),
+            None if levels.len() < deepest => levels.push(vec![(row, span)]),
             None => {}
         }
     }
@@ -40,7 +43,7 @@ pub fn levels(lane: &Lane, window: Span) -> Option<Vec<Level>> {
 /// The row of a depth that runs at `time`.
 #[must_use]
 pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
-    let levels = levels(lane, Span::at(time))?;
+    let levels = levels(lane, Span::at(time), DEEPEST)?;
     let level = levels.get(depth)?;
     level
         .iter()
@@ -79,7 +82,7 @@ mod tests {
         // A step with two parts, the second with a part of its own; then another step.
         let trace = trace(&[(0, 100), (10, 40), (50, 90), (60, 70), (100, 120)]);
         let lane = &trace.lanes()[0];
-        let levels = levels(lane, Span::new(0, 200)).expect("few rows");
+        let levels = levels(lane, Span::new(0, 200), USUAL).expect("few rows");
         let rows: Vec<Vec<usize>> = levels
             .iter()
             .map(|level| level.iter().map(|(row, _)| *row).collect())
@@ -97,7 +100,7 @@ mod tests {
     fn what_is_deeper_than_there_are_rows_is_left_to_the_last_of_them() {
         let spans: Vec<(Ns, Ns)> = (0..10).map(|i| (i, 100 - i)).collect();
         let trace = trace(&spans);
-        let levels = levels(&trace.lanes()[0], Span::new(0, 100)).expect("few rows");
+        let levels = levels(&trace.lanes()[0], Span::new(0, 100), USUAL).expect("few rows");
         let counts: Vec<usize> = levels.iter().map(Vec::len).collect();
         assert_eq!(counts, [1, 1, 1, 1]);
     }
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn ranges_that_overlap_without_nesting_never_share_a_level() {
         let trace = trace(&[(0, 10), (5, 15), (12, 20)]);
-        let levels = levels(&trace.lanes()[0], Span::new(0, 30)).expect("few rows");
+        let levels = levels(&trace.lanes()[0], Span::new(0, 30), USUAL).expect("few rows");
         let rows: Vec<Vec<usize>> = levels
             .iter()
             .map(|level| level.iter().map(|(row, _)| *row).collect())

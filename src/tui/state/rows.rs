@@ -19,9 +19,11 @@ pub struct Row {
 pub enum RowKind {
     /// A rule with a title: the next rows belong together. Cannot be selected.
     Title,
+    /// How busy a device is, and why it is idle.
+    Gpu(usize),
     /// GB/s of a direction of a device.
     Bandwidth(usize, Direction),
-    /// How much copies and kernels of a device overlap.
+    /// How much the engines of a device overlap.
     Overlap(usize),
     /// Memory of a device in use.
     Memory(usize),
@@ -44,9 +46,11 @@ impl RowKind {
             | RowKind::Thread(id)
             | RowKind::Range(id, _)
             | RowKind::Overhead(id) => Some(id),
-            RowKind::Title | RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => {
-                None
-            }
+            RowKind::Title
+            | RowKind::Gpu(_)
+            | RowKind::Bandwidth(..)
+            | RowKind::Overlap(_)
+            | RowKind::Memory(_) => None,
         }
     }
 
@@ -54,33 +58,52 @@ impl RowKind {
     #[must_use]
     pub fn device(self) -> Option<usize> {
         match self {
-            RowKind::Bandwidth(device, _) | RowKind::Overlap(device) | RowKind::Memory(device) => {
-                Some(device)
-            }
+            RowKind::Gpu(device)
+            | RowKind::Bandwidth(device, _)
+            | RowKind::Overlap(device)
+            | RowKind::Memory(device) => Some(device),
             _ => None,
         }
     }
 }
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
-/// passes of a scenario are worth a row too.
+/// passes of a scenario are worth a row too. Stacks of ranges get more rows than [`nest::USUAL`] as long as
+/// there is `room` for all rows.
 #[must_use]
-pub fn rows(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
+pub fn rows(trace: &Trace, scope: Span, is_whole: bool, room: usize) -> Vec<Row> {
+    let mut rows = all(trace, scope, is_whole);
+    deepen(trace, scope, room, &mut rows);
+    rows
+}
+
+fn all(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let used: Vec<usize> = (0..trace.devices().len())
         .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
         .collect();
     for &device in &used {
-        if used.len() > 1 {
-            title(&mut rows, describe::device(trace, device));
-        }
+        let label = match used.len() {
+            1 => "GPU".to_owned(),
+            _ => describe::device_id(trace, device),
+        };
+        let kind = RowKind::Gpu(device);
+        rows.push(Row { kind, label });
+    }
+    for &device in &used {
+        let before = rows.len();
         device_rows(trace, device, scope, &mut rows);
+        if used.len() > 1 && rows.len() > before {
+            let label = describe::device(trace, device);
+            let kind = RowKind::Title;
+            rows.insert(before, Row { kind, label });
+        }
     }
     let processes = trace.processes().len();
     let mut streams: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
-    streams.sort_by_key(|&(id, key)| stream_order(trace, id, key));
+    streams.sort_by_cached_key(|&(id, key)| stream_order(trace, scope, id, key));
     let mut group = None;
     for (id, key) in streams {
         let LaneKind::Stream { device, .. } = key.kind else {
@@ -116,14 +139,14 @@ fn title(rows: &mut Vec<Row>, label: String) {
 fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
     let usage = &trace.devices()[device].usage;
     for direction in [Direction::H2D, Direction::D2H, Direction::P2P] {
-        if usage.total(Measure::Direction(direction)) > 0 {
+        if usage.time(Measure::Direction(direction), scope) > 0 {
             rows.push(Row {
                 kind: RowKind::Bandwidth(device, direction),
                 label: direction.label().to_owned(),
             });
         }
     }
-    if usage.total(Measure::Copy) > 0 {
+    if usage.time(Measure::Concurrent, scope) > 0 {
         rows.push(Row {
             kind: RowKind::Overlap(device),
             label: "overlap".to_owned(),
@@ -198,7 +221,7 @@ fn depths(trace: &Trace, id: LaneId, kind: LaneKind, scope: Span) -> usize {
         LaneKind::Range {
             kind: RangeKind::Phase | RangeKind::Nvtx,
             ..
-        } => nest::levels(&trace.lanes()[id], scope).map_or(1, |levels| levels.len()),
+        } => nest::levels(&trace.lanes()[id], scope, nest::USUAL).map_or(1, |levels| levels.len()),
         _ => 1,
     }
 }
@@ -221,17 +244,51 @@ fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)
         .map(|(id, lane)| (id, lane.key()))
 }
 
-/// Streams stand by device and process, the default stream first, named ones by name with numbers in
-/// it compared as numbers.
-fn stream_order(trace: &Trace, id: LaneId, key: LaneKey) -> impl Ord {
+/// Shows more depths of the lanes that have more, in turn, as long as there is room.
+fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
+    let mut wanted: Vec<(LaneId, usize)> = rows
+        .iter()
+        .filter_map(|row| match row.kind {
+            RowKind::Range(id, depth) if depth + 1 == nest::USUAL => {
+                let levels = nest::levels(&trace.lanes()[id], scope, nest::DEEPEST)?;
+                Some((id, levels.len()))
+            }
+            _ => None,
+        })
+        .collect();
+    for depth in nest::USUAL..nest::DEEPEST {
+        wanted.retain(|&(_, levels)| levels > depth);
+        for &(id, _) in &wanted {
+            if rows.len() >= room {
+                return;
+            }
+            let above = RowKind::Range(id, depth - 1);
+            if let Some(at) = rows.iter().position(|row| row.kind == above) {
+                let row = Row {
+                    kind: RowKind::Range(id, depth),
+                    label: String::new(),
+                };
+                rows.insert(at + 1, row);
+            }
+        }
+    }
+}
+
+/// Streams stand by device and process, in the order of their first use in `scope`; of those that begin at
+/// once the default stream is first, then by name with numbers in it compared as numbers.
+fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Ord {
     let LaneKind::Stream {
         device,
         context,
         stream,
     } = key.kind
     else {
-        return (0, 0, true, String::new(), 0, 0, id);
+        return (0, 0, 0, true, String::new(), 0, 0, id);
     };
+    let lane = &trace.lanes()[id];
+    let rows = lane.rows(scope);
+    let first = (!rows.is_empty()).then(|| lane.span(rows.start).start);
+    let first = first.unwrap_or(scope.start).max(scope.start);
     let info = describe::stream_info(trace, key);
     let name = info.map_or("", |s| s.name.as_str());
     let digits = name
@@ -241,6 +298,7 @@ fn stream_order(trace: &Trace, id: LaneId, key: LaneKey) -> impl Ord {
     (
         device,
         key.process,
+        first,
         !info.is_some_and(|s| s.is_default),
         name[..digits].to_owned(),
         number,

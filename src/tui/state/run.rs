@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::{Peaks, Status};
 use crate::activity::DeviceInfo;
-use crate::activity::feed::Progress;
+use crate::activity::feed::{Outcome, Progress};
 use crate::analysis::passes::Passes;
 use crate::analysis::variants::{RunFigures, VariantFigures};
+use crate::report::{Checked, expect};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
@@ -33,6 +34,8 @@ pub struct Run {
     pub measured: RunFigures,
     /// The figures of the run before; empty when there is none.
     pub previous: Vec<VariantFigures>,
+    /// What came of its scenario's expectations, once it is complete.
+    pub checked: Vec<Checked>,
 }
 
 impl Run {
@@ -61,6 +64,15 @@ impl Run {
             },
             ..Run::new(Trace::new(source), plan, peaks, Status::Running)
         }
+    }
+
+    /// Holds what was measured to what the scenario expects, when all of it ran.
+    pub(super) fn check(&mut self) {
+        let is_complete = self.status == Status::Ended(Outcome::Complete);
+        self.checked = match &self.plan {
+            Some(plan) if is_complete => expect::check(plan, &self.measured.variants),
+            _ => Vec::new(),
+        };
     }
 
     /// The timeline as it is now, for another thread.

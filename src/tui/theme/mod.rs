@@ -88,12 +88,31 @@ pub enum Role {
     Wait,
     /// Phases and NVTX ranges.
     Range,
+    /// Idle time by its cause: one of [`CAUSE_COLORS`].
+    Cause(u8),
     /// What is selected.
     Selected,
 }
 
+/// Colours that causes of idle time are told apart by.
+pub const CAUSE_COLORS: u8 = 6;
+
 /// Colours that kernels are told apart by.
 pub const KERNEL_COLORS: u8 = 6;
+
+/// Whether the environment says that the terminal shows ASCII only: a locale that is not UTF-8, "C" and
+/// "POSIX" among them. Nothing said is no word against blocks: containers have no locale.
+#[must_use]
+pub fn is_ascii_locale(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(variable)
+        .find(|value| !value.is_empty());
+    locale.is_some_and(|value| {
+        let plain = value.to_ascii_lowercase().replace('-', "");
+        !plain.contains("utf8")
+    })
+}
 
 /// Colours and glyphs for one terminal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,6 +215,17 @@ impl Theme {
         }
     }
 
+    /// What stands for a cause of idle time: a square in its colour, or a letter where there are none.
+    #[must_use]
+    pub fn cause(&self, cause: u8) -> char {
+        if self.level == ColorLevel::None || self.is_ascii {
+            // Host, launching, waited, set-up, queued, unknown.
+            ['h', 'l', 'w', 's', 'q', '?'][usize::from(cause % CAUSE_COLORS)]
+        } else {
+            '■'
+        }
+    }
+
     /// What frames the name of a gap.
     #[must_use]
     pub fn gap_marks(&self) -> (char, char) {
@@ -288,6 +318,22 @@ mod tests {
             level(&[("TERM", "xterm-kitty"), ("NO_COLOR", "")]),
             ColorLevel::True
         );
+    }
+
+    #[test]
+    fn a_locale_without_utf8_gets_ascii() {
+        let of = |vars: &[(&str, &str)]| {
+            is_ascii_locale(|name| {
+                let found = vars.iter().find(|(n, _)| *n == name);
+                found.map(|(_, v)| (*v).to_owned())
+            })
+        };
+        assert!(of(&[("LANG", "C")]));
+        assert!(of(&[("LANG", "en_US.UTF-8"), ("LC_ALL", "POSIX")]));
+        assert!(of(&[("LANG", "de_DE.ISO-8859-1")]));
+        assert!(!of(&[("LC_ALL", ""), ("LANG", "C.UTF-8")]));
+        assert!(!of(&[("LANG", "en_GB.utf8")]));
+        assert!(!of(&[]));
     }
 
     #[test]

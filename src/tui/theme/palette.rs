@@ -2,7 +2,7 @@
 
 use ratatui::style::Color;
 
-use super::{ColorLevel, KERNEL_COLORS, Role};
+use super::{CAUSE_COLORS, ColorLevel, KERNEL_COLORS, Role};
 
 /// A colour at each level.
 type Levels = (u32, u8, Color);
@@ -50,6 +50,15 @@ fn first(role: Role) -> Option<Levels> {
         Role::Host => (0x8f_9b_b3, 103, Color::Gray),
         Role::Wait => (0xb8_6b_74, 132, Color::Red),
         Role::Range => (0x7a_9c_c8, 110, Color::Cyan),
+        // Darker than what runs, and each another than black.
+        Role::Cause(i) => match i % CAUSE_COLORS {
+            0 => (0x9a_55_1f, 130, Color::Yellow),
+            1 => (0x7d_77_1c, 100, Color::LightYellow),
+            2 => (0x8c_2f_3c, 88, Color::Red),
+            3 => (0x6a_40_8c, 54, Color::Magenta),
+            4 => (0x2c_5f_8a, 24, Color::Blue),
+            _ => (0x55_5b_66, 240, Color::DarkGray),
+        },
         Role::Selected => (0xff_ff_ff, 231, Color::White),
     })
 }

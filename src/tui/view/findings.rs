@@ -116,7 +116,7 @@ impl View for Findings {
 impl Findings {
     fn fill(&mut self, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
-        let has_line = Layout::new(state.size).verdict.height > 0;
+        let has_line = Layout::of(state).verdict.height > 0;
         self.lines
             .extend(listed(answer, has_line).map(Line::Verdict));
         for (i, finding) in answer.findings.iter().enumerate() {
@@ -231,7 +231,7 @@ fn row_of(trace: &Trace, evidence: &Evidence) -> Option<RowKind> {
             .devices()
             .iter()
             .position(|d| Some(d.info.id) == evidence.device)?;
-        return Some(RowKind::Overlap(device));
+        return Some(RowKind::Gpu(device));
     };
     match trace.lanes().get(lane)?.key().kind {
         LaneKind::Stream { .. } => Some(RowKind::Stream(lane)),

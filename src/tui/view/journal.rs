@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::{Note, View};
 use crate::activity::units;
+use crate::tui::action::Action;
 use crate::tui::state::{Journal, LineKind, Messages, State};
 use crate::tui::theme::{Role, Theme};
 
@@ -48,6 +49,10 @@ impl JournalView {
 }
 
 impl View for JournalView {
+    fn offers(&self, _action: Action) -> bool {
+        false
+    }
+
     fn has_content(&self, state: &State) -> bool {
         self.is_log || !(self.journal)(&state.messages).lines().is_empty()
     }

@@ -66,6 +66,11 @@ pub trait View: Debug {
         None
     }
 
+    /// Whether it does something with an action that not every list knows.
+    fn offers(&self, action: Action) -> bool {
+        action != Action::Sort
+    }
+
     /// Whether it shows [`State::answers`].
     fn shows_answers(&self) -> bool {
         false
@@ -262,7 +267,7 @@ impl Views {
 
     /// Makes what they show.
     pub fn prepare(&mut self, state: &State) {
-        let area = Layout::new(state.size).middle();
+        let area = Layout::of(state).middle();
         let is_picking = state.run.is_none();
         if is_picking {
             self.picker.prepare(state, area, true);

@@ -151,6 +151,10 @@ impl Default for Operations {
 }
 
 impl View for Operations {
+    fn offers(&self, _action: Action) -> bool {
+        true
+    }
+
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
         if !is_on_screen {
             return;

@@ -4,7 +4,7 @@ mod motion;
 mod rows;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Rect, Size};
+use ratatui::layout::Rect;
 
 use super::View;
 use crate::activity::Span;
@@ -14,20 +14,37 @@ use crate::tui::draw::axis::Axis;
 use crate::tui::draw::lane::LaneRow;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::idle::IdleGroup;
+use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::{Item, Selection};
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
-/// A row that shows a height gets no more lines than this.
-const TALLEST: usize = 2;
+/// In which order rows get a second line where there is room for it, all of a kind at once; `None` for those
+/// that never do.
+fn turn(kind: RowKind) -> Option<usize> {
+    match kind {
+        RowKind::Gpu(_) => Some(0),
+        RowKind::Stream(_) => Some(1),
+        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => Some(2),
+        RowKind::Thread(_) | RowKind::Range(..) => Some(3),
+        RowKind::Title | RowKind::Overhead(_) => None,
+    }
+}
 
-fn is_meter(kind: RowKind) -> bool {
-    matches!(
-        kind,
-        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_)
-    )
+/// Which turns get a second line when so many of `visible` lines are to spare, and what is left of them.
+fn grown(rows: &[Row], mut spare: usize) -> ([bool; 4], usize) {
+    let mut grown = [false; 4];
+    for (i, grows) in grown.iter_mut().enumerate() {
+        let count = rows.iter().filter(|row| turn(row.kind) == Some(i)).count();
+        if count > spare {
+            break;
+        }
+        *grows = true;
+        spare -= count;
+    }
+    (grown, spare)
 }
 
 /// What stands on one row.
@@ -35,6 +52,8 @@ fn is_meter(kind: RowKind) -> bool {
 enum Shown {
     Title(String),
     Lane(LaneRow),
+    /// What the colours of the rows of GPUs mean.
+    Legend(Vec<(IdleGroup, String)>),
 }
 
 /// A row on the screen.
@@ -56,7 +75,9 @@ struct Made {
     window: Span,
     selection: Selection,
     first_row: usize,
-    size: Size,
+    layout: Layout,
+    /// What is known of idle time.
+    idle: u64,
 }
 
 /// The view.
@@ -82,7 +103,7 @@ impl View for Timeline {
     fn open(&mut self, _state: &State) {}
 
     fn prepare(&mut self, state: &State, _area: Rect, is_on_screen: bool) {
-        self.layout = Layout::new(state.size);
+        self.layout = Layout::of(state);
         if !is_on_screen {
             return;
         }
@@ -95,7 +116,8 @@ impl View for Timeline {
             window: state.camera.viewport.window,
             selection: state.selection,
             first_row: self.first_row,
-            size: state.size,
+            layout: self.layout,
+            idle: state.idle.version,
         };
         if self.of != Some(of) {
             self.of = Some(of);
@@ -113,6 +135,9 @@ impl View for Timeline {
             match &line.shown {
                 Shown::Title(title) => draw_title(theme, title, line.area, buf),
                 Shown::Lane(lane) => lane.draw(theme, line.area, buf),
+                Shown::Legend(groups) => {
+                    draw_legend(theme, groups, self.layout.gutter, line.area, buf);
+                }
             }
         }
         if self.below > 0 {
@@ -165,12 +190,17 @@ impl Timeline {
         let area = self.layout.rows;
         let visible = usize::from(area.height);
         self.below = state.rows.len().saturating_sub(self.first_row + visible);
-        // Rows that show a height get more than one line where there is room to spare.
-        let meters = state.rows.iter().filter(|r| is_meter(r.kind)).count();
         let spare = visible.saturating_sub(state.rows.len());
-        let meter = match spare.checked_div(meters) {
-            Some(more) if self.first_row == 0 => 1 + more.min(TALLEST - 1) as u16,
-            _ => 1,
+        let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
+        let legend = if has_gpu && self.first_row == 0 && spare > 0 {
+            rows::legend(state)
+        } else {
+            Vec::new()
+        };
+        let has_legend = !legend.is_empty();
+        let (grown, _) = match self.first_row {
+            0 => grown(&state.rows, spare - usize::from(has_legend)),
+            _ => ([false; 4], 0),
         };
         self.lines.clear();
         let mut y = area.y;
@@ -178,14 +208,27 @@ impl Timeline {
             if y >= area.bottom() {
                 break;
             }
-            let lines = if is_meter(row.kind) { meter } else { 1 };
-            let lines = lines.min(area.bottom() - y);
+            let is_grown = turn(row.kind).is_some_and(|turn| grown[turn]);
+            let lines = (1 + u16::from(is_grown)).min(area.bottom() - y);
             self.lines.push(Line {
                 row: i,
                 area: Rect::new(area.x, y, area.width, lines),
                 shown: rows::make(state, &self.layout, scale, row),
             });
             y += lines;
+            let is_last_gpu = turn(row.kind) == Some(0)
+                && state
+                    .rows
+                    .get(i + 1)
+                    .is_none_or(|next| turn(next.kind) != Some(0));
+            if has_legend && is_last_gpu && y < area.bottom() {
+                self.lines.push(Line {
+                    row: i,
+                    area: Rect::new(area.x, y, area.width, 1),
+                    shown: Shown::Legend(legend.clone()),
+                });
+                y += 1;
+            }
         }
     }
 
@@ -238,6 +281,34 @@ impl Timeline {
         };
         state.camera.viewport.zoom(fixed, factor);
         state.camera.is_following = false;
+    }
+}
+
+/// "■ host work 41 %  ■ launching 12 %", as many as there is room for.
+fn draw_legend(
+    theme: &Theme,
+    groups: &[(IdleGroup, String)],
+    gutter: u16,
+    line: Rect,
+    buf: &mut Buffer,
+) {
+    let dim = theme.fg(Role::Dim);
+    let lead = if groups.is_empty() { "" } else { "idle:" };
+    let mut x = pen::text(buf, line, gutter, lead, dim) + 1;
+    for (group, words) in groups {
+        let text = pen::plain(theme, words);
+        if usize::from(x) + pen::width(&text) + 2 > usize::from(line.width) {
+            return;
+        }
+        let cause = *group as u8;
+        pen::cell(
+            buf,
+            line,
+            x,
+            theme.cause(cause),
+            theme.fg(Role::Cause(cause)),
+        );
+        x = pen::text(buf, line, x + 2, &text, dim) + 2;
     }
 }
 

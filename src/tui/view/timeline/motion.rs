@@ -1,10 +1,11 @@
 //! What keys do on the timeline: the window moves, the selection steps.
 
 use crate::activity::Span;
+use crate::trace::Trace;
 use crate::tui::action::Action;
-use crate::tui::state::State;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
+use crate::tui::state::{Scope, State};
 
 /// One step of zooming.
 pub(super) const ZOOM: f64 = 0.7;
@@ -24,6 +25,7 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::PreviousOperation => step_item(state, false, false),
         Action::NextGap => step_item(state, true, true),
         Action::PreviousGap => step_item(state, false, true),
+        Action::LongestGap => longest_gap(state),
         Action::ZoomIn
         | Action::ZoomOut
         | Action::PanLeft
@@ -115,11 +117,61 @@ fn select_first(state: &mut State) {
     }
 }
 
+/// Selects the row of the first device on the timeline: `g` steps through its gaps.
+fn select_gpu(state: &mut State) {
+    let is_gpu = |kind: &RowKind| matches!(kind, RowKind::Gpu(_));
+    state.selection.row = state.rows.iter().map(|row| row.kind).find(is_gpu);
+}
+
+/// The longest gap of the row in scope: of its lane, else of its device, the first one without a row.
+fn longest_gap(state: &mut State) {
+    if state.selection.row.is_none() {
+        select_gpu(state);
+    }
+    let (Some(row), Some(scope)) = (state.selection.row, state.camera.scope_span(&state.run))
+    else {
+        return;
+    };
+    let trace = &state.run.trace;
+    let is_inside = |gap: &Span| scope.start <= gap.start && gap.end <= scope.end;
+    let longest = match (row.lane(), row.device()) {
+        (Some(id), _) => {
+            let lane = &trace.lanes()[id];
+            let (mut from, mut longest) = (scope.start, None::<Span>);
+            // Each next one is longer, so the lane's index skips most.
+            while let Some(gap) = lane
+                .next_gap(from, longest.map_or(Trace::GAP_MIN, |l| l.len() + 1))
+                .filter(is_inside)
+            {
+                longest = Some(gap);
+                from = gap.end;
+            }
+            longest
+        }
+        (None, Some(device)) => {
+            let gaps = trace.devices()[device].usage.gaps_within(scope);
+            gaps.filter(is_inside).max_by_key(|gap| gap.len())
+        }
+        (None, None) => None,
+    };
+    let Some(gap) = longest else {
+        state.messages.flash = Some("no gap on this row".to_owned());
+        return;
+    };
+    state.selection.item = Item::Gap(gap);
+    state.selection.cursor = gap.start;
+    let room = gap.len().max(1);
+    let viewport = &mut state.camera.viewport;
+    viewport.show(Span::new(gap.start - room, gap.end + room));
+}
+
 fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
     if state.selection.row.is_none() {
         state.selection.cursor = state.camera.viewport.window.start;
-        state.selection.step_row(&state.run.trace, &state.rows, 0);
-        if !is_gap {
+        if is_gap {
+            select_gpu(state);
+        } else {
+            state.selection.step_row(&state.run.trace, &state.rows, 0);
             select_first(state);
             return;
         }
@@ -129,12 +181,14 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
     let side = if is_forwards { "after" } else { "before" };
     if is_gap {
         let found = state.selection.step_gap(trace, is_forwards);
-        // A gap between two passes is none of this one's.
-        let scope = state.camera.scope_span(&state.run);
-        let span = state.selection.item.span();
-        let inside = span.is_some_and(|span| scope.is_some_and(|scope| scope.overlaps(span)));
-        if !found || !inside {
-            state.messages.flash = Some(format!("no gap {side} this one on this lane"));
+        // A gap that reaches out of a pass is the time between two of them.
+        if !found || !is_in_scope(state) {
+            state.selection = before;
+            let pass = match state.camera.scope {
+                Scope::Pass(_) => " of this pass",
+                Scope::Whole => "",
+            };
+            state.messages.flash = Some(format!("no gap {side} this one on this row{pass}"));
         }
     } else {
         state.selection.step_record(trace, is_forwards);

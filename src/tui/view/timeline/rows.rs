@@ -2,12 +2,13 @@
 
 use super::Shown;
 use crate::activity::{Direction, Ns, Span, units};
-use crate::trace::{LaneKind, Measure};
+use crate::trace::{LaneKind, Measure, Trace};
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
+use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
@@ -32,6 +33,7 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
         RowKind::Bandwidth(device, direction) => {
             bandwidth(state, device, direction, scale, is_wide)
         }
+        RowKind::Gpu(device) => gpu(state, device, scale, is_wide),
         RowKind::Overlap(device) => overlap(state, device, scale, is_wide),
         RowKind::Memory(device) => memory(state, device, scale, is_wide),
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
@@ -50,6 +52,106 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
     })
 }
 
+/// Time of a window in which nothing was recorded of a device.
+fn unrecorded(trace: &Trace, device: usize, window: Span) -> Ns {
+    let spans = trace.unrecorded(device, window);
+    spans.iter().map(|span| span.len()).sum()
+}
+
+fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
+    let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
+    let used = usage.span().unwrap_or_default();
+    let extent = state.camera.operations(run).unwrap_or(used).intersect(used);
+    let mut shares = Vec::with_capacity(usize::from(scale.columns));
+    let mut causes = Vec::with_capacity(usize::from(scale.columns));
+    for x in 0..scale.columns {
+        let cell = scale.cell(x);
+        let busy = usage.time(Measure::Busy, cell);
+        shares.push(busy as f64 / cell.len().max(1) as f64);
+        // Before its first operation and after its last there is nothing to be explained.
+        let is_between = cell.overlaps(extent) && busy < cell.len();
+        let of_cell = is_between.then(|| state.idle.within(run, device, cell));
+        let most = of_cell.and_then(|groups| {
+            let most = (0..).zip(groups).max_by_key(|(_, ns)| *ns);
+            most.filter(|(_, ns)| *ns > 0).map(|(group, _)| group)
+        });
+        causes.push(most);
+    }
+    let window = state.camera.figures_span(run);
+    let side = if window.is_empty() {
+        String::new()
+    } else {
+        let recorded = (window.len() - unrecorded(&run.trace, device, window)).max(1);
+        let busy = usage.time(Measure::Busy, window) as f64 / recorded as f64;
+        let busy = units::percent(busy);
+        if is_wide {
+            format!("busy {busy}")
+        } else {
+            busy
+        }
+    };
+    Content {
+        role: Role::Text,
+        side,
+        plot: Plot::Gpu { shares, causes },
+        ..Content::default()
+    }
+}
+
+/// What the colours of the rows of GPUs mean: each cause with its share of the time on screen, the greatest
+/// first.
+pub(super) fn legend(state: &State) -> Vec<(IdleGroup, String)> {
+    let run = &state.run;
+    let window = state.camera.figures_span(run);
+    let devices = state.rows.iter().filter_map(|row| match row.kind {
+        RowKind::Gpu(device) => Some(device),
+        _ => None,
+    });
+    let (mut sum, mut count) = ([0; IdleGroup::ALL.len()], 0);
+    for device in devices {
+        count += 1;
+        for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, window)) {
+            *sum += ns;
+        }
+    }
+    let whole = (window.len() * count).max(1) as f64;
+    let mut groups: Vec<(IdleGroup, i64)> = IdleGroup::ALL.into_iter().zip(sum).collect();
+    groups.retain(|(_, ns)| *ns as f64 / whole >= 0.001);
+    groups.sort_by_key(|(_, ns)| -ns);
+    let words = |(group, ns): (IdleGroup, i64)| {
+        let share = units::percent(ns as f64 / whole);
+        (group, format!("{} {share}", group.label()))
+    };
+    groups.into_iter().map(words).collect()
+}
+
+/// GB/s of each column: over all of its time, and while copies ran.
+fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> (Vec<f64>, f64) {
+    let usage = &trace.devices()[device].usage;
+    let mut greatest = 0.0f64;
+    let in_cell = (0..scale.columns).map(|x| {
+        let cell = scale.cell(x);
+        let busy = usage.time(Measure::Direction(direction), cell);
+        if busy == 0 {
+            return 0.0;
+        }
+        let bytes = trace.bytes_moved(device, direction, cell);
+        greatest = greatest.max(bytes / busy as f64);
+        bytes / cell.len().max(1) as f64
+    });
+    let in_cell = in_cell.collect();
+    (in_cell, greatest)
+}
+
+/// "54.9 GB/s", "2.4 MB/s": a rate with the unit that leaves digits to read.
+fn rate_with_unit(gb_per_s: f64) -> String {
+    match gb_per_s {
+        r if r >= 0.1 => format!("{} GB/s", units::rate(r)),
+        r if r >= 1e-4 => format!("{} MB/s", units::rate(r * 1e3)),
+        r => format!("{} kB/s", units::rate(r * 1e6)),
+    }
+}
+
 fn bandwidth(
     state: &State,
     device: usize,
@@ -59,68 +161,72 @@ fn bandwidth(
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
-    let measure = Measure::Direction(direction);
-    let rate = |window: Span| {
-        let busy = usage.time(measure, window);
-        (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64)
-    };
-    let in_cell: Vec<f64> = (0..scale.columns)
-        .map(|x| {
-            let cell = scale.cell(x);
-            let moves = usage.time(measure, cell) > 0;
-            if moves {
-                trace.bytes_moved(device, direction, cell) / cell.len().max(1) as f64
-            } else {
-                0.0
-            }
-        })
-        .collect();
+    let (in_cell, greatest) = rates(trace, device, direction, scale);
     let known = state.run.peaks.copies.of(direction);
-    let greatest = in_cell.iter().copied().fold(0.0, f64::max);
-    let full = known.unwrap_or(greatest).max(f64::MIN_POSITIVE);
+    // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
+    let full = known.unwrap_or_else(|| {
+        let others = [Direction::H2D, Direction::D2H, Direction::P2P];
+        let others = others.into_iter().filter(|d| *d != direction);
+        let others = others.map(|d| rates(trace, device, d, scale).1);
+        others.fold(greatest, f64::max)
+    });
+    let full = full.max(f64::MIN_POSITIVE);
     let shares = in_cell.iter().map(|rate| rate / full).collect();
-    let average = rate(state.camera.figures_span(&state.run));
+    let window = state.camera.figures_span(&state.run);
+    let busy = usage.time(Measure::Direction(direction), window);
+    let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
     let role = label::direction_role(direction);
     let side = match (average, known) {
+        (Some(average), Some(peak)) if is_wide && average < 0.01 * peak => {
+            format!("{} of {}", rate_with_unit(average), units::rate(peak))
+        }
         (Some(average), Some(peak)) if is_wide => format!(
             "{} of {} GB/s",
             units::percent(average / peak),
             units::rate(peak)
         ),
         (Some(average), Some(peak)) => units::percent(average / peak),
-        (Some(_), None) if is_wide => format!("GB/s, at most {}", units::rate(greatest)),
-        (Some(_), None) => "GB/s".to_owned(),
-        (None, _) => String::new(),
+        (Some(average), None) if is_wide => {
+            format!("at most {}", rate_with_unit(greatest.max(average)))
+        }
+        (Some(average), None) if average >= 0.1 => "GB/s".to_owned(),
+        (Some(_), None) | (None, _) => String::new(),
+    };
+    let figure = match average {
+        Some(average) if average >= 0.1 => units::rate(average),
+        Some(average) => rate_with_unit(average),
+        None => String::new(),
     };
     Content {
         role,
-        figure: average.map_or_else(String::new, units::rate),
+        figure,
         side,
         plot: Plot::Meter { shares, role },
     }
 }
 
+/// How long two engines or more were at work at once, whichever they are: a kernel and a copy, or copies of
+/// both directions.
 fn overlap(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
     let usage = &state.run.trace.devices()[device].usage;
     let shares = (0..scale.columns)
         .map(|x| {
             let cell = scale.cell(x);
-            let both = usage.time(Measure::Overlap, cell);
+            let both = usage.time(Measure::Concurrent, cell);
             both as f64 / cell.len().max(1) as f64
         })
         .collect();
     let window = state.camera.figures_span(&state.run);
-    let copy = usage.time(Measure::Copy, window);
-    let side = if copy > 0 {
-        let share = usage.time(Measure::Overlap, window) as f64 / copy as f64;
-        let share = units::percent(share);
+    let side = if window.is_empty() {
+        String::new()
+    } else {
+        let both = usage.time(Measure::Concurrent, window);
+        let share = units::percent(both as f64 / window.len() as f64);
         if is_wide {
-            format!("{share} of copies hidden")
+            format!("2+ engines at once {share}")
         } else {
             share
         }
-    } else {
-        String::new()
     };
     let role = Role::Overlap;
     Content {
@@ -185,12 +291,8 @@ fn lane(state: &State, kind: RowKind, scale: TimeScale, is_wide: bool) -> Conten
     let window = state.camera.figures_span(&state.run);
     let side = if is_stream && !window.is_empty() {
         let busy = trace.lanes()[id].busy(window);
-        let off: Ns = match trace.lanes()[id].key().kind {
-            LaneKind::Stream { device, .. } => trace
-                .unrecorded(device, window)
-                .iter()
-                .map(|s| s.len())
-                .sum(),
+        let off = match trace.lanes()[id].key().kind {
+            LaneKind::Stream { device, .. } => unrecorded(trace, device, window),
             _ => 0,
         };
         let share = units::percent(busy as f64 / (window.len() - off).max(1) as f64);

@@ -1,0 +1,176 @@
+//! What keeps standing in the header, which keys are offered, and where jumps lead.
+
+use super::*;
+use crate::tui::action::Action;
+use crate::tui::state::{Said, SaidKind};
+use crate::tui::{Theme, render, tests::text};
+
+fn screen(app: &mut App, width: u16, height: u16) -> String {
+    app.state.size = Size::new(width, height);
+    text(&render(app, &Theme::default()))
+}
+
+/// The lines of the screen above the view.
+fn head(app: &mut App) -> String {
+    let screen = screen(app, 80, 24);
+    screen.lines().take(2).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_broken_file_stands_in_every_view_until_it_runs_again() {
+    let mut app = app();
+    app.fail(&wrong_input(
+        "error: unknown key `repat`\n  --> mine.toml:20:1\n   |\n",
+    ));
+    press(&mut app, "~");
+    for view in ["1", "2", "3", "4", "7"] {
+        press(&mut app, view);
+        let head = head(&mut app);
+        assert!(
+            head.contains("✗ mine.toml:20:1: unknown key `repat`; the run before is shown"),
+            "view {view}: {head}"
+        );
+    }
+    app.start(fixture::source(), None, PEAKS);
+    assert!(!head(&mut app).contains("mine.toml"));
+}
+
+#[test]
+fn a_failed_expectation_stands_in_every_view() {
+    let (mut plan, trace) = fixture::roofline();
+    // The fixture's GPU reaches 60 TFLOP/s; nothing reaches a thousand times that.
+    let made = Arc::make_mut(&mut plan);
+    made.expectations.truncate(1);
+    let expectation = made.expectations.first_mut().expect("one");
+    expectation.compare = crate::scenario::expect::Compare::AtLeast;
+    expectation.value = 1e18;
+    let (what, expected) = (expectation.what.clone(), expectation.expected.clone());
+    let mut app = App::of_trace(trace, Some(plan), PEAKS);
+    for view in ["1", "2", "4", "5"] {
+        press(&mut app, view);
+        let head = head(&mut app);
+        let said = format!("✗ expected {what} {expected}");
+        assert!(head.contains(&said[..40]), "view {view}: {head}");
+    }
+    // All of it, at a key.
+    press(&mut app, "!");
+    let all = screen(&mut app, 80, 24);
+    assert!(
+        all.contains("what is wrong") && all.contains("SIMULATED: no GPU"),
+        "{all}"
+    );
+}
+
+#[test]
+fn a_race_stands_in_the_header_and_is_one_warning() {
+    let mut app = app();
+    let said = |kind, text: &str| Said {
+        kind,
+        text: text.to_owned(),
+    };
+    let lines = "warning: race on `x`: nothing orders the two\n --> r.toml:3:1\n  |\n3 | copy\n  |";
+    let messages = &mut app.state.messages;
+    messages.said(Duration::ZERO, &said(SaidKind::Race, lines));
+    messages.said(
+        Duration::ZERO,
+        &said(SaidKind::Calm, "simulating: no driver"),
+    );
+    messages.flash = None;
+    assert!(head(&mut app).contains("✗ race on `x`: nothing orders the two"));
+    let log = &app.state.messages.log;
+    assert_eq!(log.count(LineKind::Warning), 1);
+    // What is calm is in the log and nowhere else.
+    assert!(
+        log.lines()
+            .iter()
+            .any(|line| line.text.contains("no driver"))
+    );
+    assert_eq!(app.state.messages.flash, None);
+}
+
+#[test]
+fn keys_that_would_do_nothing_are_not_offered() {
+    let mut trace = Trace::new(SourceInfo {
+        kind: crate::trace::SourceKind::Kineto,
+        ..fixture::source()
+    });
+    for batch in fixture::batches() {
+        trace.apply(batch);
+    }
+    let mut app = App::of_trace(trace, None, PEAKS);
+    let foot = |app: &mut App| screen(app, 200, 50).lines().last().map(str::to_owned);
+    let offered = foot(&mut app).unwrap_or_default();
+    for dead in ["r rerun", "e edit", "f follow", "space pause"] {
+        assert!(!offered.contains(dead), "{offered}");
+    }
+    assert!(
+        offered.contains("v variant") && offered.ends_with("? help  q quit"),
+        "{offered}"
+    );
+    // The most useful ones are the last to go.
+    let narrow = screen(&mut app, 80, 24);
+    assert!(
+        narrow
+            .lines()
+            .last()
+            .is_some_and(|l| l.contains("g gap  ? help  q quit"))
+    );
+}
+
+#[test]
+fn the_help_scrolls_to_its_last_line_and_cuts_none() {
+    let mut app = app();
+    app.state.size = Size::new(80, 24);
+    press(&mut app, "?");
+    let top = screen(&mut app, 80, 24);
+    assert!(
+        top.contains("j k scrolls") && top.contains("zoom in (wheel)"),
+        "{top}"
+    );
+    for _ in 0..60 {
+        app.act(Action::Down);
+    }
+    let bottom = screen(&mut app, 80, 24);
+    for wanted in [
+        "q quit",
+        "? this help",
+        "esc close, or select nothing",
+        "why it is idle",
+    ] {
+        assert!(bottom.contains(wanted), "{bottom}");
+    }
+}
+
+#[test]
+fn a_jump_from_a_list_fits_what_it_leads_to() {
+    let mut app = App::of_trace(fixture::pageable(), None, PEAKS);
+    app.state.size = Size::new(120, 40);
+    press(&mut app, "3");
+    // Past the title and the advice: the first place.
+    press(&mut app, "jj^");
+    let (start, length) = selected(&app).expect("a place");
+    let window = app.state.camera.viewport.window;
+    assert!(window.start <= start && start + length <= window.end);
+    assert!(window.len() <= 3 * length, "{window:?} for {length}");
+}
+
+#[test]
+fn the_gaps_of_the_gpu_are_those_of_the_pass() {
+    let mut app = app();
+    press(&mut app, "v");
+    // `sequential`: 100 us before each batch but the first, which is no gap of the pass.
+    for i in 1..4 {
+        press(&mut app, "g");
+        assert_eq!(row_label(&app), "GPU");
+        let expected = (SEQUENTIAL + i * 1_100 * US - 100 * US, 100 * US);
+        assert_eq!(selected(&app), Some(expected));
+    }
+    let last = selected(&app);
+    press(&mut app, "g");
+    assert_eq!(selected(&app), last);
+    let flash = app.state.messages.flash.clone().unwrap_or_default();
+    assert_eq!(flash, "no gap after this one on this row of this pass");
+    // In the whole run the longest is the one between the variants: from 4400 us to 10,100 us.
+    press(&mut app, "~aL");
+    assert_eq!(selected(&app), Some((EPOCH + 4_400 * US, 5_700 * US)));
+}

@@ -1,0 +1,32 @@
+//! Which keys would do something now: only those are offered.
+
+use crate::trace::SourceKind;
+use crate::tui::action::Action;
+use crate::tui::state::{Scope, State, Status};
+use crate::tui::view::Views;
+
+/// Whether an action does something as things are.
+#[must_use]
+pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
+    let run = &state.run;
+    let is_scenario = run.plan.is_some();
+    match action {
+        Action::NextVariant | Action::PreviousVariant => run.passes.variants.len() > 1,
+        Action::NextPass | Action::PreviousPass => match state.camera.scope {
+            Scope::Whole => false,
+            Scope::Pass(_) => run.passes.list.len() > run.passes.variants.len(),
+        },
+        Action::WholeRun => !run.passes.list.is_empty(),
+        Action::Follow | Action::Pause | Action::Stop => run.status == Status::Running,
+        // What is opened is what it is.
+        Action::Rerun => is_scenario || run.trace.source.kind == SourceKind::Traced,
+        Action::Edit => is_scenario && run.trace.source.path.is_some(),
+        Action::Record | Action::Keep => {
+            run.trace.source.kind == SourceKind::Traced && run.is_running()
+        }
+        Action::Troubles => !state.troubles.is_empty(),
+        Action::Show(view) => views.has_content(view, state),
+        Action::Sort | Action::Choose => views.on_screen(state).offers(action),
+        _ => true,
+    }
+}

@@ -1,0 +1,331 @@
+//! Why each device was idle over the window that is on screen: its causes by time, in groups.
+//!
+//! The pieces of every gap of a stretch around the window are summed in cells much finer than columns, off
+//! the drawing thread; the stretch is taken from a ladder of zooms, so that small steps ask nothing anew.
+
+use std::time::{Duration, Instant};
+
+use super::analyst::{Analyst, Question, Weight};
+use super::{Camera, Run, Scope};
+use crate::activity::feed::Stop;
+use crate::activity::{Ns, Span};
+use crate::analysis::causes::{Cause, Causes};
+use crate::analysis::graph::Graph;
+use crate::trace::{LaneKind, Trace};
+
+/// Cells that a stretch is cut into: at least five to a column of the widest screens.
+const CELLS: usize = 4_096;
+
+/// Operations of a stretch up to which it is looked at: about a second's work.
+const MOST: usize = 1_000_000;
+
+/// What was done this long before a stretch is looked at too: it may be what the first gaps waited for.
+const BEFORE: Ns = 50_000_000;
+
+/// While a program runs, answers are at least this far apart, and nine times what the last one took.
+const PACE: Duration = Duration::from_secs(1);
+
+/// What kept a device idle, as it is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdleGroup {
+    /// The host did something else than CUDA calls.
+    Host,
+    /// The host was launching, or the launch on its way.
+    Launch,
+    /// The host waited for the device before it went on.
+    Wait,
+    /// Memory, modules, graphs, staging: calls that make ready.
+    SetUp,
+    /// Queued work waited for other work of the device.
+    Queue,
+    /// Nothing shows why, or the profiler itself.
+    Unknown,
+}
+
+impl IdleGroup {
+    /// All, in the order of the legend.
+    pub const ALL: [IdleGroup; 6] = [
+        IdleGroup::Host,
+        IdleGroup::Launch,
+        IdleGroup::Wait,
+        IdleGroup::SetUp,
+        IdleGroup::Queue,
+        IdleGroup::Unknown,
+    ];
+
+    /// Its words in the legend.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            IdleGroup::Host => "host work",
+            IdleGroup::Launch => "launching",
+            IdleGroup::Wait => "host waited for the GPU",
+            IdleGroup::SetUp => "memory and set-up",
+            IdleGroup::Queue => "queued behind others",
+            IdleGroup::Unknown => "unknown",
+        }
+    }
+
+    fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::Host => IdleGroup::Host,
+            Cause::Launching | Cause::SlowLaunch | Cause::Call | Cause::Latency => {
+                IdleGroup::Launch
+            }
+            Cause::SyncDevice
+            | Cause::SyncStream
+            | Cause::SyncEvent
+            | Cause::BlockingH2D
+            | Cause::BlockingD2H
+            | Cause::BlockingCopy => IdleGroup::Wait,
+            Cause::Staging | Cause::Load | Cause::Memory | Cause::GraphSetup => IdleGroup::SetUp,
+            Cause::QueueFull
+            | Cause::Event
+            | Cause::Engine
+            | Cause::Stream
+            | Cause::EngineChange
+            | Cause::Queued => IdleGroup::Queue,
+            Cause::Profiler | Cause::Missing | Cause::Unknown => IdleGroup::Unknown,
+        }
+    }
+}
+
+/// Idle time by group.
+pub type Shares = [Ns; IdleGroup::ALL.len()];
+
+/// The idle time of each device over a stretch, cell by cell.
+#[derive(Clone, Debug, Default)]
+struct IdleMap {
+    stretch: Span,
+    /// By device, then cell; empty for a device without operations in the stretch.
+    cells: Vec<Vec<Shares>>,
+    took: Duration,
+}
+
+impl IdleMap {
+    fn of(trace: &Trace, stretch: Span, stop: &Stop) -> Option<IdleMap> {
+        let began = Instant::now();
+        let mut map = IdleMap {
+            stretch,
+            ..IdleMap::default()
+        };
+        let in_stretch =
+            |lane: &&crate::trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
+        let streams = trace.lanes().iter().filter(in_stretch);
+        let operations: usize = streams.map(|lane| lane.rows(stretch).len()).sum();
+        if operations > MOST || stretch.is_empty() {
+            return Some(map);
+        }
+        let around = around(trace, stretch);
+        let graph = Graph::within(trace, around);
+        let causes = Causes::new(trace, &graph);
+        for device in 0..trace.devices().len() {
+            let mut cells = Vec::new();
+            for gap in causes.gaps_of_device(device, Some(around)) {
+                if stop.is_stopped() {
+                    return None;
+                }
+                if !gap.span.overlaps(stretch) {
+                    continue;
+                }
+                cells.resize(CELLS, Shares::default());
+                for piece in causes.pieces(gap) {
+                    map.add(&mut cells, piece.span, IdleGroup::of(piece.cause));
+                }
+            }
+            map.cells.push(cells);
+        }
+        map.took = began.elapsed();
+        Some(map)
+    }
+
+    /// Where a cell begins.
+    fn edge(&self, cell: usize) -> Ns {
+        let offset = i128::from(self.stretch.len()) * cell as i128 / CELLS as i128;
+        self.stretch.start + offset as Ns
+    }
+
+    /// The cells that a span touches.
+    fn touched(&self, span: Span) -> std::ops::Range<usize> {
+        let at = |time: Ns| {
+            let offset = i128::from(time - self.stretch.start) * CELLS as i128;
+            (offset / i128::from(self.stretch.len().max(1))) as usize
+        };
+        let (from, to) = (at(span.start), at(span.end - 1));
+        from.saturating_sub(1)..(to + 2).min(CELLS)
+    }
+
+    fn add(&self, cells: &mut [Shares], span: Span, group: IdleGroup) {
+        let span = span.intersect(self.stretch);
+        if span.is_empty() {
+            return;
+        }
+        for cell in self.touched(span) {
+            let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
+            cells[cell][group as usize] += span.intersect(of_cell).len();
+        }
+    }
+
+    /// The idle time within `window`, cells in proportion.
+    fn within(&self, device: usize, window: Span) -> Shares {
+        let mut sum = Shares::default();
+        let window = window.intersect(self.stretch);
+        let Some(cells) = self.cells.get(device).filter(|c| !c.is_empty()) else {
+            return sum;
+        };
+        if window.is_empty() {
+            return sum;
+        }
+        for cell in self.touched(window) {
+            let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
+            let part = of_cell.intersect(window).len();
+            if part == 0 {
+                continue;
+            }
+            for (sum, ns) in sum.iter_mut().zip(cells[cell]) {
+                *sum += (i128::from(ns) * i128::from(part) / i128::from(of_cell.len())) as Ns;
+            }
+        }
+        sum
+    }
+}
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct About {
+    stretch: Span,
+}
+
+/// The question, and its last answer.
+#[derive(Debug)]
+pub struct Idle {
+    question: Question<About, IdleMap>,
+    /// The run that was last asked about while it ran, and when.
+    asked: Option<(u64, Duration)>,
+    /// Goes up with every answer.
+    pub version: u64,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Idle {
+            question: Question::new("idle", Weight::Heavy),
+            asked: None,
+            version: 0,
+        }
+    }
+}
+
+impl Idle {
+    /// Takes the answer that has come, and asks when the window has left the stretch of the last one.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
+        if self.question.poll() {
+            self.version += 1;
+        }
+        let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
+            return;
+        };
+        if run.is_running() {
+            let rest = self
+                .question
+                .last(run)
+                .map_or(PACE, |a| PACE.max(a.took * 9));
+            let is_due =
+                |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
+            if !self.asked.is_none_or(is_due) {
+                return;
+            }
+            self.asked = Some((run.number, run.elapsed));
+        }
+        let stretch = stretch(camera.viewport.window, scope, camera.scope);
+        let is_new = self
+            .question
+            .ask(analyst, run, About { stretch }, move |trace, stop| {
+                IdleMap::of(trace, stretch, stop).unwrap_or_default()
+            });
+        self.version += u64::from(is_new);
+    }
+
+    /// The idle time of a device within `window` by group, as far as it is known.
+    #[must_use]
+    pub fn within(&self, run: &Run, device: usize, window: Span) -> Shares {
+        self.question
+            .last(run)
+            .map_or_else(Shares::default, |map| map.within(device, window))
+    }
+}
+
+/// The stretch with what explains its gaps: the operations that end those at its edges, and what was done
+/// before.
+fn around(trace: &Trace, stretch: Span) -> Span {
+    let at_edges = trace.devices().iter().flat_map(|device| {
+        let gap = |time| device.usage.gap_at(time);
+        [gap(stretch.start), gap(stretch.end)]
+    });
+    let hull = at_edges.flatten().fold(stretch, Span::hull);
+    Span::new(
+        hull.start.saturating_sub(BEFORE),
+        hull.end.saturating_add(1),
+    )
+}
+
+/// The stretch around a window: twice to four times a power of two that holds it, or all of a scope
+/// that is no longer.
+fn stretch(window: Span, scope: Span, of: Scope) -> Span {
+    let step = (window.len().max(1) as u64).next_power_of_two() as Ns;
+    let start = window.start.div_euclid(step) * step;
+    let around = Span::new(start, start.saturating_add(2 * step));
+    match of {
+        // A pass is short enough to be looked at once.
+        Scope::Pass(_) if scope.len() <= 4 * step => scope,
+        _ => around.intersect(scope),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::fixture;
+    use crate::tui::state::{Peaks, Status};
+
+    #[test]
+    fn what_the_cells_hold_is_the_idle_time_of_the_devices() {
+        let trace = fixture::trace();
+        let whole = trace.operations_extent().expect("operations");
+        let map = IdleMap::of(&trace, whole, &Stop::default()).expect("an answer");
+        let idle = whole.len()
+            - trace.devices()[0]
+                .usage
+                .time(crate::trace::Measure::Busy, whole);
+        let found: Ns = map.within(0, whole).iter().sum();
+        // In proportion: a nanosecond may be lost where a window cuts a cell.
+        assert!((found - idle).abs() <= 2, "{found} of {idle}");
+        // Sequential waits 100 us before each batch; the host launches and waits all the time.
+        let first = map.within(0, Span::new(whole.start, whole.start + 4_300_000));
+        assert!(
+            (first.iter().sum::<Ns>() - 300_000).abs() <= 2 * 4_096,
+            "{first:?}"
+        );
+    }
+
+    #[test]
+    fn a_step_of_the_window_asks_nothing_anew() {
+        let run = Run::new(
+            fixture::trace(),
+            None,
+            Peaks::default(),
+            Status::Ended(crate::activity::feed::Outcome::Complete),
+        );
+        let mut camera = Camera::default();
+        camera.fit(&run);
+        let (mut idle, analyst) = (Idle::default(), Analyst::default());
+        idle.prepare(&analyst, &run, &camera);
+        assert_eq!(idle.version, 1);
+        camera.viewport.zoom(camera.viewport.window.start, 0.9);
+        idle.prepare(&analyst, &run, &camera);
+        assert_eq!(idle.version, 1, "within the same stretch");
+        camera.viewport.zoom(camera.viewport.window.start, 0.1);
+        idle.prepare(&analyst, &run, &camera);
+        assert_eq!(idle.version, 2);
+    }
+}

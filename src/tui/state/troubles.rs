@@ -1,0 +1,87 @@
+//! What makes the picture untrue or unwanted, until it is mended: said in every view.
+
+use super::messages::Messages;
+use super::{Answers, Run, Scope};
+use crate::activity::units;
+use crate::report::Checked;
+use crate::trace::printable;
+
+/// How bad it is; the worst stands first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// What is shown is not what it seems.
+    Wrong,
+    /// The run is not what it should be.
+    Failed,
+    /// Worth knowing of whatever is shown.
+    Note,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// How bad it is.
+    pub weight: Weight,
+    /// In a sentence without a full stop.
+    pub text: String,
+}
+
+impl Trouble {
+    fn new(weight: Weight, text: String) -> Self {
+        Trouble { weight, text }
+    }
+}
+
+/// All there is, the worst first.
+#[must_use]
+pub fn of(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
+    let mut troubles = Vec::new();
+    if let Some(broken) = &messages.broken {
+        troubles.push(Trouble::new(Weight::Wrong, broken.clone()));
+    }
+    troubles.extend(races(run, messages, answers, scope));
+    troubles.extend(run.checked.iter().filter(|c| !c.ok).map(unmet));
+    let health = run.trace.health();
+    if health.losses() > 0 {
+        let lost = units::count(health.losses());
+        let text = format!(
+            "{lost} records are lost: figures and gaps may be wrong where they are missing"
+        );
+        troubles.push(Trouble::new(Weight::Note, text));
+    }
+    let has_ended_badly = |p: &crate::trace::Process| p.info.ended_well == Some(false);
+    if run.trace.processes().iter().any(has_ended_badly) {
+        let text = "INCOMPLETE: a process did not end well, what it did last may be missing";
+        troubles.push(Trouble::new(Weight::Note, text.to_owned()));
+    }
+    if run.trace.source.simulated {
+        let text = "SIMULATED: no GPU was involved, all times are those of a model";
+        troubles.push(Trouble::new(Weight::Note, text.to_owned()));
+    }
+    troubles.sort_by_key(|t| t.weight);
+    troubles
+}
+
+/// What the findings of the variant on screen say of races, else what was said when it was started.
+fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
+    let found = answers.of(run, scope).into_iter().flat_map(|a| &a.findings);
+    let of_variant: Vec<Trouble> = found
+        .filter(|finding| finding.rule == "race")
+        .map(|finding| Trouble::new(Weight::Wrong, printable(&finding.title)))
+        .collect();
+    if !of_variant.is_empty() {
+        return of_variant;
+    }
+    let said = messages.races.iter();
+    said.map(|text| Trouble::new(Weight::Wrong, text.clone()))
+        .collect()
+}
+
+fn unmet(checked: &Checked) -> Trouble {
+    let (what, expected) = (&checked.what, &checked.expected);
+    let text = match &checked.why {
+        Some(why) => format!("expected {what} {expected}: {why}"),
+        None => format!("expected {what} {expected}: it is {}", checked.shown),
+    };
+    Trouble::new(Weight::Failed, printable(&text))
+}
