@@ -20,7 +20,7 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::Follow | Action::Pause | Action::Stop => run.status == Status::Running,
         // What is opened is what it is.
         Action::Rerun => is_scenario || run.trace.source.kind == SourceKind::Traced,
-        Action::Edit => is_scenario && run.trace.source.path.is_some(),
+        Action::Edit => is_scenario,
         Action::Record | Action::Keep => {
             run.trace.source.kind == SourceKind::Traced && run.is_running()
         }
