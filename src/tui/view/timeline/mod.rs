@@ -1,5 +1,6 @@
 //! Lanes over time: the view to come back to.
 
+mod filler;
 mod motion;
 mod rows;
 
@@ -20,6 +21,7 @@ use crate::tui::state::selection::{Item, Selection};
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
+use filler::Filler;
 
 /// In which order rows get a second line where there is room for it, all of a kind at once; `None` for those
 /// that never do.
@@ -91,6 +93,8 @@ pub(super) struct Timeline {
     lines: Vec<Line>,
     /// Rows below the last one on screen.
     below: usize,
+    /// What stands in the room below the rows, and where.
+    filler: (Filler, Rect),
     /// What stands there instead of rows.
     empty: &'static str,
 }
@@ -123,6 +127,27 @@ impl View for Timeline {
             self.of = Some(of);
             self.make(state);
         }
+        let end = self
+            .lines
+            .last()
+            .map_or(self.layout.rows.y, |l| l.area.bottom());
+        let free = self.layout.rows.bottom().saturating_sub(end);
+        let room = if self.lines.is_empty() || self.below > 0 {
+            0
+        } else {
+            free
+        };
+        // Set apart where there is a line for that.
+        let apart = u16::from(room > 4);
+        let area = Rect {
+            y: end + apart,
+            height: free.saturating_sub(apart),
+            ..self.layout.rows
+        };
+        self.filler = (
+            Filler::new(state, usize::from(room.saturating_sub(apart))),
+            area,
+        );
     }
 
     fn draw(&self, theme: &Theme, _area: Rect, buf: &mut Buffer) {
@@ -140,6 +165,8 @@ impl View for Timeline {
                 }
             }
         }
+        let (filler, area) = &self.filler;
+        filler.draw(theme, &self.layout, *area, buf);
         if self.below > 0 {
             let text = format!(" {} more below ", self.below);
             let area = self.layout.details_rule;

@@ -1,0 +1,160 @@
+//! What stands in the room that rows leave: the variants by their time, and what could be better.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::draw_title;
+use crate::activity::{Ns, units};
+use crate::analysis::VariantFigures;
+use crate::analysis::variants::measure::speedup;
+use crate::scenario::figures::Kind;
+use crate::trace::printable;
+use crate::tui::draw::layout::Layout;
+use crate::tui::draw::pen;
+use crate::tui::state::State;
+use crate::tui::theme::{Role, Theme};
+
+/// Variants that are shown; there is a view for more.
+const VARIANTS: usize = 8;
+/// Columns of the figures behind a bar.
+const FIGURES: u16 = 26;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+enum Line {
+    Title(String),
+    /// A variant, and its time as a share of the longest.
+    Variant {
+        name: String,
+        share: f64,
+        figures: String,
+        is_on_screen: bool,
+    },
+    Finding(String),
+    More(String),
+}
+
+/// The lines, ready to be drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Filler {
+    lines: Vec<Line>,
+}
+
+impl Filler {
+    /// Prepares what fits in `room` lines; nothing in fewer than three.
+    pub(super) fn new(state: &State, room: usize) -> Self {
+        let mut lines = Vec::new();
+        if room < 3 {
+            return Filler { lines };
+        }
+        variants(state, &mut lines);
+        lines.truncate(room);
+        let found = state.answers.of(&state.run, state.camera.scope);
+        let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
+        let left = room - lines.len();
+        // A title alone says nothing.
+        if left >= 2 && !findings.is_empty() {
+            lines.push(Line::Title("what could be better".to_owned()));
+            let fits = if findings.len() < left {
+                findings.len()
+            } else {
+                left - 2
+            };
+            let words = |f: &crate::analysis::findings::Finding| {
+                Line::Finding(printable(&format!("{}{}", f.headline(), f.worth())))
+            };
+            lines.extend(findings.iter().take(fits).map(words));
+            if fits < findings.len() {
+                lines.push(Line::More(format!("{} more: 3", findings.len() - fits)));
+            }
+        }
+        Filler { lines }
+    }
+
+    pub(super) fn draw(&self, theme: &Theme, layout: &Layout, area: Rect, buf: &mut Buffer) {
+        for (line, at) in self.lines.iter().zip(pen::lines(area)) {
+            match line {
+                Line::Title(title) => draw_title(theme, title, at, buf),
+                Line::Variant { .. } => draw_variant(theme, line, layout, at, buf),
+                Line::Finding(text) => {
+                    let mark = theme.glyph('⚠').to_string();
+                    let x = pen::text(buf, at, 1, &mark, theme.bold(Role::Warning)) + 1;
+                    let room = usize::from(at.width.saturating_sub(x + 1));
+                    let text = pen::plain(theme, &pen::cut(text, room));
+                    pen::text(buf, at, x, &text, theme.fg(Role::Text));
+                }
+                Line::More(text) => {
+                    pen::text(buf, at, 3, text, theme.fg(Role::Dim));
+                }
+            }
+        }
+    }
+}
+
+/// The variants, with the time that tells which is faster: that of the host where one of them has no GPU work.
+fn variants(state: &State, lines: &mut Vec<Line>) {
+    let run = &state.run;
+    let all = &run.measured.variants;
+    if all.len() < 2 || run.is_swept() {
+        return;
+    }
+    let faster: Vec<_> = all.iter().map(|v| speedup(&run.passes, v, all)).collect();
+    let is_wall = faster.iter().flatten().any(|s| s.by == Kind::Wall);
+    let time = |v: &VariantFigures| if is_wall { v.wall_ns } else { v.makespan_ns };
+    let longest: Ns = all.iter().map(time).max().unwrap_or(0).max(1);
+    let clock = if is_wall { "host time" } else { "makespan" };
+    lines.push(Line::Title(format!("variants by {clock}")));
+    for (v, faster) in all.iter().zip(faster).take(VARIANTS) {
+        let mut figures = units::duration(time(v));
+        if let Some(faster) = faster {
+            figures = format!("{figures}  {}", units::factor(faster.factor));
+        }
+        lines.push(Line::Variant {
+            name: printable(&v.label()),
+            share: time(v) as f64 / longest as f64,
+            figures,
+            is_on_screen: state.camera.variant(run) == Some(v.position),
+        });
+    }
+    if all.len() > VARIANTS {
+        lines.push(Line::More(format!("{} more: 4", all.len() - VARIANTS)));
+    }
+}
+
+fn draw_variant(theme: &Theme, line: &Line, layout: &Layout, at: Rect, buf: &mut Buffer) {
+    let Line::Variant {
+        name,
+        share,
+        figures,
+        is_on_screen,
+    } = line
+    else {
+        return;
+    };
+    let gutter = layout.gutter.min(at.width);
+    let (role, style) = if *is_on_screen {
+        pen::cell(buf, at, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+        (Role::Accent, theme.bold(Role::Text))
+    } else {
+        (Role::Range, theme.fg(Role::Text))
+    };
+    let name = pen::cut(name, usize::from(gutter.saturating_sub(2)));
+    pen::text(buf, at, 1, &pen::plain(theme, &name), style);
+    let columns = at.width.saturating_sub(gutter + FIGURES);
+    let eighths = (share * f64::from(columns) * 8.0).round() as u16;
+    let (full, rest) = (eighths / 8, (eighths % 8) as u8);
+    for x in 0..full {
+        pen::cell(buf, at, gutter + x, theme.block(8), theme.fg(role));
+    }
+    if rest > 0 {
+        pen::cell(
+            buf,
+            at,
+            gutter + full,
+            theme.left_block(rest),
+            theme.fg(role),
+        );
+    }
+    let figures = pen::plain(theme, figures);
+    pen::text(buf, at, gutter + full + 2, &figures, style);
+}
