@@ -128,7 +128,7 @@ pub mod source {
     }
 }
 pub mod trace {
-    pub use crate::trace::{Lane, LaneKind, Measure, SourceInfo, SourceKind, Trace};
+    pub use crate::trace::{Lane, LaneKind, Measure, Process, SourceInfo, SourceKind, Trace};
 }
 pub mod tui {
     pub use crate::tui::{Peaks, Running, Session, Theme, Wanted, render, run};

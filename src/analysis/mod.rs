@@ -5,7 +5,7 @@
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
-//! it why a gap is there, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
+//! it why a gap is there, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
 //! what [`edits`] would save, by replay of a [`program`]. Nothing here draws or prints.
 
 pub mod calls;
@@ -15,6 +15,7 @@ pub mod figures;
 pub mod findings;
 pub mod graph;
 pub mod launches;
+pub mod lines;
 pub mod memory;
 pub mod passes;
 pub mod program;

@@ -120,6 +120,7 @@ impl Watched<'_> {
                 GraphRecords::Nodes => attach::Graphs::Nodes,
                 GraphRecords::Whole => attach::Graphs::Whole,
             },
+            python: self.args.python.looks(),
             output,
         })?;
         self.runs += 1;

@@ -281,6 +281,7 @@ fn range_word(kind: RangeKind) -> Option<&'static str> {
         RangeKind::Warmup => Some("warmup"),
         RangeKind::Repeat => Some("repeat"),
         RangeKind::Phase => Some("phase"),
+        RangeKind::Python => Some("python"),
         RangeKind::Nvtx => None,
     }
 }

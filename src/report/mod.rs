@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod expect;
+mod lines;
 mod page;
 mod recording;
 pub mod steps;
@@ -67,6 +68,15 @@ pub struct Report {
     pub peak_memory: Option<u64>,
     /// The steps of each process that has some.
     pub steps: Vec<steps::StepsReport>,
+    /// The source lines that devices waited for, where stacks were sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<lines::LinesReport>,
+    /// The processes that load data, where stacks were sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<lines::WorkerReport>,
+    /// How Python stacks were sampled, by process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sampling: Vec<lines::SamplingReport>,
     /// What was received and what was not.
     pub health: HealthReport,
     /// Processes of which not all was recorded all the time; absent when there are none.
@@ -210,6 +220,9 @@ impl Report {
                 .iter()
                 .map(|s| steps::StepsReport::new(trace, &causes, s))
                 .collect(),
+            lines: lines::of(trace, &calls, &steps),
+            workers: lines::workers(trace),
+            sampling: lines::sampling(trace),
             health: HealthReport {
                 source: trace.health(),
                 late: trace.late(),

@@ -36,6 +36,7 @@ pub fn render(report: &Report, options: &Options) -> String {
             device_figures(&mut page, report, device);
         }
     }
+    super::lines::section(&mut page, report);
     super::steps::section(&mut page, &report.steps);
     names(&mut page, "Kernels", &report.kernels, short::unique);
     names(&mut page, "Host calls", &report.calls, |calls| {

@@ -5,6 +5,7 @@ pub mod file;
 mod gather;
 mod kineto;
 mod nsys;
+pub mod python;
 pub mod recording;
 pub mod runner;
 pub mod sim;

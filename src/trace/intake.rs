@@ -36,6 +36,9 @@ impl Trace {
         for device in &mut self.devices {
             device.settle();
         }
+        if let Some(samples) = batch.samples {
+            self.sample(process, samples);
+        }
         if let Some(health) = batch.health {
             self.processes[process].health = health;
         }
@@ -282,7 +285,7 @@ impl Trace {
         })
     }
 
-    fn intern(&mut self, what: What) -> u32 {
+    pub(super) fn intern(&mut self, what: What) -> u32 {
         *self
             .detail_ids
             .entry(what)

@@ -25,6 +25,7 @@ mod past;
 mod pool;
 mod recorded;
 mod rows;
+pub mod samples;
 mod series;
 pub mod short;
 mod snapshot;
@@ -39,6 +40,7 @@ pub use key::{LaneKey, LaneKind};
 pub use lane::{Cursor, Lane};
 pub use names::Names;
 pub use recorded::Recorded;
+pub use samples::{Sample, Sampled, Stacks};
 pub use usage::{Engine, Measure, Usage};
 
 use crate::activity::{
@@ -123,6 +125,8 @@ pub struct Process {
     pub streams: Vec<StreamInfo>,
     /// Names of its threads.
     pub threads: FxHashMap<u32, String>,
+    /// Stack samples of it.
+    pub sampled: Sampled,
     names: Vec<NameId>,
     shapes: Vec<ShapeId>,
     /// Its device ordinals, as indices into [`Trace::devices`].
@@ -155,6 +159,7 @@ pub struct Trace {
     lane_ids: FxHashMap<LaneKey, LaneId>,
     devices: Vec<Device>,
     processes: Vec<Process>,
+    stacks: Stacks,
     extent: Option<Span>,
     late: u64,
     forgotten: Forgotten,

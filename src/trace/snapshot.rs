@@ -27,6 +27,7 @@ impl Trace {
             lane_ids: self.lane_ids.clone(),
             devices: self.devices.iter().map(Device::snapshot).collect(),
             processes: self.processes.iter().map(Process::snapshot).collect(),
+            stacks: self.stacks.snapshot(),
             extent: self.extent,
             late: self.late,
             forgotten: self.forgotten,
@@ -55,6 +56,7 @@ impl Process {
             recorded: self.recorded.clone(),
             streams: self.streams.clone(),
             threads: self.threads.clone(),
+            sampled: self.sampled.snapshot(),
             ..Process::default()
         }
     }

@@ -49,6 +49,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        python: None,
         output: Output::Inherit,
     })
     .expect("started");
@@ -134,6 +135,7 @@ fn stopping_the_feed_ends_the_program() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        python: None,
         output: Output::Capture,
     })
     .expect("started");
@@ -157,6 +159,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        python: None,
         output: Output::Capture,
     })
     .expect_err("nothing to start");

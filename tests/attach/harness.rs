@@ -101,6 +101,7 @@ pub(crate) fn trace_by_hand(
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        python: None,
         output: Output::Capture,
     };
     change(&mut request);

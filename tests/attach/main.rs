@@ -7,4 +7,5 @@ mod ends;
 mod harness;
 mod limits;
 mod modes;
+mod python;
 mod records;

@@ -240,6 +240,8 @@ codes! {
         Phase = 3,
         /// An NVTX range, or another profiler's user annotation.
         Nvtx = 4,
+        /// A Python function: an estimate made of stack samples.
+        Python = 5,
     }
 }
 

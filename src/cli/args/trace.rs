@@ -1,12 +1,15 @@
 //! `cuptop trace`.
 
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::values::{Picture, time};
+use crate::source::python;
 
 /// How `cuptop trace` records CUDA graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,6 +29,40 @@ pub enum WaitRecords {
     On,
     /// Never.
     Off,
+}
+
+/// How often Python stacks are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonLooks(Option<u32>);
+
+impl PythonLooks {
+    /// Looks a second; `None` for none.
+    pub fn looks(self) -> Option<u32> {
+        self.0
+    }
+}
+
+impl FromStr for PythonLooks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(PythonLooks(None));
+        }
+        let hz = text.parse().ok();
+        hz.filter(|hz| (1..=python::MOST_HZ).contains(hz))
+            .map(|hz| PythonLooks(Some(hz)))
+            .ok_or_else(|| format!("expected 1 to {} looks a second, or off", python::MOST_HZ))
+    }
+}
+
+impl Display for PythonLooks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(hz) => hz.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
 }
 
 /// `cuptop trace`.
@@ -60,6 +97,10 @@ pub struct Trace {
     /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
     #[arg(long, value_enum, default_value_t = GraphRecords::Nodes)]
     pub graphs: GraphRecords,
+    /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
+    /// rarely by itself where it would take more than a tenth of one core.
+    #[arg(long, value_name = "HZ|off", default_value_t = PythonLooks(Some(python::HZ)))]
+    pub python: PythonLooks,
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,

@@ -81,6 +81,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                     RangeKind::Warmup | RangeKind::Repeat => "passes",
                     RangeKind::Phase => "phases",
                     RangeKind::Nvtx => "ranges",
+                    RangeKind::Python => "python",
                 };
                 writer.lane(id, process, &format!("{what} of thread {thread}"))?;
             }

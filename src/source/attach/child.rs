@@ -99,6 +99,11 @@ impl Child {
         })
     }
 
+    /// Its process id.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where its lines arrive.
     pub(super) fn output(&self) -> &Receiver<Message> {
         &self.output

@@ -25,6 +25,7 @@ use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use crate::source::python::Sampler;
 use crate::source::recording::{self, Follower, ProcessState};
 use child::Child;
 use library::Library;
@@ -59,6 +60,8 @@ pub struct AttachRequest {
     pub when: When,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
+    /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
+    pub python: Option<u32>,
     /// What becomes of its output.
     pub output: Output,
 }
@@ -93,6 +96,10 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
+    let sampler = match request.python {
+        Some(hz) => Some(Sampler::start(child.id(), &directory, hz)?),
+        None => None,
+    };
     let hand = recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         // Kept until the last child had its chance to load it.
@@ -100,6 +107,7 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
         Run {
             child,
             follower,
+            sampler,
             name,
             directory,
             recorder,
@@ -124,6 +132,7 @@ fn empty(directory: &Path) -> io::Result<Follower> {
 struct Run {
     child: Child,
     follower: Follower,
+    sampler: Option<Sampler>,
     name: String,
     directory: PathBuf,
     recorder: Recorder,
@@ -141,6 +150,15 @@ impl Run {
         for message in self.child.rest_of_output() {
             if send(message).is_err() {
                 return Outcome::Stopped;
+            }
+        }
+        if let Some(sampler) = &mut self.sampler {
+            // Its files are whole when they are read to their end.
+            sampler.stop();
+            for message in sampler.notices() {
+                if send(message).is_err() {
+                    return Outcome::Stopped;
+                }
             }
         }
         if self.follower.finish_into(&mut send).is_err() || stopped {
@@ -194,6 +212,9 @@ impl Run {
                 && let Some(code) = self.child.ended()
             {
                 over = Some((code, Instant::now()));
+            }
+            for message in self.sampler.iter().flat_map(Sampler::notices) {
+                outlet.send(message)?;
             }
             let alive = self.follower.any_alive();
             self.follower

@@ -261,6 +261,7 @@ impl Converter {
                 "warmup" => RangeKind::Warmup,
                 "repeat" => RangeKind::Repeat,
                 "phase" => RangeKind::Phase,
+                "python" => RangeKind::Python,
                 _ => RangeKind::Nvtx,
             },
             name: self.gather.name(process, &event.name.0),

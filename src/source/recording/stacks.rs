@@ -12,7 +12,7 @@
 //!
 //! | tag | what follows |
 //! |---|---|
-//! | 1 process | text: the command line; n: the parent's id |
+//! | 1 process | text: the command line |
 //! | 2 text | text; texts, frames and stacks are numbered from 1 in the order in which they come |
 //! | 3 frame | n n n: text of the file, text of the function, line |
 //! | 4 stack | n n: stack of the caller (0 none), frame |
@@ -28,11 +28,12 @@ mod encode;
 
 pub(super) use copy::Copier;
 pub(super) use decode::Stacks;
+pub use encode::Encoder;
 
 /// The kind's name.
-pub(super) const KIND: &str = "stacks";
+pub const KIND: &str = "stacks";
 /// Its version.
-pub(super) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 const PROCESS: u8 = 1;
 const TEXT: u8 = 2;

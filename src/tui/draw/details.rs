@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::{gaps, label, pen};
 use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Ns, Span, What, units};
+use crate::activity::{Activity, LaunchShape, Ns, RangeKind, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
 use crate::analysis::occupancy;
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
@@ -94,6 +94,12 @@ impl Details {
                 self.graph(m.graph);
             }
             What::Call(c) if c.code != 0 => self.facts.push(format!("returned error {}", c.code)),
+            What::Range(r) if r.kind == RangeKind::Python => self.facts.extend(
+                trace
+                    .processes()
+                    .get(process)
+                    .and_then(|it| it.sampled.words()),
+            ),
             What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
             _ => {}
         }

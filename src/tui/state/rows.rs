@@ -169,9 +169,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
     let mut lanes: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| match key.kind {
             LaneKind::Thread { .. } | LaneKind::Overhead => true,
-            LaneKind::Range { kind, .. } => {
-                matches!(kind, RangeKind::Phase | RangeKind::Nvtx) || is_whole
-            }
+            LaneKind::Range { kind, .. } => nests(kind) || is_whole,
             _ => false,
         })
         .collect();
@@ -195,6 +193,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
                     RangeKind::Repeat => "repeats",
                     RangeKind::Phase => "phases",
                     RangeKind::Nvtx => "nvtx",
+                    RangeKind::Python => "python",
                 }
                 .to_owned(),
             ),
@@ -218,12 +217,16 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
 /// How many rows a lane of ranges needs.
 fn depths(trace: &Trace, id: LaneId, kind: LaneKind, scope: Span) -> usize {
     match kind {
-        LaneKind::Range {
-            kind: RangeKind::Phase | RangeKind::Nvtx,
-            ..
-        } => nest::levels(&trace.lanes()[id], scope, nest::USUAL).map_or(1, |levels| levels.len()),
+        LaneKind::Range { kind, .. } if nests(kind) => {
+            nest::levels(&trace.lanes()[id], scope, nest::USUAL).map_or(1, |levels| levels.len())
+        }
         _ => 1,
     }
+}
+
+/// Whether ranges of a kind lie in each other, which takes several rows.
+fn nests(kind: RangeKind) -> bool {
+    matches!(kind, RangeKind::Phase | RangeKind::Nvtx | RangeKind::Python)
 }
 
 fn host_order(kind: LaneKind) -> (u8, u32) {

@@ -68,7 +68,6 @@ impl Stacks {
         match bytes.byte()? {
             PROCESS => {
                 let command = bytes.text()?;
-                let _parent = bytes.number()?;
                 batch.defs.push(Def::Process(ProcessInfo {
                     pid: self.pid,
                     command,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{FRAME, LOOK, STACK, TEXT};
+use super::{FRAME, LOOK, PROCESS, STACK, TEXT, THREAD};
 use crate::activity::{Frame, Ns, Sampling, Seen, StackId};
 
 /// Different stacks that a series may define. A program that makes up ever new ones (generated code, a recursion of ever
@@ -104,56 +104,17 @@ impl Encoder {
         self.looks += 1;
     }
 
-    /// The block that has been put together, to be written; the next one begins. `None` when there is nothing in it.
-    pub fn block(&mut self, totals: &Sampling) -> Option<Vec<u8>> {
-        if self.entries.is_empty() {
-            return None;
-        }
-        let mut block = Vec::with_capacity(self.entries.len() + 40);
-        for count in self.before {
-            number(&mut block, count);
-        }
-        for total in [totals.hz.into(), totals.torn, totals.lost, totals.cost_ns] {
-            number(&mut block, total);
-        }
-        block.append(&mut self.entries);
-        self.before = [
-            self.texts.len() as u64,
-            self.frames.len() as u64,
-            self.stacks.len() as u64,
-            self.looks,
-        ];
-        self.last = None;
-        Some(block)
-    }
-}
-
-#[cfg(test)]
-impl Encoder {
     /// Says who the process is.
-    pub fn process(&mut self, command: &str, parent: u32) {
-        self.entries.push(super::PROCESS);
+    pub fn process(&mut self, command: &str) {
+        self.entries.push(PROCESS);
         text(&mut self.entries, command);
-        number(&mut self.entries, parent.into());
     }
 
     /// Names a thread.
     pub fn thread(&mut self, thread: u32, name: &str) {
-        self.entries.push(super::THREAD);
+        self.entries.push(THREAD);
         number(&mut self.entries, thread.into());
         text(&mut self.entries, name);
-    }
-
-    /// The id of a stack, given from the outermost frame to the innermost; defines it where it is new.
-    pub fn stack<'a>(&mut self, frames: impl IntoIterator<Item = &'a Frame>) -> StackId {
-        let mut stack = 0;
-        for frame in frames {
-            match self.deeper(stack, frame) {
-                Some(deeper) => stack = deeper,
-                None => break,
-            }
-        }
-        stack
     }
 
     /// Puts in a look at all threads: those that are not among `seen` are gone.
@@ -176,6 +137,35 @@ impl Encoder {
             is_running: false,
         }));
         self.changed(time, &changed);
+    }
+
+    /// Bytes that wait for [`Encoder::block`].
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The block that has been put together, to be written; the next one begins. `None` when there is nothing in it.
+    pub fn block(&mut self, totals: &Sampling) -> Option<Vec<u8>> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let mut block = Vec::with_capacity(self.entries.len() + 40);
+        for count in self.before {
+            number(&mut block, count);
+        }
+        for total in [totals.hz.into(), totals.torn, totals.lost, totals.cost_ns] {
+            number(&mut block, total);
+        }
+        block.append(&mut self.entries);
+        self.before = [
+            self.texts.len() as u64,
+            self.frames.len() as u64,
+            self.stacks.len() as u64,
+            self.looks,
+        ];
+        self.last = None;
+        Some(block)
     }
 }
 

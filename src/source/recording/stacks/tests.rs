@@ -13,6 +13,13 @@ fn frame(file: &str, function: &str, line: u32) -> Frame {
     }
 }
 
+/// The id of a stack, given from the outermost frame to the innermost.
+fn stack<const N: usize>(encoder: &mut Encoder, frames: [&Frame; N]) -> StackId {
+    frames.into_iter().fold(0, |caller, frame| {
+        encoder.deeper(caller, frame).expect("room")
+    })
+}
+
 fn seen(thread: u32, stack: StackId) -> Seen {
     Seen {
         thread,
@@ -24,15 +31,15 @@ fn seen(thread: u32, stack: StackId) -> Seen {
 /// Blocks of a program whose thread 7 goes from line to line under `main` while thread 8 waits, and then ends.
 fn blocks() -> Vec<Vec<u8>> {
     let mut encoder = Encoder::default();
-    encoder.process("python train.py", 1);
+    encoder.process("python train.py");
     encoder.thread(8, "pin_memory");
     let main = frame("train.py", "<module>", 3);
-    let waits = encoder.stack([&frame("queue.py", "get", 180)]);
+    let waits = stack(&mut encoder, [&frame("queue.py", "get", 180)]);
     let mut blocks = Vec::new();
     for block in 0..3_u32 {
         for look in 0..4_u32 {
             let line = 10 + block;
-            let stack = encoder.stack([&main, &frame("train.py", "step", line)]);
+            let stack = stack(&mut encoder, [&main, &frame("train.py", "step", line)]);
             let time = Ns::from(block * 4 + look) * 10 + 1_700_000_000_000_000_000;
             let both = [seen(7, stack), seen(8, waits)];
             let is_over = block == 2 && look > 1;

@@ -1,0 +1,427 @@
+//! Idle time of a device by source line: what the launching thread was seen doing while nothing ran.
+//!
+//! The thread is the one whose call launched the operation that ends a gap. A gap is told of by the samples of that thread
+//! that fell into it, and by nothing else: one without a sample has no line. A line's share is its part of all those
+//! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
+//! times, long gaps are measured better than that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::CallIndex;
+use super::steps::Steps;
+use crate::activity::{Ns, Span};
+use crate::trace::samples::{short_file, wants};
+use crate::trace::{LaneId, Measure, Sample, Trace};
+
+/// The line that a device waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its source file, as the interpreter names it; empty where no frame is of the program's own files.
+    pub file: String,
+    /// The line in it, from 1; 0 where there is none.
+    pub line: u32,
+    /// The function that it is in.
+    pub function: String,
+    /// What it called: "torch/utils/data/dataloader.py __next__"; empty where it was at work itself.
+    pub call: String,
+    /// Samples of it that fell into idle time.
+    pub samples: u64,
+    /// Its part of the samples that did, from 0 to 1, and the bounds of that part's 95 % interval.
+    pub share: f64,
+    pub low: f64,
+    pub high: f64,
+    /// That part of the device's idle time, in ns.
+    pub idle_ns: Ns,
+    /// Steps in whose idle time it was seen.
+    pub steps: u64,
+}
+
+impl Line {
+    /// In words: "train.py:19".
+    #[must_use]
+    pub fn place(&self) -> String {
+        if self.file.is_empty() {
+            return "no line of the program's own".to_owned();
+        }
+        format!("{}:{}", short_file(&self.file), self.line)
+    }
+}
+
+/// The lines that a device waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceLines {
+    /// The device: index into [`Trace::devices`].
+    pub device: usize,
+    /// Its idle time between operations while its processes were being sampled.
+    pub idle_ns: Ns,
+    /// Samples of launching threads that fell into it.
+    pub samples: u64,
+    /// Idle time in gaps into which no sample fell.
+    pub unseen_ns: Ns,
+    /// Looks a second that were aimed at.
+    pub hz: u32,
+    /// Steps of the processes that use it.
+    pub steps: u64,
+    /// The lines, most samples first.
+    pub lines: Vec<Line>,
+}
+
+/// What a process was seen doing that loads data for another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worker {
+    /// The process: index into [`Trace::processes`].
+    pub process: usize,
+    /// Samples of it.
+    pub samples: u64,
+    /// Samples in which it waited for something to do.
+    pub waiting: u64,
+}
+
+/// What is counted as one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    file: String,
+    line: u32,
+    function: String,
+    call: String,
+}
+
+/// The lines of every device whose launching threads were sampled. With a window, only of what lies in it.
+#[must_use]
+pub fn of(
+    trace: &Trace,
+    calls: &CallIndex,
+    steps: &[Steps],
+    window: Option<Span>,
+) -> Vec<DeviceLines> {
+    if trace.processes().iter().all(|it| it.sampled.is_empty()) {
+        return Vec::new();
+    }
+    (0..trace.devices().len())
+        .filter_map(|device| of_device(trace, calls, steps, device, window))
+        .collect()
+}
+
+fn of_device(
+    trace: &Trace,
+    calls: &CallIndex,
+    steps: &[Steps],
+    device: usize,
+    window: Option<Span>,
+) -> Option<DeviceLines> {
+    let usage = &trace.devices()[device].usage;
+    let window = window.or(usage.span())?;
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    let mut found = DeviceLines {
+        device,
+        idle_ns: 0,
+        samples: 0,
+        unseen_ns: 0,
+        hz: 0,
+        steps: 0,
+        lines: Vec::new(),
+    };
+    let mut counts: BTreeMap<Key, (u64, BTreeSet<(usize, usize)>)> = BTreeMap::new();
+    let mut processes = BTreeSet::new();
+    for gap in usage.gaps_within(window) {
+        if trace.is_unrecorded(device, gap) {
+            continue;
+        }
+        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
+            continue;
+        };
+        let sampled = &trace.processes()[process].sampled;
+        // Time in which nobody looked says nothing of lines.
+        let looked = gap.intersect(sampled.extent().unwrap_or_default());
+        if looked.is_empty() {
+            continue;
+        }
+        processes.insert(process);
+        found.idle_ns += looked.len();
+        let mut seen = 0;
+        for sample in sampled.of(thread, looked) {
+            seen += 1;
+            let (count, of_steps) = counts.entry(key(trace, sample)).or_default();
+            *count += 1;
+            of_steps.extend(step_at(steps, process, sample.time));
+        }
+        found.samples += seen;
+        if seen == 0 {
+            found.unseen_ns += looked.len();
+        }
+    }
+    if processes.is_empty() {
+        return None;
+    }
+    let totals = processes
+        .iter()
+        .map(|&p| trace.processes()[p].sampled.totals());
+    found.hz = totals.map(|it| it.hz).max().unwrap_or(0);
+    let of_these = steps.iter().filter(|it| processes.contains(&it.process));
+    found.steps = of_these.map(|it| it.spans.len() as u64).sum();
+    let all = found.samples;
+    let idle = found.idle_ns;
+    found.lines = counts
+        .into_iter()
+        .map(|(key, (samples, of_steps))| {
+            let share = samples as f64 / all as f64;
+            let (low, high) = wilson(samples, all);
+            Line {
+                file: key.file,
+                line: key.line,
+                function: key.function,
+                call: key.call,
+                samples,
+                share,
+                low,
+                high,
+                idle_ns: (share * idle as f64).round() as Ns,
+                steps: of_steps.len() as u64,
+            }
+        })
+        .collect();
+    found
+        .lines
+        .sort_by_key(|line| std::cmp::Reverse(line.samples));
+    Some(found)
+}
+
+/// The process and the thread that launched the first operation of these streams that starts at `time` or after it.
+fn launcher(
+    trace: &Trace,
+    calls: &CallIndex,
+    streams: &[LaneId],
+    time: Ns,
+) -> Option<(usize, u32)> {
+    let starting = streams.iter().filter_map(|&id| {
+        let lane = &trace.lanes()[id];
+        let row = lane.next(time)?;
+        Some((lane.span(row).start, id, row))
+    });
+    let (_, id, row) = starting.min()?;
+    let lane = &trace.lanes()[id];
+    let process = lane.key().process;
+    let call = calls.find(process, lane.correlation(row));
+    let thread = match call.map(|(lane, _)| trace.lanes()[lane].key().kind) {
+        Some(crate::trace::LaneKind::Thread { thread }) => thread,
+        // Nothing says who launched it: the program's main thread is where its lines are.
+        _ => trace.processes()[process].info.pid,
+    };
+    Some((process, main_of(trace, process, thread)))
+}
+
+/// The thread whose lines tell what this one does: itself where it was seen in Python, else the main one. (PyTorch's
+/// backward pass launches from a thread without Python while the main one waits for it in a line of the program.)
+fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
+    let it = &trace.processes()[process];
+    if it.sampled.has(thread) {
+        thread
+    } else {
+        it.info.pid
+    }
+}
+
+fn key(trace: &Trace, sample: Sample) -> Key {
+    match trace.stacks().own_line(sample.stack) {
+        Some((own, called)) => Key {
+            file: own.file.clone(),
+            line: own.line,
+            function: own.function.clone(),
+            call: called.map_or_else(String::new, |it| {
+                format!("{} {}", short_file(&it.file), it.function)
+            }),
+        },
+        None => {
+            let innermost = trace.stacks().frames(sample.stack).next();
+            Key {
+                call: innermost.map_or_else(String::new, |it| {
+                    format!("{} {}", short_file(&it.file), it.function)
+                }),
+                ..Key::default()
+            }
+        }
+    }
+}
+
+fn step_at(steps: &[Steps], process: usize, time: Ns) -> Option<(usize, usize)> {
+    let of_process = steps.iter().find(|it| it.process == process)?;
+    let at = of_process.spans.partition_point(|span| span.end <= time);
+    let is_in = of_process.spans.get(at)?.contains(time);
+    is_in.then_some((process, at))
+}
+
+/// Wilson's 95 % interval of a share of which `n` of `all` were seen.
+#[must_use]
+pub fn wilson(n: u64, all: u64) -> (f64, f64) {
+    /// The normal distribution's 97.5 % point.
+    const Z: f64 = 1.959_963_984_540_054;
+    if all == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, all) = (n as f64, all as f64);
+    let share = n / all;
+    let scale = 1.0 + Z * Z / all;
+    let middle = (share + Z * Z / (2.0 * all)) / scale;
+    let half = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt() / scale;
+    ((middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// The processes that load data for PyTorch, by their stacks, and for how much of the time in which some device was idle
+/// they had nothing to do.
+#[must_use]
+pub fn workers(trace: &Trace) -> Vec<Worker> {
+    let span = trace.operations_extent();
+    let mut workers = Vec::new();
+    for (index, process) in trace.processes().iter().enumerate() {
+        let (Some(span), Some(extent)) = (span, process.sampled.extent()) else {
+            continue;
+        };
+        let window = span.intersect(extent);
+        let mut worker = Worker {
+            process: index,
+            samples: 0,
+            waiting: 0,
+        };
+        for sample in process.sampled.of(process.info.pid, window) {
+            let Some(waits) = wants(trace.stacks(), sample.stack) else {
+                continue;
+            };
+            let is_idle = trace.devices().iter().any(|device| {
+                let at = Span::new(sample.time, sample.time + 1);
+                device.usage.time(Measure::Busy, at) == 0
+            });
+            if is_idle {
+                worker.samples += 1;
+                worker.waiting += u64::from(waits);
+            }
+        }
+        if worker.samples > 0 {
+            workers.push(worker);
+        }
+    }
+    workers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling, Seen};
+    use crate::analysis::testing::Scene;
+
+    const MS: Ns = 1_000_000;
+
+    /// Stack 1 is train.py:19 in a library's `__next__`, stack 2 train.py:21 by itself.
+    fn samples(looks: &[(Ns, u32)]) -> Batch {
+        let frames = [
+            ("/w/train.py", "main", 19),
+            (
+                "/w/lib/python3/site-packages/torch/utils/data/dataloader.py",
+                "__next__",
+                700,
+            ),
+            ("/w/train.py", "main", 21),
+        ];
+        let mut defs: Vec<SampleDef> = frames
+            .iter()
+            .zip(1..)
+            .map(|(&(file, function, line), id)| SampleDef::Frame {
+                id,
+                frame: Frame {
+                    file: file.to_owned(),
+                    function: function.to_owned(),
+                    line,
+                },
+            })
+            .collect();
+        for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 0, 3)] {
+            defs.push(SampleDef::Stack { id, caller, frame });
+        }
+        let look = |&(at, which): &(Ns, u32)| Look {
+            time: at * MS,
+            changed: vec![Seen {
+                // The main thread of the scene's process.
+                thread: 0,
+                stack: if which == 1 { 2 } else { 3 },
+                is_running: true,
+            }],
+        };
+        Batch {
+            samples: Some(Samples {
+                series: 0,
+                defs,
+                looks: looks.iter().map(look).collect(),
+                sampling: Sampling {
+                    hz: 100,
+                    ..Sampling::default()
+                },
+            }),
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn idle_goes_to_the_lines_that_were_seen_in_it() {
+        let mut scene = Scene::new();
+        // Busy 0-10, idle 10-40, busy 40-50, idle 50-55, busy 55-65, idle 65-75, busy 75-80.
+        for (start, end) in [(0, 10), (40, 50), (55, 65), (75, 80)] {
+            scene.kernel("k", 7, start * MS, end * MS);
+        }
+        let mut trace = scene.trace();
+        // Looks in busy time count for nothing; 50-55 has none.
+        trace.apply(samples(&[
+            (1, 2),
+            (12, 1),
+            (22, 1),
+            (32, 1),
+            (42, 2),
+            (62, 1),
+            (70, 2),
+            (79, 2),
+        ]));
+        let found = of(&trace, &CallIndex::new(&trace), &[], None);
+        let [device] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!((device.idle_ns, device.unseen_ns), (45 * MS, 5 * MS));
+        assert_eq!((device.samples, device.hz), (4, 100));
+        let told: Vec<(String, &str, u64, Ns)> = device
+            .lines
+            .iter()
+            .map(|it| (it.place(), it.call.as_str(), it.samples, it.idle_ns))
+            .collect();
+        let next = "torch/utils/data/dataloader.py __next__";
+        // Three of four samples, and one.
+        assert_eq!(
+            told,
+            [
+                ("train.py:19".to_owned(), next, 3, 33_750_000),
+                ("train.py:21".to_owned(), "", 1, 11_250_000),
+            ]
+        );
+    }
+
+    #[test]
+    fn without_samples_there_are_no_lines() {
+        let mut scene = Scene::new();
+        scene.kernel("k", 7, 0, 5);
+        let trace = scene.trace();
+        assert!(of(&trace, &CallIndex::new(&trace), &[], None).is_empty());
+    }
+
+    #[test]
+    fn intervals_are_wilsons() {
+        // From R: prop.test(n, all, correct = FALSE)$conf.int.
+        for (n, all, low, high) in [
+            (3, 4, 0.3006, 0.9544),
+            (0, 10, 0.0, 0.2775),
+            (50, 100, 0.4038, 0.5962),
+            (10, 10, 0.7225, 1.0),
+        ] {
+            let (a, b) = wilson(n, all);
+            assert!(
+                (a - low).abs() < 1e-4 && (b - high).abs() < 1e-4,
+                "{n}/{all}: {a} {b}"
+            );
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Python programs are seen from outside: their lines, their workers, their end. They need no CUDA for that.
+
+use std::collections::BTreeMap;
+
+use cuptop::testing::activity::What;
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
+use cuptop::testing::trace::{LaneKind, SourceInfo, Trace};
+
+const PROGRAM: &str = r#"
+import os, sys, time
+
+def reads():
+    time.sleep(float(sys.argv[1]))
+
+def computes(until):
+    while time.monotonic() < until:
+        sum(range(1000))
+
+def main():
+    pid = os.fork() if len(sys.argv) > 2 else -1
+    if pid == 0:
+        reads()
+        os._exit(0)
+    reads()
+    computes(time.monotonic() + float(sys.argv[1]))
+    if pid > 0:
+        os.waitpid(pid, 0)
+
+main()
+"#;
+
+fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tempfile::TempDir) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("train.py");
+    std::fs::write(&program, PROGRAM).expect("written");
+    let mut command = vec!["python3".into(), program.into()];
+    command.extend(arguments.iter().map(Into::into));
+    let (feed, _) = attach::run(AttachRequest {
+        command,
+        dir: directory.path().join("run"),
+        flush_period: std::time::Duration::from_millis(20),
+        max_bytes: 0,
+        keep: None,
+        waits: Waits::Off,
+        when: When::default(),
+        graphs: Graphs::Nodes,
+        python: hz,
+        output: Output::Capture,
+    })
+    .expect("started");
+    let (mut trace, mut notices, mut outcome) = (
+        Trace::new(SourceInfo::default()),
+        Vec::new(),
+        Outcome::Stopped,
+    );
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => trace.apply(batch),
+            Message::Notice { text, .. } => notices.push(text),
+            Message::Finished(it) => outcome = it,
+            _ => {}
+        }
+    }
+    (trace, notices, outcome, directory)
+}
+
+/// By process, how many samples its main thread has with each innermost own function.
+fn functions(trace: &Trace) -> Vec<BTreeMap<String, usize>> {
+    let of = |process: &cuptop::testing::trace::Process| {
+        let mut counts = BTreeMap::new();
+        let Some(extent) = process.sampled.extent() else {
+            return counts;
+        };
+        let whole = cuptop::testing::activity::Span::new(extent.start, extent.end + 1);
+        for sample in process.sampled.of(process.info.pid, whole) {
+            if let Some((own, _)) = trace.stacks().own_line(sample.stack) {
+                *counts.entry(own.function.clone()).or_insert(0) += 1;
+            }
+        }
+        counts
+    };
+    trace.processes().iter().map(of).collect()
+}
+
+fn count(counts: &BTreeMap<String, usize>, name: &str) -> usize {
+    counts.get(name).copied().unwrap_or(0)
+}
+
+#[test]
+fn the_lines_of_a_python_program_are_seen_and_found_again_when_it_is_opened() {
+    let (trace, notices, outcome, directory) = run(Some(200), &["0.7", "fork"]);
+    assert!(
+        matches!(outcome, Outcome::Failed(_)),
+        "it used no CUDA: {outcome:?}"
+    );
+    let processes = functions(&trace);
+    assert_eq!(processes.len(), 2, "{notices:?}");
+    let (main, worker) = (&processes[0], &processes[1]);
+    // 0.7 s of each at 200 Hz are 140 samples; a loaded machine gives fewer.
+    for (counts, name) in [(main, "reads"), (main, "computes"), (worker, "reads")] {
+        let n = count(counts, name);
+        assert!((20..=200).contains(&n), "{name}: {processes:?} {notices:?}");
+    }
+    assert_eq!(count(worker, "computes"), 0);
+    let totals = trace.processes()[0].sampled.totals();
+    assert!(totals.looks > totals.torn, "{totals:?}");
+    // The lane under the main thread shows the functions that samples saw.
+    let lane = trace.lanes().iter().position(|lane| matches!(lane.key().kind, LaneKind::Range { thread, .. } if thread == trace.processes()[0].info.pid));
+    let lane = lane.expect("a lane of frames");
+    let names: Vec<String> = (0..trace.lanes()[lane].len())
+        .filter_map(|row| match trace.activity(lane, row).what {
+            What::Range(range) => Some(trace.names().full(range.name).to_owned()),
+            _ => None,
+        })
+        .collect();
+    for wanted in [
+        "train.py:21 <module>",
+        "train.py:16 main",
+        "train.py:5 reads",
+        "computes",
+    ] {
+        assert!(
+            names.iter().any(|name| name.contains(wanted)),
+            "{wanted}: {names:?}"
+        );
+    }
+
+    let run = directory.path().join("run");
+    let feed = cuptop::testing::source::recording::open(&[run]).expect("a recording");
+    let mut opened = Trace::new(SourceInfo::default());
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => opened.apply(batch),
+            Message::Finished(it) => assert_eq!(it, Outcome::Complete),
+            _ => {}
+        }
+    }
+    assert_eq!(functions(&opened), processes);
+}
+
+#[test]
+fn nothing_is_looked_at_when_it_is_off() {
+    let (trace, _, _, directory) = run(None, &["0.2"]);
+    assert!(trace.processes().is_empty());
+    let files = std::fs::read_dir(directory.path().join("run")).expect("a directory");
+    assert_eq!(files.count(), 0);
+}
