@@ -32,6 +32,9 @@ pub mod analysis {
     pub mod program {
         pub use crate::analysis::program::{Known, Program};
     }
+    pub mod ranks {
+        pub use crate::analysis::ranks::{Pattern, Ranks, Reason};
+    }
     pub mod steps {
         pub use crate::analysis::steps::{Origin, of, recent, without_ranges};
     }
@@ -50,6 +53,11 @@ pub mod export {
 }
 pub mod report {
     pub use crate::report::Report;
+    /// The report for people.
+    pub fn text(report: &Report) -> String {
+        let options = crate::report::text::Options::default();
+        crate::report::text::render(report, &options)
+    }
     pub mod compare {
         pub use crate::report::compare::Comparison;
     }

@@ -6,7 +6,8 @@
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`]. Nothing here draws or prints.
+//! what [`edits`] would save, by replay of a [`program`], [`ranks`] who waits for whom in a job
+//! of several. Nothing here draws or prints.
 
 pub mod calls;
 pub mod causes;
@@ -19,6 +20,7 @@ pub mod lines;
 pub mod memory;
 pub mod passes;
 pub mod program;
+pub mod ranks;
 pub mod stats;
 pub mod steps;
 pub mod stretch;

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod expect;
 mod lines;
 mod page;
+mod ranks;
 mod recording;
 pub mod steps;
 mod table;
@@ -29,6 +30,7 @@ use crate::analysis::graph::Graph;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::memory::MemoryUse;
 use crate::analysis::passes::Passes;
+use crate::analysis::ranks::Ranks;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
 use crate::analysis::variants::measure::{self, Speedup};
@@ -77,6 +79,12 @@ pub struct Report {
     /// How Python stacks were sampled, by process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sampling: Vec<lines::SamplingReport>,
+    /// The ranks of a job; absent when no two processes share a collective.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<ranks::RankReport>,
+    /// What they do together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<ranks::JobReport>,
     /// What was received and what was not.
     pub health: HealthReport,
     /// Processes of which not all was recorded all the time; absent when there are none.
@@ -201,6 +209,11 @@ impl Report {
             _ => (whole, None),
         };
         let steps = crate::analysis::steps::of(trace, None);
+        let ranks = Ranks::of(trace, Some(&causes), &steps);
+        let (ranks, job) = match ranks.map(|ranks| ranks::of(trace, &ranks)) {
+            Some((ranks, job)) => (ranks, Some(job)),
+            None => (Vec::new(), None),
+        };
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
@@ -223,6 +236,8 @@ impl Report {
             lines: lines::of(trace, &calls, &steps),
             workers: lines::workers(trace),
             sampling: lines::sampling(trace),
+            ranks,
+            job,
             health: HealthReport {
                 source: trace.health(),
                 late: trace.late(),

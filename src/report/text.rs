@@ -37,6 +37,9 @@ pub fn render(report: &Report, options: &Options) -> String {
         }
     }
     super::lines::section(&mut page, report);
+    if let Some(job) = &report.job {
+        super::ranks::section(&mut page, &report.ranks, job);
+    }
     super::steps::section(&mut page, &report.steps);
     names(&mut page, "Kernels", &report.kernels, short::unique);
     names(&mut page, "Host calls", &report.calls, |calls| {

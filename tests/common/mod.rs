@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod job;
 pub(crate) mod made;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,159 @@
+//! Collectives matched across ranks: the communicators, and which kernels are one collective.
+
+use super::collect::{Channel, Label, Part};
+use super::line::Line;
+use super::pair;
+use crate::activity::Ns;
+
+/// A rank that has no kernel of a collective, or none that was recorded.
+const NONE: u32 = u32::MAX;
+
+/// Streams are taken for one communicator when at least this share of the collectives of the one that has fewer
+/// has a partner …
+const AGREE: f64 = 0.8;
+/// … and at most this share of those could not be: a rank's ended before the other's had begun …
+const IMPOSSIBLE: f64 = 0.05;
+/// … by more than this, which clocks may be apart after they were aligned.
+const TOLERANCE: Ns = 50_000;
+
+/// The ranks of one communicator and what they did together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The program's name for it; `None` where streams alone show it.
+    pub name: Option<String>,
+    /// Ranks in it, as far as the program says.
+    pub size: Option<u32>,
+    /// Its ranks, by their index.
+    pub ranks: Vec<usize>,
+    /// The collectives of each.
+    parts: Vec<Vec<Part>>,
+    /// For each collective of the first of them, the part of each rank.
+    table: Vec<u32>,
+}
+
+impl Group {
+    /// Collectives of which two ranks' parts or more are known, in order.
+    pub fn collectives(&self) -> impl Iterator<Item = Vec<(usize, &Part)>> + '_ {
+        (0..self.table.len() / self.ranks.len().max(1)).filter_map(|row| {
+            let members = self.members(row);
+            (members.len() > 1).then_some(members)
+        })
+    }
+
+    /// The parts of a collective, each with its place in `ranks`.
+    pub(super) fn members(&self, row: usize) -> Vec<(usize, &Part)> {
+        let width = self.ranks.len();
+        let cells = self.table[row * width..(row + 1) * width]
+            .iter()
+            .enumerate();
+        cells
+            .filter(|(_, part)| **part != NONE)
+            .map(|(slot, part)| (slot, &self.parts[slot][*part as usize]))
+            .collect()
+    }
+
+    /// Rows of the table.
+    pub(super) fn rows(&self) -> usize {
+        self.table.len() / self.ranks.len().max(1)
+    }
+
+    /// Parts of each rank that no other has one to.
+    pub(super) fn alone(&self) -> Vec<u64> {
+        let mut alone: Vec<u64> = self.parts.iter().map(|parts| parts.len() as u64).collect();
+        for members in self.collectives() {
+            for (slot, _) in members {
+                alone[slot] -= 1;
+            }
+        }
+        alone
+    }
+
+    fn new(channels: &[&Channel], found: &[Vec<(usize, usize)>]) -> Group {
+        let (name, size) = match &channels[0].label {
+            Label::Named(name, size) => (Some(name.clone()), (*size > 0).then_some(*size)),
+            Label::Stream(_) => (None, None),
+        };
+        let width = channels.len();
+        let mut table = vec![NONE; channels[0].parts.len() * width];
+        for (row, cells) in table.chunks_mut(width).enumerate() {
+            cells[0] = row as u32;
+        }
+        for (slot, pairs) in found.iter().enumerate() {
+            for &(row, part) in pairs {
+                table[row * width + slot + 1] = part as u32;
+            }
+        }
+        Group {
+            name,
+            size,
+            ranks: channels.iter().map(|channel| channel.rank).collect(),
+            parts: channels
+                .iter()
+                .map(|channel| channel.parts.clone())
+                .collect(),
+            table,
+        }
+    }
+}
+
+/// The communicators of these channels, those with most collectives first.
+pub(super) fn of(channels: &[Channel]) -> Vec<Group> {
+    let mut labels: Vec<&Label> = channels.iter().map(|channel| &channel.label).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut groups = Vec::new();
+    for label in labels {
+        let mut left: Vec<&Channel> = channels.iter().filter(|c| c.label == *label).collect();
+        // The one that has seen most is what the others are matched with.
+        left.sort_by_key(|channel| (std::cmp::Reverse(channel.parts.len()), channel.rank));
+        while left.len() > 1 {
+            let first = left.remove(0);
+            let mut members = vec![first];
+            let mut found = Vec::new();
+            left.retain(|channel| {
+                let pairs = pair::pairs(&first.parts, &channel.parts);
+                let is_one = !pairs.is_empty()
+                    && (matches!(label, Label::Named(..)) || is_together(first, channel, &pairs));
+                if is_one {
+                    members.push(channel);
+                    found.push(pairs);
+                }
+                !is_one
+            });
+            if members.len() > 1 {
+                groups.push(Group::new(&members, &found));
+            }
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.table.len()));
+    groups
+}
+
+/// Whether two ranks' streams can be of one communicator, which nothing but their times tells.
+fn is_together(a: &Channel, b: &Channel, pairs: &[(usize, usize)]) -> bool {
+    let fewer = a.parts.len().min(b.parts.len());
+    let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else {
+        return false;
+    };
+    // Where one's recording begins later, or ends earlier, the other's are no contradiction.
+    let within = (last.0 - first.0 + 1)
+        .min(last.1 - first.1 + 1)
+        .max(fewer.min(3));
+    if (pairs.len() as f64) < AGREE * within as f64 {
+        return false;
+    }
+    let some = pairs.iter().step_by((pairs.len() / 2_000).max(1));
+    let mutual = some.filter(|(i, _)| a.parts[*i].kind.operation.is_mutual());
+    let both: Vec<_> = mutual
+        .map(|&(i, j)| (a.parts[i].span, b.parts[j].span))
+        .collect();
+    let points: Vec<(Ns, Ns)> = both.iter().map(|(a, b)| (b.end, a.end)).collect();
+    let Some(line) = Line::through(&points) else {
+        return false;
+    };
+    let is_impossible = |(a, b): &&(crate::activity::Span, crate::activity::Span)| {
+        line.apply(b.end) + TOLERANCE < a.start || a.end + TOLERANCE < line.apply(b.start)
+    };
+    let impossible = both.iter().filter(is_impossible).count();
+    impossible as f64 <= IMPOSSIBLE * both.len() as f64
+}

@@ -1,0 +1,159 @@
+//! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
+//!
+//! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
+//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why.
+//! Times on the timeline stay as they were recorded; a device that waits inside a collective stays busy in its figures, and
+//! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
+
+mod clocks;
+mod collect;
+mod group;
+mod late;
+mod line;
+mod pair;
+mod split;
+
+pub use clocks::Clocks;
+pub use group::Group;
+pub use late::{Lateness, Pattern, Reason};
+pub use split::Split;
+
+use super::causes::Causes;
+use super::steps::Steps;
+use crate::activity::{Ns, Span};
+use crate::trace::Trace;
+
+/// One rank: a device that took part in collectives, with the process that used it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Index into [`Trace::processes`].
+    pub process: usize,
+    /// Index into [`Trace::devices`].
+    pub device: usize,
+    /// Its number, where its launcher says; a process with several devices has one for all of them.
+    pub number: Option<u32>,
+    /// "rank 5", else "pid 4711" or "pid 4711 GPU 1".
+    pub name: String,
+    /// The machine's name; empty where unknown.
+    pub host: String,
+    /// First to last of its collectives, in its own time.
+    pub span: Span,
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    /// In order of number, else of host and process.
+    pub ranks: Vec<Rank>,
+    /// Whether every rank's number is known. Else they are in order of their processes' ids.
+    pub is_numbered: bool,
+    pub groups: Vec<Group>,
+    pub clocks: Clocks,
+    pub split: Split,
+    /// The ranks that others wait for, those that cost most first.
+    pub late: Vec<Lateness>,
+}
+
+impl Ranks {
+    /// What a timeline tells of a job; `None` when no two ranks share a collective. Why a rank's GPU was idle is only told with
+    /// `causes`, what a step would take only with `steps`.
+    #[must_use]
+    pub fn of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
+        let (mut units, mut channels) = collect::of(trace);
+        if units.len() < 2 {
+            return None;
+        }
+        let info = |unit: &collect::Unit| &trace.processes()[unit.process].info;
+        let order = |unit: &collect::Unit| {
+            let info = info(unit);
+            let number = info.rank.unwrap_or(u32::MAX);
+            (number, info.host.clone(), info.pid, *unit)
+        };
+        let old = units.clone();
+        units.sort_by_cached_key(order);
+        let place = |unit: &collect::Unit| units.iter().position(|u| u == unit).unwrap_or(0);
+        let places: Vec<usize> = old.iter().map(place).collect();
+        for channel in &mut channels {
+            channel.rank = places[channel.rank];
+        }
+        let groups = group::of(&channels);
+        if groups.is_empty() {
+            return None;
+        }
+        let mut ranks: Vec<Rank> = units
+            .iter()
+            .map(|unit| rank(trace, *unit, &units))
+            .collect();
+        for channel in &channels {
+            let parts = || channel.parts.iter().map(|part| part.span);
+            if let Some(span) = parts().reduce(Span::hull) {
+                let rank = &mut ranks[channel.rank];
+                rank.span = match rank.span.is_empty() {
+                    true => span,
+                    false => rank.span.hull(span),
+                };
+            }
+        }
+        let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
+        let clocks = clocks::align(&hosts, &groups);
+        let noise = clocks.residual.map_or(0, |residual| residual.p95_ns as Ns);
+        let split = split::of(trace, &units, &groups, noise);
+        let known = late::Known {
+            trace,
+            units: &units,
+            causes,
+            steps,
+            span: ranks.iter().map(|rank| rank.span.len()).max().unwrap_or(0),
+            noise,
+        };
+        let late = late::of(&known, &split);
+        Some(Ranks {
+            is_numbered: ranks.iter().all(|rank| rank.number.is_some()),
+            ranks,
+            groups,
+            clocks,
+            split,
+            late,
+        })
+    }
+
+    /// The time on the clock of all, of a rank's own.
+    #[must_use]
+    pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
+        self.clocks.lines[rank].apply(time)
+    }
+
+    /// The rank of a process and a device (indices).
+    #[must_use]
+    pub fn of_process(&self, process: usize) -> Option<usize> {
+        self.ranks.iter().position(|rank| rank.process == process)
+    }
+}
+
+fn rank(trace: &Trace, unit: collect::Unit, units: &[collect::Unit]) -> Rank {
+    let info = &trace.processes()[unit.process].info;
+    let is_alone = units.iter().filter(|u| u.process == unit.process).count() == 1;
+    let number = info.rank;
+    let mut name = match number {
+        Some(rank) => format!("rank {rank}"),
+        None => format!("pid {}", info.pid),
+    };
+    let is_double = |u: &collect::Unit| {
+        u.process != unit.process && trace.processes()[u.process].info.rank == number
+    };
+    if number.is_some() && units.iter().any(is_double) {
+        // Two programs of one environment, or of two jobs.
+        name.push_str(&format!(" (pid {})", info.pid));
+    }
+    if !is_alone {
+        name.push_str(&format!(" GPU {}", trace.devices()[unit.device].info.id));
+    }
+    Rank {
+        process: unit.process,
+        device: unit.device,
+        number,
+        name,
+        host: info.host.clone(),
+        span: Span::default(),
+    }
+}

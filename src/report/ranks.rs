@@ -1,0 +1,344 @@
+//! What a report says of a job of several ranks.
+
+use serde::Serialize;
+
+use super::page::{Page, Tone};
+use super::table::Table;
+use crate::activity::Ns;
+use crate::activity::units::{bytes, count, duration, percent, rate};
+use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
+use crate::text::{counted, plural, printable};
+use crate::trace::Trace;
+
+/// One rank of a job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankReport {
+    /// Its number; null where no launcher said it.
+    pub rank: Option<u32>,
+    /// What it is called.
+    pub name: String,
+    /// The machine's name; empty where unknown.
+    pub host: String,
+    /// The operating system's id of its process.
+    pub process: u32,
+    /// Its device's id.
+    pub device: u32,
+    /// What is to be added to its times to have those of the clock of all, at the middle of its collectives, ns.
+    pub offset_ns: Ns,
+    /// How that changes: 1 ppm is 1 us in each second.
+    pub drift_ppm: f64,
+    /// Median distance of its collectives' ends from those of the others, after that; null where it is not aligned.
+    pub residual_ns: Option<Ns>,
+    /// Time that its device had anything to do, waiting included (as in `devices`).
+    pub busy_ns: Ns,
+    /// Time that transfers of collectives took.
+    pub transfer_ns: Ns,
+    /// Time that it waited inside collectives for others.
+    pub wait_ns: Ns,
+    /// Of that, the time in which nothing else ran on its device.
+    pub exposed_wait_ns: Ns,
+    /// Collectives of which another rank's part is known, and that go both ways.
+    pub collectives: u64,
+    /// Collectives that are not judged.
+    pub not_judged: u64,
+    /// Those at which it clearly arrived last.
+    pub last_arrivals: u64,
+    /// By how much later than the last but one, added up.
+    pub late_ns: Ns,
+}
+
+/// What ranks do together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobReport {
+    /// How the clocks were aligned: "collectives", or "wall clock" where no collective tells.
+    pub clocks: &'static str,
+    /// Median distance of a collective's ends from each other after that, ns.
+    pub residual_ns: Option<Ns>,
+    /// The distance that 95 % do not exceed, ns.
+    pub residual_p95_ns: Option<Ns>,
+    /// Collectives that were matched.
+    pub collectives: usize,
+    /// Of them, those of which some ranks' parts are not recorded.
+    pub incomplete: u64,
+    /// Who the others wait for, most costly first.
+    pub late: Vec<LateReport>,
+    /// How fast messages went, by operation and size, those that took most time first.
+    pub rates: Vec<RateReport>,
+}
+
+/// A rank that others wait for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LateReport {
+    pub rank: Option<u32>,
+    pub name: String,
+    /// "steady", "by turns" or "unknown".
+    pub pattern: &'static str,
+    /// On how many of how many steps, when by turns.
+    pub late_steps: Option<[usize; 2]>,
+    /// Why, in words; null where nothing shows.
+    pub reason: Option<String>,
+    /// What the run would be shorter by without it (predicted), ns.
+    pub saving_ns: Ns,
+    /// What a step takes on average, and would take without it (predicted), ns.
+    pub step_ns: Option<Ns>,
+    pub step_without_ns: Option<Ns>,
+    /// The whole in a sentence.
+    pub text: String,
+}
+
+/// How fast messages of one kind went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateReport {
+    pub operation: &'static str,
+    /// Bytes of a message on a rank; null where the source does not say.
+    pub bytes: Option<u64>,
+    pub ranks: u32,
+    pub count: u64,
+    /// Median.
+    pub transfer_ns: Ns,
+    /// As nccl-tests reckon it; null where the size is unknown.
+    pub bus_gbps: Option<f64>,
+}
+
+/// Both forms of what is known of a job.
+pub(super) fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
+    let clocks = &ranks.clocks;
+    let all = ranks.ranks.iter().enumerate().map(|(i, rank)| {
+        let (sums, line) = (&ranks.split.sums[i], &clocks.lines[i]);
+        let middle = rank.span.start.midpoint(rank.span.end);
+        let device = &trace.devices()[rank.device];
+        RankReport {
+            rank: rank.number,
+            name: rank.name.clone(),
+            host: rank.host.clone(),
+            process: trace.processes()[rank.process].info.pid,
+            device: device.info.id,
+            offset_ns: line.apply(middle).saturating_sub(middle),
+            drift_ppm: (line.drift * 1e9).round() / 1e3,
+            residual_ns: clocks.residuals[i].map(|residual| residual.median_ns as Ns),
+            busy_ns: device.usage.total(crate::trace::Measure::Busy),
+            transfer_ns: sums.transfer_ns,
+            wait_ns: sums.wait_ns,
+            exposed_wait_ns: sums.exposed_ns,
+            collectives: sums.judged,
+            not_judged: sums.unjudged,
+            last_arrivals: sums.last_arrivals,
+            late_ns: sums.late_ns,
+        }
+    });
+    let rates = ranks.split.rates.iter().map(|it| RateReport {
+        operation: it.operation.label(),
+        bytes: (it.bytes > 0).then_some(it.bytes),
+        ranks: it.ranks,
+        count: it.count,
+        transfer_ns: it.transfer_ns,
+        bus_gbps: (it.bytes > 0).then_some(it.bus_gbps),
+    });
+    let job = JobReport {
+        clocks: match clocks.residual {
+            Some(_) => "collectives",
+            None => "wall clock",
+        },
+        residual_ns: clocks.residual.map(|residual| residual.median_ns as Ns),
+        residual_p95_ns: clocks.residual.map(|residual| residual.p95_ns as Ns),
+        collectives: clocks.residual.map_or(0, |residual| residual.count),
+        incomplete: ranks.split.incomplete,
+        late: ranks
+            .late
+            .iter()
+            .map(|late| late_report(ranks, late))
+            .collect(),
+        rates: rates.collect(),
+    };
+    (all.collect(), job)
+}
+
+fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
+    let rank = &ranks.ranks[late.rank];
+    let (pattern, late_steps) = match late.pattern {
+        Pattern::Steady => ("steady", None),
+        Pattern::ByTurns { late, of } => ("by turns", Some([late, of])),
+        Pattern::Unknown => ("unknown", None),
+    };
+    LateReport {
+        rank: rank.number,
+        name: rank.name.clone(),
+        pattern,
+        late_steps,
+        reason: reason(ranks, &late.reason),
+        saving_ns: late.saving_ns,
+        step_ns: late.saving.map(|saving| saving.now_ns),
+        step_without_ns: late.saving.map(|saving| saving.without_ns),
+        text: printable(&sentence(ranks, late)),
+    }
+}
+
+fn reason(ranks: &Ranks, reason: &Reason) -> Option<String> {
+    Some(match reason {
+        Reason::Idle(cause) => match &cause.culprit {
+            Some(culprit) => format!("its GPU is idle meanwhile: {} ({culprit})", cause.cause),
+            None => format!("its GPU is idle meanwhile: {}", cause.cause),
+        },
+        Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
+        Reason::SlowKernels(ratio) => {
+            format!("the same kernels take {ratio:.2}× as long on its GPU")
+        }
+        Reason::MoreWork(ratio) => format!("its GPU has {ratio:.2}× as much to do"),
+        Reason::Waited(rank) => format!("it waits for {} itself", ranks.ranks[*rank].name),
+        Reason::Unknown => return None,
+    })
+}
+
+/// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step takes 18.9 ms in the place of 22.0 ms."
+fn sentence(ranks: &Ranks, late: &Lateness) -> String {
+    let (rank, sums) = (&ranks.ranks[late.rank], &ranks.split.sums[late.rank]);
+    let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
+    let mut text = format!("{} keeps the others waiting", rank.name);
+    match late.pattern {
+        Pattern::ByTurns { late, of } => text.push_str(&format!(" on {late} of {of} steps")),
+        Pattern::Steady => text.push_str(" on every step alike"),
+        Pattern::Unknown => {}
+    }
+    text.push_str(&format!(
+        ": it arrives last at {} of {} collectives, {} later than the others in all",
+        percent(share),
+        count(sums.judged),
+        duration(sums.late_ns)
+    ));
+    match reason(ranks, &late.reason) {
+        Some(reason) => text.push_str(&format!("; {reason}")),
+        None => text.push_str("; why is unknown"),
+    }
+    match late.saving {
+        Some(saving) => text.push_str(&format!(
+            ". Without that a step would take {} in the place of {} (predicted, mean of {})",
+            duration(saving.without_ns),
+            duration(saving.now_ns),
+            plural(saving.steps as u64, "step")
+        )),
+        None => text.push_str(&format!(
+            ". Without that the run would be {} shorter (predicted)",
+            duration(late.saving_ns)
+        )),
+    }
+    text
+}
+
+/// Ranks up to which each has a line.
+const RANKS_SHOWN: usize = 16;
+/// Of more, so many that stand out have one, and so many hosts.
+const STAND_OUT: usize = 6;
+const HOSTS_SHOWN: usize = 12;
+const LATE_SHOWN: usize = 3;
+const RATES_SHOWN: usize = 5;
+
+/// The section on ranks.
+pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
+    page.title("Ranks");
+    let mut hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let on = match hosts.as_slice() {
+        [""] => String::new(),
+        hosts => format!(" on {}", plural(hosts.len() as u64, "host")),
+    };
+    let clocks = match (job.residual_ns, job.residual_p95_ns) {
+        (Some(median), Some(p95)) => format!(
+            "clocks aligned to ± {} (95 % within {}) over {}",
+            duration(median),
+            duration(p95),
+            plural(job.collectives as u64, "collective")
+        ),
+        _ => "clocks not aligned: no collective that ends on all ranks at once".to_owned(),
+    };
+    page.wrapped(&format!(
+        "{}{on} · {clocks}",
+        plural(ranks.len() as u64, "rank")
+    ));
+    if ranks.iter().any(|rank| rank.rank.is_none()) {
+        page.wrapped("no rank in the environment: ordered by pid");
+    }
+    if job.incomplete > 0 {
+        page.wrapped(&format!(
+            "{} without the part of some rank: what is told as their transfer may be waiting for it",
+            counted(job.incomplete, "collective is", "collectives are")
+        ));
+    }
+    for late in job.late.iter().take(LATE_SHOWN) {
+        page.painted(Tone::Warn, &late.text);
+    }
+    let mut table = Table::new([
+        "rank", "busy", "waiting", "alone", "transfer", "last", "late", "clock",
+    ]);
+    if ranks.len() <= RANKS_SHOWN {
+        for rank in ranks {
+            line(&mut table, &named(rank), &[rank]);
+        }
+    } else {
+        let mut order: Vec<&RankReport> = ranks.iter().collect();
+        order.sort_by_key(|rank| std::cmp::Reverse(rank.late_ns));
+        for rank in order.iter().take(STAND_OUT) {
+            line(&mut table, &named(rank), &[*rank]);
+        }
+        for host in hosts.iter().take(HOSTS_SHOWN) {
+            let here: Vec<&RankReport> = ranks.iter().filter(|rank| rank.host == **host).collect();
+            let name = if host.is_empty() { "all ranks" } else { host };
+            line(
+                &mut table,
+                &format!("{name}: mean of {}", here.len()),
+                &here,
+            );
+        }
+    }
+    page.table(&table);
+    if ranks.len() > RANKS_SHOWN && hosts.len() > HOSTS_SHOWN {
+        page.wrapped(&format!("and {} more hosts", hosts.len() - HOSTS_SHOWN));
+    }
+    let mut table = Table::new(["collectives", "ranks", "count", "transfer", "bus GB/s"]);
+    for it in job.rates.iter().take(RATES_SHOWN) {
+        let size = it
+            .bytes
+            .map_or_else(String::new, |size| format!(" {}", bytes(size)));
+        table.row([
+            format!("{}{size}", it.operation),
+            it.ranks.to_string(),
+            count(it.count),
+            duration(it.transfer_ns),
+            it.bus_gbps.map_or_else(String::new, rate),
+        ]);
+    }
+    if !job.rates.is_empty() {
+        page.table(&table);
+    }
+}
+
+fn named(rank: &RankReport) -> String {
+    match rank.host.as_str() {
+        "" => rank.name.clone(),
+        host => format!("{} {host}", rank.name),
+    }
+}
+
+/// The means of these ranks.
+fn line(table: &mut Table, name: &str, ranks: &[&RankReport]) {
+    let mean = |what: fn(&RankReport) -> Ns| {
+        ranks.iter().map(|rank| what(rank)).sum::<Ns>() / ranks.len().max(1) as Ns
+    };
+    let last: u64 = ranks.iter().map(|rank| rank.last_arrivals).sum();
+    let judged: u64 = ranks.iter().map(|rank| rank.collectives).sum();
+    let clock = match ranks {
+        [rank] if rank.residual_ns.is_none() => "wall clock".to_owned(),
+        [rank] => format!("{} {:+.1} ppm", duration(rank.offset_ns), rank.drift_ppm),
+        _ => String::new(),
+    };
+    table.row([
+        printable(name),
+        duration(mean(|rank| rank.busy_ns)),
+        duration(mean(|rank| rank.wait_ns)),
+        duration(mean(|rank| rank.exposed_wait_ns)),
+        duration(mean(|rank| rank.transfer_ns)),
+        percent(last as f64 / judged.max(1) as f64),
+        duration(mean(|rank| rank.late_ns)),
+        clock,
+    ]);
+}

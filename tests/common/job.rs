@@ -1,0 +1,291 @@
+//! A job of several ranks, made by rule: every rank works, then all meet in collectives. What clocks, lateness and transfers
+//! are is given here, so that tests know what must be found.
+
+use cuptop::testing::activity::{
+    Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, ProcessInfo, Range, RangeKind,
+    Span, What,
+};
+use cuptop::testing::trace::{SourceInfo, Trace};
+
+/// How a rank's clock reads: `offset` at the job's begin, and `drift` for each ns since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    pub(crate) offset: i64,
+    pub(crate) drift: f64,
+}
+
+impl Clock {
+    pub(crate) fn read(&self, time: i64) -> i64 {
+        BEGIN + time + self.offset + (self.drift * time as f64).round() as i64
+    }
+}
+
+/// The true time at which a job begins.
+pub(crate) const BEGIN: i64 = 1_790_000_000_000_000_000;
+
+pub(crate) struct Job {
+    pub(crate) ranks: usize,
+    pub(crate) steps: usize,
+    /// Kernels of a rank's own a step.
+    pub(crate) kernels: usize,
+    /// Collectives a step.
+    pub(crate) collectives: usize,
+    /// ns of each kernel, and of each transfer.
+    pub(crate) work: i64,
+    pub(crate) transfer: i64,
+    /// What kernels' lengths and a collective's exits differ by at most, ns.
+    pub(crate) jitter: i64,
+    pub(crate) clock: fn(usize) -> Clock,
+    /// Time for which a rank's host does something else before its work in a step.
+    pub(crate) idle: fn(usize, usize) -> i64,
+    /// How many times as long a rank's own kernels take.
+    pub(crate) slow: fn(usize) -> f64,
+    /// Steps that a rank's recording lacks at its begin.
+    pub(crate) missing: fn(usize) -> usize,
+    /// Whether there are host calls and a range around what the host does, too.
+    pub(crate) has_host: bool,
+    pub(crate) is_ranked: bool,
+    pub(crate) host: fn(usize) -> String,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Job {
+            ranks: 2,
+            steps: 30,
+            kernels: 8,
+            collectives: 3,
+            work: 400_000,
+            transfer: 250_000,
+            jitter: 15_000,
+            clock: |_| Clock::default(),
+            idle: |_, _| 0,
+            slow: |_| 1.0,
+            missing: |_| 0,
+            has_host: false,
+            is_ranked: true,
+            host: |_| String::new(),
+        }
+    }
+}
+
+/// What happened, beside what was recorded.
+#[derive(Default)]
+pub(crate) struct Truth {
+    /// Of each step, by rank: when it began and when the first collective's kernel did.
+    pub(crate) arrivals: Vec<Vec<i64>>,
+    /// How long each step took.
+    pub(crate) steps: Vec<i64>,
+    /// By rank: time in collectives beyond the transfers.
+    pub(crate) waits: Vec<i64>,
+    /// True time of the end.
+    pub(crate) end: i64,
+}
+
+/// Numbers that look like chance and are always the same.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: i64) -> i64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as i64) % limit.max(1)
+    }
+}
+
+impl Job {
+    /// The timeline as it is recorded, and the truth.
+    pub(crate) fn make(&self) -> (Trace, Truth) {
+        let mut trace = Trace::new(SourceInfo::default());
+        let (batches, truth) = self.batches();
+        for batch in batches {
+            trace.apply(batch);
+        }
+        (trace, truth)
+    }
+
+    /// As what sources send.
+    pub(crate) fn batches(&self) -> (Vec<Batch>, Truth) {
+        let mut truth = Truth {
+            waits: vec![0; self.ranks],
+            ..Truth::default()
+        };
+        let mut batches: Vec<Batch> = (0..self.ranks).map(|rank| self.head(rank)).collect();
+        let mut chance = Chance(7);
+        let mut free = vec![0i64; self.ranks];
+        let mut before = 0;
+        for step in 0..self.steps {
+            let mut ready = Vec::new();
+            for rank in 0..self.ranks {
+                let mut at = free[rank] + 5_000;
+                let idle = (self.idle)(rank, step);
+                if self.has_host && idle > 0 {
+                    self.host_work(&mut batches[rank], rank, step, Span::new(at, at + idle));
+                }
+                at += idle;
+                for kernel in 0..self.kernels {
+                    let length = (self.work as f64 * (self.slow)(rank)) as i64;
+                    let length = length + chance.below(self.jitter);
+                    let id = (step * (self.kernels + self.collectives) + kernel + 1) as u32;
+                    let shape = kernel as u32 + 2;
+                    self.operation(
+                        &mut batches[rank],
+                        rank,
+                        step,
+                        (at, at + length),
+                        7,
+                        shape,
+                        id,
+                    );
+                    at += length + 1_000;
+                }
+                ready.push(at);
+            }
+            truth.arrivals.push(ready.clone());
+            for collective in 0..self.collectives {
+                let last = ready.iter().copied().max().unwrap_or(0);
+                let end = last + self.transfer;
+                for rank in 0..self.ranks {
+                    let out = end + chance.below(self.jitter);
+                    truth.waits[rank] += last - ready[rank];
+                    let id = step * (self.kernels + self.collectives) + self.kernels + collective;
+                    let span = (ready[rank], out);
+                    self.operation(&mut batches[rank], rank, step, span, 20, 1, id as u32 + 1);
+                    ready[rank] = out + 2_000 + chance.below(self.jitter);
+                }
+            }
+            free = ready;
+            let now = free.iter().copied().max().unwrap_or(0);
+            truth.steps.push(now - before);
+            before = now;
+        }
+        truth.end = before;
+        (batches, truth)
+    }
+
+    fn head(&self, rank: usize) -> Batch {
+        let name = |id, text: &str| Def::Name {
+            id,
+            text: text.to_owned(),
+        };
+        let shape = |id, name, grid| Def::Shape {
+            id,
+            shape: LaunchShape {
+                name,
+                grid: [grid, 1, 1],
+                ..LaunchShape::default()
+            },
+        };
+        // Each kernel of a step is another.
+        let kernels = (0..self.kernels as u32).map(|kernel| shape(kernel + 2, 0, kernel + 1));
+        Batch {
+            process: rank as u32,
+            defs: [
+                Def::Process(ProcessInfo {
+                    pid: 1_000 + rank as u32,
+                    rank: self.is_ranked.then_some(rank as u32),
+                    world: Some(self.ranks as u32),
+                    host: (self.host)(rank),
+                    ..ProcessInfo::default()
+                }),
+                Def::Device(cuptop::testing::activity::DeviceInfo {
+                    id: 0,
+                    uuid: Some([
+                        rank as u8 + 1,
+                        (rank >> 8) as u8,
+                        9,
+                        9,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        1,
+                    ]),
+                    ..Default::default()
+                }),
+                name(0, "gemm"),
+                name(
+                    1,
+                    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                ),
+                name(2, "cudaLaunchKernel"),
+                name(3, "next(loader)"),
+                shape(1, 1, 24),
+            ]
+            .into_iter()
+            .chain(kernels)
+            .collect(),
+            ..Batch::default()
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a record has that many parts")]
+    fn operation(
+        &self,
+        batch: &mut Batch,
+        rank: usize,
+        step: usize,
+        (start, end): (i64, i64),
+        stream: u32,
+        shape: u32,
+        correlation: u32,
+    ) {
+        if step < (self.missing)(rank) {
+            return;
+        }
+        let clock = (self.clock)(rank);
+        let read = |time| clock.read(time);
+        let place = Place {
+            device: 0,
+            context: 1,
+            stream,
+        };
+        if self.has_host {
+            batch.items.push(Activity {
+                span: Span::new(read(start - 4_500), read(start - 2_000)),
+                correlation,
+                what: What::Call(HostCall {
+                    thread: 1,
+                    name: 2,
+                    code: 0,
+                }),
+            });
+        }
+        batch.items.push(Activity {
+            span: Span::new(read(start), read(end)),
+            correlation,
+            what: What::Kernel(Kernel {
+                place,
+                shape,
+                graph: 0,
+                node: 0,
+            }),
+        });
+    }
+
+    fn host_work(&self, batch: &mut Batch, rank: usize, step: usize, span: Span) {
+        if step < (self.missing)(rank) {
+            return;
+        }
+        let clock = (self.clock)(rank);
+        batch.items.push(Activity {
+            span: Span::new(clock.read(span.start - 4_600), clock.read(span.end - 4_600)),
+            correlation: 0,
+            what: What::Range(Range {
+                kind: RangeKind::Nvtx,
+                name: 3,
+                thread: 1,
+                index: 0,
+            }),
+        });
+    }
+}

@@ -1,0 +1,229 @@
+//! Jobs of several ranks: what was put into them is found again.
+
+mod common;
+
+use common::job::{Clock, Job};
+use cuptop::testing::analysis::causes::Causes;
+use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::analysis::graph::Graph;
+use cuptop::testing::analysis::ranks::{Pattern, Ranks, Reason};
+use cuptop::testing::analysis::steps;
+use cuptop::testing::report::Report;
+use cuptop::testing::trace::Trace;
+
+fn found(trace: &Trace) -> Ranks {
+    let graph = Graph::new(trace);
+    let causes = Causes::new(trace, &graph);
+    Ranks::of(trace, Some(&causes), &steps::of(trace, None)).expect("a job")
+}
+
+/// By how much the aligned clocks of two ranks differ at most at the begin, in the middle and at the end, ns.
+fn apart(job: &Job, ranks: &Ranks, end: i64) -> i64 {
+    let clock = |rank: usize, time: i64| ranks.aligned(rank, (job.clock)(rank).read(time));
+    let at = |time: i64| {
+        let all: Vec<i64> = (0..job.ranks).map(|rank| clock(rank, time)).collect();
+        all.iter().max().expect("ranks") - all.iter().min().expect("ranks")
+    };
+    [0, end / 2, end].into_iter().map(at).max().expect("times")
+}
+
+#[test]
+fn a_clock_that_is_off_and_drifts_is_set_right() {
+    let clocks: [fn(usize) -> Clock; 3] = [
+        |rank| Clock {
+            offset: rank as i64 * 1_700_000,
+            drift: rank as f64 * 20e-6,
+        },
+        |rank| Clock {
+            offset: rank as i64 * -7_200_000_000_000,
+            drift: rank as f64 * -35e-6,
+        },
+        |_| Clock::default(),
+    ];
+    for clock in clocks {
+        let job = Job {
+            ranks: 3,
+            steps: 60,
+            clock,
+            // Ordinary unevenness, without which hours could not be told from steps.
+            idle: |rank, step| ((rank * 31 + step * step * 7_919) % 977) as i64 * 500,
+            missing: |rank| rank * 3,
+            ..Job::default()
+        };
+        let (trace, truth) = job.make();
+        let ranks = found(&trace);
+        assert!(
+            apart(&job, &ranks, truth.end) < 20_000,
+            "{:?}",
+            ranks.clocks
+        );
+        let residual = ranks.clocks.residual.expect("aligned");
+        // Exits differ by less than 15 us.
+        assert!(residual.median_ns < 10_000.0 && residual.p95_ns < 16_000.0);
+        assert_eq!(residual.count, 60 * 3 - 3 * 3);
+    }
+}
+
+#[test]
+fn transfers_and_waits_are_those_that_were_made() {
+    let job = Job {
+        ranks: 4,
+        idle: |rank, _| if rank == 2 { 2_000_000 } else { 0 },
+        ..Job::default()
+    };
+    let (trace, truth) = job.make();
+    let ranks = found(&trace);
+    for (rank, sums) in ranks.split.sums.iter().enumerate() {
+        assert_eq!(sums.judged, 30 * 3);
+        // A transfer ends up to 15 us late on each rank.
+        let slack = 90 * 15_000;
+        assert!((sums.transfer_ns - 90 * 250_000).abs() <= slack, "{sums:?}");
+        assert!(
+            (sums.wait_ns - truth.waits[rank]).abs() <= 2 * slack,
+            "{sums:?}"
+        );
+        // Nothing else runs meanwhile.
+        assert_eq!(sums.exposed_ns, sums.wait_ns);
+    }
+    // Within a step ranks come up to 30 us apart, which now and then is more than their ends do.
+    let last = |rank: usize| ranks.split.sums[rank].last_arrivals;
+    assert!((30..40).contains(&last(2)) && last(0) + last(1) + last(3) < 20);
+    // What a device does is what it was: waiting is busy there.
+    let report = Report::new(&trace, None, Peaks::default());
+    assert_eq!(report.devices.len(), 4);
+    let made: i64 = truth.steps.iter().sum();
+    for (rank, device) in report.devices.iter().enumerate() {
+        assert!(device.span_ns <= made);
+        // Only the late one idles: the others wait in a kernel.
+        assert_eq!(device.busy_ns * 10 > made * 9, rank != 2, "{device:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost() {
+    let late = |rank: usize, step: usize| match (rank, step % 3) {
+        (1, 1) => 3_000_000,
+        _ => 50_000,
+    };
+    let job = Job {
+        steps: 36,
+        idle: late,
+        has_host: true,
+        clock: |rank| Clock {
+            offset: rank as i64 * -900_000,
+            drift: 0.0,
+        },
+        ..Job::default()
+    };
+    let (trace, truth) = job.make();
+    let ranks = found(&trace);
+    assert_eq!(ranks.late.len(), 1, "{:?}", ranks.late);
+    let lateness = &ranks.late[0];
+    assert_eq!(lateness.rank, 1);
+    let Pattern::ByTurns { late, of } = lateness.pattern else {
+        panic!("{lateness:?}");
+    };
+    // Of 36 steps the last has no end, and leading ones may be warm-up.
+    assert!(
+        (of - 2) / 3 <= late && late <= of / 3 + 1 && of >= 30,
+        "{late} of {of}"
+    );
+    let Reason::Idle(cause) = &lateness.reason else {
+        panic!("{lateness:?}");
+    };
+    assert_eq!(
+        (cause.cause, cause.culprit.as_deref()),
+        ("host work", Some("next(loader)"))
+    );
+    // The cure: the same job without it.
+    let cured = Job {
+        idle: |_, _| 50_000,
+        has_host: true,
+        steps: 36,
+        ..Job::default()
+    };
+    let mean = |steps: &[i64]| steps.iter().sum::<i64>() as f64 / steps.len() as f64;
+    let (before, after) = (mean(&truth.steps), mean(&cured.make().1.steps));
+    let saving = lateness.saving.expect("steps");
+    let predicted = (saving.now_ns - saving.without_ns) as f64;
+    assert!(
+        (predicted / (before - after) - 1.0).abs() < 0.1,
+        "{saving:?} {before} {after}"
+    );
+    // And without it nobody is told of.
+    assert!(found(&cured.make().0).late.is_empty());
+}
+
+#[test]
+fn a_slow_gpu_is_told_by_its_kernels() {
+    let job = Job {
+        ranks: 8,
+        slow: |rank| if rank == 5 { 1.3 } else { 1.0 },
+        ..Job::default()
+    };
+    let ranks = found(&job.make().0);
+    let [lateness] = ranks.late.as_slice() else {
+        panic!("{:?}", ranks.late);
+    };
+    assert_eq!((lateness.rank, lateness.pattern), (5, Pattern::Steady));
+    let Reason::SlowKernels(ratio) = lateness.reason else {
+        panic!("{lateness:?}");
+    };
+    assert!((ratio - 1.3).abs() < 0.03, "{ratio}");
+}
+
+#[test]
+fn programs_that_have_nothing_to_do_with_each_other_are_no_job() {
+    let one = Job {
+        ranks: 1,
+        idle: |_, step| (step * 7919 % 613) as i64 * 1_000,
+        ..Job::default()
+    };
+    let other = Job {
+        ranks: 1,
+        idle: |_, step| (step * 104_729 % 977) as i64 * 1_000,
+        ..Job::default()
+    };
+    let mut trace = one.make().0;
+    for mut batch in other.batches().0 {
+        batch.process = 1;
+        trace.apply(batch);
+    }
+    assert!(Ranks::of(&trace, None, &[]).is_none());
+    assert!(Ranks::of(&one.make().0, None, &[]).is_none());
+}
+
+#[test]
+fn the_report_of_many_ranks_is_one_screen() {
+    let job = Job {
+        ranks: 96,
+        steps: 12,
+        idle: |rank, _| if rank == 17 { 4_000_000 } else { 0 },
+        host: |rank| format!("node{}", rank / 8),
+        ..Job::default()
+    };
+    let report = Report::new(&job.make().0, None, Peaks::default());
+    let text = cuptop::testing::report::text(&report);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.iter().position(|l| *l == "Ranks").expect("a section");
+    let length = lines[from..]
+        .iter()
+        .position(|l| l.is_empty())
+        .unwrap_or(lines.len() - from);
+    assert!(
+        length <= 36,
+        "{length} lines:\n{}",
+        lines[from..from + length].join("\n")
+    );
+    let section = lines[from..from + length].join("\n");
+    assert!(section.contains("96 ranks on 12 hosts"), "{section}");
+    assert!(
+        section.contains("rank 17 keeps the others waiting"),
+        "{section}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&report.json().expect("JSON")).expect("valid");
+    assert_eq!(json["ranks"].as_array().map(Vec::len), Some(96));
+    assert_eq!(json["ranks"][17]["last_arrivals"], 12);
+    assert_eq!(json["job"]["late"][0]["rank"], 17);
+}
