@@ -5,7 +5,7 @@
 //! come in order. So a file is read to its end, or to where it breaks, before its activities are
 //! sent. A gathered record takes less room than its text did in the file.
 
-use std::cmp::Reverse;
+mod merge;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,7 +15,10 @@ use crate::activity::{
     ShapeId, Span, What,
 };
 use crate::text::printable;
+use merge::Merge;
 
+/// Activities that are sorted at once.
+const RUN: usize = 64 * 1024;
 /// Activities that one message carries.
 const BATCH: usize = 16 * 1024;
 /// Activities that one file may hold: 64 M of them take some 5 GB. What lies beyond is counted as lost.
@@ -42,7 +45,9 @@ struct Process {
     collectives: Vec<Collective>,
     collective_ids: FxHashMap<Collective, u32>,
     defs: Vec<Def>,
+    /// Records that were not yet sorted, and runs of those that were, in the order of the file.
     items: Vec<Activity>,
+    runs: Vec<Vec<Activity>>,
     health: Health,
     /// Calls that copy and return when the copy is done.
     synchronous: FxHashSet<Correlation>,
@@ -185,7 +190,66 @@ impl Gather {
                 span: Span { start, end },
                 ..activity
             });
+            if into.items.len() == RUN {
+                into.seal();
+            }
             self.total += 1;
+        }
+    }
+
+    /// Sorts what has been added since the last time.
+    pub(super) fn seal(&mut self) {
+        for process in &mut self.processes {
+            process.seal();
+        }
+    }
+
+    /// Adds what was gathered of a later part of the same file.
+    pub(super) fn absorb(&mut self, later: Gather) {
+        for (index, part) in later.processes.into_iter().enumerate() {
+            let index = index as u32;
+            self.process(index);
+            let (mut names, mut shapes) = (Vec::new(), Vec::new());
+            for def in part.defs {
+                match def {
+                    Def::Name { text, .. } => names.push(self.name(index, &text)),
+                    Def::Shape { mut shape, .. } => {
+                        shape.name = names[shape.name as usize];
+                        let number = (shape.collective as usize).wrapping_sub(1);
+                        if let Some(collective) = part.collectives.get(number) {
+                            shape.collective = self.collective(index, collective.clone());
+                        }
+                        shapes.push(self.shape(index, shape));
+                    }
+                    // It is defined with its shape.
+                    Def::Collective { .. } => {}
+                    other => self.define(index, other),
+                }
+            }
+            let mut room = ACTIVITIES_MAX - self.total;
+            let process = self.process(index);
+            for mut run in part.runs.into_iter().chain([part.items]) {
+                if run.len() > room {
+                    process.health.lost += (run.len() - room) as u64;
+                    run.truncate(room);
+                }
+                room -= run.len();
+                for item in &mut run {
+                    if let Some(name) = item.what.name_mut() {
+                        *name = names[*name as usize];
+                    }
+                    if let Some(shape) = item.what.shape_mut() {
+                        *shape = shapes[*shape as usize];
+                    }
+                }
+                if !run.is_empty() {
+                    process.runs.push(run);
+                }
+            }
+            process.health.add(&part.health);
+            process.synchronous.extend(part.synchronous);
+            process.devices.extend(part.devices);
+            self.total = ACTIVITIES_MAX - room;
         }
     }
 
@@ -194,9 +258,7 @@ impl Gather {
     /// # Errors
     /// When the consumer is gone.
     pub(super) fn send(mut self, outlet: &Outlet, first: u32, shift: Ns) -> Result<(), Gone> {
-        for process in &mut self.processes {
-            process.settle(shift);
-        }
+        self.seal();
         for (index, process) in self.processes.iter_mut().enumerate() {
             outlet.send(Message::Batch(Batch {
                 process: first + index as u32,
@@ -206,52 +268,50 @@ impl Gather {
                 ..Batch::default()
             }))?;
         }
-        let mut sent = vec![0; self.processes.len()];
-        // The process that has most left sets the pace; the others send what lies before the same moment.
-        while let Some(until) = self.horizon(&sent) {
-            for (index, process) in self.processes.iter().enumerate() {
-                let from = sent[index];
-                let to = from + process.items[from..].partition_point(|a| a.span.start <= until);
-                if to > from {
+        let runs = self
+            .processes
+            .iter_mut()
+            .map(|process| std::mem::take(&mut process.runs));
+        let mut merge = Merge::new(runs);
+        let mut ready: Vec<Vec<Activity>> = vec![Vec::new(); self.processes.len()];
+        loop {
+            let is_more = merge.take(BATCH, |process, mut item| {
+                item.span.start = item.span.start.saturating_add(shift);
+                item.span.end = item.span.end.saturating_add(shift);
+                if let What::Copy(copy) = &mut item.what {
+                    copy.is_async = !self.processes[process]
+                        .synchronous
+                        .contains(&item.correlation);
+                }
+                ready[process].push(item);
+            });
+            for (index, items) in ready.iter_mut().enumerate() {
+                if !items.is_empty() {
                     outlet.send(Message::Batch(Batch {
                         process: first + index as u32,
-                        items: process.items[from..to].to_vec(),
+                        items: std::mem::take(items),
                         ..Batch::default()
                     }))?;
                 }
-                sent[index] = to;
             }
-            if outlet.stop.is_stopped() {
+            if !is_more || outlet.stop.is_stopped() {
                 return Ok(());
             }
         }
-        Ok(())
-    }
-
-    fn horizon(&self, sent: &[usize]) -> Option<Ns> {
-        self.processes
-            .iter()
-            .zip(sent)
-            .filter(|(process, from)| **from < process.items.len())
-            .max_by_key(|(process, from)| process.items.len() - **from)
-            .map(|(process, from)| {
-                let last = (from + BATCH).min(process.items.len()) - 1;
-                process.items[last].span.start
-            })
     }
 }
 
 impl Process {
-    fn settle(&mut self, shift: Ns) {
-        for item in &mut self.items {
-            item.span.start = item.span.start.saturating_add(shift);
-            item.span.end = item.span.end.saturating_add(shift);
-            if let What::Copy(copy) = &mut item.what {
-                copy.is_async = !self.synchronous.contains(&item.correlation);
-            }
+    fn seal(&mut self) {
+        if self.items.is_empty() {
+            return;
         }
-        self.items
-            .sort_unstable_by_key(|a| (a.span.start, Reverse(a.span.end)));
+        let mut run = std::mem::take(&mut self.items);
+        run.shrink_to_fit();
+        if !run.is_sorted_by_key(merge::key) {
+            run.sort_by_key(merge::key);
+        }
+        self.runs.push(run);
     }
 }
 

@@ -11,6 +11,8 @@
 //! (`python_function`, the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host
 //! ranges again on the GPU) is counted and named to the user.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::decimal::ns_from_us;
@@ -44,15 +46,35 @@ pub(super) struct Converter {
 }
 
 impl Converter {
+    /// Whether an event with this phase and category need not be read any further.
+    pub(super) fn passes(phase: u8, category: &str) -> bool {
+        matches!(
+            (phase, category),
+            (b's' | b't' | b'f', _) | (b'X', "python_function" | "gpu_user_annotation")
+        )
+    }
+
     /// Takes in what [`super::event::glance`] saw of an event. False when it has to be read.
     pub(super) fn pass_over(&mut self, phase: u8, category: &str) -> bool {
-        match (phase, category) {
-            (b's' | b't' | b'f', _) => true,
-            (b'X', "python_function" | "gpu_user_annotation") => {
-                self.leave_out(category);
-                true
-            }
-            _ => false,
+        let passes = Self::passes(phase, category);
+        if passes && phase == b'X' {
+            self.leave_out(category, 1);
+        }
+        passes
+    }
+
+    /// Adds what was taken in of a later part of the same file.
+    pub(super) fn absorb(&mut self, later: Converter) {
+        self.gather.absorb(later.gather);
+        for (category, count) in later.left_out {
+            self.leave_out(&category, count);
+        }
+        self.operations += later.operations;
+        // The last name counts, and the first process.
+        self.process_names.extend(later.process_names);
+        self.thread_names.extend(later.thread_names);
+        for (thread, process) in later.threads {
+            self.threads.entry(thread).or_insert(process);
         }
     }
 
@@ -63,7 +85,7 @@ impl Converter {
             // Flow arrows, and Kineto's marks of its own window, which have no category.
             "s" | "t" | "f" => return,
             _ if event.category.0.is_empty() => return,
-            _ => return self.leave_out(&event.category.0),
+            _ => return self.leave_out(&event.category.0, 1),
         }
         match event.category.0.as_ref() {
             "kernel" | "Kernel" => self.operation(event, Self::kernel),
@@ -77,18 +99,18 @@ impl Converter {
             "user_annotation" | "cpu_op" => self.range(event),
             // The profiler's own window, with words in place of ids.
             "Trace" => {}
-            other => self.leave_out(other),
+            other => self.leave_out(other, 1),
         }
     }
 
-    fn leave_out(&mut self, category: &str) {
+    fn leave_out(&mut self, category: &str, events: u64) {
         if let Some(count) = self.left_out.get_mut(category) {
-            *count += 1;
+            *count += events;
             return;
         }
         let is_full = self.left_out.len() >= CATEGORIES_MAX;
         let name = if is_full { "others" } else { category };
-        *self.left_out.entry(name.to_owned()).or_default() += 1;
+        *self.left_out.entry(name.to_owned()).or_default() += events;
     }
 
     fn metadata(&mut self, event: &Event<'_>) {
@@ -249,7 +271,7 @@ impl Converter {
         let args = if is_annotation {
             Args::of(event)
         } else {
-            Args::default()
+            Cow::default()
         };
         let process = process_of(&args);
         let Some((start, end)) = times(event) else {

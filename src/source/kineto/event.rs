@@ -24,6 +24,8 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<&'a str>,
     /// To be read when the category is known to be of use.
     pub(super) args: Option<&'a RawValue>,
+    /// What was read of the arguments already, where `args` is none.
+    pub(super) read: Args<'a>,
 }
 
 /// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's
@@ -47,7 +49,7 @@ pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
 }
 
 /// `args` of the events that cuptop shows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) device: Option<i64>,
     pub(super) context: Option<i64>,
@@ -81,17 +83,74 @@ pub(super) struct Args<'a> {
 
 impl<'a> Args<'a> {
     /// Reads `args`; nothing is in it when there are none.
-    pub(super) fn of(event: &Event<'a>) -> Args<'a> {
-        event
-            .args
-            .and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or_default()
+    pub(super) fn of<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
+        match event.args {
+            Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            None => Cow::Borrowed(&event.read),
+        }
+    }
+
+    /// Where the number of a key goes; `None` for a key that has no number.
+    pub(super) fn number(&mut self, key: &ArgsKey) -> Option<&mut Option<i64>> {
+        Some(match key {
+            ArgsKey::Device => &mut self.device,
+            ArgsKey::Context => &mut self.context,
+            ArgsKey::Stream => &mut self.stream,
+            ArgsKey::Correlation => &mut self.correlation,
+            ArgsKey::Bytes => &mut self.bytes,
+            ArgsKey::Registers => &mut self.registers,
+            ArgsKey::Shared => &mut self.shared,
+            ArgsKey::Graph => &mut self.graph,
+            ArgsKey::Node => &mut self.node,
+            ArgsKey::FromDevice => &mut self.from_device,
+            ArgsKey::ToDevice => &mut self.to_device,
+            ArgsKey::Event => &mut self.event,
+            ArgsKey::Process => &mut self.process,
+            ArgsKey::Code => &mut self.code,
+            ArgsKey::Index => &mut self.index,
+            ArgsKey::ElementsIn => &mut self.elements_in,
+            ArgsKey::ElementsOut => &mut self.elements_out,
+            ArgsKey::GroupSize => &mut self.group_size,
+            _ => return None,
+        })
+    }
+
+    /// Where the three sizes of a key go.
+    pub(super) fn triple(&mut self, key: &ArgsKey) -> Option<&mut [u32; 3]> {
+        match key {
+            ArgsKey::Grid => Some(&mut self.grid),
+            ArgsKey::Block => Some(&mut self.block),
+            _ => None,
+        }
+    }
+
+    /// Where the text of a key goes.
+    pub(super) fn text(&mut self, key: &ArgsKey) -> Option<&mut Text<'a>> {
+        match key {
+            ArgsKey::Collective => Some(&mut self.collective),
+            ArgsKey::GroupName => Some(&mut self.group_name),
+            ArgsKey::GroupRanks => Some(&mut self.group_ranks),
+            ArgsKey::Element => Some(&mut self.element),
+            ArgsKey::SyncKind => Some(&mut self.sync_kind),
+            ArgsKey::RangeKind => Some(&mut self.range_kind),
+            ArgsKey::Name => Some(&mut self.name),
+            _ => None,
+        }
     }
 }
 
 macro_rules! keys {
     ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
-        enum $name { $($key,)* Other }
+        pub(super) enum $name { $($key,)* Other }
+        impl $name {
+            /// The key that is written like this.
+            pub(super) fn of(key: &str) -> Self {
+                match key {
+                    $($text $(| $other)* => $name::$key,)*
+                    _ => $name::Other,
+                }
+            }
+        }
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Keys;
@@ -101,10 +160,7 @@ macro_rules! keys {
                         f.write_str("a key")
                     }
                     fn visit_str<E: Error>(self, key: &str) -> Result<$name, E> {
-                        Ok(match key {
-                            $($text $(| $other)* => $name::$key,)*
-                            _ => $name::Other,
-                        })
+                        Ok($name::of(key))
                     }
                 }
                 deserializer.deserialize_identifier(Keys)
@@ -200,67 +256,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
-                    let number = match key {
-                        ArgsKey::Device => &mut args.device,
-                        ArgsKey::Context => &mut args.context,
-                        ArgsKey::Stream => &mut args.stream,
-                        ArgsKey::Correlation => &mut args.correlation,
-                        ArgsKey::Bytes => &mut args.bytes,
-                        ArgsKey::Registers => &mut args.registers,
-                        ArgsKey::Shared => &mut args.shared,
-                        ArgsKey::Graph => &mut args.graph,
-                        ArgsKey::Node => &mut args.node,
-                        ArgsKey::FromDevice => &mut args.from_device,
-                        ArgsKey::ToDevice => &mut args.to_device,
-                        ArgsKey::Event => &mut args.event,
-                        ArgsKey::Process => &mut args.process,
-                        ArgsKey::Code => &mut args.code,
-                        ArgsKey::Index => &mut args.index,
-                        ArgsKey::ElementsIn => &mut args.elements_in,
-                        ArgsKey::ElementsOut => &mut args.elements_out,
-                        ArgsKey::GroupSize => &mut args.group_size,
-                        ArgsKey::Grid => {
-                            args.grid = map.next_value::<Triple>()?.0;
-                            continue;
-                        }
-                        ArgsKey::Block => {
-                            args.block = map.next_value::<Triple>()?.0;
-                            continue;
-                        }
-                        ArgsKey::Collective => {
-                            args.collective = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::GroupName => {
-                            args.group_name = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::GroupRanks => {
-                            args.group_ranks = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::Element => {
-                            args.element = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::SyncKind => {
-                            args.sync_kind = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::RangeKind => {
-                            args.range_kind = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::Name => {
-                            args.name = map.next_value()?;
-                            continue;
-                        }
-                        ArgsKey::Other => {
-                            map.next_value::<IgnoredAny>()?;
-                            continue;
-                        }
-                    };
-                    *number = map.next_value::<Number>()?.0;
+                    if let Some(number) = args.number(&key) {
+                        *number = map.next_value::<Number>()?.0;
+                    } else if let Some(triple) = args.triple(&key) {
+                        *triple = map.next_value::<Triple>()?.0;
+                    } else if let Some(text) = args.text(&key) {
+                        *text = map.next_value()?;
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
                 }
                 Ok(args)
             }

@@ -2,32 +2,38 @@
 //!
 //! The format is Chrome's trace event format, with Kineto's categories and arguments:
 //! <https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp>. One file is one
-//! process. The text is read once, in a stream ([`scan`] finds the events, serde reads them one by
-//! one), and never held as a whole.
+//! process. The text is read once, in blocks that threads read beside each other ([`blocks`]), and never held as a
+//! whole. Events of the common shape are read in one pass ([`fast`]); for others [`scan`] finds where they end, and serde
+//! reads them.
 
+mod blocks;
 mod convert;
 mod decimal;
 mod event;
+mod events;
+mod fast;
 mod header;
+mod input;
+mod repair;
 mod scan;
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
-
-use flate2::read::MultiGzDecoder;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
 use crate::source::gather::{Meter, believable, notice};
 use crate::text::printable;
+use blocks::{BLOCK, Blocks, Parsed, Rest, Torn};
 use convert::Converter;
-use event::Event;
+use events::{End, Events, Next};
 use header::Header;
-use scan::{ScanError, Scanner};
+use input::Input;
+use scan::{Block, ScanError, Scanner};
 
-/// Events between two looks at the stop flag.
-const STRIDE: u64 = 1024;
+/// Events and commas between two looks at the stop flag.
+const STRIDE: u64 = 2048;
 /// How far [`peek`] reads into a file: what stands before `traceEvents` in real traces is a tenth of it.
 const PEEK_MAX: u64 = 1 << 20;
 
@@ -36,60 +42,6 @@ const PEEK_MAX: u64 = 1 << 20;
 pub(super) struct Peek {
     /// Whether it says of itself that no GPU was involved.
     pub(super) simulated: bool,
-}
-
-/// Counts what is read from a file.
-#[derive(Debug)]
-struct Counted {
-    file: File,
-    read: u64,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.read += n as u64;
-        Ok(n)
-    }
-}
-
-#[derive(Debug)]
-enum Input {
-    Plain(Counted),
-    Gzip(Box<MultiGzDecoder<BufReader<Counted>>>),
-}
-
-impl Input {
-    fn open(path: &Path) -> io::Result<Input> {
-        let mut file = File::open(path)?;
-        let mut magic = Vec::new();
-        (&mut file).take(2).read_to_end(&mut magic)?;
-        io::Seek::rewind(&mut file)?;
-        let file = Counted { file, read: 0 };
-        Ok(if magic == [0x1f, 0x8b] {
-            let buffered = BufReader::with_capacity(256 * 1024, file);
-            Input::Gzip(Box::new(MultiGzDecoder::new(buffered)))
-        } else {
-            Input::Plain(file)
-        })
-    }
-
-    /// Bytes of the file that have been read.
-    fn consumed(&self) -> u64 {
-        match self {
-            Input::Plain(file) => file.read,
-            Input::Gzip(decoder) => decoder.get_ref().get_ref().read,
-        }
-    }
-}
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Input::Plain(file) => file.read(buffer),
-            Input::Gzip(decoder) => decoder.read(buffer),
-        }
-    }
 }
 
 /// Looks at a file's beginning: `None` when it is no Chrome JSON trace.
@@ -170,19 +122,21 @@ impl From<Gone> for Stop {
 
 /// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them.
 pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
-    let mut reading = match Reading::start(path) {
-        Ok(reading) => reading,
+    read_by(BLOCK, path, next, outlet)
+}
+
+/// [`read`] in blocks of about so many bytes.
+fn read_by(block: usize, path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
+    let begun = Reading::start(path).and_then(|reading| Ok((reading, Input::open(path)?)));
+    let (mut reading, input) = match begun {
+        Ok(begun) => begun,
         Err(error) => return failure(path, 0, &ScanError::Io(error)),
     };
-    let end = reading.run(outlet);
-    let Reading {
-        mut converter,
-        header,
-        damaged,
-        ..
-    } = reading;
+    let end = reading.run(input, block, outlet);
+    let Reading { events, header, .. } = reading;
+    let (mut converter, damaged) = (events.converter, events.damaged);
     converter.finish(&header);
-    let (events, first) = (converter.gather.len(), *next);
+    let (records, first) = (converter.gather.len(), *next);
     *next += converter.gather.processes();
     if matches!(end, Err(Stop::Gone))
         || tell(outlet, path, &converter, &header, damaged).is_err()
@@ -195,18 +149,15 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     }
     match end {
         Ok(()) if !outlet.stop.is_stopped() => Outcome::Complete,
-        Err(Stop::Broken(error)) => failure(path, events, &error),
+        Err(Stop::Broken(error)) => failure(path, records, &error),
         _ => Outcome::Stopped,
     }
 }
 
 struct Reading {
-    scanner: Scanner<Input>,
     header: Header,
-    converter: Converter,
+    events: Events,
     meter: Meter,
-    /// Offset of the first event that could not be read, and why.
-    damaged: Option<(u64, String)>,
 }
 
 impl Reading {
@@ -214,97 +165,116 @@ impl Reading {
         let total = std::fs::metadata(path)?.len();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Reading {
-            scanner: Scanner::new(Input::open(path)?),
             header: Header::default(),
-            converter: Converter::default(),
+            events: Events::default(),
             meter: Meter::new(format!("reading {name}"), total),
-            damaged: None,
         })
     }
 
-    fn run(&mut self, outlet: &Outlet) -> Result<(), Stop> {
-        let scanner = &mut self.scanner;
+    fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop> {
+        let mut scanner = Scanner::new(input);
         scanner.skip_mark()?;
-        if scanner.eat(b'[')? {
-            return self.events(true, outlet);
-        }
-        scanner.expect(b'{', "a JSON trace is an object or a list")?;
-        let mut has_events = false;
-        while walk_keys(&mut self.scanner, &mut self.header)? {
-            has_events = true;
-            self.events(false, outlet)?;
-            if !self.scanner.eat(b',')? {
-                self.scanner
-                    .expect(b'}', "expected a comma or the end of the object")?;
-                break;
+        let is_document = scanner.eat(b'[')?;
+        if !is_document {
+            scanner.expect(b'{', "a JSON trace is an object or a list")?;
+            if !walk_keys(&mut scanner, &mut self.header)? {
+                return Err(Stop::Broken(ScanError::Malformed {
+                    at: scanner.offset(),
+                    what: "the object has no list \"traceEvents\"",
+                }));
             }
         }
-        self.converter.gather.lost_before(0, self.header.lost);
-        if !has_events {
-            return Err(Stop::Broken(ScanError::Malformed {
-                at: self.scanner.offset(),
-                what: "the object has no list \"traceEvents\"",
-            }));
-        }
-        Ok(())
+        scanner.peek()?;
+        let (begun, input) = scanner.into_parts();
+        let consumed = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let blocks = Blocks::start(scope, begun, input, Input::consumed, &consumed, block)
+                .map_err(ScanError::Io)?;
+            let mut rest = self.list(blocks, is_document, &consumed, outlet)?;
+            if !is_document {
+                self.rest(&mut rest, outlet)?;
+            }
+            self.events
+                .converter
+                .gather
+                .lost_before(0, self.header.lost);
+            // Looked for to the very end, where gzip has its checksum.
+            match rest.peek()? {
+                None => Ok(()),
+                Some(_) => Err(Stop::Broken(ScanError::Malformed {
+                    at: rest.offset(),
+                    what: "the text goes on behind the end of the trace",
+                })),
+            }
+        })
     }
 
-    /// Reads events, from behind the opening bracket to behind the closing one. The format allows a
-    /// list that is the whole document to lack its end.
-    fn events(&mut self, is_document: bool, outlet: &Outlet) -> Result<(), Stop> {
-        let mut seen = 0u64;
-        if self.scanner.eat(b']')? {
-            return Ok(());
+    /// Reads the first list of events, to behind its closing bracket, and returns what follows. The format allows a list
+    /// that is the whole document to lack its end.
+    fn list(
+        &mut self,
+        mut blocks: Blocks,
+        is_document: bool,
+        consumed: &AtomicU64,
+        outlet: &Outlet,
+    ) -> Result<Scanner<Rest>, Stop> {
+        let mut torn: Option<Torn> = None;
+        while let Some(parsed) = blocks.next().map_err(ScanError::Io)? {
+            if outlet.stop.is_stopped() {
+                return Err(Stop::Asked);
+            }
+            self.meter.at(outlet, consumed.load(Ordering::Relaxed))?;
+            let Parsed { block, events, end } = match torn.take() {
+                Some(torn) => torn.join(&parsed.block)?,
+                None => parsed,
+            };
+            self.events.absorb(events);
+            let at = self.events.at;
+            match end {
+                Ok(End::List) => return Ok(blocks.into_rest(&block, at)),
+                // What it ends in, or what comes next, is known with the block that follows.
+                Err(ScanError::Cut { .. }) if !block.is_last => {
+                    torn = Some(Torn::of(&block, at, self.events.next));
+                }
+                Ok(_) if self.events.next == Next::Comma => {
+                    torn = Some(Torn::of(&block, at, Next::Comma));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            blocks.recycle(block);
         }
+        if is_document {
+            return Ok(blocks.into_rest(&Block::default(), self.events.at));
+        }
+        Err(Stop::Broken(ScanError::Cut {
+            at: self.events.at,
+            what: "the text ends here, before its end",
+        }))
+    }
+
+    /// Reads what stands behind the first list of events in an object.
+    fn rest(&mut self, scanner: &mut Scanner<Rest>, outlet: &Outlet) -> Result<(), Stop> {
         loop {
-            if is_document && self.scanner.peek()?.is_none() {
+            if !scanner.eat(b',')? {
+                scanner.expect(b'}', "expected a comma or the end of the object")?;
                 return Ok(());
             }
-            self.event()?;
-            seen += 1;
-            if seen.is_multiple_of(STRIDE) {
-                if outlet.stop.is_stopped() {
-                    return Err(Stop::Asked);
-                }
-                self.meter.at(outlet, self.scanner.input().consumed())?;
-            }
-            if self.scanner.eat(b',')? {
-                // A comma before the end is common in hand-made traces.
-                if self.scanner.eat(b']')? {
-                    return Ok(());
-                }
-                continue;
-            }
-            if is_document && self.scanner.peek()?.is_none() {
+            if !walk_keys(scanner, &mut self.header)? {
                 return Ok(());
             }
-            self.scanner
-                .expect(b']', "expected a comma or the end of the list of events")?;
-            return Ok(());
-        }
-    }
-
-    fn event(&mut self) -> Result<(), Stop> {
-        self.scanner.peek()?;
-        let at = self.scanner.offset();
-        let text = self.scanner.value()?;
-        if let Some((phase, category)) = event::glance(text)
-            && self.converter.pass_over(phase, category)
-        {
-            return Ok(());
-        }
-        match serde_json::from_slice::<Event<'_>>(text) {
-            Ok(event) => self.converter.take(&event),
-            Err(_) if text == b"null" => {}
-            Err(_) => match serde_json::from_str::<Event<'_>>(&scan::repaired(text)) {
-                Ok(event) => self.converter.take(&event),
-                Err(error) => {
-                    self.converter.gather.damaged(0);
-                    self.damaged.get_or_insert_with(|| (at, error.to_string()));
+            self.events.next = Next::Event;
+            loop {
+                match self.events.read(scanner, STRIDE)? {
+                    End::List => break,
+                    End::Text => {
+                        scanner.expect(b']', "expected the end of the list of events")?;
+                    }
+                    End::Paused if outlet.stop.is_stopped() => return Err(Stop::Asked),
+                    End::Paused => {}
                 }
-            },
+            }
         }
-        Ok(())
     }
 }
 
@@ -354,7 +324,7 @@ fn tell(
 fn failure(path: &Path, events: usize, error: &ScanError) -> Outcome {
     let (what, help) = match error {
         ScanError::Io(error) => (format!("cannot be read on: {error}"), ""),
-        ScanError::Malformed { .. } => (
+        ScanError::Malformed { .. } | ScanError::Cut { .. } => (
             format!("is damaged at {error}"),
             "The program may have ended while it wrote the trace: record it again.",
         ),
@@ -372,3 +342,6 @@ fn failure(path: &Path, events: usize, error: &ScanError) -> Outcome {
         help: help.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use memchr::memchr2;
 /// Bytes asked from the input at a time.
 const CHUNK: usize = 256 * 1024;
 /// Longest value that is handed out.
-const VALUE_MAX: usize = 64 << 20;
+pub(super) const VALUE_MAX: usize = 64 << 20;
 /// How deep values may nest: one bit of a `u128` a level.
 const DEPTH_MAX: u32 = 128;
 
@@ -22,6 +22,14 @@ pub(super) enum ScanError {
     /// The input could not be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// It ends where JSON does not.
+    #[error("byte {at}: {what}")]
+    Cut {
+        /// Offset in the uncompressed text.
+        at: u64,
+        /// What it ends in.
+        what: &'static str,
+    },
     /// It is not JSON, or not JSON that can be read.
     #[error("byte {at}: {what}")]
     Malformed {
@@ -45,18 +53,92 @@ pub(super) struct Scanner<R> {
     before: u64,
     /// Where the value that is to be handed out starts, in `buffer`.
     keep: Option<usize>,
+    /// Whether there is nothing to read on, and whether the text goes on all the same.
+    is_block: bool,
+    is_piece: bool,
+}
+
+impl Scanner<std::io::Empty> {
+    /// A scanner of a block alone, which stays as it is.
+    pub(super) fn of_block(block: Block) -> Self {
+        let is_piece = !block.is_last;
+        Scanner {
+            is_block: true,
+            is_piece,
+            ..Scanner::resume(block, std::io::empty())
+        }
+    }
+
+    /// The block again.
+    pub(super) fn into_block(self) -> Block {
+        Block {
+            buffer: self.buffer,
+            end: self.end,
+            at: self.before,
+            is_last: !self.is_piece,
+        }
+    }
+}
+
+/// A piece of a text.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The piece is `buffer[..end]`. What lies behind it is room that was used before.
+    pub(super) buffer: Vec<u8>,
+    pub(super) end: usize,
+    /// Its offset in the uncompressed text.
+    pub(super) at: u64,
+    /// Whether the text ends with it.
+    pub(super) is_last: bool,
+}
+
+impl Block {
+    pub(super) fn text(&self) -> &[u8] {
+        &self.buffer[..self.end]
+    }
+
+    /// What stands in it from an offset of the whole text on.
+    pub(super) fn text_from(&self, at: u64) -> &[u8] {
+        let from = usize::try_from(at.saturating_sub(self.at)).unwrap_or(self.end);
+        &self.buffer[from.min(self.end)..self.end]
+    }
 }
 
 impl<R: Read> Scanner<R> {
     pub(super) fn new(input: R) -> Self {
+        Scanner::resume(Block::default(), input)
+    }
+
+    /// A scanner of a piece of a text and what `input` has behind it.
+    pub(super) fn resume(block: Block, input: R) -> Self {
         Scanner {
             input,
-            buffer: Vec::new(),
-            end: 0,
+            buffer: block.buffer,
+            end: block.end,
             next: 0,
-            before: 0,
+            before: block.at,
             keep: None,
+            is_block: false,
+            is_piece: false,
         }
+    }
+
+    /// What has been read and not looked at, and the input.
+    pub(super) fn into_parts(mut self) -> (Block, R) {
+        let at = self.offset();
+        self.buffer.copy_within(self.next..self.end, 0);
+        let block = Block {
+            end: self.end - self.next,
+            buffer: self.buffer,
+            at,
+            is_last: false,
+        };
+        (block, self.input)
+    }
+
+    /// Steps over bytes that were looked at in [`Scanner::rest`].
+    pub(super) fn advance(&mut self, bytes: usize) {
+        self.next = (self.next + bytes).min(self.end);
     }
 
     /// Offset of the next byte in the uncompressed text.
@@ -75,13 +157,23 @@ impl<R: Read> Scanner<R> {
         }
     }
 
+    fn cut(&self, what: &'static str) -> ScanError {
+        ScanError::Cut {
+            at: self.offset(),
+            what,
+        }
+    }
+
     /// What has been read and not looked at.
-    fn rest(&self) -> &[u8] {
+    pub(super) fn rest(&self) -> &[u8] {
         &self.buffer[self.next..self.end]
     }
 
     /// Reads on. False when there is no more.
     fn fill(&mut self) -> Result<bool, ScanError> {
+        if self.is_block {
+            return Ok(false);
+        }
         let from = self.keep.unwrap_or(self.next);
         if self.end - from > VALUE_MAX {
             return Err(self.error("a single value of more than 64 MiB"));
@@ -146,7 +238,7 @@ impl<R: Read> Scanner<R> {
             return Ok(());
         }
         Err(match self.peek()? {
-            None => self.error("the text ends here, before its end"),
+            None => self.cut("the text ends here, before its end"),
             Some(_) => self.error(what),
         })
     }
@@ -164,7 +256,7 @@ impl<R: Read> Scanner<R> {
     /// Steps over the next value.
     pub(super) fn skip_value(&mut self) -> Result<(), ScanError> {
         match self.peek()? {
-            None => Err(self.error("the text ends here, before its end")),
+            None => Err(self.cut("the text ends here, before its end")),
             Some(b'"') => self.skip_string(),
             Some(b'{' | b'[') => self.skip_container(),
             Some(b'}' | b']' | b',' | b':') => Err(self.error("expected a value")),
@@ -186,6 +278,9 @@ impl<R: Read> Scanner<R> {
             }
             self.next = self.end;
             if !self.fill()? {
+                if self.is_piece {
+                    return Err(self.cut("the text ends within a value"));
+                }
                 return Ok(());
             }
         }
@@ -203,14 +298,14 @@ impl<R: Read> Scanner<R> {
                     }
                     // What is escaped may be a quote, and may not have been read yet.
                     if self.next == self.end && !self.fill()? {
-                        return Err(self.error("the text ends within a string"));
+                        return Err(self.cut("the text ends within a string"));
                     }
                     self.next += 1;
                 }
                 None => {
                     self.next = self.end;
                     if !self.fill()? {
-                        return Err(self.error("the text ends within a string"));
+                        return Err(self.cut("the text ends within a string"));
                     }
                 }
             }
@@ -224,7 +319,7 @@ impl<R: Read> Scanner<R> {
             let Some(length) = self.rest().iter().position(is_mark) else {
                 self.next = self.end;
                 if !self.fill()? {
-                    return Err(self.error("the text ends within a value"));
+                    return Err(self.cut("the text ends within a value"));
                 }
                 continue;
             };
@@ -256,39 +351,6 @@ impl<R: Read> Scanner<R> {
             self.next += 1;
         }
     }
-}
-
-/// The text of a value with what serde would refuse, and Python's json module writes or accepts, put
-/// right: bare `NaN` and `inf` become null, control characters and broken UTF-8 become U+FFFD.
-pub(super) fn repaired(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value);
-    let mut out = String::with_capacity(text.len());
-    let (mut is_string, mut is_escaped) = (false, false);
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        if is_string {
-            is_string = is_escaped || c != '"';
-            is_escaped = !is_escaped && c == '\\';
-            out.push(if c.is_ascii_control() { '\u{fffd}' } else { c });
-            continue;
-        }
-        is_string = c == '"';
-        if !c.is_alphanumeric() && !matches!(c, '-' | '+' | '.') {
-            out.push(c);
-            continue;
-        }
-        let mut word = String::from(c);
-        while let Some(&c) = rest.peek()
-            && (c.is_alphanumeric() || matches!(c, '-' | '+' | '.'))
-        {
-            word.push(c);
-            rest.next();
-        }
-        let is_known = matches!(word.as_str(), "true" | "false" | "null")
-            || serde_json::from_str::<serde::de::IgnoredAny>(&word).is_ok();
-        out.push_str(if is_known { &word } else { "null" });
-    }
-    out
 }
 
 #[cfg(test)]
@@ -338,18 +400,11 @@ mod tests {
         }
 
         #[test]
-        fn repairing_good_json_changes_nothing(value in json()) {
-            let text = value.to_string();
-            prop_assert_eq!(repaired(text.as_bytes()), text);
-        }
-
-        #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\a1 \n\xff".to_vec()), 0..200)) {
             let mut scanner = Scanner::new(&bytes[..]);
             while scanner.value().is_ok() && scanner.peek().is_ok_and(|b| b.is_some()) {
                 let _ = scanner.eat(b',');
             }
-            let _ = repaired(&bytes);
         }
     }
 
@@ -380,15 +435,5 @@ mod tests {
                 .to_string();
             assert_eq!(error, message);
         }
-    }
-
-    #[test]
-    fn what_python_writes_is_put_right() {
-        let text =
-            b"{\"gbps\": inf, \"x\": [NaN, -Infinity, -1.5e3, true], \"inf\": \"nan\x01\xff\"}";
-        assert_eq!(
-            repaired(text),
-            "{\"gbps\": null, \"x\": [null, null, -1.5e3, true], \"inf\": \"nan\u{fffd}\u{fffd}\"}"
-        );
     }
 }

@@ -1,0 +1,140 @@
+//! The events of a list, one after the other: what a block of them holds, or what is still to come in a stream.
+
+use std::io::Read;
+
+use super::convert::Converter;
+use super::event::{self, Event};
+use super::fast;
+use super::repair::repaired;
+use super::scan::{ScanError, Scanner};
+
+/// What may come next in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// An event, or the end of the list.
+    Event,
+    /// A comma, or the end of the list.
+    Comma,
+}
+
+/// Why reading came back without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The list was closed.
+    List,
+    /// The text ends between two events.
+    Text,
+    /// As many events were read as were asked for.
+    Paused,
+}
+
+/// What was read of a list of events.
+#[derive(Debug)]
+pub(super) struct Events {
+    pub(super) converter: Converter,
+    /// Offset of the first event that could not be read, and why.
+    pub(super) damaged: Option<(u64, String)>,
+    /// What comes at `at`.
+    pub(super) next: Next,
+    /// Offset in the text of what was not yet read.
+    pub(super) at: u64,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Events {
+            converter: Converter::default(),
+            damaged: None,
+            next: Next::Event,
+            at: 0,
+        }
+    }
+}
+
+impl Events {
+    /// Reads up to `limit` events, from wherever in the list the scanner stands.
+    ///
+    /// # Errors
+    /// When the text is no list of values; `at` is then where the last one begins that could not be read.
+    pub(super) fn read<R: Read>(
+        &mut self,
+        scanner: &mut Scanner<R>,
+        limit: u64,
+    ) -> Result<End, ScanError> {
+        for _ in 0..limit {
+            self.at = scanner.offset();
+            let Some(byte) = scanner.peek()? else {
+                self.at = scanner.offset();
+                return Ok(End::Text);
+            };
+            self.at = scanner.offset();
+            // A comma before the end is common in hand-made traces.
+            if byte == b']' {
+                scanner.advance(1);
+                return Ok(End::List);
+            }
+            match self.next {
+                Next::Event => {
+                    self.event(scanner)?;
+                    self.next = Next::Comma;
+                }
+                Next::Comma => {
+                    scanner.expect(b',', "expected a comma or the end of the list of events")?;
+                    self.next = Next::Event;
+                }
+            }
+        }
+        self.at = scanner.offset();
+        Ok(End::Paused)
+    }
+
+    fn event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {
+        let text = scanner.rest();
+        if let Some((phase, category)) = event::glance(text)
+            && Converter::passes(phase, category)
+            && let Some(length) = fast::flat(text)
+        {
+            self.converter.pass_over(phase, category);
+            scanner.advance(length);
+            return Ok(());
+        }
+        let mut event = Event::default();
+        if let Some(length) = fast::event(text, &mut event) {
+            self.converter.take(&event);
+            scanner.advance(length);
+            return Ok(());
+        }
+        self.any_event(scanner)
+    }
+
+    /// Reads an event that is not of the common shape, or not an event at all.
+    fn any_event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {
+        let at = scanner.offset();
+        let text = scanner.value()?;
+        if let Some((phase, category)) = event::glance(text)
+            && self.converter.pass_over(phase, category)
+        {
+            return Ok(());
+        }
+        match serde_json::from_slice::<Event<'_>>(text) {
+            Ok(event) => self.converter.take(&event),
+            Err(_) if text == b"null" => {}
+            Err(_) => match serde_json::from_str::<Event<'_>>(&repaired(text)) {
+                Ok(event) => self.converter.take(&event),
+                Err(error) => {
+                    self.converter.gather.damaged(0);
+                    self.damaged.get_or_insert_with(|| (at, error.to_string()));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Adds what was read of the text that follows.
+    pub(super) fn absorb(&mut self, later: Events) {
+        self.converter.absorb(later.converter);
+        self.damaged = self.damaged.take().or(later.damaged);
+        self.next = later.next;
+        self.at = later.at;
+    }
+}

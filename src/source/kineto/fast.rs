@@ -1,0 +1,277 @@
+//! Reads events of the common shape in one pass over their bytes.
+//!
+//! That shape is what profilers write: an object of plain strings, whole numbers and one object of arguments. Whatever
+//! else is in an event (an escape in a string, a number in quotes, a value of a type that is not expected, anything that
+//! is not JSON) makes it one for serde, so what is an event, and what is in it, is serde's to say: for any text that is
+//! read here, both read the same.
+
+use super::event::{Args, ArgsKey, Event, EventKey, Text};
+
+/// How deep values that nobody asks for may nest here.
+const DEPTH_MAX: u32 = 16;
+
+/// The length of the object that a text begins with, if there is neither an object, a list nor an escape in it.
+pub(super) fn flat(text: &[u8]) -> Option<usize> {
+    let length = memchr::memchr(b'}', text)?;
+    let inside = text[..length].strip_prefix(b"{")?;
+    // Counted without a branch, so that many bytes are looked at at once.
+    let (mut quotes, mut others) = (0usize, 0usize);
+    for &byte in inside {
+        quotes += usize::from(byte == b'"');
+        others += usize::from(matches!(byte, b'\\' | b'{' | b'[' | b']'));
+    }
+    (quotes % 2 == 0 && others == 0).then_some(length + 1)
+}
+
+/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape.
+pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
+    let mut reader = Reader { text, at: 0 };
+    let mut has_args = false;
+    reader.object(|reader, key| {
+        match EventKey::of(key) {
+            EventKey::Phase => into.phase = reader.words()?,
+            EventKey::Category => into.category = reader.words()?,
+            EventKey::Name => into.name = reader.words()?,
+            EventKey::Pid => into.pid = Some(reader.integer()?),
+            EventKey::Tid => into.tid = Some(reader.integer()?),
+            EventKey::Ts => into.ts = Some(reader.number()?),
+            EventKey::Dur => into.dur = Some(reader.number()?),
+            EventKey::Args if has_args => return None,
+            EventKey::Args => {
+                has_args = true;
+                if reader.peek()? != b'{' {
+                    return None;
+                }
+                // Nobody asks for an operator's.
+                match into.category.0.as_ref() {
+                    "cpu_op" => reader.skip(DEPTH_MAX)?,
+                    _ => reader.args(&mut into.read)?,
+                }
+            }
+            EventKey::Other => reader.skip(DEPTH_MAX)?,
+        }
+        Some(())
+    })?;
+    Some(reader.at)
+}
+
+/// A text and how far it was read.
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Goes through an object: `value` is called with each key and has to read its value.
+    fn object(&mut self, mut value: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
+        self.expect(b'{')?;
+        self.blanks();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let key = std::str::from_utf8(self.string()?).ok()?;
+            self.blanks();
+            self.expect(b':')?;
+            self.blanks();
+            value(self, key)?;
+            self.blanks();
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+            self.blanks();
+        }
+    }
+
+    /// What is between the quotes of a string without escapes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let rest = &self.text[self.at..];
+        let length = closing(rest)?;
+        self.at += length + 1;
+        Some(&rest[..length])
+    }
+
+    /// A string without escapes and control characters.
+    fn words(&mut self) -> Option<Text<'a>> {
+        let bytes = self.string()?;
+        let has_control = bytes.iter().fold(false, |any, &b| any | (b < b' '));
+        if has_control {
+            return None;
+        }
+        Some(Text(std::str::from_utf8(bytes).ok()?.into()))
+    }
+
+    /// A whole number that is written as one.
+    fn integer(&mut self) -> Option<i64> {
+        let is_negative = self.peek()? == b'-';
+        self.at += usize::from(is_negative);
+        let from = self.at;
+        let mut value = 0i64;
+        while let Some(byte @ b'0'..=b'9') = self.peek() {
+            // 18 digits cannot overflow; what has more is turned away below.
+            value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
+            self.at += 1;
+        }
+        let digits = self.at - from;
+        let is_padded = digits > 1 && self.text[from] == b'0';
+        let is_end = matches!(
+            self.peek()?,
+            b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'
+        );
+        // Nor is "-0" whole to serde.
+        if !(1..=18).contains(&digits) || is_padded || !is_end || (is_negative && value == 0) {
+            return None;
+        }
+        Some(if is_negative { -value } else { value })
+    }
+
+    /// A number, as it is written.
+    fn number(&mut self) -> Option<&'a str> {
+        let from = self.at;
+        self.skip_number()?;
+        std::str::from_utf8(&self.text[from..self.at]).ok()
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let from = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        (self.at > from).then_some(())
+    }
+
+    fn skip_number(&mut self) -> Option<()> {
+        self.at += usize::from(self.peek()? == b'-');
+        let from = self.at;
+        self.digits()?;
+        if self.text[from] == b'0' && self.at - from > 1 {
+            return None;
+        }
+        if self.peek()? == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek()?, b'e' | b'E') {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek()?, b'-' | b'+'));
+            self.digits()?;
+        }
+        // What is wrong behind it, whoever looks for a comma or a bracket there finds out.
+        Some(())
+    }
+
+    /// Steps over any value.
+    fn skip(&mut self, depth: u32) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(|_| ()),
+            b'{' if depth > 0 => self.object(|reader, _| reader.skip(depth - 1)),
+            b'[' if depth > 0 => self.list(|reader| reader.skip(depth - 1)),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            _ => None,
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.text[self.at..]
+            .starts_with(word)
+            .then(|| self.at += word.len())
+    }
+
+    fn list(&mut self, mut value: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.expect(b'[')?;
+        self.blanks();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            value(self)?;
+            self.blanks();
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+            self.blanks();
+        }
+    }
+
+    fn args(&mut self, args: &mut Args<'a>) -> Option<()> {
+        self.object(|reader, key| {
+            let key = ArgsKey::of(key);
+            if let Some(number) = args.number(&key) {
+                *number = Some(reader.integer()?);
+            } else if let Some(triple) = args.triple(&key) {
+                let mut at = 0;
+                reader.list(|reader| {
+                    let size = u32::try_from(reader.integer()?).ok()?;
+                    *triple.get_mut(at)? = size;
+                    at += 1;
+                    Some(())
+                })?;
+                if at != triple.len() {
+                    return None;
+                }
+            } else if let Some(text) = args.text(&key) {
+                *text = reader.words()?;
+            } else {
+                reader.skip(DEPTH_MAX)?;
+            }
+            Some(())
+        })
+    }
+}
+
+/// Where the first quote is in a text in which no escape comes before it.
+fn closing(text: &[u8]) -> Option<usize> {
+    // Keys and most values are short: eight bytes at a time are faster there than what is made for long ones.
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = ONES << 7;
+    let is_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let mut at = 0;
+    while at < 24
+        && let Some(eight) = text[at..].first_chunk()
+    {
+        let word = u64::from_le_bytes(*eight);
+        let found =
+            is_zero(word ^ (ONES * u64::from(b'"'))) | is_zero(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            // Of several marks the lowest is right, also where one carries into the next.
+            let at = at + found.trailing_zeros() as usize / 8;
+            return (text[at] == b'"').then_some(at);
+        }
+        at += 8;
+    }
+    let at = at + memchr::memchr2(b'"', b'\\', &text[at..])?;
+    (text[at] == b'"').then_some(at)
+}
+
+#[cfg(test)]
+mod tests;
