@@ -323,6 +323,29 @@ fn a_simulated_run_opens_and_q_leaves_the_terminal_as_it_was() {
     session.assert_restored();
 }
 
+/// A trace comes through the pipe that standard input is, keys from the terminal.
+#[test]
+fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
+    let mut command = CommandBuilder::new("sh");
+    let script = "cat \"$1\" | \"$0\" open -";
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/small.json");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_cuptop"), trace]);
+    let size = PtySize {
+        rows: 30,
+        cols: 120,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    let mut session = Session::spawn(command, size, |_| {});
+    session.wait_for("standard input");
+    session.press("?");
+    session.wait_for("next variant");
+    session.press("x");
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
 #[test]
 fn signals_end_it_with_their_code() {
     for (signal, code) in [(15, 143), (1, 129), (2, 130)] {

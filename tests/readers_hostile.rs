@@ -22,7 +22,11 @@ fn what_is_no_trace_is_refused_with_a_list_of_what_is() {
             br#"{"name": "x", "list": [1, 2]}"#,
             "without \"traceEvents\"",
         ),
-        ("numbers.json", b"[1, 2, 3]", "without \"traceEvents\""),
+        (
+            "numbers.json",
+            b"[1, 2, 3]",
+            "a JSON list, but not of events",
+        ),
         ("program", b"\x7fELF\x02\x01\x01\0", "neither JSON"),
         (
             "bad.sqlite",

@@ -171,7 +171,10 @@ fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
     let first = paths.first();
     let mut title = first
         .and_then(|path| path.file_name())
-        .map(|name| name.to_string_lossy().into_owned())
+        .map(|name| match name == file::STDIN {
+            true => "standard input".to_owned(),
+            false => name.to_string_lossy().into_owned(),
+        })
         .unwrap_or_default();
     if paths.len() > 1 {
         title.push_str(&format!(" and {} more", paths.len() - 1));

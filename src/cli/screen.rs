@@ -53,7 +53,7 @@ pub(super) fn open(
     file: FileFn<'_>,
     args: &ScreenArgs,
 ) -> Result<u8, Ending> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    if !io::stdout().is_terminal() || !tui::has_keyboard() {
         return Err(Ending::input("the screen needs a terminal")
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
     }

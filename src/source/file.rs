@@ -1,10 +1,18 @@
 //! Trace files: what kind each one is, told by its content, and all of them as one timeline.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::collections::VecDeque;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::Scope;
+
+use tempfile::TempPath;
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
+use crate::source::gather::notice;
+use crate::source::kineto::Loaded;
+pub use crate::source::stream::STDIN;
+use crate::source::stream::Stream;
 use crate::source::{kineto, nsys, recording};
 use crate::text::printable;
 
@@ -58,27 +66,71 @@ pub enum OpenError {
 pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
      Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), and recordings of cuptop";
 
-/// Opens trace files as one timeline: their processes stand side by side, on the one clock.
+/// A file of which it is known what it is.
+struct Found {
+    /// What to call it.
+    name: String,
+    format: Format,
+    simulated: bool,
+    input: Input,
+}
+
+/// Where its content is.
+enum Input {
+    Path(PathBuf),
+    /// A copy of what came out of a pipe, for what cannot be read from front to back.
+    Copied(TempPath),
+    Stream(Stream),
+}
+
+impl Input {
+    fn path(&self) -> &Path {
+        match self {
+            Input::Path(path) => path,
+            Input::Copied(path) => path,
+            Input::Stream(_) => Path::new(""),
+        }
+    }
+}
+
+/// Opens trace files as one timeline: their processes stand side by side, on the one clock. A path `-` is standard
+/// input; it and other pipes are read once, as they come.
 ///
 /// Reading goes on behind the feed, with progress messages; a file that breaks off keeps what was read.
 ///
 /// # Errors
 /// When a file cannot be read or is no trace, or the system gives no thread.
 pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
-    let mut files = Vec::new();
-    let mut simulated = false;
+    let mut files: Vec<Found> = Vec::new();
+    let mut twice = Vec::new();
+    let mut seen = Vec::new();
     for path in paths {
-        let (format, is_simulated) = detect(path)?;
-        simulated |= is_simulated;
-        files.push((path.clone(), format));
+        // A pipe is another one each time that it is opened.
+        let about = std::fs::metadata(path)
+            .ok()
+            .filter(|about| !about.file_type().is_fifo());
+        if let Some(id) = about.map(|about| (about.dev(), about.ino())) {
+            if seen.contains(&id) {
+                twice.push(path.display().to_string());
+                continue;
+            }
+            seen.push(id);
+        }
+        files.push(detect(path)?);
     }
-    let Some((first, format)) = files.first().cloned() else {
+    let Some((first, format)) = files.first().map(|f| (PathBuf::from(&f.name), f.format)) else {
         return Err(OpenError::Nothing);
     };
+    let simulated = files.iter().any(|file| file.simulated);
     // Recordings are followed as long as they grow, so they are opened together.
-    let feed = match files.iter().all(|(_, f)| *f == Format::Recording) {
-        true => recording::open(paths),
-        false => Feed::spawn("file-reader", move |outlet| read_all(&files, outlet)),
+    let are_recordings =
+        |f: &Found| f.format == Format::Recording && matches!(f.input, Input::Path(_));
+    let feed = match files.iter().all(are_recordings) {
+        true => {
+            let paths: Vec<_> = files.iter().map(|f| f.input.path().to_owned()).collect();
+            recording::open(&paths)
+        }
+        false => Feed::spawn("file-reader", move |outlet| read_all(files, &twice, outlet)),
     }
     .map_err(|error| OpenError::Io { path: first, error })?;
     Ok(Opened {
@@ -88,27 +140,106 @@ pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
     })
 }
 
-fn read_all(files: &[(PathBuf, Format)], outlet: &Outlet) -> Outcome {
+/// A file whose turn has not come.
+enum Waiting<'scope> {
+    Found(Found),
+    /// It is being read, beside others.
+    Loading(std::thread::ScopedJoinHandle<'scope, Loaded>),
+    Failed(Failure),
+}
+
+fn read_all(files: Vec<Found>, twice: &[String], outlet: &Outlet) -> Outcome {
+    let ahead = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut next = 0;
     let mut outcome = Outcome::Complete;
-    for (path, format) in files {
-        let this = match format {
-            Format::Kineto => kineto::read(path, &mut next, outlet),
-            Format::Nsys => nsys::read(path, &mut next, outlet),
-            Format::Recording => read_recording(path, &mut next, outlet),
-        };
-        match this {
-            Outcome::Complete => {}
-            Outcome::Stopped => return Outcome::Stopped,
-            // The other files are of use all the same; the first failure is told.
-            Outcome::Failed(failure) => {
-                if outcome == Outcome::Complete {
-                    outcome = Outcome::Failed(failure);
+    let mut anonymous = 0;
+    for name in twice {
+        let text = format!("{name} was named twice, and is read once");
+        if notice(outlet, true, text).is_err() {
+            return Outcome::Stopped;
+        }
+    }
+    std::thread::scope(|scope| {
+        let mut files = files.into_iter();
+        let mut waiting: VecDeque<Waiting<'_>> = VecDeque::new();
+        loop {
+            // In order, and no more of them than there are processors, as what was read ahead lies in memory.
+            while waiting.len() < ahead
+                && let Some(file) = files.next()
+            {
+                waiting.push_back(start(scope, file, outlet));
+            }
+            let Some(first) = waiting.pop_front() else {
+                break;
+            };
+            let this = match first {
+                Waiting::Loading(thread) => match thread.join() {
+                    Ok(loaded) => {
+                        anonymous += usize::from(loaded.is_anonymous());
+                        loaded.send(&mut next, outlet)
+                    }
+                    Err(panic) => std::panic::resume_unwind(panic),
+                },
+                Waiting::Found(file) => read_one(&file, &mut next, outlet),
+                Waiting::Failed(failure) => Outcome::Failed(failure),
+            };
+            match this {
+                Outcome::Complete => {}
+                Outcome::Stopped => return Outcome::Stopped,
+                // The other files are of use all the same; the first failure is told.
+                Outcome::Failed(failure) => {
+                    if outcome == Outcome::Complete {
+                        outcome = Outcome::Failed(failure);
+                    }
                 }
             }
         }
+        if anonymous > 1 {
+            let text = format!(
+                "{anonymous} of these traces do not say which machine they are from: GPUs of one number and one name count \
+                 as one GPU"
+            );
+            if notice(outlet, true, text).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        outcome
+    })
+}
+
+/// Begins to read a file, if files like it can be read beside each other.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    file: Found,
+    outlet: &'scope Outlet,
+) -> Waiting<'scope> {
+    match (file.format, file.input) {
+        (Format::Kineto, Input::Stream(stream)) => {
+            let name = file.name.clone();
+            let thread = std::thread::Builder::new().name("trace-load".to_owned());
+            match thread.spawn_scoped(scope, move || kineto::load(&name, stream, outlet)) {
+                Ok(thread) => Waiting::Loading(thread),
+                Err(error) => Waiting::Failed(Failure {
+                    kind: FailureKind::Machine,
+                    message: format!("the system gives no thread: {error}"),
+                    help: String::new(),
+                }),
+            }
+        }
+        (format, input) => Waiting::Found(Found {
+            format,
+            input,
+            ..file
+        }),
     }
-    outcome
+}
+
+fn read_one(file: &Found, next: &mut u32, outlet: &Outlet) -> Outcome {
+    let path = file.input.path();
+    match file.format {
+        Format::Nsys => nsys::read(path, next, outlet),
+        _ => read_recording(path, next, outlet),
+    }
 }
 
 /// Passes a recording on, as the processes from `*next` on.
@@ -140,34 +271,56 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     Outcome::Stopped
 }
 
-/// What a file is, and whether it says that it was simulated.
-fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
+/// What a file is, told by how it begins.
+fn detect(path: &Path) -> Result<Found, OpenError> {
+    let name = match path == Path::new(STDIN) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
     let failed = |error| OpenError::Io {
-        path: path.to_owned(),
+        path: PathBuf::from(&name),
         error,
     };
     let is_not = |what: &str| OpenError::NotATrace {
-        path: path.to_owned(),
+        path: PathBuf::from(&name),
         what: what.to_owned(),
     };
-    let kind = std::fs::metadata(path).map_err(failed)?;
-    if recording::is_recording(path) {
-        let is_simulated = recording::is_simulated(&[path.to_owned()]);
-        return Ok((Format::Recording, is_simulated));
+    if path.is_dir() {
+        return match recording::is_recording(path) {
+            true => Ok(of_recording(name.clone(), Input::Path(path.to_owned()))),
+            false => Err(is_not("a folder that is no recording")),
+        };
     }
-    if kind.is_dir() {
-        return Err(is_not("a folder that is no recording"));
-    }
+    let mut stream = Stream::open(path).map_err(failed)?;
     let mut head = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(64).read_to_end(&mut head))
+    stream.keep();
+    (&mut stream)
+        .take(64)
+        .read_to_end(&mut head)
         .map_err(failed)?;
+    stream.rewind();
     if head.is_empty() {
         return Err(is_not("it is empty"));
     }
-    if head.starts_with(nsys::MAGIC) {
-        return match nsys::is_export(path) {
-            Ok(true) => Ok((Format::Nsys, false)),
+    let is_database = head.starts_with(nsys::MAGIC);
+    if is_database || head.starts_with(&collector::recording::MAGIC) {
+        let input = match stream.is_pipe() || path == Path::new(STDIN) {
+            true => Input::Copied(copied(&mut stream).map_err(failed)?),
+            false => Input::Path(path.to_owned()),
+        };
+        if !is_database {
+            return match recording::is_recording(input.path()) {
+                true => Ok(of_recording(name.clone(), input)),
+                false => Err(is_not("a recording that is damaged, or of another version")),
+            };
+        }
+        return match nsys::is_export(input.path()) {
+            Ok(true) => Ok(Found {
+                name: name.clone(),
+                format: Format::Nsys,
+                simulated: false,
+                input,
+            }),
             Ok(false) => Err(is_not(
                 "an SQLite database without the tables of Nsight Systems",
             )),
@@ -176,14 +329,38 @@ fn detect(path: &Path) -> Result<(Format, bool), OpenError> {
             ))),
         };
     }
-    match kineto::peek(path) {
-        Ok(Some(peek)) => Ok((Format::Kineto, peek.simulated)),
-        Ok(None) => Err(is_not(looks_like(path, &head))),
+    match kineto::peek(stream) {
+        Ok((Some(peek), _)) if peek.of_rocprofv3 => Err(is_not(
+            "JSON of rocprofv3, which is not read: have it write pftrace for Perfetto, or CSV",
+        )),
+        Ok((Some(peek), stream)) => Ok(Found {
+            name: name.clone(),
+            format: Format::Kineto,
+            simulated: peek.simulated,
+            input: Input::Stream(stream),
+        }),
+        Ok((None, _)) => Err(is_not(looks_like(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))
         }
         Err(error) => Err(failed(error)),
     }
+}
+
+fn of_recording(name: String, input: Input) -> Found {
+    Found {
+        name,
+        format: Format::Recording,
+        simulated: recording::is_simulated(&[input.path().to_owned()]),
+        input,
+    }
+}
+
+/// All that comes out of a stream, as a file.
+fn copied(stream: &mut Stream) -> io::Result<TempPath> {
+    let mut file = tempfile::Builder::new().prefix("cuptop-").tempfile()?;
+    io::copy(stream, &mut file)?;
+    Ok(file.into_temp_path())
 }
 
 fn looks_like(path: &Path, head: &[u8]) -> &'static str {
@@ -195,8 +372,9 @@ fn looks_like(path: &Path, head: &[u8]) -> &'static str {
         _ if matches!(extension, "nsys-rep" | "qdrep") => {
             "a report of Nsight Systems: export it first"
         }
-        [0x1f, 0x8b, ..] => "gzip data, but no JSON trace inside",
-        [b'{' | b'[', ..] => "JSON, but without \"traceEvents\"",
+        _ if head.starts_with(&kineto::GZIP) => "gzip data, but no JSON trace inside",
+        [b'{', ..] => "JSON, but without \"traceEvents\"",
+        [b'[', ..] => "a JSON list, but not of events",
         _ => "neither JSON nor SQLite nor a recording",
     }
 }

@@ -27,6 +27,8 @@ const ACTIVITIES_MAX: usize = 64 << 20;
 const TIME_MAX: Ns = 1 << 61;
 /// Longest name that is kept, in bytes; C++ kernels of real programs stay below a quarter of it.
 const NAME_MAX: usize = 16 * 1024;
+/// Units between two reports of how far work of unknown length has come.
+const STEP: u64 = 4 << 20;
 /// Greatest device ordinal that is believed.
 const DEVICE_MAX: u32 = 4095;
 
@@ -328,13 +330,13 @@ pub(super) fn believable(shift: Ns) -> Ns {
 #[derive(Debug)]
 pub(super) struct Meter {
     what: String,
-    total: u64,
+    total: Option<u64>,
     next: u64,
 }
 
 impl Meter {
-    /// A meter for work of `total` units called `what`.
-    pub(super) fn new(what: String, total: u64) -> Self {
+    /// A meter for work of `total` units, where that is known, called `what`.
+    pub(super) fn new(what: String, total: Option<u64>) -> Self {
         Meter {
             what: printable(&what),
             total,
@@ -347,14 +349,14 @@ impl Meter {
     /// # Errors
     /// When the consumer is gone.
     pub(super) fn at(&mut self, outlet: &Outlet, done: u64) -> Result<(), Gone> {
-        if done < self.next && done < self.total {
+        if done < self.next && self.total.is_none_or(|total| done < total) {
             return Ok(());
         }
-        self.next = done + self.total / 200 + 1;
+        self.next = done + self.total.map_or(STEP, |total| total / 200 + 1);
         outlet.send(Message::Progress(Progress {
             what: self.what.clone(),
             done,
-            total: Some(self.total),
+            total: self.total,
         }))
     }
 }

@@ -9,3 +9,4 @@ pub mod python;
 pub mod recording;
 pub mod runner;
 pub mod sim;
+mod stream;

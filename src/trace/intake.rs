@@ -169,7 +169,12 @@ impl Trace {
         let ordinal = info.id;
         let same = |d: &Device| match (d.info.uuid, info.uuid) {
             (Some(a), Some(b)) => a == b,
-            _ => d.info.id == ordinal,
+            // Nothing says whether it is the same machine; another model is another GPU for sure.
+            _ => {
+                let (known, said) = (d.info.name.as_str(), printable(&info.name));
+                let is_other = !known.is_empty() && !said.is_empty() && *known != said;
+                d.info.id == ordinal && !is_other
+            }
         };
         let known = self.processes[process].devices.get(&ordinal).copied();
         let index = known

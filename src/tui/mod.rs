@@ -59,7 +59,7 @@ use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
 pub use app::{Choice, Peaks, Wanted};
-pub use shell::run;
+pub use shell::{has_keyboard, run};
 pub use state::{Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 

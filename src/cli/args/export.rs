@@ -11,7 +11,7 @@ use crate::export::FORMATS;
 /// `cuptop export`.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Traces; several make one timeline.
+    /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// The format; without it, what the ending of the file's name asks for.

@@ -9,7 +9,7 @@ use super::values::Picture;
 /// `cuptop open`.
 #[derive(Debug, Args)]
 pub struct Open {
-    /// Traces; several make one timeline.
+    /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// Where the picture goes, if one is wanted.

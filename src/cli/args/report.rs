@@ -7,7 +7,7 @@ use clap::Args;
 /// `cuptop report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Traces; several make one timeline.
+    /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// Print JSON.

@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EDITS_HELP)]
 pub struct WhatIf {
-    /// Traces; several make one timeline.
+    /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// What to change; several joined by `+` are made together. May be given several times, for a prediction

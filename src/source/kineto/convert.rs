@@ -5,7 +5,7 @@
 //! | `kernel` (`Kernel`), `gpu_memcpy` (`Memcpy`), `gpu_memset` (`Memset`), cuptop's own `gpu_graph` | the operation |
 //! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
-//! | `user_annotation`, `cpu_op` | a range on its host thread: what the host did in a gap |
+//! | `user_annotation`, `cpu_op` (`Operator`) | a range on its host thread: what the host did in a gap |
 //!
 //! Flow arrows (`ac2g`, `fwdbwd`) say nothing that correlation ids do not. Everything else
 //! (`python_function`, the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host
@@ -96,7 +96,7 @@ impl Converter {
             "cuda_sync" => self.span(event, Self::sync),
             "cuda_event" => self.span(event, Self::event),
             "overhead" => self.span(event, Self::overhead),
-            "user_annotation" | "cpu_op" => self.range(event),
+            "user_annotation" | "cpu_op" | "Operator" => self.range(event),
             // The profiler's own window, with words in place of ids.
             "Trace" => {}
             other => self.leave_out(other, 1),

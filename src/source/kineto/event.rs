@@ -9,6 +9,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::repair::repaired;
+
 /// An event. What it has no key for is `None` or empty.
 #[derive(Debug, Default)]
 pub(super) struct Event<'a> {
@@ -26,6 +28,13 @@ pub(super) struct Event<'a> {
     pub(super) args: Option<&'a RawValue>,
     /// What was read of the arguments already, where `args` is none.
     pub(super) read: Args<'a>,
+}
+
+/// Whether a JSON value looks like an event: it has a phase.
+pub(super) fn is_event(text: &[u8]) -> bool {
+    let read =
+        |text| serde_json::from_slice::<Event<'_>>(text).is_ok_and(|e| !e.phase.0.is_empty());
+    read(text) || read(repaired(text).as_bytes())
 }
 
 /// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's

@@ -44,7 +44,7 @@ pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
                 }
                 // Nobody asks for an operator's.
                 match into.category.0.as_ref() {
-                    "cpu_op" => reader.skip(DEPTH_MAX)?,
+                    "cpu_op" | "Operator" => reader.skip(DEPTH_MAX)?,
                     _ => reader.args(&mut into.read)?,
                 }
             }

@@ -19,7 +19,12 @@ pub(super) struct Header {
     pub(super) simulated: bool,
     /// What cuptop's own export says was lost on the way to it.
     pub(super) lost: u64,
+    /// Whether it is JSON of rocprofv3, which has no events of this kind.
+    pub(super) of_rocprofv3: bool,
 }
+
+/// The key under which rocprofv3 has all that it writes.
+pub(super) const ROCPROFV3: &str = "rocprofiler-sdk-tool";
 
 /// The keys that [`Header::take`] wants to see.
 pub(super) const KEYS: [&str; 9] = [

@@ -24,11 +24,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
 use crate::source::gather::{Meter, believable, notice};
+use crate::source::stream::Stream;
 use crate::text::printable;
 use blocks::{BLOCK, Blocks, Parsed, Rest, Torn};
 use convert::Converter;
 use events::{End, Events, Next};
 use header::Header;
+pub(super) use input::GZIP;
 use input::Input;
 use scan::{Block, ScanError, Scanner};
 
@@ -37,31 +39,44 @@ const STRIDE: u64 = 2048;
 /// How far [`peek`] reads into a file: what stands before `traceEvents` in real traces is a tenth of it.
 const PEEK_MAX: u64 = 1 << 20;
 
+/// Values at the beginning of a list among which there has to be an event.
+const LOOKED_AT: usize = 16;
+
 /// What can be told of a file by its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peek {
     /// Whether it says of itself that no GPU was involved.
     pub(super) simulated: bool,
+    /// Whether it is not a trace of this format, but JSON of rocprofv3.
+    pub(super) of_rocprofv3: bool,
 }
 
-/// Looks at a file's beginning: `None` when it is no Chrome JSON trace.
+/// Looks at a stream's beginning: `None` when it is no Chrome JSON trace. The stream is then where it was.
 ///
 /// # Errors
-/// When the file cannot be read.
-pub(super) fn peek(path: &Path) -> io::Result<Option<Peek>> {
-    let mut scanner = Scanner::new(Input::open(path)?.take(PEEK_MAX));
+/// When it cannot be read.
+pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
+    let input = Input::to_look_at(stream)?;
+    let mut scanner = Scanner::new(input.take(PEEK_MAX));
     let mut header = Header::default();
-    match walk_to_events(&mut scanner, &mut header) {
-        Ok(is_trace) => Ok(is_trace.then_some(Peek {
-            simulated: header.simulated,
-        })),
-        // The file is longer than was looked at: it begins like one, and reading it will tell.
-        Err(_) if scanner.input().limit() == 0 => Ok(Some(Peek {
-            simulated: header.simulated,
-        })),
-        Err(ScanError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-        Err(_) => Ok(None),
-    }
+    let seen = walk_to_events(&mut scanner, &mut header);
+    let (_, input) = scanner.into_parts();
+    let is_cut = input.limit() == 0;
+    let stream = input.into_inner().into_stream();
+    let is_trace = match seen {
+        Ok(is_trace) => is_trace,
+        // The text is longer than was looked at: it begins like one, and reading it will tell.
+        Err(_) if is_cut => true,
+        Err(ScanError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(error);
+        }
+        Err(_) => false,
+    };
+    let peek = Peek {
+        simulated: header.simulated,
+        of_rocprofv3: header.of_rocprofv3,
+    };
+    Ok(((is_trace || peek.of_rocprofv3).then_some(peek), stream))
 }
 
 /// Steps over what stands before the first event. False when there is no `traceEvents`.
@@ -70,11 +85,27 @@ fn walk_to_events<R: Read>(
     header: &mut Header,
 ) -> Result<bool, ScanError> {
     scanner.skip_mark()?;
-    if scanner.eat(b'[')? {
-        return Ok(matches!(scanner.peek()?, Some(b'{' | b']')));
+    if !scanner.eat(b'[')? {
+        scanner.expect(b'{', "a JSON trace is an object or a list")?;
+        return walk_keys(scanner, header);
     }
-    scanner.expect(b'{', "a JSON trace is an object or a list")?;
-    walk_keys(scanner, header)
+    // Any list may be one of events: one of the first has to look like it.
+    for _ in 0..LOOKED_AT {
+        match scanner.peek()? {
+            Some(b']') => return Ok(true),
+            Some(b'{') => {
+                if event::is_event(scanner.value()?) {
+                    return Ok(true);
+                }
+            }
+            Some(b'n') => scanner.skip_value()?,
+            _ => return Ok(false),
+        }
+        if !scanner.eat(b',')? {
+            return Ok(false);
+        }
+    }
+    Ok(false)
 }
 
 /// Reads keys and values up to the value of `traceEvents`; false when the object ends first.
@@ -89,6 +120,7 @@ fn walk_keys<R: Read>(scanner: &mut Scanner<R>, header: &mut Header) -> Result<b
             scanner.eat(b'[')?;
             return Ok(true);
         }
+        header.of_rocprofv3 |= key == header::ROCPROFV3;
         if header::KEYS.contains(&key.as_str()) {
             header.take(&key, scanner.value()?);
         } else {
@@ -120,38 +152,123 @@ impl From<Gone> for Stop {
     }
 }
 
-/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them.
-pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
-    read_by(BLOCK, path, next, outlet)
+/// A trace that was read, to the end or to where it breaks.
+pub(super) struct Loaded {
+    name: String,
+    header: Header,
+    converter: Converter,
+    damaged: Option<(u64, String)>,
+    end: Result<(), Stop>,
 }
 
-/// [`read`] in blocks of about so many bytes.
-fn read_by(block: usize, path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
-    let begun = Reading::start(path).and_then(|reading| Ok((reading, Input::open(path)?)));
-    let (mut reading, input) = match begun {
-        Ok(begun) => begun,
-        Err(error) => return failure(path, 0, &ScanError::Io(error)),
+/// Reads a trace. What of it is called `name` in messages is the file.
+pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> Loaded {
+    load_by(BLOCK, name, stream, outlet)
+}
+
+/// [`load`] in blocks of about so many bytes.
+fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loaded {
+    stream.stop_at(&outlet.stop);
+    let mut reading = Reading {
+        header: Header::default(),
+        events: Events::default(),
+        meter: Meter::new(format!("reading {}", short(name)), stream.length()),
     };
-    let end = reading.run(input, block, outlet);
-    let Reading { events, header, .. } = reading;
-    let (mut converter, damaged) = (events.converter, events.damaged);
+    let end = Input::of(stream)
+        .map_err(|error| Stop::Broken(ScanError::Io(error)))
+        .and_then(|input| reading.run(input, block, outlet));
+    let Reading { header, events, .. } = reading;
+    let mut converter = events.converter;
     converter.finish(&header);
-    let (records, first) = (converter.gather.len(), *next);
-    *next += converter.gather.processes();
-    if matches!(end, Err(Stop::Gone))
-        || tell(outlet, path, &converter, &header, damaged).is_err()
-        || converter
-            .gather
-            .send(outlet, first, believable(header.base))
-            .is_err()
-    {
-        return Outcome::Stopped;
+    Loaded {
+        name: name.to_owned(),
+        header,
+        converter,
+        damaged: events.damaged,
+        end,
     }
-    match end {
-        Ok(()) if !outlet.stop.is_stopped() => Outcome::Complete,
-        Err(Stop::Broken(error)) => failure(path, records, &error),
-        _ => Outcome::Stopped,
+}
+
+impl Loaded {
+    /// Whether it has operations, and does not say which GPU or machine they ran on.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.converter.operations > 0 && self.header.rank.is_none()
     }
+
+    /// Sends what was read as the processes from `*next` on, which is moved behind them.
+    pub(super) fn send(self, next: &mut u32, outlet: &Outlet) -> Outcome {
+        let (records, first) = (self.converter.gather.len(), *next);
+        *next += self.converter.gather.processes();
+        if matches!(self.end, Err(Stop::Gone))
+            || self.tell(outlet).is_err()
+            || self
+                .converter
+                .gather
+                .send(outlet, first, believable(self.header.base))
+                .is_err()
+        {
+            return Outcome::Stopped;
+        }
+        match self.end {
+            _ if outlet.stop.is_stopped() => Outcome::Stopped,
+            Ok(()) => Outcome::Complete,
+            Err(Stop::Broken(error)) => failure(&self.name, records, &error),
+            Err(Stop::Asked | Stop::Gone) => Outcome::Stopped,
+        }
+    }
+
+    /// Tells what of the file is not on the timeline.
+    fn tell(&self, outlet: &Outlet) -> Result<(), Gone> {
+        let Loaded {
+            header,
+            converter,
+            damaged,
+            ..
+        } = self;
+        let name = short(&self.name);
+        if header.simulated {
+            notice(
+                outlet,
+                true,
+                format!("{name} was simulated: no GPU was involved"),
+            )?;
+        }
+        if converter.operations == 0 {
+            let text = format!(
+                "{name} holds no operation of a GPU: was the profiler told to record CUDA?"
+            );
+            notice(outlet, true, text)?;
+        }
+        if let Some((at, why)) = &damaged {
+            let text = format!(
+                "{name}: the event at byte {at} can not be read ({why}); such events are counted as lost"
+            );
+            notice(outlet, true, text)?;
+        }
+        if !converter.left_out.is_empty() {
+            let mut list: Vec<_> = converter.left_out.iter().collect();
+            list.sort_by_key(|(category, count)| (std::cmp::Reverse(**count), category.as_str()));
+            let list: Vec<String> = list
+                .iter()
+                .map(|(category, count)| format!("{} {category}", units::count(**count)))
+                .collect();
+            notice(
+                outlet,
+                false,
+                format!("{name}: not shown: {}", list.join(", ")),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A file's name without its folder.
+fn short(name: &str) -> String {
+    let file = Path::new(name).file_name();
+    file.map_or_else(
+        || name.to_owned(),
+        |file| file.to_string_lossy().into_owned(),
+    )
 }
 
 struct Reading {
@@ -161,16 +278,6 @@ struct Reading {
 }
 
 impl Reading {
-    fn start(path: &Path) -> io::Result<Reading> {
-        let total = std::fs::metadata(path)?.len();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Reading {
-            header: Header::default(),
-            events: Events::default(),
-            meter: Meter::new(format!("reading {name}"), total),
-        })
-    }
-
     fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop> {
         let mut scanner = Scanner::new(input);
         scanner.skip_mark()?;
@@ -178,10 +285,7 @@ impl Reading {
         if !is_document {
             scanner.expect(b'{', "a JSON trace is an object or a list")?;
             if !walk_keys(&mut scanner, &mut self.header)? {
-                return Err(Stop::Broken(ScanError::Malformed {
-                    at: scanner.offset(),
-                    what: "the object has no list \"traceEvents\"",
-                }));
+                return Err(Stop::Broken(ScanError::NoEvents));
             }
         }
         scanner.peek()?;
@@ -278,52 +382,13 @@ impl Reading {
     }
 }
 
-/// Tells what of the file is not on the timeline.
-fn tell(
-    outlet: &Outlet,
-    path: &Path,
-    converter: &Converter,
-    header: &Header,
-    damaged: Option<(u64, String)>,
-) -> Result<(), Gone> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if header.simulated {
-        notice(
-            outlet,
-            true,
-            format!("{name} was simulated: no GPU was involved"),
-        )?;
-    }
-    if converter.operations == 0 {
-        let text =
-            format!("{name} holds no operation of a GPU: was the profiler told to record CUDA?");
-        notice(outlet, true, text)?;
-    }
-    if let Some((at, why)) = damaged {
-        let text = format!(
-            "{name}: the event at byte {at} can not be read ({why}); such events are counted as lost"
-        );
-        notice(outlet, true, text)?;
-    }
-    if !converter.left_out.is_empty() {
-        let mut list: Vec<_> = converter.left_out.iter().collect();
-        list.sort_by_key(|(category, count)| (std::cmp::Reverse(**count), category.as_str()));
-        let list: Vec<String> = list
-            .iter()
-            .map(|(category, count)| format!("{} {category}", units::count(**count)))
-            .collect();
-        notice(
-            outlet,
-            false,
-            format!("{name}: not shown: {}", list.join(", ")),
-        )?;
-    }
-    Ok(())
-}
-
-fn failure(path: &Path, events: usize, error: &ScanError) -> Outcome {
+fn failure(name: &str, events: usize, error: &ScanError) -> Outcome {
     let (what, help) = match error {
         ScanError::Io(error) => (format!("cannot be read on: {error}"), ""),
+        ScanError::NoEvents => (
+            "is JSON, but no trace: it has no list \"traceEvents\"".to_owned(),
+            "",
+        ),
         ScanError::Malformed { .. } | ScanError::Cut { .. } => (
             format!("is damaged at {error}"),
             "The program may have ended while it wrote the trace: record it again.",
@@ -338,7 +403,7 @@ fn failure(path: &Path, events: usize, error: &ScanError) -> Outcome {
     };
     Outcome::Failed(Failure {
         kind: FailureKind::Input,
-        message: printable(&format!("{} {what}.{kept}", path.display())),
+        message: printable(&format!("{name} {what}.{kept}")),
         help: help.to_owned(),
     })
 }

@@ -30,6 +30,9 @@ pub(super) enum ScanError {
         /// What it ends in.
         what: &'static str,
     },
+    /// It is JSON, and has no events.
+    #[error("no list \"traceEvents\"")]
+    NoEvents,
     /// It is not JSON, or not JSON that can be read.
     #[error("byte {at}: {what}")]
     Malformed {
@@ -144,10 +147,6 @@ impl<R: Read> Scanner<R> {
     /// Offset of the next byte in the uncompressed text.
     pub(super) fn offset(&self) -> u64 {
         self.before + self.next as u64
-    }
-
-    pub(super) fn input(&self) -> &R {
-        &self.input
     }
 
     fn error(&self, what: &'static str) -> ScanError {

@@ -1,6 +1,8 @@
 //! The threads that wait for the keyboard and for signals.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -44,9 +46,10 @@ impl InputThread {
     pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let terminal = terminal()?;
         let thread = std::thread::Builder::new()
             .name("input".to_owned())
-            .spawn(move || read(&inputs, &stopped))?;
+            .spawn(move || read(&terminal, &inputs, &stopped))?;
         Ok(InputThread {
             stop,
             thread: Some(thread),
@@ -54,9 +57,23 @@ impl InputThread {
     }
 }
 
-fn read(inputs: &Sender<Input>, stop: &AtomicBool) {
+/// The terminal that keys come from, as crossterm chooses it: standard input, or the process's own where a trace comes
+/// from there.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn terminal() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return stdin.as_fd().try_clone_to_owned();
+    }
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    Ok(terminal.into())
+}
+
+fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        match wait() {
+        match wait(terminal) {
             Waited::Nothing => {}
             Waited::Keys => {
                 if !pass_on(inputs) {
@@ -79,9 +96,8 @@ enum Waited {
 
 /// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone:
 /// it takes the end of the file for nothing to read, again and again.
-fn wait() -> Waited {
-    let stdin = io::stdin();
-    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+fn wait(terminal: &OwnedFd) -> Waited {
+    let mut watched = [PollFd::new(terminal, PollFlags::IN)];
     let patience = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(PATIENCE.subsec_nanos()),

@@ -27,6 +27,12 @@ use super::{Error, Exit, Session};
 /// Inputs that may wait; a hand on the keyboard never gets there.
 const INPUTS: usize = 1024;
 
+/// Whether there is a terminal that keys can come from: standard input, or else the one that the process belongs to.
+#[must_use]
+pub fn has_keyboard() -> bool {
+    input::terminal().is_ok()
+}
+
 /// Takes over the terminal and runs until the user leaves, a signal comes, or the terminal is gone.
 /// The terminal is as it was when this returns, also by a panic.
 ///

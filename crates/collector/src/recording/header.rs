@@ -4,7 +4,8 @@ use activity::{Health, codes};
 
 use super::HEADER;
 
-const MAGIC: [u8; 8] = *b"cuptop\x1a\n";
+/// What a recording begins with.
+pub const MAGIC: [u8; 8] = *b"cuptop\x1a\n";
 pub(super) const VERSION: u32 = 2;
 /// The bytes of the header page that its checksum covers.
 const IDENTITY: usize = 64;

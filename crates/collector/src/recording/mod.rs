@@ -87,7 +87,7 @@ mod reader;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT};
-pub use header::{Clocks, Identity, State, Status, WriteError};
+pub use header::{Clocks, Identity, MAGIC, State, Status, WriteError};
 pub use reader::{Damage, OpenError, Reader};
 pub use writer::Writer;
 

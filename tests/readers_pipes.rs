@@ -1,0 +1,167 @@
+//! Traces that come through pipes, and several at once: what cannot be read twice, or must not be.
+
+mod common;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use common::{data, exported, figures, load};
+use cuptop::testing::activity::What;
+use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::source::file;
+
+/// A pipe in the file system that gives out `content`, a little at a time.
+fn pipe(folder: &Path, content: Vec<u8>) -> (PathBuf, JoinHandle<()>) {
+    let path = folder.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).expect("a pipe");
+    let theirs = path.clone();
+    let writer = std::thread::spawn(move || {
+        let mut pipe = OpenOptions::new().write(true).open(theirs).expect("a pipe");
+        for part in content.chunks(777) {
+            // A reader that refused it has gone.
+            if pipe.write_all(part).is_err() {
+                return;
+            }
+        }
+    });
+    (path, writer)
+}
+
+#[test]
+fn what_a_pipe_gives_is_what_the_file_is() {
+    let json = data("small.json");
+    let text = std::fs::read(&json).expect("a file");
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&text).expect("gzip");
+    let packed = packer.finish().expect("gzip");
+    let sql = std::fs::read_to_string(data("small.sql")).expect("a file");
+    let (_folder, export) = exported("small.sqlite", &sql);
+    let database = std::fs::read(&export).expect("a file");
+    for (content, file) in [(text, &json), (packed, &json), (database, &export)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, writer) = pipe(folder.path(), content);
+        let piped = load(&[path]);
+        writer.join().expect("no panic");
+        let read = load(std::slice::from_ref(file));
+        assert_eq!(piped.outcome, Outcome::Complete);
+        assert_eq!(figures(&piped.trace), figures(&read.trace));
+        assert_eq!(piped.trace.health(), read.trace.health());
+    }
+}
+
+#[test]
+fn what_a_pipe_gives_has_to_be_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, writer) = pipe(folder.path(), b"Dear reader".to_vec());
+    let error = file::open(&[path]).expect_err("prose").to_string();
+    assert!(error.contains("neither JSON"), "{error}");
+    writer.join().expect("no panic");
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let path = data("small.json");
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link.json");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let both = load(&[path.clone(), link]);
+    assert_eq!(both.outcome, Outcome::Complete);
+    assert_eq!(figures(&both.trace), figures(&load(&[path]).trace));
+    assert!(
+        both.notices.iter().any(|n| n.contains("named twice")),
+        "{:?}",
+        both.notices
+    );
+}
+
+/// A trace of one kernel on GPU 0 of this name.
+fn of_gpu(folder: &Path, file: &str, name: &str) -> PathBuf {
+    let path = folder.join(file);
+    let text = format!(
+        r#"{{"deviceProperties": [{{"id": 0, "name": "{name}"}}], "traceEvents": [
+            {{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {{"device": 0, "stream": 7}}}}]}}"#
+    );
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[test]
+fn traces_that_do_not_say_where_they_are_from_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let a = of_gpu(folder.path(), "a.json", "NVIDIA A100");
+    let b = of_gpu(folder.path(), "b.json", "NVIDIA H100");
+    let c = of_gpu(folder.path(), "c.json", "NVIDIA A100");
+    let says = |paths: &[PathBuf]| {
+        let loaded = load(paths);
+        let is_told = loaded.notices.iter().any(|n| n.contains("which machine"));
+        (loaded.trace.devices().len(), is_told)
+    };
+    // Two models are two GPUs; of one model nobody can say.
+    assert_eq!(says(&[a.clone(), b]), (2, true));
+    assert_eq!(says(&[a.clone(), c]), (1, true));
+    assert_eq!(says(&[a]), (1, false));
+}
+
+#[test]
+fn json_that_is_no_trace_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = format!(
+        "{{\"rocprofiler-sdk-tool\": [{{\"x\": \"{}\"}}]}}",
+        "y".repeat(2 << 20)
+    );
+    let cases = [
+        ("{\"rocprofiler-sdk-tool\": []}", "rocprofv3"),
+        (long.as_str(), "rocprofv3"),
+        ("[{\"name\": \"x\"}, {\"name\": \"y\"}]", "not of events"),
+        ("[null]", "not of events"),
+    ];
+    for (text, what) in cases {
+        let path = folder.path().join("other.json");
+        std::fs::write(&path, text).expect("a file");
+        let error = file::open(&[path]).expect_err(what).to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // The list comes later than was looked for.
+    let path = folder.path().join("none.json");
+    std::fs::write(&path, format!("{{\"x\": \"{}\"}}", "y".repeat(2 << 20))).expect("a file");
+    let Outcome::Failed(failure) = load(&[path]).outcome else {
+        panic!("it is none");
+    };
+    assert!(
+        failure.message.contains("no list \"traceEvents\""),
+        "{}",
+        failure.message
+    );
+}
+
+/// Old PyTorch calls operators "Operator"; HIP's copy on a stream waits for it.
+#[test]
+fn old_operators_and_hip_copies_are_what_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("old.json");
+    let text = r#"[
+        {"ph": "X", "cat": "Operator", "name": "aten::to", "pid": 1, "tid": 1, "ts": 1, "dur": 90, "args": {"Device": 24}},
+        {"ph": "X", "cat": "Runtime", "name": "hipMemcpyWithStream", "pid": 1, "tid": 1, "ts": 2, "dur": 50, "args": {"correlation": 5}},
+        {"ph": "X", "cat": "Runtime", "name": "hipMemcpyAsync", "pid": 1, "tid": 1, "ts": 60, "dur": 5, "args": {"correlation": 6}},
+        {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 10, "dur": 40, "args": {"correlation": 5, "bytes": 8}},
+        {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 70, "dur": 9, "args": {"correlation": 6, "bytes": 8}}]"#;
+    std::fs::write(&path, text).expect("a file");
+    let trace = load(&[path]).trace;
+    let mut copies = Vec::new();
+    let mut ranges = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        for row in 0..lane.len() {
+            let activity = trace.activity(id, row);
+            match activity.what {
+                What::Copy(copy) => copies.push((activity.correlation, copy.is_async)),
+                What::Range(range) => ranges.push(trace.names().full(range.name).to_owned()),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(copies, [(5, false), (6, true)]);
+    assert_eq!(ranges, ["aten::to"]);
+}
