@@ -215,7 +215,7 @@ fn start<'scope>(
 ) -> Waiting<'scope> {
     match (file.format, file.input) {
         (Format::Kineto, Input::Stream(stream)) => {
-            let name = file.name.clone();
+            let name = file.name;
             let thread = std::thread::Builder::new().name("trace-load".to_owned());
             match thread.spawn_scoped(scope, move || kineto::load(&name, stream, outlet)) {
                 Ok(thread) => Waiting::Loading(thread),

@@ -51,7 +51,9 @@ struct Process {
     items: Vec<Activity>,
     runs: Vec<Vec<Activity>>,
     health: Health,
-    /// Calls that copy and return when the copy is done.
+    /// By name: whether a call of this name copies and returns when the copy is done.
+    copiers: Vec<Option<bool>>,
+    /// Such calls.
     synchronous: FxHashSet<Correlation>,
     devices: FxHashSet<u32>,
 }
@@ -158,11 +160,24 @@ impl Gather {
         health.no_timestamp += 1;
     }
 
-    /// Remembers that the host call `correlation` copies synchronously.
-    pub(super) fn call_named(&mut self, process: u32, correlation: Correlation, name: &str) {
-        let copies = name.contains("emcpy");
-        if copies && !name.contains("Async") && !name.contains("Peer") {
-            self.process(process).synchronous.insert(correlation);
+    /// Remembers that the host call `correlation` copies synchronously, if its name says so.
+    pub(super) fn call_named(
+        &mut self,
+        process: u32,
+        correlation: Correlation,
+        id: NameId,
+        name: &str,
+    ) {
+        let process = self.process(process);
+        if process.copiers.len() <= id as usize {
+            process.copiers.resize(id as usize + 1, None);
+        }
+        let is_copier = &mut process.copiers[id as usize];
+        let is_copier = *is_copier.get_or_insert_with(|| {
+            name.contains("emcpy") && !name.contains("Async") && !name.contains("Peer")
+        });
+        if is_copier {
+            process.synchronous.insert(correlation);
         }
     }
 

@@ -31,11 +31,7 @@ pub(super) struct Parsed {
 
 /// Reads the events of a block, the first of which may be there in part; `next` is what comes first.
 fn parse(block: Block, next: Next) -> Parsed {
-    let mut events = Events {
-        next,
-        at: block.at,
-        ..Events::default()
-    };
+    let mut events = Events::at(block.at, next);
     let mut scanner = Scanner::of_block(block);
     let end = events.read(&mut scanner, u64::MAX);
     if matches!(end, Ok(End::List)) {

@@ -149,8 +149,9 @@ impl Converter {
         };
         let what = what(self, process, event, &args);
         let correlation = id(args.correlation);
-        if matches!(what, What::Call(_)) {
-            self.gather.call_named(process, correlation, &event.name.0);
+        if let What::Call(call) = what {
+            self.gather
+                .call_named(process, correlation, call.name, &event.name.0);
         }
         self.push(process, start, end, correlation, what);
     }

@@ -100,7 +100,7 @@ impl<'a> Args<'a> {
     }
 
     /// Where the number of a key goes; `None` for a key that has no number.
-    pub(super) fn number(&mut self, key: &ArgsKey) -> Option<&mut Option<i64>> {
+    pub(super) fn number(&mut self, key: ArgsKey) -> Option<&mut Option<i64>> {
         Some(match key {
             ArgsKey::Device => &mut self.device,
             ArgsKey::Context => &mut self.context,
@@ -125,7 +125,7 @@ impl<'a> Args<'a> {
     }
 
     /// Where the three sizes of a key go.
-    pub(super) fn triple(&mut self, key: &ArgsKey) -> Option<&mut [u32; 3]> {
+    pub(super) fn triple(&mut self, key: ArgsKey) -> Option<&mut [u32; 3]> {
         match key {
             ArgsKey::Grid => Some(&mut self.grid),
             ArgsKey::Block => Some(&mut self.block),
@@ -134,7 +134,7 @@ impl<'a> Args<'a> {
     }
 
     /// Where the text of a key goes.
-    pub(super) fn text(&mut self, key: &ArgsKey) -> Option<&mut Text<'a>> {
+    pub(super) fn text(&mut self, key: ArgsKey) -> Option<&mut Text<'a>> {
         match key {
             ArgsKey::Collective => Some(&mut self.collective),
             ArgsKey::GroupName => Some(&mut self.group_name),
@@ -150,6 +150,7 @@ impl<'a> Args<'a> {
 
 macro_rules! keys {
     ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum $name { $($key,)* Other }
         impl $name {
             /// The key that is written like this.
@@ -265,11 +266,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
-                    if let Some(number) = args.number(&key) {
+                    if let Some(number) = args.number(key) {
                         *number = map.next_value::<Number>()?.0;
-                    } else if let Some(triple) = args.triple(&key) {
+                    } else if let Some(triple) = args.triple(key) {
                         *triple = map.next_value::<Triple>()?.0;
-                    } else if let Some(text) = args.text(&key) {
+                    } else if let Some(text) = args.text(key) {
                         *text = map.next_value()?;
                     } else {
                         map.next_value::<IgnoredAny>()?;

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::convert::Converter;
 use super::event::{self, Event};
-use super::fast;
+use super::fast::{self, Templates};
 use super::repair::repaired;
 use super::scan::{ScanError, Scanner};
 
@@ -34,6 +34,7 @@ pub(super) struct Events {
     pub(super) converter: Converter,
     /// Offset of the first event that could not be read, and why.
     pub(super) damaged: Option<(u64, String)>,
+    templates: Templates,
     /// What comes at `at`.
     pub(super) next: Next,
     /// Offset in the text of what was not yet read.
@@ -45,6 +46,7 @@ impl Default for Events {
         Events {
             converter: Converter::default(),
             damaged: None,
+            templates: Templates::default(),
             next: Next::Event,
             at: 0,
         }
@@ -52,6 +54,15 @@ impl Default for Events {
 }
 
 impl Events {
+    /// Nothing read yet; `next` comes at offset `at`.
+    pub(super) fn at(at: u64, next: Next) -> Events {
+        Events {
+            next,
+            at,
+            ..Events::default()
+        }
+    }
+
     /// Reads up to `limit` events, from wherever in the list the scanner stands.
     ///
     /// # Errors
@@ -98,8 +109,7 @@ impl Events {
             scanner.advance(length);
             return Ok(());
         }
-        let mut event = Event::default();
-        if let Some(length) = fast::event(text, &mut event) {
+        if let Some((event, length)) = self.templates.event(text) {
             self.converter.take(&event);
             scanner.advance(length);
             return Ok(());

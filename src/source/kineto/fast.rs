@@ -5,7 +5,12 @@
 //! is not JSON) makes it one for serde, so what is an event, and what is in it, is serde's to say: for any text that is
 //! read here, both read the same.
 
+mod template;
+
+use std::ops::Range;
+
 use super::event::{Args, ArgsKey, Event, EventKey, Text};
+pub(super) use template::Templates;
 
 /// How deep values that nobody asks for may nest here.
 const DEPTH_MAX: u32 = 16;
@@ -14,42 +19,70 @@ const DEPTH_MAX: u32 = 16;
 pub(super) fn flat(text: &[u8]) -> Option<usize> {
     let length = memchr::memchr(b'}', text)?;
     let inside = text[..length].strip_prefix(b"{")?;
-    // Counted without a branch, so that many bytes are looked at at once.
-    let (mut quotes, mut others) = (0usize, 0usize);
-    for &byte in inside {
-        quotes += usize::from(byte == b'"');
-        others += usize::from(matches!(byte, b'\\' | b'{' | b'[' | b']'));
+    let (mut quotes, mut others) = (0, 0);
+    // Counted in bytes and without a branch, so that sixteen of them are looked at at once.
+    for piece in inside.chunks(128) {
+        for &byte in piece {
+            quotes ^= u8::from(byte == b'"');
+            others |= u8::from(byte == b'\\' || byte == b'{' || byte == b'[' || byte == b']');
+        }
     }
-    (quotes % 2 == 0 && others == 0).then_some(length + 1)
+    (quotes == 0 && others == 0).then_some(length + 1)
 }
 
+/// What a value of an event is.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Phase,
+    Category,
+    Name,
+    Pid,
+    Tid,
+    Ts,
+    Dur,
+    /// One of the arguments.
+    Argument(ArgsKey),
+    /// Of no use.
+    Other,
+}
+
+/// A value of an event that was read: where it stands, and what it is.
+type Mark = (Range<usize>, Part);
+
 /// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape.
-pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
+/// Tells `mark` of its values.
+fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -> Option<usize> {
     let mut reader = Reader { text, at: 0 };
     let mut has_args = false;
     reader.object(|reader, key| {
-        match EventKey::of(key) {
-            EventKey::Phase => into.phase = reader.words()?,
-            EventKey::Category => into.category = reader.words()?,
-            EventKey::Name => into.name = reader.words()?,
-            EventKey::Pid => into.pid = Some(reader.integer()?),
-            EventKey::Tid => into.tid = Some(reader.integer()?),
-            EventKey::Ts => into.ts = Some(reader.number()?),
-            EventKey::Dur => into.dur = Some(reader.number()?),
-            EventKey::Args if has_args => return None,
+        let part = match EventKey::of(key) {
+            EventKey::Phase => Part::Phase,
+            EventKey::Category => Part::Category,
+            EventKey::Name => Part::Name,
+            EventKey::Pid => Part::Pid,
+            EventKey::Tid => Part::Tid,
+            EventKey::Ts => Part::Ts,
+            EventKey::Dur => Part::Dur,
+            EventKey::Args if has_args || reader.peek()? != b'{' => return None,
             EventKey::Args => {
                 has_args = true;
-                if reader.peek()? != b'{' {
-                    return None;
-                }
                 // Nobody asks for an operator's.
-                match into.category.0.as_ref() {
-                    "cpu_op" | "Operator" => reader.skip(DEPTH_MAX)?,
-                    _ => reader.args(&mut into.read)?,
+                if !matches!(into.category.0.as_ref(), "cpu_op" | "Operator") {
+                    return reader.object(|reader, key| {
+                        let from = reader.at;
+                        let part = Part::Argument(ArgsKey::of(key));
+                        reader.part(part, into)?;
+                        mark((from..reader.at, part));
+                        Some(())
+                    });
                 }
+                Part::Other
             }
-            EventKey::Other => reader.skip(DEPTH_MAX)?,
-        }
+            EventKey::Other => Part::Other,
+        };
+        let from = reader.at;
+        reader.part(part, into)?;
+        mark((from..reader.at, part));
         Some(())
     })?;
     Some(reader.at)
@@ -223,29 +256,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn args(&mut self, args: &mut Args<'a>) -> Option<()> {
-        self.object(|reader, key| {
-            let key = ArgsKey::of(key);
-            if let Some(number) = args.number(&key) {
-                *number = Some(reader.integer()?);
-            } else if let Some(triple) = args.triple(&key) {
-                let mut at = 0;
-                reader.list(|reader| {
-                    let size = u32::try_from(reader.integer()?).ok()?;
-                    *triple.get_mut(at)? = size;
-                    at += 1;
-                    Some(())
-                })?;
-                if at != triple.len() {
-                    return None;
-                }
-            } else if let Some(text) = args.text(&key) {
-                *text = reader.words()?;
-            } else {
-                reader.skip(DEPTH_MAX)?;
+    /// Reads a value of an event.
+    fn part(&mut self, part: Part, into: &mut Event<'a>) -> Option<()> {
+        match part {
+            Part::Phase => into.phase = self.words()?,
+            Part::Category => into.category = self.words()?,
+            Part::Name => into.name = self.words()?,
+            Part::Pid => into.pid = Some(self.integer()?),
+            Part::Tid => into.tid = Some(self.integer()?),
+            Part::Ts => into.ts = Some(self.number()?),
+            Part::Dur => into.dur = Some(self.number()?),
+            Part::Argument(key) => self.argument(key, &mut into.read)?,
+            Part::Other => self.skip(DEPTH_MAX)?,
+        }
+        Some(())
+    }
+
+    fn argument(&mut self, key: ArgsKey, args: &mut Args<'a>) -> Option<()> {
+        if let Some(number) = args.number(key) {
+            *number = Some(self.integer()?);
+        } else if let Some(triple) = args.triple(key) {
+            let mut at = 0;
+            self.list(|reader| {
+                *triple.get_mut(at)? = u32::try_from(reader.integer()?).ok()?;
+                at += 1;
+                Some(())
+            })?;
+            if at != triple.len() {
+                return None;
             }
-            Some(())
-        })
+        } else if let Some(text) = args.text(key) {
+            *text = self.words()?;
+        } else {
+            self.skip(DEPTH_MAX)?;
+        }
+        Some(())
     }
 }
 

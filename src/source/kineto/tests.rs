@@ -10,8 +10,12 @@ fn told(text: &[u8], block: usize) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace");
     std::fs::write(&path, text).expect("a file");
-    let feed =
-        Feed::spawn("test", move |outlet| read_by(block, &path, &mut 0, outlet)).expect("a thread");
+    let stream = Stream::open(&path).expect("a file");
+    let name = path.display().to_string();
+    let feed = Feed::spawn("test", move |outlet| {
+        load_by(block, &name, stream, outlet).send(&mut 0, outlet)
+    })
+    .expect("a thread");
     let mut told = Vec::new();
     for message in feed.receiver() {
         match message {

@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         }
         let text = &self.functions[&id];
         let name = self.gather.name(process, text);
-        self.gather.call_named(process, correlation, text);
+        self.gather.call_named(process, correlation, name, text);
         let code = int(row, 5).and_then(|c| i32::try_from(c).ok()).unwrap_or(0);
         self.push(
             process,
