@@ -58,6 +58,7 @@ pub mod report {
         let options = crate::report::text::Options::default();
         crate::report::text::render(report, &options)
     }
+    pub use crate::report::{Report, text};
     pub mod compare {
         pub use crate::report::compare::Comparison;
     }

@@ -5,12 +5,17 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use common::{load, real_traces, trace_folders};
-use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::activity::feed::{Message, Outcome};
 use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::report::Report;
+use cuptop::testing::report::{Report, text};
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::trace::{SourceInfo, Trace};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 fn report(path: &Path) -> Report {
     let loaded = load(&[path.to_owned()]);
@@ -108,4 +113,59 @@ fn rules_find_in_real_traces_what_is_known_of_them() {
         }
     }
     assert!(seen >= 2, "{seen} traces were looked at");
+}
+
+/// Columns that a terminal has at least.
+const COLUMNS: usize = 80;
+
+fn too_wide(report: &Report) -> Option<String> {
+    let options = text::Options {
+        width: COLUMNS,
+        ..text::Options::default()
+    };
+    let text = text::render(report, &options);
+    // A path is not broken: it is there to be copied.
+    let is_path = |line: &str| {
+        let path = report.source.path.as_ref();
+        path.is_some_and(|path| line.ends_with(&path.display().to_string()))
+    };
+    let mut wide = text.lines().filter(|line| line.width() > COLUMNS);
+    wide.find(|line| !is_path(line)).map(str::to_owned)
+}
+
+#[test]
+fn every_report_fits_eighty_columns() {
+    for (path, _) in real_traces() {
+        assert_eq!(too_wide(&report(&path)), None, "{}", path.display());
+    }
+    let mut runs = 0;
+    for scenario in bundled::SCENARIOS {
+        let compiled = compile(&Source::from(scenario), &Overrides::default());
+        let plan = Arc::new(compiled.expect("bundled").plan);
+        let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible);
+        let feed = feed.expect("a thread");
+        let mut trace = Trace::new(SourceInfo::default());
+        for message in feed.receiver() {
+            match message {
+                Message::Batch(batch) => trace.apply(batch),
+                Message::Finished(_) => break,
+                _ => {}
+            }
+        }
+        let report = Report::new(&trace, Some(&plan), Peaks::default());
+        assert_eq!(too_wide(&report), None, "{}", scenario.name);
+        // The name of every variant is there whole, and what was found comes before the harness's calls.
+        let text = text::render(&report, &text::Options::default());
+        for variant in &plan.variants {
+            assert!(
+                text.contains(&format!("  {}", variant.name)),
+                "{}: {text}",
+                variant.name
+            );
+        }
+        let at = |words: &str| text.find(words).unwrap_or(0);
+        assert!(at("Findings in") < at("\nHost calls, set-up"), "{text}");
+        runs += 1;
+    }
+    assert_eq!(runs, 16);
 }

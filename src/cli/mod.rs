@@ -123,7 +123,7 @@ fn numbered(directory: &Path, reruns: usize) -> PathBuf {
 
 /// How reports are laid out: as wide as the terminal, coloured only there.
 fn text_options() -> crate::report::text::Options {
-    let width = crossterm::terminal::size().map_or(100, |(columns, _)| usize::from(columns));
+    let width = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
     crate::report::text::Options {
         width: width.clamp(60, 140),
         color: stdout_has_color(),

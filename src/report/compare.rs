@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::page::{Options, Page, Tone};
+use super::runs::name as variant_name;
 use super::table::Table;
-use super::text::variant_name;
 use super::{Report, Source, VariantReport};
 use crate::activity::units::{Unit, rate};
 use crate::activity::{Direction, Ns};

@@ -7,9 +7,11 @@
 pub mod compare;
 pub mod expect;
 mod lines;
+mod offsets;
 mod page;
 mod ranks;
 mod recording;
+mod runs;
 pub mod steps;
 mod table;
 pub mod text;
@@ -53,6 +55,8 @@ pub struct Report {
     pub schema: u32,
     /// Where the timeline is from.
     pub source: Source,
+    /// When the timeline's first record began, in its own time; what `start_offset_ns` counts from.
+    pub origin_ns: Ns,
     /// What bounds the whole, then each device.
     pub verdicts: Vec<Verdict>,
     /// Figures of every device that has an operation.
@@ -223,6 +227,7 @@ impl Report {
                 path: trace.source.path.clone(),
                 simulated: trace.source.simulated,
             },
+            origin_ns: trace.extent().map_or(0, |extent| extent.start),
             launches,
             kernels: tables::kernels(trace, None),
             calls: tables::calls(trace, None),
@@ -257,7 +262,9 @@ impl Report {
     /// # Errors
     /// Never for a report that [`Report::new`] made; the serializer's signature has it.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+        let mut value = serde_json::to_value(self)?;
+        offsets::add(&mut value, self.origin_ns);
+        serde_json::to_string_pretty(&value)
     }
 
     /// Whether every expectation holds; also when there is none.

@@ -12,7 +12,14 @@ const INDENT: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+enum Row {
+    Cells(Vec<String>),
+    /// A line of its own, over all columns.
+    Heading(String),
 }
 
 impl Table {
@@ -23,21 +30,41 @@ impl Table {
         }
     }
 
+    /// The same where the columns are known at run time.
+    pub(super) fn with_header(header: Vec<String>) -> Self {
+        Table {
+            header,
+            rows: Vec::new(),
+        }
+    }
+
+    /// A line over all columns, for the rows below it.
+    pub(super) fn heading(&mut self, text: String) {
+        self.rows.push(Row::Heading(text));
+    }
+
+    /// A row of as many cells as there are columns.
+    pub(super) fn row_of(&mut self, cells: Vec<String>) {
+        self.rows.push(Row::Cells(cells));
+    }
+
     pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(Row::Cells(cells.to_vec()));
     }
 
     /// The lines, the header first; columns that are empty in every row are left out.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let rows = || {
+            self.rows.iter().filter_map(|row| match row {
+                Row::Cells(cells) => Some(cells),
+                Row::Heading(_) => None,
+            })
+        };
         let is_used = |column: &usize| {
-            *column == 0
-                || self
-                    .rows
-                    .iter()
-                    .any(|row| row.get(*column).is_some_and(|cell| !cell.is_empty()))
+            *column == 0 || rows().any(|row| row.get(*column).is_some_and(|cell| !cell.is_empty()))
         };
         let columns: Vec<usize> = (0..self.header.len()).filter(is_used).collect();
-        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let all = || std::iter::once(&self.header).chain(rows());
         let width_of = |column: usize| {
             all()
                 .filter_map(|row| row.get(column))
@@ -48,27 +75,44 @@ impl Table {
         let right: usize = columns[1..].iter().map(|&c| width_of(c) + INDENT).sum();
         let room = width.saturating_sub(right + INDENT).max(8);
         let first = width_of(0).min(room);
-        all()
-            .map(|row| {
-                let cell = |c: usize| row.get(c).map_or("", String::as_str);
-                let mut line = " ".repeat(INDENT);
-                let name = cut_middle(cell(0), first);
-                line.push_str(&name);
-                line.push_str(&" ".repeat(first.saturating_sub(name.width())));
-                for &c in &columns[1..] {
-                    let gap = INDENT + width_of(c).saturating_sub(cell(c).width());
-                    line.push_str(&" ".repeat(gap));
-                    line.push_str(cell(c));
-                }
-                line.trim_end().to_owned()
-            })
-            .collect()
+        let line = |row: &Vec<String>| {
+            let cell = |c: usize| row.get(c).map_or("", String::as_str);
+            let mut line = " ".repeat(INDENT);
+            let name = cut_middle(cell(0), first);
+            line.push_str(&name);
+            line.push_str(&" ".repeat(first.saturating_sub(name.width())));
+            for &c in &columns[1..] {
+                let gap = INDENT + width_of(c).saturating_sub(cell(c).width());
+                line.push_str(&" ".repeat(gap));
+                line.push_str(cell(c));
+            }
+            line.trim_end().to_owned()
+        };
+        let below = self.rows.iter().map(|row| match row {
+            Row::Cells(cells) => line(cells),
+            Row::Heading(text) => {
+                let room = width.saturating_sub(INDENT);
+                format!("{:INDENT$}{}", "", cut_middle(text, room))
+            }
+        });
+        std::iter::once(line(&self.header)).chain(below).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_takes_the_whole_line_and_no_column() {
+        let mut table = Table::new(["", "n"]);
+        table.heading("a_name_of_a_variant".to_owned());
+        table.row(["  4 KiB", "12"].map(str::to_owned));
+        assert_eq!(
+            table.lines(30),
+            ["            n", "  a_name_of_a_variant", "    4 KiB  12"]
+        );
+    }
 
     #[test]
     fn the_first_column_gives_way_and_numbers_stand_right() {

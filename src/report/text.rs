@@ -5,15 +5,13 @@ use std::fmt::Write as _;
 pub use super::page::Options;
 use super::page::{Page, Tone};
 use super::table::Table;
-use super::{Checked, Report, VariantReport};
+use super::{Report, VariantReport, runs};
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::figures::share;
 use crate::analysis::findings::{Finding, Severity, fold};
 use crate::analysis::tables::NameRow;
-use crate::analysis::variants::measure::Speedup;
-use crate::scenario::figures::Kind;
 use crate::text::{cut_middle, plural, printable, wrap};
 use crate::trace::short;
 
@@ -24,10 +22,11 @@ pub fn render(report: &Report, options: &Options) -> String {
     heading(&mut page, report);
     super::verdicts::section(&mut page, report);
     if let Some(variants) = &report.variants {
-        variant_table(&mut page, variants);
+        runs::section(&mut page, variants);
     }
     if let Some(expectations) = &report.expectations {
-        expectation_table(&mut page, expectations);
+        let variants = report.variants.as_deref().unwrap_or_default();
+        runs::expectations(&mut page, expectations, variants);
     }
     // The timeline of a run holds warm-up and all variants one after another: each variant's own
     // figures above say more than those of the whole.
@@ -41,8 +40,28 @@ pub fn render(report: &Report, options: &Options) -> String {
         super::ranks::section(&mut page, &report.ranks, job);
     }
     super::steps::section(&mut page, &report.steps);
-    names(&mut page, "Kernels", &report.kernels, short::unique);
-    names(&mut page, "Host calls", &report.calls, |calls| {
+    // Of a run the whole is mostly what is done around its passes, and tells least of all.
+    let is_run = report.variants.as_ref().is_some_and(|v| !v.is_empty());
+    if is_run {
+        names(
+            &mut page,
+            "Kernels of all variants, warm-up included",
+            &report.kernels,
+            short::unique,
+        );
+        findings(&mut page, report);
+        calls(&mut page, report, "Host calls, set-up and warm-up included");
+    } else {
+        names(&mut page, "Kernels", &report.kernels, short::unique);
+        calls(&mut page, report, "Host calls");
+        findings(&mut page, report);
+    }
+    page.out
+}
+
+/// What the host called, for how long it waited, and the memory that it allocated.
+fn calls(page: &mut Page, report: &Report, title: &str) {
+    names(page, title, &report.calls, |calls| {
         calls.iter().map(|name| (*name).to_owned()).collect()
     });
     if report.sync_ns > 0 {
@@ -55,8 +74,6 @@ pub fn render(report: &Report, options: &Options) -> String {
     if let Some(peak) = report.peak_memory {
         page.line(&format!("  device memory: {} at most", bytes(peak)));
     }
-    findings(&mut page, report);
-    page.out
 }
 
 /// What the report is about, and whether it can be believed.
@@ -255,73 +272,6 @@ fn idle_table(page: &mut Page, f: &DeviceFigures) {
         for line in wrap(&line, page.width - 2) {
             page.line(&format!("  {line}"));
         }
-    }
-}
-
-fn variant_table(page: &mut Page, variants: &[VariantReport]) {
-    page.title("Variants");
-    if variants.is_empty() {
-        page.line("  none was measured");
-        return;
-    }
-    let mut table = Table::new([
-        "", "repeats", "makespan", "wall", "speed-up", "ops", "idle", "overlap", "H2D", "D2H",
-    ]);
-    for v in variants {
-        let f = &v.figures;
-        let figure = |kind: Kind| match f.value(kind) {
-            Some(value) => kind.spec().unit.show(value),
-            None => "—".to_owned(),
-        };
-        let gbps = |kind| f.value(kind).map(rate).unwrap_or_default();
-        table.row([
-            variant_name(v),
-            f.repeats.to_string(),
-            figure(Kind::Makespan),
-            figure(Kind::Wall),
-            v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
-            figure(Kind::Ops),
-            figure(Kind::Idle),
-            figure(Kind::Overlap),
-            gbps(Kind::H2dGbps),
-            gbps(Kind::D2hGbps),
-        ]);
-    }
-    page.table(&table);
-    let note = "makespan: first operation's start to the last one's end, of the median repeat; speed-up: over the \
-                variant it is compared with, by makespan, or by wall time where the makespan does not tell; H2D, D2H in GB/s";
-    for line in wrap(note, page.width - 2) {
-        page.line(&format!("  {line}"));
-    }
-}
-
-/// "streamed", "pinned @ 1 MiB".
-pub(super) fn variant_name(v: &VariantReport) -> String {
-    printable(&v.figures.label())
-}
-
-fn expectation_table(page: &mut Page, expectations: &[Checked]) {
-    if expectations.is_empty() {
-        return;
-    }
-    page.title("Expectations");
-    for e in expectations {
-        let mark = if e.ok {
-            page.paint(Tone::Good, "  ok    ")
-        } else {
-            page.paint(Tone::Bad, "  FAILED")
-        };
-        let point = e.point.map_or_else(String::new, |p| format!(" at {p}"));
-        let measured = match &e.why {
-            Some(why) => format!("not measured: {why}"),
-            None => format!("{}{point}", e.shown),
-        };
-        let line = format!(
-            "{mark} {} {}: {measured}",
-            printable(&e.what),
-            printable(&e.expected)
-        );
-        page.line(&line);
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn read(
 ) -> Vec<Expectation> {
     let mut reading = Reading { file, diagnostics };
     let mut expectations = Vec::new();
+    let mut unchecked = 0;
     for line in &file.expect {
         let Some(left) = reading.left(line) else {
             continue;
@@ -80,15 +81,16 @@ pub(super) fn read(
                 site: sites.id(line.key_loc),
             });
         }
-        if left_out {
-            let message =
-                "this expectation is not checked: the command line leaves out what it is about";
-            reading.diagnostics.push(Diagnostic::new(
-                super::Severity::Note,
-                line.key_loc.range(),
-                message,
-            ));
-        }
+        unchecked += usize::from(left_out);
+    }
+    if unchecked > 0 {
+        // Of the command line, not of a place in the file: it is wanted so.
+        let message = format!(
+            "{unchecked} of the scenario's expectations are not checked: the command line leaves out what they are \
+             about"
+        );
+        let note = Diagnostic::new(super::Severity::Note, 0..0, message);
+        reading.diagnostics.push(note);
     }
     expectations
 }

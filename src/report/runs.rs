@@ -1,0 +1,177 @@
+//! The variants of a run in a report's text: their figures, their phases and memory, what was expected of them.
+
+use super::page::{Page, Tone};
+use super::table::Table;
+use super::{Checked, VariantReport};
+use crate::activity::units::{bytes, duration, rate};
+use crate::analysis::passes::point_text;
+use crate::analysis::tables::NameRow;
+use crate::analysis::variants::measure::Speedup;
+use crate::scenario::figures::Kind;
+use crate::text::{plural, printable, wrap};
+
+/// Phases that get a column; more would not fit beside a name.
+const PHASES: usize = 4;
+
+/// "streamed", "pinned @ 1 MiB".
+pub(super) fn name(v: &VariantReport) -> String {
+    printable(&v.figures.label())
+}
+
+/// The figures of each variant; the points of a sweep under their variant's name.
+pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
+    page.title("Variants");
+    if variants.is_empty() {
+        page.line("  none was measured");
+        return;
+    }
+    let repeats = |v: &VariantReport| v.figures.repeats;
+    let is_one = variants.iter().all(|v| repeats(v) == repeats(&variants[0]));
+    let mut table = Table::new([
+        "", "repeats", "makespan", "wall", "speed-up", "ops", "idle", "overlap", "H2D", "D2H",
+    ]);
+    rows(&mut table, variants, |v| {
+        let f = &v.figures;
+        let figure = |kind: Kind| match f.value(kind) {
+            Some(value) => kind.spec().unit.show(value),
+            None => "—".to_owned(),
+        };
+        let gbps = |kind| f.value(kind).map(rate).unwrap_or_default();
+        vec![
+            if is_one {
+                String::new()
+            } else {
+                f.repeats.to_string()
+            },
+            figure(Kind::Makespan),
+            figure(Kind::Wall),
+            v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
+            figure(Kind::Ops),
+            figure(Kind::Idle),
+            figure(Kind::Overlap),
+            gbps(Kind::H2dGbps),
+            gbps(Kind::D2hGbps),
+        ]
+    });
+    page.table(&table);
+    let of = match (is_one, repeats(&variants[0])) {
+        (true, 1) => "one pass each".to_owned(),
+        (true, n) => format!("the median of {}", plural(n as u64, "repeat")),
+        (false, _) => "the median repeat".to_owned(),
+    };
+    page.wrapped(&format!(
+        "{of}; makespan: first operation's start to the last one's end; speed-up: over the variant it is compared \
+         with, by makespan, or by wall time where the makespan does not tell; H2D, D2H in GB/s"
+    ));
+    phases(page, variants);
+}
+
+/// A row for each variant; the points of a sweep stand under a line with the variant's name.
+fn rows(
+    table: &mut Table,
+    variants: &[VariantReport],
+    cells: impl Fn(&VariantReport) -> Vec<String>,
+) {
+    let mut above = None;
+    for v in variants {
+        let variant = &v.figures.variant;
+        let first = match variant.point {
+            Some(point) => {
+                if above != Some(&variant.name) {
+                    table.heading(printable(&variant.name));
+                    above = Some(&variant.name);
+                }
+                format!("  {}", point_text(point, variant.unit))
+            }
+            None => name(v),
+        };
+        let mut row = vec![first];
+        row.extend(cells(v));
+        table.row_of(row);
+    }
+}
+
+/// What the host's phases took and how much memory was in use, where that tells variants apart.
+fn phases(page: &mut Page, variants: &[VariantReport]) {
+    let mut names: Vec<&str> = Vec::new();
+    for phase in variants.iter().flat_map(|v| &v.figures.phases) {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    let memory = |v: &VariantReport| v.figures.peak_memory;
+    let is_telling = variants.iter().any(|v| memory(v) != memory(&variants[0]));
+    if names.is_empty() && !is_telling {
+        return;
+    }
+    page.title(match (names.is_empty(), is_telling) {
+        (false, true) => "Phases of the host, and device memory",
+        (false, false) => "Phases of the host",
+        _ => "Device memory",
+    });
+    let left_out = names.split_off(names.len().min(PHASES));
+    let mut header = vec![String::new()];
+    header.extend(names.iter().map(|name| printable(name)));
+    header.push(if is_telling { "memory at most" } else { "" }.to_owned());
+    let mut table = Table::with_header(header);
+    rows(&mut table, variants, |v| {
+        let total = |name: &&str| {
+            let of_name = |phase: &&NameRow| phase.name == **name;
+            let phase = v.figures.phases.iter().find(of_name);
+            phase.map_or_else(|| "—".to_owned(), |phase| duration(phase.total_ns))
+        };
+        let mut row: Vec<String> = names.iter().map(total).collect();
+        row.push(match memory(v) {
+            Some(peak) if is_telling => bytes(peak),
+            _ => String::new(),
+        });
+        row
+    });
+    page.table(&table);
+    if !left_out.is_empty() {
+        page.wrapped(&format!(
+            "… and {}: {}",
+            plural(left_out.len() as u64, "phase"),
+            printable(&left_out.join(", "))
+        ));
+    }
+}
+
+/// What the scenario expects, each with what was measured.
+pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: &[VariantReport]) {
+    if expectations.is_empty() {
+        return;
+    }
+    page.title("Expectations");
+    let unit = |point: i64| {
+        let mut all = variants.iter().map(|v| &v.figures.variant);
+        all.find(|v| v.point == Some(point)).map(|v| v.unit)
+    };
+    for e in expectations {
+        // Where one point is meant, its name says so.
+        let point = match e.point.filter(|_| !e.what.contains('[')) {
+            Some(point) => format!(" at {}", point_text(point, unit(point).unwrap_or_default())),
+            None => String::new(),
+        };
+        let measured = match &e.why {
+            Some(why) => format!("not measured: {why}"),
+            None => format!("{}{point}", e.shown),
+        };
+        let (tone, mark) = match e.ok {
+            true => (Tone::Good, "  ok     "),
+            false => (Tone::Bad, "  FAILED "),
+        };
+        let line = format!(
+            "{} {}: {measured}",
+            printable(&e.what),
+            printable(&e.expected)
+        );
+        for (i, line) in wrap(&line, page.width - mark.len()).iter().enumerate() {
+            let lead = match i {
+                0 => page.paint(tone, mark),
+                _ => " ".repeat(mark.len()),
+            };
+            page.line(&format!("{lead}{line}"));
+        }
+    }
+}
