@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 fn in_folder(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
     command.current_dir(folder);
+    // Nobody's own taste.
+    command.env("XDG_CONFIG_HOME", folder);
     command
 }
 
@@ -209,4 +211,62 @@ fn every_command_has_a_page_and_the_documentation_fits_a_terminal() {
     }
     let output = cuptop(at, &["help", "scenario"]);
     assert!(text(&output.stderr).contains("did you mean `scenarios`?"));
+}
+
+#[test]
+fn a_configuration_is_taken_and_a_wrong_one_is_shown_where_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let picture = |config: &str, options: &[&str]| {
+        let place = at.join("cuptop");
+        std::fs::create_dir_all(&place).expect("a folder");
+        std::fs::write(place.join("config.toml"), config).expect("written");
+        let source = trace("copies.json.gz");
+        said(
+            at,
+            &[&["open", &source, "--screenshot", "a.svg"], options].concat(),
+        );
+        std::fs::read_to_string(at.join("a.svg")).expect("a picture")
+    };
+    let rare = "#12fe34";
+    let own =
+        "[colors]\nh2d = \"#12fe34\"\nd2h = \"#12fe34\"\nd2d = \"#12fe34\"\naccent = \"#12fe34\"\n";
+    assert!(!picture("", &[]).contains(rare));
+    assert!(picture(own, &[]).contains(rare));
+    let other = at.join("other.toml");
+    std::fs::write(&other, "theme = \"color-blind\"\n").expect("written");
+    let other = other.display().to_string();
+    // A file that is named goes before the usual one, the command line before both.
+    let color_blind = picture(own, &["--config", &other]);
+    assert!(!color_blind.contains(rare));
+    assert_eq!(color_blind, picture("", &["--theme", "color-blind"]));
+    assert_ne!(color_blind, picture("", &[]));
+    assert_eq!(
+        picture("", &[]),
+        picture("", &["--config", &other, "--theme", "dark"])
+    );
+    // Rows of tables.
+    let kernels = |config: &str| {
+        std::fs::write(at.join("cuptop/config.toml"), config).expect("written");
+        said(at, &["report", &trace("copies.json.gz")])
+            .lines()
+            .count()
+    };
+    assert!(kernels("rows = 1\n") < kernels(""));
+
+    // What `config` prints is a configuration that changes nothing.
+    let printed = said(at, &["config"]);
+    assert!(printed.contains("cuptop/config.toml"), "{printed}");
+    assert_eq!(picture(&printed, &[]), picture("", &[]));
+    std::fs::write(at.join("cuptop/config.toml"), "theem = \"light\"\n").expect("written");
+    for (args, code) in [(vec!["list"], 2), (vec!["config"], 2), (vec!["help"], 0)] {
+        let output = cuptop(at, &args);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {err}");
+        assert_eq!(
+            err.contains("did you mean `theme`?"),
+            code == 2,
+            "{args:?}: {err}"
+        );
+    }
 }

@@ -8,6 +8,7 @@ mod bare;
 mod calibrate;
 mod check;
 mod compare;
+mod config;
 mod doctor;
 mod drain;
 mod exit;
@@ -72,7 +73,15 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
-    let screen = cli.screen;
+    let mut screen = cli.screen;
+    // What speaks of the program alone also does so while the configuration is wrong.
+    let speaks = matches!(
+        cli.command,
+        Some(Command::Config | Command::Help(_) | Command::Man(_) | Command::Completions(_))
+    );
+    if !speaks {
+        config::load(&mut screen)?;
+    }
     match cli.command {
         None => run::pick(&screen),
         Some(Command::Run(args)) => run::run(&args, &screen),
@@ -85,6 +94,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Check(args)) => check::check(&args),
         Some(Command::New(args)) => own::new(&args),
         Some(Command::List) => check::list(),
+        Some(Command::Config) => config::config(&screen),
         Some(Command::Schema) => check::schema(),
         Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
         Some(Command::Doctor) => doctor::doctor(),
@@ -121,13 +131,16 @@ fn numbered(directory: &Path, reruns: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Rows of a table, unless the configuration says otherwise.
+const DEFAULT_ROWS: usize = 10;
+
 /// How reports are laid out: as wide as the terminal, coloured only there.
 fn text_options() -> crate::report::text::Options {
     let width = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
     crate::report::text::Options {
         width: width.clamp(60, 140),
         color: stdout_has_color(),
-        ..crate::report::text::Options::default()
+        rows: config::settings().rows.unwrap_or(DEFAULT_ROWS),
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, Picture, ScreenArgs};
+use super::args::{Color, Palette, Picture, ScreenArgs};
+use super::config;
 use super::exit::{self, Ending};
 use crate::activity::feed::Outcome;
 use crate::export;
@@ -20,8 +21,9 @@ use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn
 
 /// The theme for a terminal.
 pub(super) fn theme(args: &ScreenArgs) -> Theme {
+    let name = args.theme.unwrap_or_default();
     Theme {
-        level: match args.color {
+        level: match args.color.unwrap_or_default() {
             Color::Auto => ColorLevel::detect(|name| std::env::var(name).ok()),
             Color::Truecolor => ColorLevel::True,
             Color::Indexed => ColorLevel::Indexed,
@@ -29,21 +31,24 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
             Color::Never => ColorLevel::None,
         },
         is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
+        choice: tui::theme::Choice {
+            is_light: matches!(name, Palette::Light | Palette::ColorBlindLight),
+            is_color_blind: matches!(name, Palette::ColorBlind | Palette::ColorBlindLight),
+            own: config::settings().colors,
+        },
     }
 }
 
-/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it.
+/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it, and those for the
+/// dark background that it has.
 fn picture_theme(args: &ScreenArgs) -> Theme {
-    match args.color {
-        Color::Auto => Theme {
-            level: ColorLevel::True,
-            is_ascii: args.ascii,
-        },
-        _ => Theme {
-            is_ascii: args.ascii,
-            ..theme(args)
-        },
+    let mut theme = theme(args);
+    theme.is_ascii = args.ascii;
+    theme.choice.is_light = false;
+    if args.color.unwrap_or_default() == Color::Auto {
+        theme.level = ColorLevel::True;
     }
+    theme
 }
 
 /// Opens the screen and stays until the user leaves.
@@ -58,7 +63,9 @@ pub(super) fn open(
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
     }
     // Colours that were asked for are shown even under NO_COLOR.
-    crossterm::style::force_color_output(args.color != Color::Auto || super::may_color());
+    crossterm::style::force_color_output(
+        args.color.unwrap_or_default() != Color::Auto || super::may_color(),
+    );
     // Only the picker shows them, and compiling sixteen scenarios takes a part of the first frame's time.
     let choices = if first.is_none() {
         choices()

@@ -369,6 +369,7 @@ fn ascii_without_colours_is_ascii_without_colours() {
     let theme = Theme {
         level: ColorLevel::None,
         is_ascii: true,
+        ..Theme::default()
     };
     for overlay in [Overlay::None, Overlay::Help { first: 0 }, Overlay::Troubles] {
         app.overlay = overlay;

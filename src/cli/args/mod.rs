@@ -28,7 +28,7 @@ pub use new::New;
 pub use open::Open;
 pub use report::Report;
 pub use run::{Backend, Run};
-pub use screen::{Color, ScreenArgs};
+pub use screen::{Color, Palette, ScreenArgs};
 pub use trace::{GraphRecords, Trace, WaitRecords};
 pub use values::Picture;
 pub use whatif::WhatIf;
@@ -75,6 +75,8 @@ pub enum Command {
     New(New),
     /// List the bundled scenarios and kernels.
     List,
+    /// Say where the configuration is, and print all that it can say.
+    Config,
     /// Print the JSON schema of scenario files, for editors.
     Schema,
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.

@@ -1,5 +1,7 @@
 //! How the screen is drawn, for every command.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// How the screen is drawn.
@@ -7,11 +9,27 @@ use clap::{Args, ValueEnum};
 #[command(next_help_heading = "Screen")]
 pub struct ScreenArgs {
     /// Colours to use.
-    #[arg(long, global = true, value_enum, default_value_t)]
-    pub color: Color,
+    #[arg(long, global = true, value_enum)]
+    pub color: Option<Color>,
+    /// Which colours: for a dark or a light background, for eyes that do not tell red from green.
+    #[arg(long, global = true, value_enum)]
+    pub theme: Option<Palette>,
     /// Use ASCII instead of block and box characters.
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Read this configuration instead of the usual one (see `cuptop config`).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Which colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Palette {
+    #[default]
+    Dark,
+    Light,
+    ColorBlind,
+    ColorBlindLight,
 }
 
 /// Colours to use.

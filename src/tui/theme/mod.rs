@@ -1,8 +1,11 @@
 //! Colours and glyphs: the one place that knows which terminal can show what.
 
+mod choice;
 mod palette;
 
 use ratatui::style::{Color, Modifier, Style};
+
+pub use choice::{Choice, NAMES};
 
 /// How many colours the terminal has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,17 +124,19 @@ pub struct Theme {
     pub level: ColorLevel,
     /// Whether only ASCII may be shown.
     pub is_ascii: bool,
+    /// Which colours.
+    pub choice: Choice,
 }
 
 impl Theme {
     fn color(&self, role: Role) -> Option<Color> {
-        palette::color(self.level, role, false)
+        palette::color(self, role, false)
     }
 
     /// Ink in one of a role's two shades, which tell neighbours apart.
     #[must_use]
     pub fn ink_of(&self, role: Role, is_second: bool) -> Style {
-        match palette::color(self.level, role, is_second) {
+        match palette::color(self, role, is_second) {
             Some(color) => Style::new().fg(color),
             None if is_second => self.fg(role).add_modifier(Modifier::DIM),
             None => self.fg(role),
@@ -141,8 +146,8 @@ impl Theme {
     /// Text on one of a role's two shades.
     #[must_use]
     pub fn on_shade(&self, role: Role, is_second: bool) -> Style {
-        match palette::color(self.level, role, is_second) {
-            Some(color) => Style::new().fg(self.ink()).bg(color),
+        match palette::color(self, role, is_second) {
+            Some(color) => Style::new().fg(self.ink(color)).bg(color),
             None if is_second => self.on(role).add_modifier(Modifier::DIM),
             None => self.on(role),
         }
@@ -165,7 +170,7 @@ impl Theme {
     #[must_use]
     pub fn on(&self, role: Role) -> Style {
         match self.color(role) {
-            Some(color) => Style::new().fg(self.ink()).bg(color),
+            Some(color) => Style::new().fg(self.ink(color)).bg(color),
             None => Style::new().add_modifier(Modifier::REVERSED),
         }
     }
@@ -176,9 +181,19 @@ impl Theme {
         self.fg(role).add_modifier(Modifier::BOLD)
     }
 
-    /// Dark text that is readable on every role's colour.
-    fn ink(&self) -> Color {
+    /// Text that is readable on a block of this colour.
+    fn ink(&self, on: Color) -> Color {
+        let is_light = match on {
+            Color::Rgb(r, g, b) => {
+                let rgb = u32::from_be_bytes([0, r, g, b]);
+                self.choice.wants_light_ink(rgb)
+            }
+            _ => self.choice.is_light,
+        };
         match self.level {
+            ColorLevel::True if is_light => Color::from_u32(0xff_ff_ff),
+            ColorLevel::Indexed if is_light => Color::Indexed(231),
+            ColorLevel::Ansi if is_light => Color::White,
             ColorLevel::True => Color::from_u32(0x10_14_18),
             ColorLevel::Indexed => Color::Indexed(233),
             _ => Color::Black,
@@ -340,7 +355,7 @@ mod tests {
     fn without_colours_no_style_has_one() {
         let theme = Theme {
             level: ColorLevel::None,
-            is_ascii: false,
+            ..Theme::default()
         };
         for role in [
             Role::H2D,
@@ -360,6 +375,7 @@ mod tests {
         let theme = Theme {
             level: ColorLevel::None,
             is_ascii: true,
+            ..Theme::default()
         };
         for c in "─│●‖▸…·⚠×µ╭╯█≥ü".chars() {
             assert!(theme.glyph(c).is_ascii());

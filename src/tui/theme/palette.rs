@@ -2,20 +2,17 @@
 
 use ratatui::style::Color;
 
-use super::{CAUSE_COLORS, ColorLevel, KERNEL_COLORS, Role};
+use super::{CAUSE_COLORS, ColorLevel, KERNEL_COLORS, Role, Theme};
 
 /// A colour at each level.
 type Levels = (u32, u8, Color);
 
 /// The colour of a role; `None` for the terminal's own. The second shade of a role, which tells
 /// neighbours apart, is the darker one.
-pub(super) fn color(level: ColorLevel, role: Role, is_second: bool) -> Option<Color> {
-    let (rgb, indexed, ansi) = if is_second {
-        second(role)?
-    } else {
-        first(role)?
-    };
-    match level {
+pub(super) fn color(theme: &Theme, role: Role, is_second: bool) -> Option<Color> {
+    let dark = if is_second { second(role) } else { first(role) };
+    let (rgb, indexed, ansi) = theme.choice.swatch(role, is_second, dark)?;
+    match theme.level {
         ColorLevel::None => None,
         ColorLevel::Ansi => Some(ansi),
         ColorLevel::Indexed => Some(Color::Indexed(indexed)),

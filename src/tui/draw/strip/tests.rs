@@ -149,6 +149,7 @@ fn without_blocks_and_colours_bars_and_borders_are_seen() {
     let theme = Theme {
         level: ColorLevel::None,
         is_ascii: true,
+        ..Theme::default()
     };
     let found = strip(&[(3, 29), (29, 42), (53, 56)], Span::new(0, 80), 10);
     let buf = drawn(&found, &theme, 10, 1);
