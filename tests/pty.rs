@@ -223,6 +223,7 @@ fn child() {
                 peaks: tui::Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                memory: None,
                 controls: None,
             })
         }),

@@ -27,7 +27,7 @@ impl CallIndex {
     /// Indexes all host calls of a timeline.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
-        Self::of(trace, |lane| 0..lane.len())
+        Self::of(trace, |lane| lane.kept())
     }
 
     /// Indexes the host calls that start within `window`.

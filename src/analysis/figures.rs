@@ -191,13 +191,14 @@ pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
 /// device that has one, by device id.
 #[must_use]
 pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
+    let keeps = window.is_some() || trace.forgotten().is_some();
     let mut tallies: Vec<Tally> = trace.devices().iter().map(|_| Tally::default()).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
         let key = lane.key();
         let LaneKind::Stream { device, stream, .. } = key.kind else {
             continue;
         };
-        let rows = window.map_or(0..lane.len(), |w| lane.starting(w));
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         if rows.is_empty() {
             continue;
         }
@@ -207,7 +208,7 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
         }
         for row in rows {
             let activity = trace.activity(id, row);
-            tally.take(activity.span, &activity.what, window.is_some());
+            tally.take(activity.span, &activity.what, keeps);
             if let Some(calls) = calls {
                 let is_unknown = !calls.is_known(activity.correlation);
                 *tally.figures.no_api.get_or_insert(0) += u64::from(is_unknown);
@@ -220,7 +221,8 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
         if tally.figures.ops > 0 {
             let device = &trace.devices()[index];
             let is_unrecorded = |gap: Span| is_partial && trace.is_unrecorded(index, gap);
-            let usage = window.is_none().then_some(&device.usage);
+            // What a device's usage says of what was let go stands by itself in the report.
+            let usage = (window.is_none() && trace.forgotten().is_none()).then_some(&device.usage);
             let mut figures = tally.finish(usage, is_unrecorded);
             figures.index = index;
             figures.device = device.info.id;

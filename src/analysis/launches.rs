@@ -53,7 +53,7 @@ pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Spa
         if !matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device) {
             continue;
         }
-        for row in window.map_or(0..lane.len(), |w| lane.starting(w)) {
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
             if let Some(call) = calls.span(trace, key.process, lane.correlation(row)) {
                 waits.push(Span::new(call.start, lane.span(row).start));
             }

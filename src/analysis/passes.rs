@@ -338,14 +338,14 @@ impl Marks {
                 _ => None,
             })
         };
-        let count: usize = lanes().map(|(_, lane, _)| lane.len()).sum();
+        let count: usize = lanes().map(|(_, lane, _)| lane.kept().len()).sum();
         if count == self.variants.len() + self.passes.len() {
             return;
         }
         self.variants.clear();
         self.passes.clear();
         for (id, lane, kind) in lanes() {
-            for row in 0..lane.len() {
+            for row in lane.kept() {
                 let activity = trace.activity(id, row);
                 let What::Range(range) = activity.what else {
                     continue;

@@ -107,7 +107,7 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
         if !matches!(key.kind, LaneKind::Sync | LaneKind::Thread { .. }) {
             continue;
         }
-        for row in window.map_or(0..lane.len(), |w| lane.starting(w)) {
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
             let activity = trace.activity(id, row);
             if is_host_wait(trace, &activity.what) {
                 waits[key.process].push(activity.span);
@@ -145,7 +145,7 @@ fn for_each(
         if !is_wanted(lane.key().kind) {
             continue;
         }
-        for row in window.map_or(0..lane.len(), |w| lane.starting(w)) {
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
             let activity = trace.activity(id, row);
             f(activity.span, &activity.what);
         }

@@ -43,6 +43,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
                 peaks: Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                memory: None,
                 controls: None,
             })
         }),

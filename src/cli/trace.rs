@@ -44,6 +44,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 peaks: Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
+                memory: Some(watched.rows_memory()),
                 controls: Some(Box::new(watched.controls(recorder))),
             })
         }),
@@ -60,6 +61,7 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
     let mut trace = Trace::new(watched.info());
+    trace.set_limit(Some(watched.rows_memory()));
     let outcome = drain(&feed, &mut trace);
     drop(feed);
     if watched.args.headless {
@@ -79,6 +81,9 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
     }
 }
 
+/// How much is kept of a recording that nobody asked to keep, as far as its size allows: what K can still save.
+const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
+
 /// The program, to be started again and again.
 struct Watched<'a> {
     args: &'a TraceArgs,
@@ -97,15 +102,20 @@ impl Watched<'_> {
             None => self.scratch.insert(scratch::directory()?).path().to_owned(),
         };
         self.dir.clone_from(&dir);
+        let is_limited = self.args.keep.is_some() || self.args.max_size.is_some();
+        let (keep, max_bytes) = match &self.args.save {
+            None if !is_limited => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
+            _ => {
+                let keep = self.args.keep.map(|it| Duration::from_secs(60 * it));
+                (keep, self.max_bytes)
+            }
+        };
         let started = attach::run(AttachRequest {
             command: self.args.command.clone(),
             dir,
             flush_period: Duration::from_millis(self.args.flush),
-            max_bytes: self.max_bytes,
-            keep: self
-                .args
-                .keep
-                .map(|minutes| Duration::from_secs(60 * minutes)),
+            max_bytes,
+            keep,
             waits: match self.args.waits {
                 WaitRecords::Auto => Waits::Auto,
                 WaitRecords::On => Waits::On,
@@ -125,6 +135,12 @@ impl Watched<'_> {
         })?;
         self.runs += 1;
         Ok(started)
+    }
+
+    /// Bytes that the timeline itself may take: what analysis makes of all of it at the end takes 2.7 times as
+    /// much again (docs/measured/live.md).
+    fn rows_memory(&self) -> usize {
+        usize::try_from(self.args.memory / 4).unwrap_or(usize::MAX)
     }
 
     fn controls(&self, recorder: Recorder) -> Controls {

@@ -25,7 +25,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     };
     writer.head(out)?;
     for (id, lane) in trace.lanes().iter().enumerate() {
-        for row in 0..lane.len() {
+        for row in lane.kept() {
             writer.event(lane.key().process, &trace.activity(id, row), out)?;
         }
     }

@@ -46,7 +46,10 @@ pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
     let mut list: Vec<(Ns, u32, u32)> = Vec::new();
     for (id, lane) in trace.lanes().iter().enumerate() {
         if matches!(lane.key().kind, LaneKind::Stream { .. }) {
-            list.extend((0..lane.len()).map(|row| (lane.span(row).start, id as u32, row as u32)));
+            list.extend(
+                lane.kept()
+                    .map(|row| (lane.span(row).start, id as u32, row as u32)),
+            );
         }
     }
     list.sort_unstable();

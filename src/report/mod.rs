@@ -8,6 +8,7 @@ pub mod compare;
 pub mod expect;
 mod lines;
 mod offsets;
+mod let_go;
 mod page;
 mod ranks;
 mod recording;
@@ -91,6 +92,9 @@ pub struct Report {
     pub job: Option<ranks::JobReport>,
     /// What was received and what was not.
     pub health: HealthReport,
+    /// Records that were let go to stay within a budget of memory; absent when none were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub let_go: Option<let_go::LetGo>,
     /// Processes of which not all was recorded all the time; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recording: Vec<recording::Recording>,
@@ -247,6 +251,7 @@ impl Report {
                 source: trace.health(),
                 late: trace.late(),
             },
+            let_go: let_go::of(trace),
             recording: recording::of(trace),
             findings,
             harness_findings,

@@ -96,6 +96,9 @@ fn heading(page: &mut Page, report: &Report) {
         );
         page.line(&mark);
     }
+    for line in report.let_go.iter().flat_map(|it| it.lines()) {
+        page.wrapped(&line);
+    }
     for line in report.recording.iter().flat_map(|it| it.lines()) {
         page.wrapped(&line);
     }

@@ -1,10 +1,12 @@
 //! Forgets single records of an old stretch, and keeps what they add up to.
 
 use super::{Device, Lane, Trace};
-use crate::activity::Ns;
+use crate::activity::{Ns, Span};
 
 /// ns between two points at which sums of a forgotten stretch are exact, at least.
 const STEP_MIN: Ns = 1 << 20;
+/// Records between two looks at how much memory they take.
+const LOOK: usize = 1 << 16;
 /// Points of a forgotten stretch at most.
 const POINTS_MAX: Ns = 4096;
 
@@ -45,13 +47,50 @@ impl Trace {
         for device in &mut self.devices {
             device.forget_before(before, step);
         }
-        let rows = |lane: &Lane| lane.first_row() as u64;
+        let rows = |lane: &Lane| lane.kept().start as u64;
         self.forgotten = Forgotten {
             before,
             resolution: step,
             rows: self.lanes.iter().map(rows).sum(),
         };
         self.revision += 1;
+    }
+
+    /// Has it forget what is oldest whenever it takes more than this many bytes; `None` for no limit.
+    pub fn set_limit(&mut self, bytes: Option<usize>) {
+        self.limit = bytes;
+    }
+
+    /// Forgets the older third of the records where the timeline takes more than its limit. Memory is looked at after every
+    /// [`LOOK`] records.
+    pub(super) fn keep_within_limit(&mut self, taken: usize) {
+        let Some(limit) = self.limit else {
+            return;
+        };
+        self.unlooked += taken;
+        if self.unlooked < LOOK {
+            return;
+        }
+        self.unlooked = 0;
+        let (Some(extent), true) = (self.extent, self.memory() > limit) else {
+            return;
+        };
+        let since = |time: Ns| -> usize {
+            let window = Span::new(time, Ns::MAX);
+            let lanes = self.lanes.iter();
+            lanes.map(|lane| lane.starting(window).len()).sum()
+        };
+        let most = since(extent.start) / 3 * 2;
+        let (mut low, mut high) = (extent.start, extent.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if since(middle) <= most {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        self.forget_before(low);
     }
 
     /// What was forgotten; `None` if nothing was.

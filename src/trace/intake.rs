@@ -42,6 +42,7 @@ impl Trace {
         if let Some(health) = batch.health {
             self.processes[process].health = health;
         }
+        self.keep_within_limit(batch.items.len());
     }
 
     fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {

@@ -24,6 +24,8 @@ pub struct Lane {
     rows: Series<Rows>,
     /// Busy time of what was forgotten.
     past: Past<Ns>,
+    /// Rows that start before this were forgotten, though their chunk may still be there.
+    since: Ns,
     /// Rows that wait for [`Lane::settle`].
     pending: Vec<Row>,
 }
@@ -34,6 +36,7 @@ impl Lane {
             key,
             rows: Series::default(),
             past: Past::default(),
+            since: Ns::MIN,
             pending: Vec::new(),
         }
     }
@@ -50,13 +53,27 @@ impl Lane {
         self.rows.len()
     }
 
-    /// The first row that is kept; those before it were forgotten (see [`super::Trace::forget_before`]).
+    /// The rows that lists and figures are made of: all, or those that start after what was forgotten
+    /// (see [`super::Trace::forget_before`]).
+    #[must_use]
+    pub fn kept(&self) -> Range<usize> {
+        self.before(self.since)..self.len()
+    }
+
+    /// Whether there is such a row, to be asked for.
+    #[must_use]
+    pub fn holds(&self, row: usize) -> bool {
+        (self.first_row()..self.len()).contains(&row)
+    }
+
+    /// The first row that can be asked for; those before it were forgotten (see [`super::Trace::forget_before`]).
     #[must_use]
     pub fn first_row(&self) -> usize {
         self.rows.kept()
     }
 
     pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+        self.since = time;
         let chunks = self.rows.old(time);
         let (Some(extent), Some(edge)) = (self.extent(), self.rows.first_of(chunks)) else {
             return;
@@ -202,7 +219,7 @@ impl Lane {
     /// The rows that start within `window`.
     #[must_use]
     pub fn starting(&self, window: Span) -> Range<usize> {
-        let from = self.before(window.start);
+        let from = self.before(window.start.max(self.since));
         from..self.before(window.end).max(from)
     }
 

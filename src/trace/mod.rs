@@ -163,6 +163,10 @@ pub struct Trace {
     extent: Option<Span>,
     late: u64,
     forgotten: Forgotten,
+    /// Bytes of memory beyond which old records are forgotten.
+    limit: Option<usize>,
+    /// Records since memory was last looked at.
+    unlooked: usize,
     revision: u64,
 }
 

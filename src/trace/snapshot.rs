@@ -31,6 +31,8 @@ impl Trace {
             extent: self.extent,
             late: self.late,
             forgotten: self.forgotten,
+            limit: None,
+            unlooked: 0,
             revision: self.revision,
         })
     }

@@ -102,6 +102,9 @@ pub struct Running {
     pub warnings: Vec<Said>,
     /// The scenario's file: a change of its content runs it again, and `e` edits it.
     pub file: Option<PathBuf>,
+    /// Bytes that the timeline may take before single records of its oldest stretch are let go; `None`
+    /// for no limit.
+    pub memory: Option<usize>,
     /// What keys can do with a program that is being traced.
     pub controls: Option<Box<dyn Controls>>,
 }

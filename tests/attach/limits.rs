@@ -153,3 +153,29 @@ fn a_file_size_limit_of_the_system_is_a_full_disk_and_no_signal() {
         seen.notices
     );
 }
+
+#[test]
+fn keeping_the_last_of_a_size_bounds_the_directory_and_counts_what_nobody_read() {
+    let made = fakes();
+    let (most, launches) = (2 << 20, 100_000);
+    let seen = trace_with(made, &["return", "100000"], &[], |request| {
+        request.keep = Some(Duration::from_secs(3600));
+        request.max_bytes = most;
+    });
+    let kept: u64 = std::fs::read_dir(seen.directory.path().join("run"))
+        .expect("a directory")
+        .map(|entry| entry.expect("readable").metadata().expect("a file").len())
+        .sum();
+    assert!((most / 4..=most).contains(&kept), "{kept} bytes");
+    let health = seen.health(0);
+    // A call and a kernel each: what the reader was too slow for is counted, and nothing else is lost.
+    assert_eq!(health.received, 2 * launches);
+    let arrived = seen.items(0).len() as u64;
+    assert_eq!(arrived + health.lost, 2 * launches, "{:?}", seen.notices);
+    assert_eq!(health.losses(), health.lost);
+    let is_said = seen
+        .notices
+        .iter()
+        .any(|text| text.contains("faster than it was read"));
+    assert_eq!(is_said, health.lost > 0, "{:?}", seen.notices);
+}

@@ -305,6 +305,11 @@ impl DecodeThread {
         let (decoder, writer) = (&mut self.decoder, &mut self.writer);
         self.pool
             .consume(completed, |bytes| decoder.buffer(bytes, writer));
+        if self.writer.is_part_full() {
+            // Before the next buffer: a recording must not outgrow its limit between two rounds.
+            self.writer.publish(&self.decoder.health);
+            crate::fork::watch(self.writer.descriptor());
+        }
     }
 
     /// Takes over what the other threads counted.

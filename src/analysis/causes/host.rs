@@ -44,6 +44,8 @@ struct Ranges {
     lane: LaneId,
     times: Vec<Ns>,
     rows: Vec<u32>,
+    /// The row that the lists by row begin with.
+    first: usize,
     /// By row, the range around it.
     parents: Vec<u32>,
     /// By row, the outermost range around it that says something; itself where it is that.
@@ -81,7 +83,7 @@ impl Host {
                         .push(ranges);
                 }
                 LaneKind::Overhead => {
-                    for row in 0..lane.len() {
+                    for row in lane.kept() {
                         let activity = trace.activity(id, row);
                         let What::Overhead(what) = activity.what else {
                             continue;
@@ -180,14 +182,18 @@ impl Ranges {
         let lane = &trace.lanes()[id];
         let mut ranges = Ranges {
             lane: id,
+            first: lane.kept().start,
             ..Ranges::default()
         };
         let mut stack: Vec<(Ns, u32)> = Vec::new();
-        for row in 0..lane.len() {
+        for row in lane.kept() {
             let span = lane.span(row);
             ranges.leave(&mut stack, span.start);
             let parent = stack.last().map_or(NO_ROW, |s| s.1);
-            let top = ranges.tops.get(parent as usize).copied().unwrap_or(NO_ROW);
+            let top = match parent {
+                NO_ROW => NO_ROW,
+                row => ranges.tops[row as usize - ranges.first],
+            };
             let is_named = match trace.activity(id, row).what {
                 What::Range(range) => !says_nothing(trace.names().full(range.name)),
                 _ => false,
@@ -241,7 +247,7 @@ impl Ranges {
             }
             let top = match self.rows[at] {
                 NO_ROW => NO_ROW,
-                row => self.tops[row as usize],
+                row => self.tops[row as usize - self.first],
             };
             if segment.start > time {
                 // Only before the first range of all.
@@ -258,7 +264,7 @@ impl Ranges {
                     row = if row == top {
                         NO_ROW
                     } else {
-                        self.parents[row as usize]
+                        self.parents[row as usize - self.first]
                     };
                 }
             }

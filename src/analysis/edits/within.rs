@@ -98,7 +98,7 @@ fn rows(trace: &Trace, mut each: impl FnMut((usize, u32), Span, NameId)) {
         let LaneKind::Range { thread, .. } = lane.key().kind else {
             continue;
         };
-        for row in 0..lane.len() {
+        for row in lane.kept() {
             let activity = trace.activity(id, row);
             if let What::Range(range) = activity.what {
                 each((lane.key().process, thread), activity.span, range.name);

@@ -273,7 +273,7 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
         let lane = &self.trace.lanes()[lane];
-        self.window.map_or(0..lane.len(), |w| lane.starting(w))
+        self.window.map_or(lane.kept(), |w| lane.starting(w))
     }
 
     /// The operations of one device that are looked at, by stream and start.

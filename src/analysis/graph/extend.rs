@@ -50,7 +50,8 @@ impl Taken {
             points.pop();
         }
         let known = points.last().map_or(0, |&(_, rows)| rows);
-        Some(lane.span(known).start)
+        let known = known.max(lane.kept().start);
+        (known < lane.len()).then(|| lane.span(known).start)
     }
 
     fn note(&mut self, id: LaneId, lane: &Lane) {

@@ -25,7 +25,7 @@ pub(super) fn streams(trace: &Trace, process: usize) -> impl Iterator<Item = (La
 
 /// The rows of a lane that start in the window.
 pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
-    window.map_or(0..lane.len(), |w| lane.starting(w))
+    window.map_or(lane.kept(), |w| lane.starting(w))
 }
 
 /// First start to last end of a process's operations.

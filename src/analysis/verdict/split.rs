@@ -190,7 +190,7 @@ impl Split {
 
     fn kernels(&mut self, trace: &Trace, f: &DeviceFigures, window: Option<Span>) {
         for (id, lane) in trace.streams_of(f.index) {
-            let rows = window.map_or(0..lane.len(), |w| lane.starting(w));
+            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
             for row in rows {
                 let activity = trace.activity(id, row);
                 if let What::Kernel(kernel) = activity.what {

@@ -9,6 +9,7 @@ mod bounds;
 
 pub use bounds::{Faster, Ideal};
 
+use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
 use crate::analysis::edits::{self, Scene};
 use crate::analysis::graph::Graph;
@@ -21,6 +22,22 @@ use crate::trace::Trace;
 
 /// The largest error of the unchanged replay with which anything is predicted.
 pub const ERROR_MAX: f64 = 0.05;
+
+/// Why nothing is predicted of a timeline with holes: a replay would take what is not there for work of the host.
+fn unrecorded(trace: &Trace) -> Option<String> {
+    let of_device = |device: usize| -> Ns {
+        let span = trace.devices()[device].usage.span().unwrap_or_default();
+        let stretches = trace.unrecorded(device, span);
+        stretches.iter().map(|stretch| stretch.len()).sum()
+    };
+    let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
+    (sum > 0).then(|| {
+        format!(
+            "{} between its operations were not recorded, and what ran then cannot be replayed",
+            duration(sum)
+        )
+    })
+}
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +109,9 @@ impl<'a> WhatIf<'a> {
         known: &Known,
     ) -> Result<Self, String> {
         let passes = Passes::of_trace(trace, None);
+        if let Some(refusal) = unrecorded(trace) {
+            return Err(refusal);
+        }
         let (scope, parts) = if passes.list.is_empty() {
             if let Some(variant) = variant {
                 return Err(format!(

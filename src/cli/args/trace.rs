@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::values::{Picture, time};
 use crate::source::python;
+use super::values::{Picture, size_of_memory, time};
 
 /// How `cuptop trace` records CUDA graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -102,9 +103,16 @@ pub struct Trace {
     #[arg(long, value_name = "HZ|off", default_value_t = PythonLooks(Some(python::HZ)))]
     pub python: PythonLooks,
     /// Stop recording a process after this much ("500 MiB"); the program goes on, what is lost is counted.
+    /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
+    /// goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
     pub max_size: Option<String>,
-    /// Keep only the last of each process's recording: at least this many minutes, at most twice as many.
+    /// How much memory this program may take; beyond, single records of the oldest stretch are let go, and their
+    /// sums stay.
+    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
+    pub memory: u64,
+    /// Keep only the last of each process's recording: at least this many minutes, at most twice as many; with
+    /// --max-size no more than that. Without --save and either of them, half an hour and 512 MiB.
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub keep: Option<u64>,
     /// Where the picture goes, if one is wanted.

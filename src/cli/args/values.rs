@@ -26,6 +26,14 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// "2 GiB" in bytes; at least 64 MiB, in which some seconds of any program fit.
+pub(super) fn size_of_memory(text: &str) -> Result<u64, String> {
+    match crate::scenario::value::parse_bytes(text) {
+        Some(bytes) if bytes >= 64 << 20 => Ok(bytes),
+        _ => Err("expected a size of at least 64 MiB, for example \"2 GiB\"".to_owned()),
+    }
+}
+
 /// "30s", "500 ms" or "2min"; a number alone is of seconds.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let text = text.trim();

@@ -195,6 +195,7 @@ impl Runner {
             peaks: self.peaks(),
             warnings,
             file: started.path.filter(|_| self.watch),
+            memory: None,
             controls: None,
         })
     }

@@ -241,7 +241,7 @@ impl Writer<'_> {
         let process = lane.key().process;
         let mut levels = Levels::default();
         let mut tracks = Vec::new();
-        for row in 0..lane.len() {
+        for row in lane.kept() {
             let activity = trace.activity(id, row);
             let title = describe::whole(trace, &activity.what);
             let placed = levels.place(activity.span);
@@ -282,7 +282,7 @@ impl Writer<'_> {
         for direction in Direction::NAMED {
             let mut edges: Vec<(Ns, f64)> = Vec::new();
             for (id, lane) in trace.streams_of(device) {
-                for row in 0..lane.len() {
+                for row in lane.kept() {
                     let activity = trace.activity(id, row);
                     if let What::Copy(copy) = activity.what
                         && copy.direction == direction

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 mod expectations;
+mod let_go;
 
 use super::*;
 use crate::activity::{Direction, LaunchShape, MemoryAction, RangeKind};

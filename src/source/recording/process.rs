@@ -92,6 +92,17 @@ impl Process {
         self.before.lost += self.reader.lost();
         self.before.unknown += self.reader.unknown();
         self.note_damage();
+        let (mine, theirs) = (self.reader.identity().part, next.identity().part);
+        if theirs > mine + 1 {
+            let received = self.reader.status().health.received;
+            let missed = next.identity().earlier.saturating_sub(received);
+            self.before.lost += missed;
+            self.damaged.push(format!(
+                "process {}: it recorded faster than it was read, and keeps only the last: {missed} records were gone before they \
+                 could be read",
+                self.info.pid
+            ));
+        }
         self.reader = next;
         true
     }

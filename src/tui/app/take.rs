@@ -9,7 +9,15 @@ impl App {
         let run = &mut self.state.run;
         let messages = &mut self.state.messages;
         match message {
-            Message::Batch(batch) => run.trace.apply(batch),
+            Message::Batch(batch) => {
+                let was_whole = run.trace.forgotten().is_none();
+                run.trace.apply(batch);
+                if was_whole && run.trace.forgotten().is_some() {
+                    let text = "memory is at its limit (--memory): single records of the oldest stretch are let go, their \
+                                sums stay";
+                    messages.noticed(run.elapsed, true, text);
+                }
+            }
             Message::Progress(progress) => {
                 let is_done = progress.total.is_some_and(|total| progress.done >= total);
                 run.progress = (!is_done).then_some(progress);

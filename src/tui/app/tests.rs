@@ -434,3 +434,36 @@ fn no_key_waits_for_what_takes_long() {
         let _ = answers.recv_timeout(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn what_was_let_go_can_be_looked_at_and_not_selected() {
+    let mut trace = fixture::trace();
+    let end = trace.extent().expect("records").end;
+    trace.forget_before(STREAMED + 1_000 * US);
+    let mut app = App::of_trace(trace, None, PEAKS);
+    app.state.size = Size::new(120, 40);
+    let theme = Theme::default();
+    // Every view, and on the timeline whatever moves from row to row, from operation to operation, back beyond what is left.
+    for keys in [
+        "a0",
+        "nnn",
+        "pppppp",
+        "ggg",
+        "GGGGGG",
+        "jnpjnpjnp",
+        "2",
+        "3",
+        "4",
+        "1",
+        "0n^",
+        "v",
+        "V",
+    ] {
+        press(&mut app, keys);
+        let mut buf = Buffer::empty(ratatui::layout::Rect::new(0, 0, 120, 40));
+        app.draw(&theme, &mut buf);
+        if let Some((start, _)) = selected(&app) {
+            assert!(start <= end);
+        }
+    }
+}

@@ -63,7 +63,7 @@ impl Details {
 
     fn record(&mut self, state: &State, id: LaneId, row: usize) {
         let trace = &state.run.trace;
-        if row >= trace.lanes()[id].len() {
+        if !trace.lanes()[id].holds(row) {
             return;
         }
         let activity = trace.activity(id, row);

@@ -48,7 +48,14 @@ impl Header {
             status: status(state),
             records: match health.received {
                 0 => String::new(),
-                n => format!("{} records", units::count(n)),
+                n => match trace.forgotten() {
+                    Some(it) => format!(
+                        "{} records, {} let go",
+                        units::count(n),
+                        units::count(it.rows)
+                    ),
+                    None => format!("{} records", units::count(n)),
+                },
             },
             losses,
         }

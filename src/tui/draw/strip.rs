@@ -230,7 +230,7 @@ struct Painter<'a> {
 impl<'a> Painter<'a> {
     fn new(trace: &'a Trace, id: LaneId, input: &StripInput) -> Self {
         let lane = &trace.lanes()[id];
-        let record = input.record.filter(|row| *row < lane.len());
+        let record = input.record.filter(|row| lane.holds(*row));
         Painter {
             trace,
             id,

@@ -376,6 +376,7 @@ impl<'a> Loop<'a> {
                 }
                 self.feed = Some(running.feed);
                 self.controls = running.controls;
+                self.app.state.run.trace.set_limit(running.memory);
                 self.began = Instant::now();
                 self.error = None;
                 self.watch_file(running.file.as_deref());

@@ -98,6 +98,7 @@ fn run_of(
                 peaks: PEAKS,
                 warnings: Vec::new(),
                 file: file.clone(),
+                memory: None,
                 controls: None,
             })
         }),

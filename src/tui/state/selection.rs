@@ -103,14 +103,14 @@ impl Selection {
         };
         let lane = &trace.lanes()[id];
         let row = match (self.item, is_forwards) {
-            (Item::Record { row, .. }, true) => (row + 1 < lane.len()).then_some(row + 1),
+            (Item::Record { row, .. }, true) => Some(row + 1),
             (Item::Record { row, .. }, false) => row.checked_sub(1),
             (Item::Gap(gap), true) => lane.next(gap.end),
             (Item::Gap(gap), false) => lane.previous(gap.start),
             (Item::None, true) => lane.next(self.cursor),
             (Item::None, false) => lane.previous(self.cursor),
         };
-        if let Some(row) = row {
+        if let Some(row) = row.filter(|&row| lane.holds(row)) {
             self.select_record(trace, id, row);
         }
     }
@@ -157,7 +157,7 @@ impl Selection {
             *self = Selection::default();
             return;
         };
-        if row < lane.len() && lane.span(row) == span {
+        if lane.holds(row) && lane.span(row) == span {
             return;
         }
         let found = lane

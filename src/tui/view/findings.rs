@@ -216,7 +216,7 @@ fn place(state: &State, evidence: &Evidence) -> String {
 fn record(trace: &Trace, evidence: &Evidence) -> Option<usize> {
     let lane = trace.lanes().get(evidence.lane?)?;
     let row = evidence.row?;
-    if row < lane.len() && lane.span(row) == evidence.span {
+    if lane.holds(row) && lane.span(row) == evidence.span {
         return Some(row);
     }
     let at = evidence.span.start;

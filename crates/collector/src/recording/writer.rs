@@ -82,10 +82,20 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Keeps only the last of it: at least as much as happened within `age`, at most twice that. Older parts of the
-    /// recording are deleted.
+    /// Keeps only the last of it: at least as much as happened within `age`, at most twice that, and no more than the limit of
+    /// its size. Older parts of the recording are deleted.
     pub fn keep_last(&mut self, age: Duration) {
         self.parts = Some(Parts::new(age));
+    }
+
+    /// Whether the present part is as long as a part may be, where only the last of it is kept: half of what the
+    /// recording may have. The next [`Writer::publish`] begins another.
+    #[must_use]
+    pub fn is_part_full(&self) -> bool {
+        let room = (block::LONGEST as u64).min(self.max_bytes / 8);
+        self.parts.is_some()
+            && self.max_bytes != u64::MAX
+            && self.end + self.pending.len() as u64 >= self.max_bytes / 2 - room
     }
 
     /// Which part of the recording is being written. Ids of names and shapes are those of one part.
@@ -225,7 +235,7 @@ impl Writer {
     pub fn publish(&mut self, health: &Health) {
         self.publish_as(health, State::Running);
         if self.status.error == WriteError::None
-            && self.parts.as_ref().is_some_and(Parts::is_due)
+            && (self.parts.as_ref().is_some_and(Parts::is_due) || self.is_part_full())
             && self.begin_part(health).is_err()
             && let Some(parts) = &mut self.parts
         {

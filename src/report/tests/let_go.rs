@@ -1,0 +1,79 @@
+//! What is said of a timeline that has let go of its oldest records.
+
+use crate::activity::{Ns, RangeKind, Span};
+use crate::analysis::causes::Causes;
+use crate::analysis::figures::{self, Peaks};
+use crate::analysis::graph::Graph;
+use crate::analysis::tables;
+use crate::analysis::testing::Scene;
+use crate::report::Report;
+use crate::trace::Trace;
+
+/// Launches on two streams by one thread, in ranges of a hundred.
+fn timeline(launches: i64) -> Trace {
+    let mut scene = Scene::new();
+    for i in 0..launches {
+        let at = i * 20_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        let start = at + 6_000;
+        scene.kernel("k", (i % 2) as u32 + 1, start, start + (i % 7 + 1) * 1_500);
+        if i % 100 == 0 {
+            scene.range(RangeKind::Nvtx, "step", 0, at, at + 1_900_000);
+        }
+    }
+    scene.trace()
+}
+
+#[test]
+fn what_is_left_is_judged_as_if_it_began_there() {
+    let whole = timeline(4_000);
+    let mut short = whole.clone();
+    short.forget_before(41_000_000);
+    let window = Some(Span::new(41_000_000, Ns::MAX));
+    let (one, other) = (
+        figures::of(&short, None, None),
+        figures::of(&whole, None, window),
+    );
+    assert_eq!(one, other);
+    // By hand: the kernel of launch i starts at i x 20 us + 6 us, so the first one that is left is that of 2050.
+    assert_eq!(one[0].ops, 1_950);
+    let graph = Graph::new(&short);
+    let causes = Causes::new(&short, &graph);
+    let idle: Ns = causes.idle(0, None).iter().map(|row| row.total_ns).sum();
+    assert_eq!(idle, one[0].idle_ns);
+    assert_eq!(
+        tables::kernels(&short, None),
+        tables::kernels(&whole, window)
+    );
+
+    let report = Report::new(&short, None, Peaks::default());
+    let let_go = report.let_go.expect("it is said");
+    // 2050 calls, 2050 kernels, 21 ranges start before.
+    assert_eq!((let_go.records, let_go.until_ns), (4_121, 41_000_000));
+    let all = figures::of(&whole, None, None);
+    assert_eq!(let_go.devices[0].busy_ns, all[0].busy_ns);
+    assert_eq!(let_go.devices[0].span_ns, all[0].span_ns);
+    assert!(Report::new(&whole, None, Peaks::default()).let_go.is_none());
+}
+
+#[test]
+fn a_timeline_with_a_limit_stays_within_it() {
+    let mut trace = Trace::default();
+    let limit = 8 << 20;
+    trace.set_limit(Some(limit));
+    let mut most = 0;
+    for round in 0..40 {
+        let mut scene = Scene::new();
+        for i in 0..10_000 {
+            let at = (round * 10_000 + i) * 1_000;
+            scene.kernel("k", 1, at, at + 600);
+        }
+        trace.apply(scene.take());
+        most = most.max(trace.memory());
+    }
+    // Looked at every 65,536 records, of at most 100 bytes here.
+    assert!(most < limit + 65_536 * 100, "{most}");
+    let forgotten = trace.forgotten().expect("it had to");
+    assert!(forgotten.rows > 100_000, "{forgotten:?}");
+    assert_eq!(trace.lanes()[0].len(), 400_000);
+}
