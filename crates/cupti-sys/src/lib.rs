@@ -11,6 +11,7 @@
 //! sizes   how long a record of each kind is in the library at hand
 //! records fields at fixed offsets, only where the record is long enough
 //! names   names of API functions by callback id
+//! nvml    NVML: the GPU's counters, clocks, power, processes
 //! ```
 //!
 //! Result codes, kinds and every other number that the library hands out are plain integers with
@@ -27,6 +28,7 @@ pub mod kinds;
 pub mod library;
 pub mod load;
 pub mod names;
+pub mod nvml;
 pub mod records;
 pub mod search;
 pub mod sizes;

@@ -1,0 +1,308 @@
+//! One GPU.
+
+use std::ffi::{CStr, CString};
+use std::fmt::Write as _;
+
+use super::api::Handle;
+use super::{Nvml, code};
+
+/// `nvmlMemory_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryV1 {
+    total: u64,
+    free: u64,
+    used: u64,
+}
+
+/// `nvmlMemory_v2_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryV2 {
+    version: u32,
+    total: u64,
+    reserved: u64,
+    free: u64,
+    used: u64,
+}
+
+/// `nvmlProcessInfo_v2_t`, which is version 3's layout too.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProcessInfo {
+    pid: u32,
+    used: u64,
+    gpu_instance: u32,
+    compute_instance: u32,
+}
+
+/// `nvmlTemperature_v1_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TemperatureV1 {
+    version: u32,
+    sensor: u32,
+    celsius: i32,
+}
+
+/// `NVML_STRUCT_VERSION`: the length, and the version above it.
+const fn version_of<T>(version: u32) -> u32 {
+    size_of::<T>() as u32 | version << 24
+}
+
+/// `NVML_CLOCK_SM`.
+const CLOCK_SM: u32 = 1;
+/// `NVML_TEMPERATURE_GPU`.
+const SENSOR_GPU: u32 = 0;
+/// Processes that are read of a GPU at most.
+const PROCESSES_MAX: u32 = 1024;
+
+/// Bytes per second and lane, one way, of each PCIe generation from 1: its transfers per second with what the encoding
+/// takes (8b/10b, then 128b/130b; generation 6 without its error correction).
+const PCIE_LANE: [u64; 6] = [
+    250_000_000,
+    500_000_000,
+    984_615_384,
+    1_969_230_769,
+    3_938_461_538,
+    7_876_923_076,
+];
+
+/// A process on a GPU, as NVML lists it: its id is that of the driver's process namespace, which a container's is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpuProcess {
+    /// The process.
+    pub pid: u32,
+    /// Bytes of the GPU's memory that it uses, where NVML tells.
+    pub memory: Option<u64>,
+}
+
+/// A GPU's memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// In use by anybody, without what the driver keeps to itself where this driver tells them apart.
+    pub used: u64,
+    /// All.
+    pub total: u64,
+}
+
+/// One GPU.
+#[derive(Clone, Debug)]
+pub struct Device {
+    pub(super) nvml: Nvml,
+    pub(super) handle: Handle,
+}
+
+/// "8f0c2a4e-…": the sixteen bytes as NVML and CUDA write them.
+#[must_use]
+pub fn uuid_text(uuid: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in uuid.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+impl Device {
+    pub(super) fn find(nvml: &Nvml, prefix: &CStr, uuid: &[u8; 16]) -> Result<Device, u32> {
+        let mut name = prefix.to_bytes().to_vec();
+        name.extend(uuid_text(uuid).bytes());
+        // Hexadecimal digits hold no NUL.
+        let name = CString::new(name).map_err(|_| code::NOT_FOUND)?;
+        let mut handle: Handle = std::ptr::null_mut();
+        // SAFETY: a NUL-terminated string, and room for one handle.
+        match unsafe { (nvml.api().handle_by_uuid)(name.as_ptr(), &raw mut handle) } {
+            code::SUCCESS => Ok(Device {
+                nvml: nvml.clone(),
+                handle,
+            }),
+            code => Err(code),
+        }
+    }
+
+    fn ask<T: Default>(
+        &self,
+        function: Option<unsafe extern "C" fn(Handle, *mut T) -> u32>,
+        mut value: T,
+    ) -> Result<T, u32> {
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        // SAFETY: the handle is of this session, which lives; the table has the function with the type of what it writes.
+        match unsafe { function(self.handle, &raw mut value) } {
+            code::SUCCESS => Ok(value),
+            code => Err(code),
+        }
+    }
+
+    fn ask_for(
+        &self,
+        function: Option<unsafe extern "C" fn(Handle, u32, *mut u32) -> u32>,
+        which: u32,
+    ) -> Result<u32, u32> {
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let mut value = 0;
+        // SAFETY: as above; `which` is a number that NVML checks.
+        match unsafe { function(self.handle, which, &raw mut value) } {
+            code::SUCCESS => Ok(value),
+            code => Err(code),
+        }
+    }
+
+    /// Power drawn, in mW: on most GPUs a mean over about a second.
+    ///
+    /// # Errors
+    /// NVML's code, here and below.
+    pub fn power(&self) -> Result<u32, u32> {
+        self.ask(self.nvml.api().power_usage, 0)
+    }
+
+    /// The power limit in force, in mW.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn power_limit(&self) -> Result<u32, u32> {
+        self.ask(self.nvml.api().power_limit, 0)
+    }
+
+    /// The clock of the multiprocessors, in MHz.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn clock(&self) -> Result<u32, u32> {
+        self.ask_for(self.nvml.api().clock, CLOCK_SM)
+    }
+
+    /// The highest clock of the multiprocessors, in MHz.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn max_clock(&self) -> Result<u32, u32> {
+        self.ask_for(self.nvml.api().max_clock, CLOCK_SM)
+    }
+
+    /// The GPU's temperature, in degrees Celsius.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn temperature(&self) -> Result<i32, u32> {
+        let api = self.nvml.api();
+        if api.temperature.is_some() {
+            let degrees = self.ask_for(api.temperature, SENSOR_GPU)?;
+            return Ok(i32::try_from(degrees).unwrap_or(i32::MAX));
+        }
+        let asked = TemperatureV1 {
+            version: version_of::<TemperatureV1>(1),
+            sensor: SENSOR_GPU,
+            celsius: 0,
+        };
+        Ok(self.ask(api.temperature_v, asked)?.celsius)
+    }
+
+    /// Why clocks are not higher: bits, of which [`super::SLOWDOWNS`] has words for those that slow work down.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn event_reasons(&self) -> Result<u64, u32> {
+        self.ask(self.nvml.api().event_reasons, 0)
+    }
+
+    /// Its memory.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn memory(&self) -> Result<Memory, u32> {
+        let asked = MemoryV2 {
+            version: version_of::<MemoryV2>(2),
+            ..MemoryV2::default()
+        };
+        let api = self.nvml.api();
+        if let Ok(memory) = self.ask(api.memory_v2, asked) {
+            let (used, total) = (memory.used, memory.total);
+            return Ok(Memory { used, total });
+        }
+        let MemoryV1 { used, total, .. } = self.ask(api.memory, MemoryV1::default())?;
+        Ok(Memory { used, total })
+    }
+
+    /// What its PCIe link could carry at most one way, in bytes per second: of the GPU and its slot, the lesser.
+    ///
+    /// # Errors
+    /// NVML's code; [`code::NO_DATA`] for a generation that is not known here.
+    pub fn pcie_peak(&self) -> Result<u64, u32> {
+        let api = self.nvml.api();
+        let generation = self.ask(api.max_link_generation, 0)?;
+        let width = self.ask(api.max_link_width, 0)?;
+        let lane = (generation as usize)
+            .checked_sub(1)
+            .and_then(|index| PCIE_LANE.get(index));
+        Ok(lane.ok_or(code::NO_DATA)? * u64::from(width))
+    }
+
+    /// The processes that compute on it, those behind MPS with them, each once.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn processes(&self) -> Result<Vec<GpuProcess>, u32> {
+        let api = self.nvml.api();
+        let mut all = self.list(api.compute_processes)?;
+        for process in self.list(api.mps_processes).unwrap_or_default() {
+            if all.iter().all(|it| it.pid != process.pid) {
+                all.push(process);
+            }
+        }
+        Ok(all)
+    }
+
+    fn list(
+        &self,
+        function: Option<unsafe extern "C" fn(Handle, *mut u32, *mut ProcessInfo) -> u32>,
+    ) -> Result<Vec<GpuProcess>, u32> {
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let mut room = 32;
+        loop {
+            let mut found = vec![ProcessInfo::default(); room as usize];
+            let mut count = room;
+            // SAFETY: `found` has room for `count` entries of the layout that versions 2 and 3 write.
+            let code = unsafe { function(self.handle, &raw mut count, found.as_mut_ptr()) };
+            match code {
+                code::SUCCESS => {
+                    found.truncate(count as usize);
+                    return Ok(found.iter().map(GpuProcess::from).collect());
+                }
+                // More may have come since it said how many.
+                code::INSUFFICIENT_SIZE if room < PROCESSES_MAX => {
+                    room = (count.max(room) + 32).min(PROCESSES_MAX);
+                }
+                code => return Err(code),
+            }
+        }
+    }
+}
+
+impl From<&ProcessInfo> for GpuProcess {
+    fn from(info: &ProcessInfo) -> GpuProcess {
+        GpuProcess {
+            pid: info.pid,
+            // NVML_VALUE_NOT_AVAILABLE.
+            memory: Some(info.used).filter(|used| *used != u64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths and offsets as `nvidia-ml-py` 13.615 has them (ctypes).
+    #[test]
+    fn layouts_are_nvidias() {
+        assert_eq!(version_of::<MemoryV2>(2), 0x0200_0028);
+        assert_eq!(version_of::<TemperatureV1>(1), 0x0100_000C);
+        assert_eq!(std::mem::offset_of!(MemoryV2, used), 32);
+        assert_eq!(std::mem::offset_of!(MemoryV1, used), 16);
+        assert_eq!(size_of::<ProcessInfo>(), 24);
+        assert_eq!(std::mem::offset_of!(ProcessInfo, used), 8);
+    }
+}
