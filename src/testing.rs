@@ -52,13 +52,11 @@ pub mod export {
     pub use crate::export::{Entry, FORMATS, Timeline, to, to_file};
 }
 pub mod report {
-    pub use crate::report::Report;
+    pub use crate::report::{Report, text};
     /// The report for people.
     pub fn text(report: &Report) -> String {
-        let options = crate::report::text::Options::default();
-        crate::report::text::render(report, &options)
+        text::render(report, &text::Options::default())
     }
-    pub use crate::report::{Report, text};
     pub mod compare {
         pub use crate::report::compare::Comparison;
     }

@@ -340,8 +340,8 @@ fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
     let mut session = Session::spawn(command, size, |_| {});
     session.wait_for("standard input");
     session.press("?");
-    session.wait_for("next variant");
-    session.press("x");
+    session.wait_for("operations by name");
+    session.press("?");
     session.press("q");
     assert_eq!(session.end(), 0);
     session.assert_restored();

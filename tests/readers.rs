@@ -312,8 +312,7 @@ fn recording() -> tempfile::TempDir {
                     graph: 0,
                 }),
             }],
-            samples: None,
-            health: None,
+            ..Batch::default()
         })
         .expect("it can be written");
     saver.finish();

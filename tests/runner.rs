@@ -59,6 +59,7 @@ fn parent(text: &str, stop_after: Option<Duration>) -> ExitCode {
         overrides: Overrides::default(),
         save: None,
         flush: Duration::from_millis(20),
+        hardware: false,
     })
     .expect("the runner process starts");
     let start = Instant::now();

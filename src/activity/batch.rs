@@ -1,8 +1,8 @@
 //! Batches: activities of one process, the definitions they refer to, and the losses so far.
 
 use super::{
-    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, NameId, ProcessInfo, Samples,
-    ShapeId, StreamInfo,
+    Activity, Collective, DeviceInfo, Hardware, Health, LaunchShape, Mode, NameId, OffCpu,
+    ProcessInfo, Samples, ShapeId, StreamInfo,
 };
 
 /// What one process sent, in the order in which it was collected.
@@ -21,6 +21,10 @@ pub struct Batch {
     pub health: Option<Health>,
     /// Stack samples of it.
     pub samples: Option<Samples>,
+    /// What GPUs' counters and sensors said, whatever the process.
+    pub hardware: Vec<Hardware>,
+    /// What its launching threads did on and off their processors.
+    pub off_cpu: Vec<OffCpu>,
 }
 
 impl Batch {
@@ -31,6 +35,8 @@ impl Batch {
             && self.defs.is_empty()
             && self.health.is_none()
             && self.samples.is_none()
+            && self.hardware.is_empty()
+            && self.off_cpu.is_empty()
     }
 }
 

@@ -18,6 +18,7 @@ pub const CAPACITY: usize = 256;
 
 /// What a source sends.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every message is a batch")]
 pub enum Message {
     /// Activities.
     Batch(Batch),

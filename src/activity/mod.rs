@@ -7,9 +7,14 @@
 
 pub mod batch;
 pub mod feed;
+pub mod hardware;
 pub mod samples;
 pub mod units;
 
 pub use ::activity::*;
 pub use batch::{Batch, Def};
+pub use hardware::{
+    GpuLimits, GroupWindow, Hardware, Metric, MetricUnit, Occupant, OffCpu, Owner, Reading,
+    SLOWDOWNS, SLOWED, ThreadWindow, Uuid, WatchCost,
+};
 pub use samples::{Frame, Look, SampleDef, Samples, Sampling, Seen, StackId};

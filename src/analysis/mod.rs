@@ -5,9 +5,8 @@
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
-//! it why a gap is there, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`], [`ranks`] who waits for whom in a job
-//! of several. Nothing here draws or prints.
+//! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
+//! what [`edits`] would save, by replay of a [`program`], [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
 
 pub mod calls;
 pub mod causes;
@@ -15,9 +14,11 @@ pub mod edits;
 pub mod figures;
 pub mod findings;
 pub mod graph;
+pub mod hardware;
 pub mod launches;
 pub mod lines;
 pub mod memory;
+pub mod off_cpu;
 pub mod passes;
 pub mod program;
 pub mod ranks;
@@ -27,6 +28,7 @@ pub mod stretch;
 pub mod tables;
 pub mod variants;
 pub mod verdict;
+pub mod watching;
 pub mod whatif;
 
 pub(crate) use crate::occupancy;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{GraphRecords, ScreenArgs, Trace as TraceArgs, WaitRecords};
+use super::args::{GraphRecords, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
@@ -130,6 +130,7 @@ impl Watched<'_> {
                 GraphRecords::Nodes => attach::Graphs::Nodes,
                 GraphRecords::Whole => attach::Graphs::Whole,
             },
+            hardware: self.args.hardware == Switch::On,
             python: self.args.python.looks(),
             output,
         })?;

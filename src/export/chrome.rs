@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::rows::{self, Marks};
-use crate::activity::{Activity, Collective, LaunchShape, Ns, RangeKind, What};
+use crate::activity::{Activity, Collective, LaunchShape, Metric, Ns, RangeKind, What};
 use crate::analysis::memory::MemoryUse;
 use crate::trace::{LaneKind, Trace, describe};
 
@@ -30,6 +30,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writer.memory(out)?;
+    writer.hardware(out)?;
     // A last event without a comma before the end.
     writeln!(
         out,
@@ -268,6 +269,31 @@ impl Writer<'_> {
                     self.device_id(index as u32),
                     us(time - self.base)
                 )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What GPUs' counters and sensors said: a value at each window's start.
+    fn hardware(&self, out: &mut dyn Write) -> io::Result<()> {
+        for index in 0..self.trace.devices().len() {
+            let Some(gpu) = self.trace.readings(index) else {
+                continue;
+            };
+            for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
+                let unit = metric.unit().label();
+                for window in gpu.windows() {
+                    let Some(value) = window.value(metric) else {
+                        continue;
+                    };
+                    writeln!(
+                        out,
+                        "{{\"ph\":\"C\",\"name\":{},\"pid\":{},\"ts\":{},\"args\":{{\"{unit}\":{value}}}}},",
+                        json(&format!("{} (hardware)", metric.words())),
+                        self.device_id(index as u32),
+                        us(window.span.start - self.base)
+                    )?;
+                }
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! given; [`to_file`] wraps that for files.
 
 mod chrome;
+mod counters;
 mod csv;
 mod perfetto;
 mod rows;
@@ -26,6 +27,8 @@ pub enum Timeline {
     Chrome,
     /// One line an operation.
     Csv,
+    /// One line a window of a counter or sensor of a GPU.
+    Counters,
 }
 
 /// What a timeline can be exported as.
@@ -51,7 +54,7 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 7] = [
+pub const FORMATS: [Entry; 8] = [
     Entry {
         name: "perfetto",
         extensions: &["pftrace", "perfetto-trace"],
@@ -60,6 +63,11 @@ pub const FORMATS: [Entry; 7] = [
     },
     text("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
     text("csv", &["csv"], Format::Timeline(Timeline::Csv)),
+    text(
+        "counters",
+        &["counters"],
+        Format::Timeline(Timeline::Counters),
+    ),
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
     Entry {
         name: "png",
@@ -134,6 +142,7 @@ pub fn to(format: Timeline, trace: &Trace, out: &mut dyn Write) -> io::Result<()
         Timeline::Perfetto => perfetto::write(trace, out),
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
+        Timeline::Counters => counters::write(trace, out),
     }
 }
 

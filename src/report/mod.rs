@@ -6,9 +6,10 @@
 
 pub mod compare;
 pub mod expect;
+mod hardware;
+mod let_go;
 mod lines;
 mod offsets;
-mod let_go;
 mod page;
 mod ranks;
 mod recording;
@@ -30,14 +31,17 @@ use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Planned, Scope};
 use crate::analysis::graph::Graph;
+use crate::analysis::hardware::HardwareFigures;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::memory::MemoryUse;
+use crate::analysis::off_cpu::{self, OffCpuFigures};
 use crate::analysis::passes::Passes;
 use crate::analysis::ranks::Ranks;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
 use crate::analysis::variants::measure::{self, Speedup};
 use crate::analysis::verdict::{self, Verdict};
+use crate::analysis::watching::{self, WatchingCost};
 use crate::analysis::{CallIndex, VariantFigures};
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
@@ -75,6 +79,21 @@ pub struct Report {
     pub peak_memory: Option<u64>,
     /// The steps of each process that has some.
     pub steps: Vec<steps::StepsReport>,
+    /// What GPUs' counters and sensors said; absent when nobody asked them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareFigures>,
+    /// What launching threads did on and off their processors; absent when nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_cpu: Option<OffCpuFigures>,
+    /// What recording may have cost; absent for what cuptop did not record on a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watching: Option<WatchingCost>,
+    /// The ranks of a job; absent when no two processes share a collective.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<ranks::RankReport>,
+    /// What they do together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<ranks::JobReport>,
     /// The source lines that devices waited for, where stacks were sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<lines::LinesReport>,
@@ -84,12 +103,6 @@ pub struct Report {
     /// How Python stacks were sampled, by process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sampling: Vec<lines::SamplingReport>,
-    /// The ranks of a job; absent when no two processes share a collective.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ranks: Vec<ranks::RankReport>,
-    /// What they do together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<ranks::JobReport>,
     /// What was received and what was not.
     pub health: HealthReport,
     /// Records that were let go to stay within a budget of memory; absent when none were.
@@ -242,16 +255,19 @@ impl Report {
                 .iter()
                 .map(|s| steps::StepsReport::new(trace, &causes, s))
                 .collect(),
+            ranks,
+            job,
             lines: lines::of(trace, &calls, &steps),
             workers: lines::workers(trace),
             sampling: lines::sampling(trace),
-            ranks,
-            job,
             health: HealthReport {
                 source: trace.health(),
                 late: trace.late(),
             },
             let_go: let_go::of(trace),
+            watching: watching::of(trace, &graph, &devices),
+            hardware: crate::analysis::hardware::of(trace, &devices),
+            off_cpu: off_cpu::of(trace, &causes, &devices),
             recording: recording::of(trace),
             findings,
             harness_findings,

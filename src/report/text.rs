@@ -35,10 +35,11 @@ pub fn render(report: &Report, options: &Options) -> String {
             device_figures(&mut page, report, device);
         }
     }
-    super::lines::section(&mut page, report);
+    super::hardware::section(&mut page, report);
     if let Some(job) = &report.job {
         super::ranks::section(&mut page, &report.ranks, job);
     }
+    super::lines::section(&mut page, report);
     super::steps::section(&mut page, &report.steps);
     // Of a run the whole is mostly what is done around its passes, and tells least of all.
     let is_run = report.variants.as_ref().is_some_and(|v| !v.is_empty());

@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod file;
 mod gather;
+mod hardware;
 mod kineto;
 mod nsys;
 pub mod python;

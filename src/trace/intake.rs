@@ -36,6 +36,12 @@ impl Trace {
         for device in &mut self.devices {
             device.settle();
         }
+        for it in batch.hardware {
+            self.hardware.take(it);
+        }
+        for it in batch.off_cpu {
+            self.processes[process].off_cpu.take(it);
+        }
         if let Some(samples) = batch.samples {
             self.sample(process, samples);
         }

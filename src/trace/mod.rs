@@ -15,12 +15,14 @@
 
 pub mod describe;
 mod forget;
+mod hardware;
 mod index;
 mod intake;
 mod key;
 mod lane;
 mod moved;
 mod names;
+mod off_cpu;
 mod past;
 mod pool;
 mod recorded;
@@ -35,10 +37,12 @@ use rustc_hash::FxHashMap;
 
 pub use crate::text::printable;
 pub use forget::Forgotten;
+pub use hardware::{GpuReadings, HardwareReadings};
 pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::{Cursor, Lane};
 pub use names::Names;
+pub use off_cpu::{ProcessOffCpu, ThreadTime, Throttling};
 pub use recorded::Recorded;
 pub use samples::{Sample, Sampled, Stacks};
 pub use usage::{Engine, Measure, Usage};
@@ -125,6 +129,8 @@ pub struct Process {
     pub streams: Vec<StreamInfo>,
     /// Names of its threads.
     pub threads: FxHashMap<u32, String>,
+    /// What they did on and off their processors.
+    pub off_cpu: ProcessOffCpu,
     /// Stack samples of it.
     pub sampled: Sampled,
     names: Vec<NameId>,
@@ -167,6 +173,7 @@ pub struct Trace {
     limit: Option<usize>,
     /// Records since memory was last looked at.
     unlooked: usize,
+    hardware: HardwareReadings,
     revision: u64,
 }
 
@@ -297,6 +304,18 @@ impl Trace {
             .enumerate()
             .filter(|(_, lane)| lane.key().process == process && is_wanted(lane.key().kind))
             .find_map(|(id, lane)| Some((id, lane.find_correlation(correlation)?)))
+    }
+
+    /// What GPUs' counters and sensors said.
+    #[must_use]
+    pub fn hardware(&self) -> &HardwareReadings {
+        &self.hardware
+    }
+
+    /// What the counters and sensors of a device said; `None` where nobody asked.
+    #[must_use]
+    pub fn readings(&self, device: usize) -> Option<&GpuReadings> {
+        self.hardware.of(self.devices.get(device)?.info.uuid?)
     }
 
     /// The counters of all processes together.

@@ -33,6 +33,7 @@ impl Trace {
             forgotten: self.forgotten,
             limit: None,
             unlooked: 0,
+            hardware: self.hardware.clone(),
             revision: self.revision,
         })
     }
@@ -58,6 +59,7 @@ impl Process {
             recorded: self.recorded.clone(),
             streams: self.streams.clone(),
             threads: self.threads.clone(),
+            off_cpu: self.off_cpu.clone(),
             sampled: self.sampled.snapshot(),
             ..Process::default()
         }

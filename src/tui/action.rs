@@ -66,6 +66,8 @@ pub enum Action {
     PreviousPass,
     /// One pass at a time, or the whole run.
     WholeRun,
+    /// Shows more or fewer counters of the hardware.
+    Counters,
     /// Orders the table by its next column.
     Sort,
     /// Runs it again.

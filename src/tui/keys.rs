@@ -122,6 +122,13 @@ const FIRST: &[Binding] = &[
     ),
     key(Timeline, Char('z'), Action::ZoomToSelection, "", ""),
     key(
+        Timeline,
+        Char('c'),
+        Action::Counters,
+        "hardware counters: few, all, none",
+        "",
+    ),
+    key(
         Any,
         Char('v'),
         Action::NextVariant,

@@ -49,6 +49,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        hardware: false,
         python: None,
         output: Output::Inherit,
     })
@@ -135,6 +136,7 @@ fn stopping_the_feed_ends_the_program() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        hardware: false,
         python: None,
         output: Output::Capture,
     })
@@ -159,6 +161,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        hardware: false,
         python: None,
         output: Output::Capture,
     })

@@ -47,6 +47,7 @@ fn make() -> PathBuf {
         &["-shared", "-fPIC", "-Wl,-soname,libcupti.so.13"],
     );
     compile("program.c", "program", &[]);
+    compile("libnvidia-ml.c", "libnvidia-ml.so.1", &["-shared", "-fPIC"]);
     made
 }
 
@@ -101,6 +102,7 @@ pub(crate) fn trace_by_hand(
         waits: Waits::On,
         when: When::default(),
         graphs: Graphs::Nodes,
+        hardware: false,
         python: None,
         output: Output::Capture,
     };

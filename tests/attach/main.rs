@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod ends;
+mod hardware;
 mod harness;
 mod limits;
 mod modes;

@@ -45,6 +45,7 @@ fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tem
         waits: Waits::Off,
         when: When::default(),
         graphs: Graphs::Nodes,
+        hardware: false,
         python: hz,
         output: Output::Capture,
     })

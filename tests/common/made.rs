@@ -168,7 +168,7 @@ pub(crate) fn made() -> Trace {
                 lost: 2,
                 ..Health::default()
             }),
-            samples: None,
+            ..Batch::default()
         });
     }
     trace

@@ -5,7 +5,7 @@
      -DFORBIDDEN       nobody may read power and processes
      -DNO_INIT=code    nvmlInit fails
    FAKE_NVML_THROTTLE names the event reasons of the first device, FAKE_NVML_PIDS its further processes (numbers with commas
-   between), FAKE_NVML_OWN the process that is listed first. */
+   between), FAKE_NVML_OWN a file with the id of the process that is listed first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,10 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
     unsigned n = 0;
     const char *own = getenv("FAKE_NVML_OWN"), *others = getenv("FAKE_NVML_PIDS");
     if (device == &devices[1]) {
-        if (own) all[n++] = (nvmlProcessInfo_t){ atoi(own), 1 << 20, ~0u, ~0u };
+        FILE *file = own ? fopen(own, "r") : NULL;
+        unsigned id;
+        if (file && fscanf(file, "%u", &id) == 1) all[n++] = (nvmlProcessInfo_t){ id, 1 << 20, ~0u, ~0u };
+        if (file) fclose(file);
         while (others && *others && n < 64) {
             char *end;
             unsigned pid = strtoul(others, &end, 10);

@@ -95,6 +95,15 @@ int main(int argc, char **argv) {
         }
         return 0;
     }
+    if (!strcmp(how, "device")) {
+        /* a device that is described, and launches on it; its process is listed by the fake of NVML */
+        const char *path = getenv("FAKE_NVML_OWN");
+        FILE *file = path ? fopen(path, "w") : NULL;
+        if (file) { fprintf(file, "%d", getpid()); fclose(file); }
+        if (everything) everything();
+        for (int i = 1; i <= count; i++) { launches(i, 1); usleep(10000); }
+        return 0;
+    }
     launches(1, count);
     if (!strcmp(how, "return")) return 0;
     if (!strcmp(how, "fail")) return 7;

@@ -105,7 +105,10 @@ fn more_processes_than_there_was_room_for_are_all_read() {
     if std::env::var_os(LISTED).is_none() {
         let pids: Vec<String> = (100..140).map(|pid: u32| pid.to_string()).collect();
         let again = Command::new(std::env::current_exe().expect("itself"))
-            .args(["--exact", "more_processes_than_there_was_room_for_are_all_read"])
+            .args([
+                "--exact",
+                "more_processes_than_there_was_room_for_are_all_read",
+            ])
             .env(LISTED, pids.join(","))
             .output()
             .expect("runs");

@@ -15,20 +15,24 @@ mod host_bound;
 mod idle_gpu;
 mod launch_bound;
 mod low_bandwidth;
+mod no_core;
 mod no_overlap;
 mod one_engine;
 mod pageable;
 mod race;
+mod shared_gpu;
 mod sync_copies;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
 pub mod thresholds;
+mod throttled;
 mod through_host;
 mod tiny_copies;
 mod under_filled;
 mod unfused;
 mod unwaited;
+mod watched;
 
 use std::cmp::Reverse;
 
@@ -373,6 +377,11 @@ pub const RULES: &[(&str, Look)] = &[
     (unfused::RULE, Look::Device(unfused::look)),
     (below_roof::RULE, Look::Device(below_roof::look)),
     (unwaited::RULE, Look::Timeline(unwaited::look)),
+    (no_core::WAITS, Look::Device(no_core::waits)),
+    (no_core::LIMIT, Look::Timeline(no_core::limit)),
+    (throttled::RULE, Look::Device(throttled::look)),
+    (shared_gpu::RULE, Look::Device(shared_gpu::look)),
+    (watched::RULE, Look::Timeline(watched::look)),
 ];
 
 /// Everything that the rules find, warnings first, then the greatest possible saving.

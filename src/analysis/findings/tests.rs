@@ -1,7 +1,9 @@
 //! For each rule a small timeline that triggers it, and its cured twin that does not.
 
+mod machine;
+
 use super::*;
-use crate::activity::{Copy, Direction, LaunchShape, MemoryKind};
+use crate::activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind};
 use crate::analysis::graph::Graph;
 use crate::analysis::testing::{Scene, h200, pinned};
 
@@ -62,10 +64,10 @@ fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
 #[test]
 fn every_rule_has_a_name_of_its_own() {
     let mut names: Vec<_> = RULES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names.len(), 19);
+    assert_eq!(names.len(), 24);
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 19);
+    assert_eq!(names.len(), 24);
 }
 
 #[test]

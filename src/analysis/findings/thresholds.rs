@@ -102,3 +102,21 @@ pub const MEMORY_SHARE: f64 = 0.70;
 
 /// Copies down from one GPU and up to another that are a way between the two: one could be chance.
 pub const THROUGH_HOST_MIN: usize = 2;
+
+/// Clocks are held down when they were in this part of the looks: a single one may have met a change of clocks, which NVML
+/// also reports so.
+pub const THROTTLED_SHARE: f64 = 0.05;
+
+/// … and that matters when the mean clock is below this part of the highest: a GPU at its power limit that keeps its clocks
+/// works as it is meant to.
+pub const THROTTLED_CLOCK: f64 = 0.95;
+
+/// Waits for a core are worth a line when the launching thread had none for this part of the time in which the GPU waited
+/// for the host. A thread among fewer threads than cores waits for less than one percent.
+pub const CORE_WAIT_SHARE: f64 = 0.10;
+
+/// The limit of a container is worth a line when it was used up in this part of its periods (100 ms each, as a rule).
+pub const CPU_LIMIT_SHARE: f64 = 0.05;
+
+/// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
+pub const WATCHED_SHARE: f64 = 0.02;

@@ -30,7 +30,7 @@ pub use report::Report;
 pub use run::{Backend, Run};
 pub use screen::{Color, Palette, ScreenArgs};
 pub use trace::{GraphRecords, Trace, WaitRecords};
-pub use values::Picture;
+pub use values::{Picture, Switch};
 pub use whatif::WhatIf;
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.

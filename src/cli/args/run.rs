@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::complete;
-use super::values::{Picture, assignment};
+use super::values::{Picture, Switch, assignment};
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -49,6 +49,10 @@ pub struct Run {
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
+    /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
+    /// times a second; takes at most 2 % of one core.
+    #[arg(long, value_enum, default_value_t)]
+    pub hardware: Switch,
     /// Use this GPU profile for the simulator and "% of peak" (see `cuptop calibrate`).
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
@@ -71,6 +75,7 @@ impl Run {
             save: None,
             no_watch: false,
             flush: 20,
+            hardware: Switch::On,
             profile: None,
             picture: Picture::default(),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Picture of the screen without a terminal.
 #[derive(Clone, Debug, Default, Args)]
@@ -14,6 +14,16 @@ pub struct Picture {
     /// Size of that screen in columns and rows.
     #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
     pub size: (u16, u16),
+}
+
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It is.
+    #[default]
+    On,
+    /// It is not.
+    Off,
 }
 
 /// "n=4" as a name and a value.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::activity::feed::Feed;
 use crate::analysis::figures;
-use crate::cli::args::{Backend, Run};
+use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Diagnostics, Overrides, Severity, Source, compile};
@@ -107,6 +107,8 @@ pub(super) struct Runner {
     pace: Pace,
     profile: Profile,
     flush: Duration,
+    /// Whether the hardware is watched.
+    hardware: bool,
     save: Option<PathBuf>,
     watch: bool,
     runs: usize,
@@ -124,6 +126,7 @@ impl Runner {
             pace,
             profile: profile(args.profile.as_deref())?,
             flush: Duration::from_millis(args.flush),
+            hardware: args.hardware == Switch::On,
             save: args.save.clone(),
             watch: !args.no_watch,
             runs: 0,
@@ -211,6 +214,7 @@ impl Runner {
                 overrides: self.overrides.clone(),
                 save,
                 flush: self.flush,
+                hardware: self.hardware,
             }),
             Place::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::rows::{self, Marks};
 use crate::activity::units::gb_per_s;
-use crate::activity::{Activity, Direction, Ns, RangeKind, Span, What};
+use crate::activity::{Activity, Direction, Metric, Ns, RangeKind, SLOWED, Span, What};
 use crate::analysis::memory::MemoryUse;
 use crate::trace::{LaneId, LaneKind, Trace, describe};
 use proto::Message;
@@ -95,6 +95,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     for (index, &track) in devices.iter().enumerate() {
         writer.rates(index, track)?;
         writer.memory(index, track)?;
+        writer.hardware(index, track)?;
     }
     Ok(())
 }
@@ -310,6 +311,35 @@ impl Writer<'_> {
                 if edges.get(i + 1).is_none_or(|next| next.0 != *time) {
                     self.event(*time, COUNTER, track, None, |event| event.double(44, sum))?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the GPU's counters and sensors said: each value stands at its window's start.
+    fn hardware(&mut self, device: usize, parent: u64) -> io::Result<()> {
+        let trace = self.trace;
+        let Some(gpu) = trace.readings(device) else {
+            return Ok(());
+        };
+        for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
+            let name = format!("{} (hardware)", metric.words());
+            let track = self.counter(parent, &name, metric.unit().label())?;
+            for window in gpu.windows() {
+                if let Some(value) = window.value(metric) {
+                    self.event(window.span.start, COUNTER, track, None, |event| {
+                        event.double(44, value);
+                    })?;
+                }
+            }
+        }
+        if gpu.limits.tells_slowdowns {
+            let track = self.counter(parent, "clocks held down (hardware)", "")?;
+            for window in gpu.windows() {
+                let is_slowed = u64::from(window.reasons & SLOWED != 0);
+                self.event(window.span.start, COUNTER, track, None, |event| {
+                    event.uint(30, is_slowed);
+                })?;
             }
         }
         Ok(())

@@ -13,6 +13,7 @@
 mod child;
 mod environment;
 mod library;
+mod profiler;
 mod recorder;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use crate::source::hardware::{self, Watch};
 use crate::source::python::Sampler;
 use crate::source::recording::{self, Follower, ProcessState};
 use child::Child;
@@ -60,6 +62,8 @@ pub struct AttachRequest {
     pub when: When,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
+    /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
+    pub hardware: bool,
     /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
     pub python: Option<u32>,
     /// What becomes of its output.
@@ -96,6 +100,10 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
+    let watch = request
+        .hardware
+        .then(|| Watch::start(&directory))
+        .transpose()?;
     let sampler = match request.python {
         Some(hz) => Some(Sampler::start(child.id(), &directory, hz)?),
         None => None,
@@ -107,6 +115,7 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
         Run {
             child,
             follower,
+            watch,
             sampler,
             name,
             directory,
@@ -132,6 +141,7 @@ fn empty(directory: &Path) -> io::Result<Follower> {
 struct Run {
     child: Child,
     follower: Follower,
+    watch: Option<Watch>,
     sampler: Option<Sampler>,
     name: String,
     directory: PathBuf,
@@ -146,6 +156,8 @@ impl Run {
         if ended.is_err() || stopped {
             self.child.stop(PATIENCE);
         }
+        // What it wrote last is read below.
+        self.watch = None;
         let mut send = |message| outlet.send(message);
         for message in self.child.rest_of_output() {
             if send(message).is_err() {
@@ -175,11 +187,21 @@ impl Run {
     fn until_the_end(&mut self, outlet: &Outlet) -> Result<Option<i32>, Gone> {
         let mut over: Option<(i32, Instant)> = None;
         let mut next = Instant::now();
+        let mut told_refused = false;
         loop {
             // Output comes as it comes; recordings are looked at once in a period.
             loop {
                 match self.child.output().recv_deadline(next) {
-                    Ok(message) => outlet.send(message)?,
+                    Ok(message) => {
+                        let is_refused = matches!(&message, Message::Output { line, .. } if profiler::is_refused(line));
+                        outlet.send(message)?;
+                        if is_refused && !std::mem::replace(&mut told_refused, true) {
+                            outlet.send(Message::Notice {
+                                is_warning: true,
+                                text: profiler::NOTICE.to_owned(),
+                            })?;
+                        }
+                    }
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => {
                         std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -217,8 +239,9 @@ impl Run {
                 outlet.send(message)?;
             }
             let alive = self.follower.any_alive();
+            let watch = &mut self.watch;
             self.follower
-                .poll_into(&mut |message| outlet.send(message))?;
+                .poll_into(&mut |message| hardware::pass_on(watch, message, outlet))?;
             if let Some((code, since)) = over
                 && (!alive || since.elapsed() > STRAGGLERS)
             {

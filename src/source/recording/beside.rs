@@ -4,24 +4,13 @@ use std::path::Path;
 
 use collector::recording::beside::{OpenError, Reader};
 
+use super::decoder::Decoder;
 use super::notice;
 use super::process::Sink;
 use super::stacks::{self, Stacks};
+use super::{offcpu, readings};
 use crate::activity::Batch;
 use crate::activity::feed::Gone;
-
-/// A block of a kind is not as its writer writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
-
-/// Makes batches of one file's blocks.
-pub(super) trait Decoder: std::fmt::Debug + Send {
-    /// Puts what a block holds into a batch, as far as it can be read.
-    ///
-    /// # Errors
-    /// When not all of it can be.
-    fn decode(&mut self, payload: &[u8], batch: &mut Batch) -> Result<(), Unreadable>;
-}
 
 /// A kind of file that is known here.
 struct Kind {
@@ -32,11 +21,23 @@ struct Kind {
 }
 
 /// The kinds. All others are left alone.
-const KINDS: [Kind; 1] = [Kind {
-    name: stacks::KIND,
-    version: stacks::VERSION,
-    decoder: |series, pid| Box::new(Stacks::new(series, pid)),
-}];
+const KINDS: [Kind; 3] = [
+    Kind {
+        name: stacks::KIND,
+        version: stacks::VERSION,
+        decoder: |series, pid| Box::new(Stacks::new(series, pid)),
+    },
+    Kind {
+        name: readings::KIND,
+        version: readings::VERSION,
+        decoder: |_, _| Box::new(readings::Readings),
+    },
+    Kind {
+        name: offcpu::KIND,
+        version: offcpu::VERSION,
+        decoder: |_, _| Box::new(offcpu::OffCpuFile),
+    },
+];
 
 /// Whether a file's name ends in a kind that is known here.
 pub(super) fn is_known(path: &Path) -> bool {

@@ -9,10 +9,14 @@
 //! A recording is followed live in the same way in which it is opened later.
 
 mod beside;
+mod bytes;
+mod decoder;
 mod follower;
 mod keep;
 mod map;
+pub mod offcpu;
 mod process;
+pub mod readings;
 mod saver;
 pub mod scratch;
 pub mod stacks;

@@ -179,7 +179,7 @@ fn everything() -> Batch {
             unknown: 6,
             oldest_open: Some(7),
         }),
-        samples: None,
+        ..Batch::default()
     }
 }
 

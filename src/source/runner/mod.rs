@@ -8,7 +8,7 @@
 //!    ◄═════ batches ═════════ recording ════════ CUPTI records, pass marks
 //! ```
 //!
-//! This process never loads a CUDA library. Room by room: `parent` follows a run, `child` is a running
+//! This process loads no CUDA library but NVML, which only reads. Room by room: `parent` follows a run, `child` is a running
 //! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
 //! and `compile` are CUDA's libraries; `probe` says what a machine has, `calibrate` measures a GPU.
 //!

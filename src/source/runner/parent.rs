@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::scenario::{Overrides, Source};
+use crate::source::hardware::{self, Watch};
 use crate::source::recording::{Follower, scratch};
 
 use super::child::{Child, ChildEvent, End};
@@ -28,6 +29,8 @@ pub struct RunRequest {
     pub save: Option<PathBuf>,
     /// How often records are flushed to the recording.
     pub flush: Duration,
+    /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
+    pub hardware: bool,
 }
 
 /// Runs a scenario in a process of its own and sends what it does.
@@ -57,10 +60,12 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     });
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;
+    let watch = request.hardware.then(|| Watch::start(&dir)).transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {
             child,
             follower,
+            watch,
             outlet,
             tally: Tally::default(),
             end: None,
@@ -79,6 +84,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
 struct Run<'a> {
     child: Child,
     follower: Follower,
+    watch: Option<Watch>,
     outlet: &'a Outlet,
     tally: Tally,
     /// The last event.
@@ -146,16 +152,18 @@ impl Run<'_> {
 
     /// What the recording has had since the last look.
     fn send_new(&mut self) -> Result<(), Gone> {
-        let (outlet, tally) = (self.outlet, &mut self.tally);
+        let (outlet, tally, watch) = (self.outlet, &mut self.tally, &mut self.watch);
         self.follower
-            .poll_into(&mut |message| send(outlet, tally, message))
+            .poll_into(&mut |message| send(outlet, tally, watch, message))
     }
 
     /// The rest of the recording, after the process has ended.
     fn send_rest(&mut self) -> Result<(), Gone> {
+        // What it wrote last is read too.
+        self.watch = None;
         let (outlet, tally) = (self.outlet, &mut self.tally);
         self.follower
-            .finish_into(&mut |message| send(outlet, tally, message))
+            .finish_into(&mut |message| send(outlet, tally, &mut None, message))
     }
 
     /// Makes the process's end into an outcome.
@@ -180,11 +188,16 @@ impl Run<'_> {
     }
 }
 
-fn send(outlet: &Outlet, tally: &mut Tally, message: Message) -> Result<(), Gone> {
+fn send(
+    outlet: &Outlet,
+    tally: &mut Tally,
+    watch: &mut Option<Watch>,
+    message: Message,
+) -> Result<(), Gone> {
     if let Message::Batch(batch) = &message {
         tally.count(batch);
     }
-    outlet.send(message)
+    hardware::pass_on(watch, message, outlet)
 }
 
 impl Drop for Run<'_> {

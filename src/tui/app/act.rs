@@ -47,6 +47,7 @@ impl App {
             Action::PreviousView => self.views.step(false, state),
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
+            Action::Counters => state.step_counters(),
             Action::NextVariant => state.step_variant(1),
             Action::PreviousVariant => state.step_variant(-1),
             Action::NextPass => state.step_pass(1),

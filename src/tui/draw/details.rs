@@ -6,9 +6,9 @@ use ratatui::style::Style;
 
 use super::{gaps, label, pen};
 use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Ns, RangeKind, Span, What, units};
+use crate::activity::{Activity, LaunchShape, Metric, Ns, RangeKind, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
-use crate::analysis::occupancy;
+use crate::analysis::{hardware, occupancy};
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::idle::IdleGroup;
@@ -244,7 +244,36 @@ impl Details {
                 self.facts
                     .push("what was allocated before is not counted".to_owned());
             }
+            RowKind::Counter(device, metric) => self.counter(state, device, metric, window),
             _ => {}
+        }
+    }
+}
+
+impl Details {
+    /// A counter or a sensor: on the whole, and under the cursor.
+    fn counter(&mut self, state: &State, device: usize, metric: Metric, window: Span) {
+        let Some(gpu) = state.run.trace.readings(device) else {
+            return;
+        };
+        self.name = Some((metric.words().to_owned(), Role::Host));
+        let Some(level) = gpu.level(metric, window) else {
+            let why = gpu.lack(metric).unwrap_or("not read here");
+            self.facts.push(why.to_owned());
+            return;
+        };
+        let show = |value| hardware::show(metric, value);
+        self.facts.push(format!("mean {}", show(level.mean)));
+        self.facts.push(format!("at most {}", show(level.max)));
+        if let Some(it) = gpu.at(state.selection.cursor) {
+            let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
+            let length = units::duration(it.span.len());
+            self.facts.push(format!("{value} in the {length} here"));
+            self.facts
+                .extend(hardware::reason(it.reasons).map(str::to_owned));
+        }
+        if metric == Metric::Power {
+            self.facts.push("a mean over about a second".to_owned());
         }
     }
 }

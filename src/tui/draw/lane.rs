@@ -27,6 +27,9 @@ pub enum Plot {
         /// What most of the idle time in the column was due to, as far as it is known.
         causes: Vec<Option<u8>>,
     },
+    /// A height, from 0 to 1, and a colour for each column; none where nothing is known. What is zero has a line of its
+    /// own, to be told from what is not known.
+    Levels(Vec<Option<(f64, Role)>>),
 }
 
 impl Default for Plot {
@@ -68,7 +71,15 @@ impl LaneRow {
         };
         match &self.plot {
             Plot::Strip(strip) => draw_strip(theme, strip, plot, buf),
-            Plot::Meter { shares, role } => draw_meter(theme, shares, *role, plot, buf),
+            Plot::Meter { shares, role } => {
+                let cells = shares.iter().map(|share| Some((*share, *role)));
+                draw_meter(theme, cells, plot, buf);
+            }
+            Plot::Levels(cells) => {
+                let least = |(share, role): (f64, Role)| (share.max(f64::MIN_POSITIVE), role);
+                let cells = cells.iter().map(|cell| cell.map(least));
+                draw_meter(theme, cells, plot, buf);
+            }
             Plot::Gpu { shares, causes } => draw_gpu(theme, shares, causes, plot, buf),
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
@@ -98,15 +109,22 @@ impl LaneRow {
     }
 }
 
-fn draw_meter(theme: &Theme, shares: &[f64], role: Role, plot: Rect, buf: &mut Buffer) {
-    let style = theme.fg(role);
+fn draw_meter(
+    theme: &Theme,
+    cells: impl Iterator<Item = Option<(f64, Role)>>,
+    plot: Rect,
+    buf: &mut Buffer,
+) {
     let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
-    for (x, share) in (0..plot.width).zip(shares) {
-        let mut left = Theme::levels(*share, full);
+    for (x, cell) in (0..plot.width).zip(cells) {
+        let Some((share, role)) = cell else {
+            continue;
+        };
+        let mut left = Theme::levels(share, full);
         for y in (plot.y..plot.bottom()).rev() {
             let line = Rect::new(plot.x, y, plot.width, 1);
             if left > 0 {
-                pen::cell(buf, line, x, theme.block(left.min(8)), style);
+                pen::cell(buf, line, x, theme.block(left.min(8)), theme.fg(role));
             }
             left = left.saturating_sub(8);
         }
@@ -129,7 +147,8 @@ fn draw_gpu(theme: &Theme, shares: &[f64], causes: &[Option<u8>], plot: Rect, bu
             }
         }
     }
-    draw_meter(theme, shares, Role::Good, plot, buf);
+    let cells = shares.iter().map(|share| Some((*share, Role::Good)));
+    draw_meter(theme, cells, plot, buf);
     if has_ground {
         return;
     }

@@ -24,6 +24,7 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::Record | Action::Keep => {
             run.trace.source.kind == SourceKind::Traced && run.is_running()
         }
+        Action::Counters => !run.trace.hardware().is_empty(),
         Action::Troubles => !state.troubles.is_empty(),
         Action::Show(view) => views.has_content(view, state),
         Action::Sort | Action::Choose => views.on_screen(state).offers(action),

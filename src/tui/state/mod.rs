@@ -3,6 +3,7 @@
 pub mod analyst;
 pub mod answers;
 mod camera;
+pub mod counters;
 pub mod idle;
 mod journal;
 mod messages;
@@ -23,6 +24,7 @@ use crate::tui::state::answers::Answers;
 use crate::tui::state::idle::Idle;
 use crate::tui::state::troubles::Trouble;
 pub use camera::{Camera, Scope};
+use counters::Counters;
 pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use rows::{Row, RowKind};
@@ -84,6 +86,8 @@ pub struct State {
     pub memory: Vec<MemoryUse>,
     /// What was said.
     pub messages: Messages,
+    /// Which counters of GPUs have rows.
+    pub counters: Counters,
     /// The terminal's size.
     pub size: Size,
     /// Who answers what takes long.
@@ -181,7 +185,7 @@ impl State {
         let scope = self.camera.scope_span(&self.run).unwrap_or_default();
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
-        self.rows = rows::rows(trace, scope, is_whole, self.room);
+        self.rows = rows::rows(trace, scope, is_whole, self.room, self.counters);
         self.memory
             .resize_with(trace.devices().len(), MemoryUse::default);
         for (device, memory) in self.memory.iter_mut().enumerate() {
@@ -213,6 +217,17 @@ impl State {
                 self.needs_choice = true;
             }
         }
+    }
+
+    /// Shows more or fewer counters of the hardware.
+    pub(super) fn step_counters(&mut self) {
+        if self.run.trace.hardware().is_empty() {
+            self.messages.flash = Some("nobody asked the hardware on this timeline".to_owned());
+            return;
+        }
+        self.counters = self.counters.next();
+        self.messages.flash = Some(self.counters.words().to_owned());
+        self.settle();
     }
 
     pub(super) fn toggle_pause(&mut self) {

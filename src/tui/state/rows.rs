@@ -1,7 +1,8 @@
 //! Which rows the timeline has, in which order, under which names.
 
+use super::counters::Counters;
 use super::nest;
-use crate::activity::{Direction, RangeKind, Span};
+use crate::activity::{Direction, Metric, RangeKind, Span};
 use crate::trace::describe;
 use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 
@@ -27,6 +28,8 @@ pub enum RowKind {
     Overlap(usize),
     /// Memory of a device in use.
     Memory(usize),
+    /// A counter or a sensor of a device.
+    Counter(usize, Metric),
     /// Operations of a stream.
     Stream(LaneId),
     /// Calls of a host thread.
@@ -50,7 +53,8 @@ impl RowKind {
             | RowKind::Gpu(_)
             | RowKind::Bandwidth(..)
             | RowKind::Overlap(_)
-            | RowKind::Memory(_) => None,
+            | RowKind::Memory(_)
+            | RowKind::Counter(..) => None,
         }
     }
 
@@ -61,7 +65,8 @@ impl RowKind {
             RowKind::Gpu(device)
             | RowKind::Bandwidth(device, _)
             | RowKind::Overlap(device)
-            | RowKind::Memory(device) => Some(device),
+            | RowKind::Memory(device)
+            | RowKind::Counter(device, _) => Some(device),
             _ => None,
         }
     }
@@ -71,13 +76,19 @@ impl RowKind {
 /// passes of a scenario are worth a row too. Stacks of ranges get more rows than [`nest::USUAL`] as long as
 /// there is `room` for all rows.
 #[must_use]
-pub fn rows(trace: &Trace, scope: Span, is_whole: bool, room: usize) -> Vec<Row> {
-    let mut rows = all(trace, scope, is_whole);
+pub fn rows(
+    trace: &Trace,
+    scope: Span,
+    is_whole: bool,
+    room: usize,
+    counters: Counters,
+) -> Vec<Row> {
+    let mut rows = all(trace, scope, is_whole, counters);
     deepen(trace, scope, room, &mut rows);
     rows
 }
 
-fn all(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
+fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
     let mut rows = Vec::new();
     let used: Vec<usize> = (0..trace.devices().len())
         .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
@@ -93,6 +104,15 @@ fn all(trace: &Trace, scope: Span, is_whole: bool) -> Vec<Row> {
     for &device in &used {
         let before = rows.len();
         device_rows(trace, device, scope, &mut rows);
+        rows.extend(
+            counters
+                .metrics(trace, device)
+                .into_iter()
+                .map(|metric| Row {
+                    kind: RowKind::Counter(device, metric),
+                    label: metric.label().to_owned(),
+                }),
+        );
         if used.len() > 1 && rows.len() > before {
             let label = describe::device(trace, device);
             let kind = RowKind::Title;

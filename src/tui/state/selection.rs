@@ -85,7 +85,9 @@ impl Selection {
             Some(RowKind::Range(id, depth)) => range_at(trace, id, depth, time),
             Some(kind) => match (kind.lane(), kind.device()) {
                 (Some(id), _) => near(trace, id, time),
-                (None, Some(_)) if matches!(kind, RowKind::Memory(_)) => Item::None,
+                (None, Some(_)) if matches!(kind, RowKind::Memory(_) | RowKind::Counter(..)) => {
+                    Item::None
+                }
                 (None, Some(device)) => match trace.devices()[device].usage.gap_at(time) {
                     Some(gap) => Item::Gap(gap),
                     None => Item::None,

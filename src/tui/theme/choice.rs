@@ -210,7 +210,7 @@ mod tests {
         };
         Theme {
             level: ColorLevel::True,
-            palette,
+            choice,
             ..Theme::default()
         }
     }

@@ -200,7 +200,7 @@ impl Device {
         Ok(self.ask(api.temperature_v, asked)?.celsius)
     }
 
-    /// Why clocks are not higher: bits, of which [`super::SLOWDOWNS`] has words for those that slow work down.
+    /// Why clocks are not higher: bits (`nvmlClocksEventReason…`).
     ///
     /// # Errors
     /// NVML's code.

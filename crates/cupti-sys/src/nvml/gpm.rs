@@ -141,11 +141,7 @@ impl Gpm {
     /// # Errors
     /// NVML's code. The sample before stays.
     pub fn sample(&mut self) -> Result<(), u32> {
-        let sample = self
-            .nvml
-            .api()
-            .gpm_sample
-            .ok_or(code::FUNCTION_NOT_FOUND)?;
+        let sample = self.nvml.api().gpm_sample.ok_or(code::FUNCTION_NOT_FOUND)?;
         // SAFETY: both are handles of this session.
         match unsafe { sample(self.device, self.samples[self.next]) } {
             code::SUCCESS => {

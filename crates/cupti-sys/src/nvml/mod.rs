@@ -138,14 +138,3 @@ impl Nvml {
         &self.0.0
     }
 }
-
-/// Reasons why clocks are lower than they could be, as bits (`nvmlClocksEventReason…`), each with its words, gravest
-/// first. Idle clocks and clocks that somebody set are none.
-pub const SLOWDOWNS: &[(u64, &str)] = &[
-    (0x40, "hardware thermal slowdown"),
-    (0x80, "power brake"),
-    (0x20, "thermal limit"),
-    (0x04, "power cap"),
-    (0x08, "hardware slowdown"),
-    (0x10, "sync boost"),
-];

@@ -4,7 +4,7 @@ use super::{FRAME, LOOK, PROCESS, STACK, TEXT, THREAD};
 use crate::activity::{
     Batch, Def, Frame, Look, Ns, ProcessInfo, SampleDef, Samples, Sampling, Seen, StackId,
 };
-use crate::source::recording::beside::{Decoder, Unreadable};
+use crate::source::recording::decoder::{Decoder, Unreadable};
 
 /// More definitions than any program has are a damaged count.
 const MOST: u64 = 1 << 21;

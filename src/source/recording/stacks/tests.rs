@@ -1,6 +1,6 @@
 //! What is seen comes back as it was seen, also when a block in the middle is lost.
 
-use super::super::beside::Decoder as _;
+use super::super::decoder::Decoder as _;
 use super::Stacks;
 use super::encode::Encoder;
 use crate::activity::{Batch, Def, Frame, Ns, SampleDef, Sampling, Seen, StackId};

@@ -71,6 +71,8 @@ pub fn calibrate(progress: impl FnMut(&Progress)) -> Result<Calibration, Failure
         overrides: Overrides::default(),
         save: None,
         flush: Duration::from_millis(20),
+        // What is measured shall be the GPU alone.
+        hardware: false,
     })
     .map_err(|error| Failure {
         kind: FailureKind::Machine,

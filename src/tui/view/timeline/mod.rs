@@ -1,5 +1,7 @@
 //! Lanes over time: the view to come back to.
 
+mod content;
+mod counters;
 mod filler;
 mod motion;
 mod rows;
@@ -15,6 +17,7 @@ use crate::tui::draw::axis::Axis;
 use crate::tui::draw::lane::LaneRow;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
+use crate::tui::state::counters::Counters;
 use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::{Item, Selection};
@@ -29,7 +32,10 @@ fn turn(kind: RowKind) -> Option<usize> {
     match kind {
         RowKind::Gpu(_) => Some(0),
         RowKind::Stream(_) => Some(1),
-        RowKind::Bandwidth(..) | RowKind::Overlap(_) | RowKind::Memory(_) => Some(2),
+        RowKind::Bandwidth(..)
+        | RowKind::Overlap(_)
+        | RowKind::Memory(_)
+        | RowKind::Counter(..) => Some(2),
         RowKind::Thread(_) | RowKind::Range(..) => Some(3),
         RowKind::Title | RowKind::Overhead(_) => None,
     }
@@ -80,6 +86,7 @@ struct Made {
     layout: Layout,
     /// What is known of idle time.
     idle: u64,
+    counters: Counters,
 }
 
 /// The view.
@@ -122,6 +129,7 @@ impl View for Timeline {
             first_row: self.first_row,
             layout: self.layout,
             idle: state.idle.version,
+            counters: state.counters,
         };
         if self.of != Some(of) {
             self.of = Some(of);

@@ -1,6 +1,7 @@
 //! What stands on a row of the timeline.
 
-use super::Shown;
+use super::content::Content;
+use super::{Shown, counters};
 use crate::activity::{Direction, Ns, Span, units};
 use crate::trace::{LaneKind, Measure, Trace};
 use crate::tui::draw::label;
@@ -14,17 +15,6 @@ use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 
-/// Plot, figure and words of a row.
-#[derive(Default)]
-struct Content {
-    role: Role,
-    /// In the gutter.
-    figure: String,
-    /// In the side column.
-    side: String,
-    plot: Plot,
-}
-
 /// Makes a row.
 pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) -> Shown {
     let is_wide = layout.side > 12;
@@ -36,6 +26,7 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
         RowKind::Gpu(device) => gpu(state, device, scale, is_wide),
         RowKind::Overlap(device) => overlap(state, device, scale, is_wide),
         RowKind::Memory(device) => memory(state, device, scale, is_wide),
+        RowKind::Counter(device, metric) => counters::make(state, device, metric, scale, is_wide),
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
             lane(state, row.kind, scale, is_wide)
         }

@@ -1,0 +1,297 @@
+//! What a GPU's own counters and sensors said, as windows of time.
+
+use super::{Ns, Span, codes};
+
+/// A physical GPU, as CUDA and NVML both name it.
+pub type Uuid = [u8; 16];
+
+codes! {
+    /// What is read of a GPU.
+    pub enum Metric {
+        /// Share of the multiprocessors that were busy.
+        Sm = 0,
+        /// Warps that were resident, of those that there is room for.
+        Occupancy = 1,
+        /// Share of time in which tensor cores were busy.
+        Tensor = 2,
+        /// Share of the bandwidth of device memory that was used.
+        Dram = 3,
+        /// PCIe traffic to the GPU, in bytes per second.
+        PcieIn = 4,
+        /// PCIe traffic from the GPU, in bytes per second.
+        PcieOut = 5,
+        /// NVLink traffic to the GPU over all links, in bytes per second.
+        NvlinkIn = 6,
+        /// NVLink traffic from the GPU over all links, in bytes per second.
+        NvlinkOut = 7,
+        /// Power drawn, in watts: a mean over about the second before.
+        Power = 8,
+        /// Clock of the multiprocessors at the end of the window, in MHz.
+        Clock = 9,
+        /// Temperature at the end of the window, in degrees Celsius.
+        Temperature = 10,
+        /// Device memory in use by anybody at the end of the window, in bytes.
+        Memory = 11,
+    }
+}
+
+/// Of what kind a metric's numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricUnit {
+    /// From 0 to 1.
+    Share,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Watts.
+    Watts,
+    /// Megahertz.
+    Megahertz,
+    /// Degrees Celsius.
+    Celsius,
+    /// Bytes.
+    Bytes,
+}
+
+impl Metric {
+    /// Every one, in the order of its rows.
+    pub const ALL: [Metric; 12] = [
+        Metric::Sm,
+        Metric::Occupancy,
+        Metric::Tensor,
+        Metric::Dram,
+        Metric::PcieIn,
+        Metric::PcieOut,
+        Metric::NvlinkIn,
+        Metric::NvlinkOut,
+        Metric::Power,
+        Metric::Clock,
+        Metric::Temperature,
+        Metric::Memory,
+    ];
+
+    /// Its name in JSON and CSV.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Metric::Sm => "sm",
+            Metric::Occupancy => "occupancy",
+            Metric::Tensor => "tensor",
+            Metric::Dram => "dram",
+            Metric::PcieIn => "pcie_in",
+            Metric::PcieOut => "pcie_out",
+            Metric::NvlinkIn => "nvlink_in",
+            Metric::NvlinkOut => "nvlink_out",
+            Metric::Power => "power",
+            Metric::Clock => "clock",
+            Metric::Temperature => "temperature",
+            Metric::Memory => "memory",
+        }
+    }
+
+    /// Its name for people, short enough for a gutter.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Metric::Sm => "SM",
+            Metric::Occupancy => "occup.",
+            Metric::Tensor => "tensor",
+            Metric::Dram => "DRAM",
+            Metric::PcieIn => "PCIe in",
+            Metric::PcieOut => "PCIe out",
+            Metric::NvlinkIn => "NVL in",
+            Metric::NvlinkOut => "NVL out",
+            Metric::Power => "power",
+            Metric::Clock => "clock",
+            Metric::Temperature => "temp.",
+            Metric::Memory => "used mem",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Metric::Sm => "multiprocessors busy",
+            Metric::Occupancy => "warps resident",
+            Metric::Tensor => "tensor cores busy",
+            Metric::Dram => "memory bandwidth used",
+            Metric::PcieIn => "PCIe to the GPU",
+            Metric::PcieOut => "PCIe from the GPU",
+            Metric::NvlinkIn => "NVLink to the GPU",
+            Metric::NvlinkOut => "NVLink from the GPU",
+            Metric::Power => "power",
+            Metric::Clock => "SM clock",
+            Metric::Temperature => "temperature",
+            Metric::Memory => "memory in use",
+        }
+    }
+
+    /// Of what kind its numbers are.
+    #[must_use]
+    pub fn unit(self) -> MetricUnit {
+        match self {
+            Metric::Sm | Metric::Occupancy | Metric::Tensor | Metric::Dram => MetricUnit::Share,
+            Metric::PcieIn | Metric::PcieOut | Metric::NvlinkIn | Metric::NvlinkOut => {
+                MetricUnit::BytesPerSecond
+            }
+            Metric::Power => MetricUnit::Watts,
+            Metric::Clock => MetricUnit::Megahertz,
+            Metric::Temperature => MetricUnit::Celsius,
+            Metric::Memory => MetricUnit::Bytes,
+        }
+    }
+}
+
+impl MetricUnit {
+    /// Its word in JSON, CSV and counters of other programs.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            MetricUnit::Share => "share",
+            MetricUnit::BytesPerSecond => "bytes_per_s",
+            MetricUnit::Watts => "W",
+            MetricUnit::Megahertz => "MHz",
+            MetricUnit::Celsius => "C",
+            MetricUnit::Bytes => "bytes",
+        }
+    }
+}
+
+/// Reasons why clocks are lower than they could be, as NVML's bits (`nvmlClocksEventReason…`), each with its words,
+/// gravest first. Idle clocks (0x1) and clocks that somebody set (0x2, 0x100) are none.
+pub const SLOWDOWNS: [(u64, &str); 6] = [
+    (0x40, "hardware thermal slowdown"),
+    (0x80, "power brake"),
+    (0x20, "thermal limit"),
+    (0x08, "hardware slowdown"),
+    (0x04, "power cap"),
+    (0x10, "sync boost"),
+];
+
+/// All bits of [`SLOWDOWNS`].
+pub const SLOWED: u64 = 0x40 | 0x80 | 0x20 | 0x08 | 0x04 | 0x10;
+
+/// What is known of a GPU besides its windows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuLimits {
+    /// Which GPU.
+    pub uuid: Uuid,
+    /// The most that a metric can reach, where that is known: power limit, highest clock, what the PCIe link carries one
+    /// way, size of the memory.
+    pub most: Vec<(Metric, f64)>,
+    /// The metrics that this GPU, driver or user does not have, with the reason in words.
+    pub lacks: Vec<(Metric, String)>,
+    /// Whether slowdowns can be told.
+    pub tells_slowdowns: bool,
+}
+
+/// One look at a GPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Which GPU.
+    pub uuid: Uuid,
+    /// From the look before to this one, in nanoseconds of `CLOCK_REALTIME`.
+    pub span: Span,
+    /// What was there to be read.
+    pub values: Vec<(Metric, f64)>,
+    /// Why clocks were lower than they could be at its end: NVML's bits.
+    pub reasons: u64,
+}
+
+/// Whose a process on a GPU is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Of the traced program.
+    Program,
+    /// Not of the traced program.
+    Other,
+    /// Nobody knows: its id is of another process namespace than ours.
+    Unknown,
+}
+
+/// A process on a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    /// Its id, as NVML gives it.
+    pub pid: u32,
+    /// Its name; empty where unknown.
+    pub name: String,
+    /// Bytes of the GPU's memory, where NVML tells.
+    pub memory: Option<u64>,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// What watching took so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WatchCost {
+    /// Rounds of readings.
+    pub rounds: u64,
+    /// CPU time of the thread that reads, in ns.
+    pub cpu_ns: u64,
+    /// Time since it began, in ns.
+    pub wall_ns: u64,
+    /// Windows that could not be written.
+    pub lost: u64,
+}
+
+/// Something about the hardware, in a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hardware {
+    /// What is known of a GPU; may come again.
+    Limits(GpuLimits),
+    /// A look at a GPU.
+    Reading(Reading),
+    /// The processes on a GPU, when they changed.
+    Occupants {
+        /// Which GPU.
+        uuid: Uuid,
+        /// When they were listed.
+        time: Ns,
+        /// All of them.
+        all: Vec<Occupant>,
+    },
+    /// Why something is not there, in a sentence.
+    Note(String),
+    /// What watching took so far.
+    Cost(WatchCost),
+}
+
+/// What one thread did between two looks at it, as the kernel's scheduler counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadWindow {
+    /// The operating system's id.
+    pub thread: u32,
+    /// From the look before to this one, in nanoseconds of `CLOCK_REALTIME`.
+    pub span: Span,
+    /// Time on a core, in ns.
+    pub running: Ns,
+    /// Time in which it could have run and no core was free, in ns.
+    pub waiting: Ns,
+}
+
+/// What the limit on processor time of a process's control group did between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupWindow {
+    /// From the look before to this one, in nanoseconds of `CLOCK_REALTIME`.
+    pub span: Span,
+    /// Periods of the limit that passed.
+    pub periods: u64,
+    /// Those in which the group was stopped for having used up its share.
+    pub throttled_periods: u64,
+    /// How long its threads were stopped, in ns; of several processors, added up.
+    pub throttled: Ns,
+    /// Processors' worth of time that the group may use; 0 where unknown.
+    pub cores: f64,
+}
+
+/// Something about a process's threads on their processors, in a batch of that process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OffCpu {
+    /// A look at a thread.
+    Thread(ThreadWindow),
+    /// A look at the control group.
+    Group(GroupWindow),
+    /// Why something is not there, in a sentence.
+    Note(String),
+}

@@ -1,0 +1,46 @@
+//! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time.
+//!
+//! | column | what |
+//! |---|---|
+//! | `device`, `device_name` | which GPU |
+//! | `start_ns`, `end_ns` | the window, ns on the timeline's clock |
+//! | `metric`, `unit`, `value` | `sm`, `occupancy`, `tensor`, `dram` (shares of 1), `pcie_in`, `pcie_out`, `nvlink_in`, `nvlink_out` (bytes per second), `power` (W), `clock` (MHz), `temperature` (C), `memory` (bytes). What was not read has no line |
+//! | `held_down` | why clocks were held down at the window's end; empty when they were not, or nobody can tell |
+
+use std::io::{self, Write};
+
+use crate::activity::Metric;
+use crate::analysis::hardware;
+use crate::trace::Trace;
+
+/// Writes them.
+pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "device,device_name,start_ns,end_ns,metric,unit,value,held_down"
+    )?;
+    for (index, device) in trace.devices().iter().enumerate() {
+        let Some(gpu) = trace.readings(index) else {
+            continue;
+        };
+        let name = super::csv::quoted(&device.info.name);
+        for window in gpu.windows() {
+            for metric in Metric::ALL {
+                let Some(value) = window.value(metric) else {
+                    continue;
+                };
+                writeln!(
+                    out,
+                    "{},{name},{},{},{},{},{value},{}",
+                    device.info.id,
+                    window.span.start,
+                    window.span.end,
+                    metric.key(),
+                    metric.unit().label(),
+                    hardware::reason(window.reasons).unwrap_or_default(),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}

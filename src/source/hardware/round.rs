@@ -1,0 +1,227 @@
+//! The thread: a round of looks, then a pause.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use collector::recording::Clocks;
+use collector::recording::beside::Writer;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use cupti_sys::nvml::Nvml;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::gpu::Gpu;
+use super::threads::ProcessThreads;
+use super::{BUDGET, LONGEST, PERIOD, Wanted};
+use crate::activity::{Hardware, Uuid, WatchCost};
+use crate::source::recording::{offcpu, readings};
+
+/// Time between two accounts of what it took.
+const ACCOUNT: Duration = Duration::from_secs(1);
+
+/// The state of the thread.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    directory: PathBuf,
+    wanted: Arc<Mutex<Wanted>>,
+    begin: i64,
+}
+
+/// What the thread has open. Not everything of it may go from thread to thread.
+#[derive(Debug)]
+struct Open {
+    directory: PathBuf,
+    begin: i64,
+    nvml: Option<Nvml>,
+    has_tried: bool,
+    gpus: HashMap<Uuid, Option<Gpu>>,
+    processes: HashMap<u32, ProcessThreads>,
+    hardware: File,
+    hosts: HashMap<u32, File>,
+    cost: WatchCost,
+}
+
+impl Rounds {
+    pub(super) fn new(directory: &Path, wanted: Arc<Mutex<Wanted>>) -> Rounds {
+        Rounds {
+            directory: directory.to_path_buf(),
+            wanted,
+            begin: Clocks::now().realtime,
+        }
+    }
+
+    /// Looks until `stopped` says that nobody wants it any more.
+    pub(super) fn run(self, stopped: &Receiver<()>) {
+        let mut open = Open {
+            directory: self.directory,
+            begin: self.begin,
+            nvml: None,
+            has_tried: false,
+            gpus: HashMap::new(),
+            processes: HashMap::new(),
+            hardware: File::default(),
+            hosts: HashMap::new(),
+            cost: WatchCost::default(),
+        };
+        let began = Instant::now();
+        let mut pause = PERIOD;
+        let mut next = began + pause;
+        let mut accounted = began;
+        // Of one round, as a mean that forgets.
+        let mut usual = 0.0;
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            match stopped.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => break,
+            }
+            let wanted = self
+                .wanted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            if wanted == Wanted::default() {
+                next = Instant::now() + PERIOD;
+                continue;
+            }
+            let opening = open.open(&wanted);
+            let before = cpu_time();
+            let is_due = accounted.elapsed() >= ACCOUNT;
+            if is_due {
+                accounted = Instant::now();
+                open.cost.cpu_ns = as_ns(before);
+                open.cost.wall_ns = as_ns(began.elapsed());
+            }
+            open.look(&wanted, opening, is_due);
+            let took = cpu_time().saturating_sub(before).as_secs_f64();
+            usual = if usual == 0.0 {
+                took
+            } else {
+                0.8 * usual + 0.2 * took
+            };
+            pause = Duration::from_secs_f64(usual / BUDGET).clamp(PERIOD, LONGEST);
+            next = Instant::now() + pause;
+        }
+        open.cost.cpu_ns = as_ns(cpu_time());
+        open.cost.wall_ns = as_ns(began.elapsed());
+        if open.cost.rounds > 0 {
+            let cost = Hardware::Cost(open.cost);
+            open.write_hardware(&[cost]);
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+fn as_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Open {
+    /// Opens what is newly wanted, which takes long and is none of a round's time. What is to be said comes back.
+    fn open(&mut self, wanted: &Wanted) -> Vec<Hardware> {
+        let mut said = Vec::new();
+        if !wanted.gpus.is_empty() && !std::mem::replace(&mut self.has_tried, true) {
+            match Nvml::load() {
+                Ok(nvml) => self.nvml = Some(nvml),
+                Err(error) => said.push(Hardware::Note(format!(
+                    "no hardware rows: {error}; in a container, NVIDIA_DRIVER_CAPABILITIES needs utility"
+                ))),
+            }
+        }
+        let Some(nvml) = &self.nvml else {
+            return said;
+        };
+        for uuid in &wanted.gpus {
+            if self.gpus.contains_key(uuid) {
+                continue;
+            }
+            let found = Gpu::open(nvml, *uuid);
+            if let Err(text) = &found {
+                said.push(Hardware::Note(text.clone()));
+            }
+            self.gpus.insert(*uuid, found.ok());
+        }
+        said
+    }
+
+    /// One round.
+    fn look(&mut self, wanted: &Wanted, mut said: Vec<Hardware>, with_cost: bool) {
+        self.cost.rounds += 1;
+        for gpu in self.gpus.values_mut().flatten() {
+            said.extend(gpu.look(&wanted.processes));
+        }
+        if with_cost {
+            said.push(Hardware::Cost(self.cost));
+        }
+        self.write_hardware(&said);
+        for &(pid, thread) in &wanted.threads {
+            let process = self
+                .processes
+                .entry(pid)
+                .or_insert_with(|| ProcessThreads::new(pid));
+            process.watch(thread);
+        }
+        for (&pid, process) in &mut self.processes {
+            let said = process.look();
+            if said.is_empty() {
+                continue;
+            }
+            let file = self.hosts.entry(pid).or_default();
+            let block = offcpu::encode(&said);
+            let create = || {
+                Writer::create(
+                    &self.directory,
+                    offcpu::KIND,
+                    offcpu::VERSION,
+                    pid,
+                    self.begin,
+                    0,
+                )
+            };
+            self.cost.lost += file.append(&block, create);
+        }
+    }
+
+    fn write_hardware(&mut self, said: &[Hardware]) {
+        let block = readings::encode(said);
+        let create = || {
+            Writer::create(
+                &self.directory,
+                readings::KIND,
+                readings::VERSION,
+                0,
+                self.begin,
+                0,
+            )
+        };
+        self.cost.lost += self.hardware.append(&block, create);
+    }
+}
+
+/// A file that is made when there is something to write.
+#[derive(Debug, Default)]
+struct File(Option<Writer>);
+
+impl File {
+    /// Appends a block. Returns how many were lost: 0 or 1.
+    fn append(&mut self, block: &[u8], create: impl FnOnce() -> io::Result<Writer>) -> u64 {
+        if block.is_empty() {
+            return 0;
+        }
+        if self.0.is_none() {
+            self.0 = create().ok();
+        }
+        let written = self.0.as_mut().map(|file| file.append(block));
+        u64::from(!matches!(written, Some(Ok(()))))
+    }
+}

@@ -1,0 +1,83 @@
+//! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
+
+use super::content::Content;
+use crate::activity::{Metric, SLOWED, Span};
+use crate::analysis::hardware;
+use crate::tui::draw::lane::Plot;
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+use crate::tui::time_scale::TimeScale;
+
+/// Makes a row.
+pub(super) fn make(
+    state: &State,
+    device: usize,
+    metric: Metric,
+    scale: TimeScale,
+    is_wide: bool,
+) -> Content {
+    let Some(gpu) = state.run.trace.readings(device) else {
+        return Content::default();
+    };
+    if let Some(why) = gpu.lack(metric).filter(|_| !gpu.has(metric)) {
+        return Content {
+            role: Role::Dim,
+            side: why.to_owned(),
+            ..Content::default()
+        };
+    }
+    let window = state.camera.figures_span(&state.run);
+    let level = gpu.level(metric, window);
+    let known = gpu.most(metric);
+    // Where nobody knows how high it could go, its own maximum fills the row.
+    let full = known.or(level.map(|it| it.max)).unwrap_or(0.0);
+    let full = full.max(f64::MIN_POSITIVE);
+    // Where clocks were held down is marked where clocks are shown, and where power is.
+    let is_marked = matches!(metric, Metric::Clock | Metric::Power);
+    let cells = (0..scale.columns)
+        .map(|x| {
+            let cell = scale.cell(x);
+            let cell = Span::new(cell.start, cell.end.max(cell.start + 1));
+            let share = gpu.level(metric, cell)?.mean / full;
+            let is_slowed = is_marked && gpu.slowed(SLOWED, cell).0 > 0;
+            Some((share, if is_slowed { Role::Warning } else { Role::Host }))
+        })
+        .collect();
+    let (slowed, looked) = gpu.slowed(SLOWED, window);
+    let side = match (level, known) {
+        (None, _) => String::new(),
+        (Some(_), _) if is_marked && slowed > 0 && is_wide => {
+            format!(
+                "held down {}",
+                crate::activity::units::percent(slowed as f64 / looked as f64)
+            )
+        }
+        (Some(_), Some(known)) if is_wide && known != 1.0 => {
+            format!("mean, of {}", hardware::show(metric, known))
+        }
+        (Some(level), _) if is_wide => {
+            format!("mean, at most {}", hardware::show(metric, level.max))
+        }
+        (Some(level), _) => hardware::show(metric, level.mean),
+    };
+    Content {
+        role: Role::Host,
+        figure: match level {
+            Some(level) if is_wide => figure(metric, level.mean),
+            _ => String::new(),
+        },
+        side,
+        plot: Plot::Levels(cells),
+    }
+}
+
+/// A value short enough for the gutter.
+fn figure(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::PcieIn | Metric::PcieOut | Metric::NvlinkIn | Metric::NvlinkOut => {
+            crate::activity::units::rate(value / 1e9)
+        }
+        Metric::Clock => format!("{value:.0}"),
+        _ => hardware::show(metric, value).replace(' ', ""),
+    }
+}

@@ -1,0 +1,156 @@
+//! The hardware beside a traced program: the whole way from NVML (a fake) to the report, and to what is opened later.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::harness::fakes;
+
+/// Traces the program as a user would, with these variables, and returns the report and the recording.
+fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, tempfile::TempDir) {
+    let made = fakes();
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["trace", "--headless", "--json", "--save"])
+        .arg(directory.path().join("run"))
+        .args(options)
+        .arg("--")
+        .arg(made.join("program"))
+        .args(["device", "60"])
+        .env("LD_LIBRARY_PATH", made)
+        .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
+        .env("FAKE_NVML_OWN", directory.path().join("pid"))
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (report, directory)
+}
+
+fn opened(path: &Path) -> serde_json::Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["report", "--json"])
+        .arg(path.join("run"))
+        .output()
+        .expect("runs");
+    serde_json::from_slice(&output.stdout).expect("a report")
+}
+
+fn metric<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
+    let mut metrics = metrics.expect("metrics").iter();
+    metrics.find(|it| it["metric"] == name).expect("the metric")
+}
+
+fn rules(report: &serde_json::Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().expect("findings");
+    findings
+        .iter()
+        .filter_map(|it| it["rule"].as_str())
+        .collect()
+}
+
+#[test]
+fn counters_throttling_and_other_processes_reach_the_report_and_are_saved() {
+    let (report, directory) = traced(
+        &[
+            ("FAKE_NVML_THROTTLE", "0x44"),
+            ("FAKE_NVML_PIDS", "1,4000000"),
+        ],
+        &[],
+    );
+    for report in [&report, &opened(directory.path())] {
+        let gpu = &report["hardware"]["devices"][0];
+        // What the fake says, in units of the report: percent as shares, MiB/s as bytes per second.
+        assert_eq!(metric(report, "sm")["mean"], 0.3f32 as f64, "{gpu:#}");
+        assert_eq!(metric(report, "pcie_in")["max"], 1_073_741_824.0);
+        assert_eq!(metric(report, "pcie_out")["max"], 536_870_912.0);
+        assert_eq!(metric(report, "power")["mean"], 111.0);
+        assert_eq!(metric(report, "power")["limit"], 700.0);
+        assert_eq!(metric(report, "clock")["mean"], 1111.0);
+        assert_eq!(metric(report, "memory")["mean"], 700_000.0);
+        assert_eq!(metric(report, "nvlink_in")["lack"], "not on this GPU");
+        assert_eq!(metric(report, "nvlink_in")["mean"], serde_json::Value::Null);
+        assert_eq!(gpu["throttled_share"], 1.0);
+        assert_eq!(
+            gpu["throttled_by"][0]["reason"],
+            "hardware thermal slowdown"
+        );
+        assert_eq!(gpu["throttled_by"][1]["reason"], "power cap");
+        // The program's own process is listed too and is none of them.
+        let others = gpu["others"].as_array().expect("others");
+        assert_eq!(others.len(), 2, "{others:?}");
+        assert_eq!(
+            (&others[0]["pid"], &others[0]["memory"]),
+            (&1.into(), &serde_json::Value::Null)
+        );
+        assert_eq!(others[1]["memory"], 4_096_000_000u64);
+        let rules = rules(report);
+        assert!(
+            rules.contains(&"throttled") && rules.contains(&"shared-gpu"),
+            "{rules:?}"
+        );
+        let share = report["hardware"]["watching"]["core_share"].as_f64();
+        assert!(share.is_some_and(|it| it < 0.2), "{share:?}");
+    }
+}
+
+#[test]
+fn counters_are_exported() {
+    let (_, directory) = traced(&[("FAKE_NVML_THROTTLE", "0x4")], &[]);
+    let exported = |format: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+            .args(["export", "--to", format])
+            .arg(directory.path().join("run"))
+            .output()
+            .expect("runs");
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let csv = String::from_utf8(exported("counters")).expect("UTF-8");
+    let power: Vec<&str> = csv.lines().filter(|it| it.contains(",power,W,")).collect();
+    assert!(!power.is_empty());
+    assert!(
+        power.iter().all(|it| it.ends_with(",111,power cap")),
+        "{power:?}"
+    );
+    assert!(!csv.contains("nvlink"));
+
+    let chrome: serde_json::Value = serde_json::from_slice(&exported("chrome")).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("events");
+    let clocks = events
+        .iter()
+        .filter(|it| it["name"] == "SM clock (hardware)");
+    let values: Vec<&serde_json::Value> = clocks.map(|it| &it["args"]["MHz"]).collect();
+    assert_eq!(values.len(), power.len());
+    assert!(values.iter().all(|it| **it == 1111.0), "{values:?}");
+
+    let perfetto = exported("perfetto");
+    let holds = |text: &str| perfetto.windows(text.len()).any(|it| it == text.as_bytes());
+    assert!(holds("SM clock (hardware)") && holds("clocks held down (hardware)"));
+}
+
+#[test]
+fn without_being_asked_for_nothing_is_read() {
+    let (report, directory) = traced(&[("FAKE_NVML_THROTTLE", "0x44")], &["--hardware", "off"]);
+    assert_eq!(report.get("hardware"), None);
+    assert_eq!(report.get("off_cpu"), None);
+    assert!(!rules(&report).contains(&"throttled"));
+    let files = std::fs::read_dir(directory.path().join("run")).expect("read");
+    assert_eq!(files.count(), 1);
+}
+
+#[test]
+fn processes_of_another_namespace_are_nobodys() {
+    // As in a container: the program's own id is not in the list.
+    let (report, _directory) = traced(
+        &[("FAKE_NVML_OWN", "/proc/none"), ("FAKE_NVML_PIDS", "70001")],
+        &[],
+    );
+    let gpu = &report["hardware"]["devices"][0];
+    assert_eq!(gpu["others"].as_array().map(Vec::len), Some(0));
+    assert_eq!(gpu["unknown_processes"], 1);
+    assert!(!rules(&report).contains(&"shared-gpu"));
+    assert_eq!(gpu["throttled_ns"], 0);
+}
