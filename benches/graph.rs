@@ -16,6 +16,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use cuptop::testing::activity::{Ns, Span};
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::graph::Graph;
+use cuptop::testing::analysis::program::Known;
+use cuptop::testing::analysis::whatif::WhatIf;
 use cuptop::testing::analysis::{figures, steps, verdict};
 use cuptop::testing::trace::Trace;
 use timeline::{Shape, batches};
@@ -64,6 +66,17 @@ fn parts(_: &mut Criterion<CpuTime>) {
             verdict::of(&trace, &causes, None, &devices, &[])
         });
         once("steps", operations, || steps::of(&trace, None));
+        if operations > 1_000_000 {
+            continue;
+        }
+        let known = Known::default();
+        let whatif = once("made ready to predict", operations, || {
+            WhatIf::new(&trace, &graph, None, &known)
+        });
+        let edit = "no-sync".parse().ok();
+        if let (Ok(whatif), Some(edit)) = (whatif, edit) {
+            once("a prediction", operations, || whatif.predict(&edit));
+        }
     }
 }
 

@@ -84,6 +84,94 @@ const BOUND: &[(&str, &str, &str)] = &[
     ("tiny_copies", "copies", "sync"),
 ];
 
+/// Mistakes whose finding says what its cure saves: scenario, mistake, rule, cure that ran. Of a sweep at every point.
+const SAVINGS: &[(&str, &str, &str, &str)] = &[
+    ("pipeline", "sequential", "no-overlap", "streamed"),
+    (
+        "pinned_vs_pageable",
+        "pageable_async",
+        "pageable-copy",
+        "pinned_async",
+    ),
+    (
+        "pinned_vs_pageable",
+        "pageable_sync",
+        "pageable-copy",
+        "pinned_sync",
+    ),
+    (
+        "copy_engines",
+        "both_ways_one_stream",
+        "no-overlap",
+        "both_ways_two_streams",
+    ),
+    ("tiny_copies", "copies", "tiny-copies", "one_copy"),
+    ("fused_sin", "separate", "unfused", "fused"),
+    ("alloc_in_loop", "malloc_each", "alloc-in-loop", "reuse"),
+    ("sync_points", "device_sync", "sync-in-loop", "no_sync"),
+    ("sync_points", "stream_sync", "sync-in-loop", "no_sync"),
+    ("sync_points", "event_sync", "sync-in-loop", "no_sync"),
+    ("cuda_graph", "launches", "launch-bound", "graph"),
+    ("three_streams", "host_syncs", "sync-in-loop", "events"),
+    ("memory_peak", "sequential", "no-overlap", "streamed"),
+];
+
+/// A saving is off by no more than this part of what the mistake takes.
+const OFF_MAX: f64 = 0.05;
+
+/// What is wrong with what the findings of a scenario say they save.
+fn wrong_savings(scenario: &str, variants: &[Value]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let ns = |v: &Value| v["makespan_ns"].as_i64().expect("a time");
+    for (_, mistake, rule, cure) in SAVINGS.iter().filter(|s| s.0 == scenario) {
+        let mut compared = 0;
+        for of in variants.iter().filter(|v| v["name"] == *mistake) {
+            let is_twin = |v: &&Value| v["name"] == *cure && v["point"] == of["point"];
+            let twin = variants.iter().find(is_twin).expect("a cure");
+            let findings = of["findings"].as_array().expect("findings");
+            let Some(finding) = findings.iter().find(|f| f["rule"] == *rule) else {
+                continue;
+            };
+            let saving = finding["saving_ns"].as_i64().unwrap_or(i64::MIN / 2);
+            let off = (saving - (ns(of) - ns(twin))).abs() as f64 / ns(of) as f64;
+            // What takes microseconds is lost in what a launch takes.
+            if off > OFF_MAX && ns(of) > 50_000 {
+                wrong.push(format!(
+                    "{scenario} {mistake} @ {}: {rule} saves {saving} ns, {cure} {}",
+                    of["point"],
+                    ns(of) - ns(twin)
+                ));
+            }
+            compared += 1;
+        }
+        if compared == 0 {
+            wrong.push(format!("{scenario} {mistake}: no {rule} to compare"));
+        }
+    }
+    // In any: no more than the bound, and together no more than what is looked at.
+    for of in variants {
+        let mut sum = 0;
+        for finding in of["findings"].as_array().expect("findings") {
+            let saving = finding["saving_ns"].as_i64().unwrap_or(0);
+            sum += saving;
+            if saving > finding["bound_ns"].as_i64().expect("a bound") {
+                wrong.push(format!(
+                    "{scenario} {}: above its bound: {finding}",
+                    of["name"]
+                ));
+            }
+        }
+        if sum > ns(of) {
+            wrong.push(format!(
+                "{scenario} {}: {sum} ns of {} are saved",
+                of["name"],
+                ns(of)
+            ));
+        }
+    }
+    wrong
+}
+
 fn simulated(scenario: &str) -> Value {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{scenario}.toml"));
     let run = Command::new(env!("CARGO_BIN_EXE_cuptop"))
@@ -129,6 +217,7 @@ fn mistakes_are_found_and_cures_are_not_blamed() {
                 ));
             }
         }
+        wrong.extend(wrong_savings(scenario, variants));
         for variant in variants {
             let devices = variant["devices"].as_array().map_or(0, Vec::len);
             let verdicts = variant["verdicts"].as_array().map_or(0, Vec::len);

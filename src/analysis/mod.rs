@@ -6,8 +6,9 @@
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`], [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
+//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
 
+pub mod advice;
 pub mod calls;
 pub mod causes;
 pub mod edits;

@@ -27,9 +27,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::activity::{Health, Ns, Span};
+use crate::analysis::advice::{self, Advice};
 use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
-use crate::analysis::findings::{self, Finding, Planned, Scope};
+use crate::analysis::findings::{self, Finding, Scope};
 use crate::analysis::graph::Graph;
 use crate::analysis::hardware::HardwareFigures;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
@@ -37,6 +38,7 @@ use crate::analysis::memory::MemoryUse;
 use crate::analysis::off_cpu::{self, OffCpuFigures};
 use crate::analysis::passes::Passes;
 use crate::analysis::ranks::Ranks;
+use crate::analysis::steps as program_steps;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
 use crate::analysis::variants::measure::{self, Speedup};
@@ -111,8 +113,11 @@ pub struct Report {
     /// Processes of which not all was recorded all the time; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recording: Vec<recording::Recording>,
-    /// What could be better.
+    /// What could be better: of a program with steps, in its steady ones.
     pub findings: Vec<Finding>,
+    /// Of a program with steps: what its start takes beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_up_findings: Option<Vec<Finding>>,
     /// What could be better in what a run does around its measured passes (filling buffers, warm-up): no matter
     /// of the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,6 +199,14 @@ pub struct VariantReport {
     pub findings: Vec<Finding>,
 }
 
+impl VariantReport {
+    /// Its findings under its name and its label.
+    fn named(&self) -> (&str, String, &[Finding]) {
+        let of = &self.figures;
+        (of.variant.name.as_str(), of.label(), &self.findings)
+    }
+}
+
 impl Report {
     /// Works out everything that is said about a timeline. That of a run includes its variants, which the
     /// ranges in it tell; with the plan also what the scenario expects of them.
@@ -211,7 +224,14 @@ impl Report {
         let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
-        let variants = is_run.then(|| reports(trace, &causes, &run, variants, peaks, plan));
+        let known = whatif::known_of(trace);
+        let advice = Advice {
+            trace,
+            causes: &causes,
+            peaks,
+            known: &known,
+        };
+        let variants = is_run.then(|| reports(&advice, &run, variants, plan));
         let launches = devices
             .iter()
             .map(|f| {
@@ -224,12 +244,17 @@ impl Report {
             })
             .collect();
         let scope = Scope::new(trace, &causes, None, &devices, peaks);
-        let whole = findings::of(&scope);
-        let (findings, harness_findings) = match &variants {
-            Some(variants) if !variants.is_empty() => (of_work(variants), Some(whole)),
-            _ => (whole, None),
+        let steps = program_steps::of(trace, None);
+        let (findings, start_up_findings, harness_findings) = match &variants {
+            Some(variants) if !variants.is_empty() => {
+                let named = advice::in_one(variants.iter().map(VariantReport::named));
+                (named, None, Some(findings::of(&scope)))
+            }
+            _ => {
+                let of = advice.of_program(&scope, &steps, &|| false);
+                (of.findings, of.start_up, None)
+            }
         };
-        let steps = crate::analysis::steps::of(trace, None);
         let ranks = Ranks::of(trace, Some(&causes), &steps);
         let (ranks, job) = match ranks.map(|ranks| ranks::of(trace, &ranks)) {
             Some((ranks, job)) => (ranks, Some(job)),
@@ -270,6 +295,7 @@ impl Report {
             off_cpu: off_cpu::of(trace, &causes, &devices),
             recording: recording::of(trace),
             findings,
+            start_up_findings,
             harness_findings,
             variants,
             expectations,
@@ -300,28 +326,10 @@ fn with_end(span: Span) -> Span {
     Span::new(span.start, span.end + 1)
 }
 
-/// The findings of all variants, each under its variant's name.
-fn of_work(variants: &[VariantReport]) -> Vec<Finding> {
-    let named = text::folded(variants).into_iter();
-    let mut all: Vec<Finding> = named
-        .flat_map(|(name, findings)| {
-            findings.into_iter().map(move |mut finding| {
-                finding.title = format!("{name}: {}", finding.headline());
-                finding.places.clear();
-                finding
-            })
-        })
-        .collect();
-    all.sort_by_key(|f| std::cmp::Reverse((f.severity, f.bound_ns)));
-    all
-}
-
 fn reports(
-    trace: &Trace,
-    causes: &Causes<'_>,
+    advice: &Advice<'_>,
     passes: &Passes,
     variants: Vec<VariantFigures>,
-    peaks: Peaks,
     plan: Option<&Plan>,
 ) -> Vec<VariantReport> {
     let speedups: Vec<Option<Speedup>> = variants
@@ -331,12 +339,13 @@ fn reports(
     let report = |(mut figures, speedup): (VariantFigures, Option<Speedup>)| {
         let window = Some(figures.pass.span);
         for device in &mut figures.devices {
-            device.idle = causes.idle(device.index, window);
+            device.idle = advice.causes.idle(device.index, window);
         }
-        let planned = figures.planned(plan).map(|variant| Planned { variant });
-        let scope = Scope::new(trace, causes, window, &figures.devices, peaks);
-        let findings = findings::of(&scope.with_plan(planned));
-        let verdicts = verdict::of(trace, causes, window, &figures.devices, &[]);
+        let pass = passes.representative(figures.position);
+        let findings = pass.map_or_else(Vec::new, |pass| {
+            advice.of_pass(passes, pass, plan, &figures.devices, &|| false)
+        });
+        let verdicts = verdict::of(advice.trace, advice.causes, window, &figures.devices, &[]);
         VariantReport {
             figures,
             speedup,

@@ -307,7 +307,12 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
 fn findings(page: &mut Page, report: &Report) {
     let variants = report.variants.as_deref().unwrap_or_default();
     if variants.is_empty() {
-        return finding_list(page, "Findings", &report.findings);
+        let (title, start_up) = match &report.start_up_findings {
+            Some(start_up) => ("Findings in the steady steps", start_up.as_slice()),
+            None => ("Findings", [].as_slice()),
+        };
+        finding_list(page, title, &report.findings);
+        return finding_list(page, "Start-up", start_up);
     }
     for (name, findings) in folded(variants) {
         finding_list(
@@ -320,10 +325,7 @@ fn findings(page: &mut Page, report: &Report) {
 
 /// The findings of a run by variant: points of a sweep in one line.
 pub(super) fn folded(variants: &[VariantReport]) -> Vec<(String, Vec<Finding>)> {
-    fold::variants(variants.iter().map(|v| {
-        let name = v.figures.variant.name.as_str();
-        (name, v.figures.label(), v.findings.as_slice())
-    }))
+    fold::variants(variants.iter().map(VariantReport::named))
 }
 
 fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
@@ -347,8 +349,13 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
             let lead = if i == 0 { mark.as_str() } else { "    " };
             page.line(&format!("{lead}{line}"));
         }
-        for line in wrap(&finding.advice, page.width - 4) {
-            page.line(&format!("    {line}"));
+        for text in [&finding.advice, &finding.refusal()] {
+            if text.is_empty() {
+                continue;
+            }
+            for line in wrap(text, page.width - 4) {
+                page.line(&format!("    {line}"));
+            }
         }
     }
 }

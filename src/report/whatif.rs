@@ -308,6 +308,12 @@ impl From<Ideal> for IdealRow {
     }
 }
 
+/// What cuptop's own profile says of the GPU of a timeline.
+#[must_use]
+pub fn known_of(trace: &Trace) -> Known {
+    known(trace, &Profile::bundled())
+}
+
 /// What a profile says of the GPU of a timeline; nothing when it is of another GPU.
 #[must_use]
 pub fn known(trace: &Trace, profile: &Profile) -> Known {

@@ -53,6 +53,8 @@ pub const FORMS: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct EditSet {
     text: String,
+    /// Each edit as it was written.
+    texts: Vec<String>,
     edits: Vec<Edit>,
 }
 
@@ -117,6 +119,20 @@ impl EditSet {
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }
+
+    /// These and others together, each once.
+    #[must_use]
+    pub fn with(&self, others: &EditSet) -> EditSet {
+        let mut all = self.clone();
+        for (edit, text) in others.edits.iter().zip(&others.texts) {
+            if !all.edits.contains(edit) {
+                all.edits.push(edit.clone());
+                all.texts.push(text.clone());
+            }
+        }
+        all.text = all.texts.join("+");
+        all
+    }
 }
 
 impl fmt::Display for EditSet {
@@ -166,6 +182,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
         return Err(error(piece, "these edits have control characters"));
     }
     let mut edits: Vec<Edit> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut at = 0;
     loop {
         let end = find(piece, at, '+')?.unwrap_or(piece.text.len());
@@ -178,6 +195,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
             ));
         }
         edits.push(edit);
+        texts.push(part.text.to_owned());
         if end == piece.text.len() {
             break;
         }
@@ -185,6 +203,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
     }
     Ok(EditSet {
         text: piece.text.to_owned(),
+        texts,
         edits,
     })
 }

@@ -1,6 +1,6 @@
 //! `pin` and `merge-copies`: what copies take.
 
-use super::Editing;
+use super::{AROUND_MAX, Editing};
 use crate::activity::{Copy, MemoryKind, Ns, What};
 use crate::analysis::graph::{CallKind, Engine};
 use crate::analysis::program::{Class, Dep, NONE};
@@ -136,7 +136,9 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
                     &on.program.ops[before as usize],
                     &on.program.ops[op as usize],
                 );
-                a.engine == b.engine && !on.is_step_between(on.issued(before), on.issued(op))
+                a.engine == b.engine
+                    && !on.is_step_between(on.issued(before), on.issued(op))
+                    && !works_between(on, a.call, b.call)
             });
             let is_mine = matches!(on.what(op), What::Copy(_)) && on.has_op(op);
             if !(follows && is_mine) {
@@ -149,6 +151,26 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
         }
         one_of(on, &run);
     }
+}
+
+/// So many calls back the call of the copy before is looked for.
+const BACK: usize = 16;
+
+/// Whether a thread does more between two calls than to get around its loop: work of its own, for which the first copy
+/// may be there, or which makes what the second one copies.
+fn works_between(on: &Editing<'_, '_>, from: u32, to: u32) -> bool {
+    let mut at = to;
+    for _ in 0..BACK {
+        if at == NONE || at == from {
+            break;
+        }
+        let call = &on.program.calls[at as usize];
+        if call.think.max(call.handed.1) > AROUND_MAX {
+            return true;
+        }
+        at = call.previous;
+    }
+    false
 }
 
 fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {

@@ -23,6 +23,11 @@ use crate::scenario::edit::{Edit, EditKind, EditSet};
 use crate::trace::{LaneId, Trace};
 use within::Within;
 
+/// A thread that does no more than this between two calls goes around its loop; what takes longer is work of its own,
+/// between which calls are no neighbours. From C++ it is 0.1 to 4 us, from Python 5 to 15; a thread that is quiet for as
+/// long as this counts as quiet elsewhere, too.
+pub const AROUND_MAX: Ns = 20_000;
+
 /// What edits need to know beside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {

@@ -164,3 +164,47 @@ fn an_edit_may_be_limited_to_a_range() {
         Err("there is no range or function `frist`; did you mean `first`?".to_owned())
     );
 }
+
+#[test]
+fn neighbouring_copies_become_one_but_for_work_between_them() {
+    let copies = |pause: Ns| {
+        let mut made = Made::new();
+        for i in 0..10 {
+            let at = (20_000 + pause) * i;
+            made.call("cudaMemcpyAsync", at, at + 2_000);
+            made.copy(Direction::H2D, 7, 5_000, at + 4_000, at + 6_000);
+            made.call("cudaStreamSynchronize", at + 3_000, at + 8_000);
+        }
+        made
+    };
+    // 50 KB at 50 GB/s take 1 us, and 1 that every copy takes; no less than one of them took.
+    assert_eq!(makespan(&mut copies(0), "merge-copies"), Ok(2_000));
+    let worked = makespan(&mut copies(30_000), "merge-copies");
+    let none = "there are no neighbouring copies of one direction";
+    assert_eq!(worked, Err(none.to_owned()));
+}
+
+#[test]
+fn an_asynchronous_copy_of_pinned_memory_does_not_hold_its_caller() {
+    let copies = |from: MemoryKind| {
+        let mut made = Made::new();
+        made.call("cudaMemcpy", 0, 106_000);
+        let copy = crate::activity::Copy {
+            from,
+            is_async: false,
+            ..pinned(Direction::H2D, 7, 5_000_000)
+        };
+        made.copy_of(copy, 4_000, 104_000);
+        made.call("cudaLaunchKernel", 116_000, 119_000);
+        made.kernel("k", 8, 121_000, 221_000);
+        made.call("cudaDeviceSynchronize", 120_000, 223_000);
+        made
+    };
+    // The copy's call takes 2 (as known of the GPU), the thread 10: launched at 12, the kernel runs from 17 to 117.
+    let made = makespan(&mut copies(MemoryKind::Pinned), "async");
+    assert_eq!(made, Ok(117_000 - 4_000));
+    // Of pageable memory it would be staged all the same.
+    let none = "there is no blocking copy of pinned memory";
+    let staged = makespan(&mut copies(MemoryKind::Pageable), "async");
+    assert_eq!(staged, Err(none.to_owned()));
+}

@@ -12,7 +12,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let found = directions
         .into_iter()
         .filter_map(|d| slow(scope, device, d));
-    found.max_by_key(|f| f.saving_ns)
+    found.max_by_key(|f| f.bound_ns)
 }
 
 fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {

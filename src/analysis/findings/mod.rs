@@ -20,6 +20,7 @@ mod no_overlap;
 mod one_engine;
 mod pageable;
 mod race;
+mod saving;
 mod shared_gpu;
 mod sync_copies;
 mod sync_loop;
@@ -33,14 +34,19 @@ mod under_filled;
 mod unfused;
 mod unwaited;
 mod watched;
+mod words;
 
 use std::cmp::Reverse;
 
+use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 
-use super::causes::{Causes, Gap, Piece};
+pub use saving::{Per, Predicted};
+
+use super::causes::{Causes, Culprit, Gap, Piece};
 use super::figures::{self, DeviceFigures, Peaks};
-use crate::activity::units::duration;
+use super::graph::CallId;
+use super::whatif::WhatIf;
 use crate::activity::{Activity, Ns, Span};
 use crate::scenario::plan::VariantPlan;
 use crate::trace::{LaneId, LaneKind, Trace};
@@ -69,12 +75,16 @@ pub struct Finding {
     /// How many places there are in all.
     pub count: u64,
     /// The change that would cure it, as `cuptop whatif --edit` takes it; `None` where no edit describes it.
-    pub edit: Option<&'static str>,
-    /// What the edit is predicted to save, on top of those of the findings above it; `None` where nothing
-    /// was predicted.
+    pub edit: Option<String>,
+    /// What the edit is predicted to save of all the time looked at, on top of those of the findings above it;
+    /// 0 where they leave nothing to save; `None` where nothing was predicted.
     pub saving_ns: Option<Ns>,
     /// What the edit alone is predicted to save.
     pub alone_ns: Option<Ns>,
+    /// The prediction of the edit alone.
+    pub predicted: Option<Predicted>,
+    /// Why nothing was predicted, where an edit describes the cure.
+    pub refused: Option<String>,
     /// An upper bound of the time that could be saved, at most the span looked at (a cold start apart); 0 for
     /// what is no matter of time.
     pub bound_ns: Ns,
@@ -83,6 +93,9 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
+    /// Rules whose findings are part of this one, because the edits save something only together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<&'static str>,
 }
 
 impl Finding {
@@ -90,17 +103,6 @@ impl Finding {
     #[must_use]
     pub fn is_no_matter_of_time(&self) -> bool {
         self.bound_ns == 0
-    }
-
-    /// What it is worth, in words: what its edit is predicted to save, else the bound. Empty for what is no
-    /// matter of time.
-    #[must_use]
-    pub fn worth(&self) -> String {
-        match self.saving_ns {
-            Some(saving) => format!("; saves {}", duration(saving)),
-            None if self.is_no_matter_of_time() => String::new(),
-            None => format!("; at most {} to save", duration(self.bound_ns)),
-        }
     }
 
     /// The title with where it was seen.
@@ -266,6 +268,23 @@ impl<'a> Scope<'a> {
         spans.reduce(Span::hull).unwrap_or_default()
     }
 
+    /// Idle time in some calls, and behind them: what they kept from being launched ahead.
+    fn idle_behind(&self, f: &DeviceFigures, calls: &FxHashSet<CallId>) -> Ns {
+        let mut idle = 0;
+        for (_, pieces) in self.gaps(f) {
+            let is_behind = |piece: &&Piece| match (piece.culprit, piece.root) {
+                (Culprit::Call(call), _) if calls.contains(&call) => true,
+                (_, root) => root.is_some_and(|root| calls.contains(&root)),
+            };
+            idle += pieces
+                .iter()
+                .filter(is_behind)
+                .map(|piece| piece.span.len())
+                .sum::<Ns>();
+        }
+        idle
+    }
+
     /// The gaps of one device with their pieces, in order of time.
     fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
         self.causes
@@ -311,9 +330,12 @@ impl<'a> Scope<'a> {
                 })
                 .collect(),
             count: at.len() as u64,
-            edit: edit_of(rule),
+            edit: cures(rule).first().map(|&edit| edit.to_owned()),
             saving_ns: None,
             alone_ns: None,
+            predicted: None,
+            refused: None,
+            with: Vec::new(),
             bound_ns,
             advice: String::new(),
             places: Vec::new(),
@@ -321,19 +343,24 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The edit that cures what a rule finds.
-fn edit_of(rule: &str) -> Option<&'static str> {
-    let edits = [
-        (pageable::RULE, "pin"),
-        (tiny_copies::RULE, "merge-copies"),
-        (sync_copies::RULE, "async"),
-        (sync_loop::RULE, "no-sync"),
-        (alloc_loop::RULE, "reuse"),
-        (launch_bound::RULE, "graph"),
-        (no_overlap::RULE, "own-stream"),
-        (unfused::RULE, "fuse:once"),
+/// The edits that cure what a rule finds, the one that takes least for granted first.
+fn cures(rule: &str) -> &'static [&'static str] {
+    let cures: [(&str, &[&str]); 8] = [
+        (pageable::RULE, &["pin"]),
+        (tiny_copies::RULE, &["merge-copies"]),
+        (sync_copies::RULE, &["async", "async+own-stream"]),
+        (sync_loop::RULE, &["no-sync"]),
+        (alloc_loop::RULE, &["reuse"]),
+        (launch_bound::RULE, &["graph"]),
+        // A host that waits for every batch launches the next one too late, whatever its stream.
+        (
+            no_overlap::RULE,
+            &["own-stream", "no-sync", "no-sync+own-stream"],
+        ),
+        (unfused::RULE, &["fuse:once"]),
     ];
-    edits.into_iter().find(|e| e.0 == rule).map(|e| e.1)
+    let of_rule = cures.into_iter().find(|cure| cure.0 == rule);
+    of_rule.map_or(&[], |cure| cure.1)
 }
 
 /// A row of a lane.
@@ -383,6 +410,37 @@ pub const RULES: &[(&str, Look)] = &[
     (shared_gpu::RULE, Look::Device(shared_gpu::look)),
     (watched::RULE, Look::Timeline(watched::look)),
 ];
+
+/// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
+/// makes the same stretch ready to be replayed, and is asked for where a finding has an edit. It is given up, between
+/// two rules or two replays, once `is_stopped` says so.
+pub fn weighed<'a>(
+    scope: &Scope,
+    whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Vec<Finding> {
+    let mut findings = of_unless(scope, is_stopped);
+    if !is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
+        let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
+        let whatif = if is_whole {
+            whatif()
+        } else {
+            Err("recording was off for a part of the time".to_owned())
+        };
+        saving::predict(
+            &mut findings,
+            whatif.as_ref().map_err(String::as_str),
+            is_stopped,
+        );
+    }
+    findings
+}
+
+/// What belongs to the start of a program, which its steps do not show: a cold start.
+#[must_use]
+pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
+    cold_start::look(scope).into_iter().collect()
+}
 
 /// Everything that the rules find, warnings first, then the greatest possible saving.
 #[must_use]

@@ -6,7 +6,7 @@ use crate::activity::units::{duration, percent};
 use crate::activity::{Direction, Ns, Span, What};
 use crate::analysis::figures::{self, DeviceFigures};
 use crate::analysis::graph::EdgeKind;
-use crate::analysis::tables;
+use crate::analysis::{program, tables};
 use crate::trace::{Engine, engine_of};
 
 pub(super) const RULE: &str = "no-overlap";
@@ -17,14 +17,21 @@ pub(super) struct Engines {
     busy: [Ns; 3],
     /// Any of them.
     any: Ns,
+    /// What kernels take at the least, where those that leave room on the SMs run beside each other.
+    packed: Ns,
 }
 
 impl Engines {
     pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut spans: [Vec<Span>; 3] = Default::default();
+        let mut packed = 0.0;
         for (_, activity) in scope.operations(f) {
             let engine = match engine_of(&activity.what) {
-                Some(Engine::Compute) => 0,
+                Some(Engine::Compute) => {
+                    let share = program::share(scope.trace, f.index, &activity.what);
+                    packed += activity.span.len() as f64 * f64::from(share);
+                    0
+                }
                 Some(Engine::Copy(Direction::H2D)) => 1,
                 Some(Engine::Copy(Direction::D2H)) => 2,
                 _ => continue,
@@ -34,11 +41,18 @@ impl Engines {
         Engines {
             any: tables::union(spans.concat()),
             busy: spans.map(tables::union),
+            packed: packed as Ns,
         }
     }
 
     fn longest(&self) -> Ns {
         self.busy.into_iter().max().unwrap_or(0)
+    }
+
+    /// What the busiest engine takes at the least: no order of the same operations is faster.
+    pub(super) fn least(&self) -> Ns {
+        let [compute, h2d, d2h] = self.busy;
+        compute.min(self.packed).max(h2d).max(d2h)
     }
 
     /// What would be won if the busiest engine hid all the others.
@@ -107,7 +121,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             percent(engines.hidden()),
         ),
         advice: advice.to_owned(),
-        ..scope.found(RULE, f.span_ns, saving, &at)
+        ..scope.found(RULE, f.span_ns, f.recorded_ns() - engines.least(), &at)
     })
 }
 

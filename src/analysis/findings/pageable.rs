@@ -1,13 +1,18 @@
 //! Copies of pageable host memory: the driver stages them through its own pinned buffer.
 
+use rustc_hash::FxHashSet;
+
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{bytes, count, duration, rate};
 use crate::activity::{Direction, MemoryKind, Ns, What};
+use crate::analysis::graph::{CallId, NONE};
 
 pub(super) const RULE: &str = "pageable-copy";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
+    let graph = scope.causes.graph();
+    let mut calls: FxHashSet<CallId> = FxHashSet::default();
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
     for (place, activity) in scope.operations(figures) {
@@ -30,9 +35,15 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             .of(copy.direction)
             .map_or(0.0, |peak| copy.bytes as f64 / peak);
         saving += (length as f64 - at_peak).max(0.0);
+        let op = graph.op_at(place.0, place.1);
+        calls.extend(
+            op.map(|op| graph.ops.call[op as usize])
+                .filter(|&call| call != NONE),
+        );
         at.push((length, Place::Row(place)));
     }
-    let saving = saving as Ns;
+    // The call of such a copy returns when it is staged; until then nothing else is launched.
+    let saving = saving as Ns + scope.idle_behind(figures, &calls);
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }

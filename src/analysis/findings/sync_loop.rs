@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::no_overlap::Engines;
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
@@ -41,6 +42,15 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;
     }
+    // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is
+    // done sooner by what they last, and the device as soon as its busiest engine is.
+    let window = scope.window.unwrap_or(f.span);
+    let waited = (0..calls.start.len() as CallId)
+        .filter(|&call| calls.kind[call as usize].is_wait())
+        .map(|call| calls.span(call))
+        .filter(|span| span.overlaps(window));
+    let bound =
+        tables::union(waited.collect()).min(f.recorded_ns() - Engines::new(scope, f).least());
     Some(Finding {
         title: format!(
             "{} between launches: the GPU is idle for {} ({}) around them",
@@ -49,6 +59,6 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             percent(figures::share(idle, f.recorded_ns())),
         ),
         advice: "Launch ahead and wait once at the end; where one stream needs another's result, use an event (cudaStreamWaitEvent) instead of the host.".to_owned(),
-        ..scope.found(RULE, f.span_ns, idle, &at)
+        ..scope.found(RULE, f.span_ns, bound, &at)
     })
 }

@@ -15,6 +15,17 @@ pub const WORTH_SHARE: f64 = 0.02;
 /// Nor is one that could save less than this, whatever its part: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
 
+/// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay
+/// cannot explain: two runs of one program on one machine were seen to differ by more.
+pub const SAVING_SHARE: f64 = 0.01;
+
+/// So is one below this: the delays that the replay takes for typical are each uncertain by a few microseconds.
+pub const SAVING_NS: Ns = 5_000;
+
+/// Of several edits that would cure a finding the one that takes least for granted is told, where it saves this
+/// part of what the best of them does.
+pub const CURE_SHARE: f64 = 0.8;
+
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
 pub const LOOP_MIN: u64 = 8;
 

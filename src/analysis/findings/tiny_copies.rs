@@ -3,7 +3,8 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{bytes, duration};
 use crate::activity::{Direction, Ns, What};
-use crate::analysis::graph::NONE;
+use crate::analysis::edits::AROUND_MAX;
+use crate::analysis::graph::{CallId, Calls, NONE};
 
 pub(super) const RULE: &str = "tiny-copies";
 
@@ -12,7 +13,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut moved, mut saving) = (0u64, 0 as Ns);
     // Copies follow each other on their stream: what lies between two tiny ones goes with them.
-    let mut last: Option<(usize, usize, Ns)> = None;
+    let mut last: Option<(usize, usize, Ns, CallId)> = None;
     for ((lane, row), activity) in scope.operations(figures) {
         let What::Copy(copy) = activity.what else {
             continue;
@@ -23,20 +24,20 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             continue;
         }
         let span = activity.span;
-        // A copy costs what its call takes, or it itself; pauses between them are something else's.
         let graph = scope.causes.graph();
-        let call = graph.op_at(lane, row).map(|op| graph.ops.call[op as usize]);
-        let cost = match call {
-            Some(call) if call != NONE => graph.calls.span(call).len().max(span.len()),
-            _ => span.len(),
+        let op = graph.op_at(lane, row);
+        let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+        // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
+        let (from, cost) = match last {
+            Some((l, r, end, before)) if l == lane && r + 1 == row => {
+                (end.min(span.start), around(&graph.calls, call, before))
+            }
+            _ if call == NONE => (span.start, 0),
+            _ => (span.start, graph.calls.span(call).len()),
         };
-        let from = match last {
-            Some((l, r, end)) if l == lane && r + 1 == row => end.min(span.start),
-            _ => span.start,
-        };
-        saving += (span.end - from).min(cost);
+        saving += (span.end - from).min(cost.max(span.len()));
         moved += copy.bytes;
-        last = Some((lane, row, span.end));
+        last = Some((lane, row, span.end, call));
         at.push(Place::Row((lane, row)));
     }
     let all = figures.h2d.count + figures.d2h.count;
@@ -56,4 +57,29 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         advice: "Gather the values on one side and copy them at once, or do on the GPU what they are fetched for.".to_owned(),
         ..scope.found(RULE, figures.span_ns, saving, &at)
     })
+}
+
+/// So many calls back the call of the copy before is looked for.
+const BACK: usize = 16;
+
+/// What a thread does from one copy's call to the next one's return, without work of its own between calls.
+fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
+    let (mut at, mut time) = (call, 0);
+    for _ in 0..BACK {
+        if at == NONE || at == before {
+            break;
+        }
+        time += calls.span(at).len();
+        let previous = calls.previous[at as usize];
+        if previous != NONE {
+            let between = calls.span(at).start - calls.span(previous).end;
+            time += if between > AROUND_MAX {
+                0
+            } else {
+                between.max(0)
+            };
+        }
+        at = previous;
+    }
+    time
 }

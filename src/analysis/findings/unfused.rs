@@ -2,8 +2,8 @@
 
 use super::declared::{self, Ran};
 use super::{Finding, Place, Scope, thresholds};
-use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
+use crate::activity::{Ns, Span};
 use crate::analysis::figures;
 use crate::scenario::plan::Arg;
 
@@ -22,9 +22,11 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         if group.len() < 2 || !is_at_memory {
             continue;
         }
-        // Fused they take what the longest of them takes.
+        // Fused they take what the longest of them takes, with no time between them.
+        let mut spans = group.iter().map(|k| k.span);
+        let Some(first) = spans.next() else { continue };
         let longest = group.iter().map(|k| k.span.len()).max().unwrap_or(0);
-        saving += time - longest;
+        saving += spans.fold(first, Span::hull).len() - longest;
         all += time;
         moved += bytes;
         at.extend(group.iter().map(|k| Place::Row(k.at)));

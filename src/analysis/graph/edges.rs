@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::events::Wait;
 use super::kind::EdgeKind;
 use super::ops::Engine;
 use super::{Graph, LATENCY_MAX, LATENCY_MIN, NONE, OpId};
@@ -134,15 +135,7 @@ impl Graph {
                 offer(EdgeKind::GraphNode, y);
             }
         }
-        let (first, on_lane) = &self.ops.by_lane[lane];
-        let before = &on_lane[..(self.ops.row[i] - first) as usize];
-        let after = before.last().map_or(Ns::MIN, |&y| self.issued(y));
-        for wait in self.events.waits(lane, after, self.issued(op)) {
-            let record = wait.event.and_then(|e| {
-                self.events
-                    .recorded(key.process, e, wait.context, wait.issued)
-                    .filter(|&(_, at)| trace.recorded(key.process).knows_waits(at, wait.issued))
-            });
+        for (wait, record) in self.event_waits(trace, op) {
             match record {
                 Some((stream, recorded)) => {
                     if let Some(y) = stream.and_then(|s| self.last_issued(s, recorded)) {
@@ -162,6 +155,30 @@ impl Graph {
                 }
             }
         }
+    }
+
+    /// What an operation's stream was told to wait for since the operation before it was issued, each with the stream
+    /// and the time of the event's record, where they are known.
+    pub(super) fn event_waits<'g>(
+        &'g self,
+        trace: &'g Trace,
+        op: OpId,
+    ) -> impl Iterator<Item = (&'g Wait, Option<(Option<LaneId>, Ns)>)> + 'g {
+        let i = op as usize;
+        let lane = self.ops.lane[i] as LaneId;
+        let process = trace.lanes()[lane].key().process;
+        let (first, on_lane) = &self.ops.by_lane[lane];
+        let before = &on_lane[..(self.ops.row[i] - first) as usize];
+        let after = before.last().map_or(Ns::MIN, |&y| self.issued(y));
+        let waits = self.events.waits(lane, after, self.issued(op)).iter();
+        waits.map(move |wait| {
+            let record = wait.event.and_then(|e| {
+                self.events
+                    .recorded(process, e, wait.context, wait.issued)
+                    .filter(|&(_, at)| trace.recorded(process).knows_waits(at, wait.issued))
+            });
+            (wait, record)
+        })
     }
 
     /// Of the last few of `list` the one that ended latest, no later than `time`.

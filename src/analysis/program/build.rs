@@ -32,6 +32,7 @@ impl Program {
             graph,
             first_call: calls.start as u32,
             first_op: ops.start as u32,
+            end_op: ops.end as u32,
             program: Program {
                 known: known.clone(),
                 link_share: known.link_share.unwrap_or(1.0),
@@ -56,6 +57,7 @@ struct Build<'a> {
     graph: &'a Graph,
     first_call: u32,
     first_op: u32,
+    end_op: u32,
     program: Program,
     /// By operation: whether its launch or which of its dependencies bound it.
     binding: Vec<Option<usize>>,
@@ -71,9 +73,10 @@ impl Build<'_> {
     }
 
     fn op_at(&self, id: OpId) -> Option<u32> {
-        (id != NONE)
-            .then(|| id.checked_sub(self.first_op))
-            .flatten()
+        // A wait may last until after what lies within the window.
+        (self.first_op..self.end_op)
+            .contains(&id)
+            .then(|| id - self.first_op)
     }
 
     fn call(&mut self, id: u32) {
@@ -431,7 +434,7 @@ fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
 
 /// The share of the SMs that a kernel needs: its blocks over those that fit at once; all of them where
 /// the source does not say enough.
-fn share(trace: &Trace, device: usize, what: &What) -> f32 {
+pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
     let What::Kernel(kernel) = what else {
         return if matches!(what, What::Memset(_)) {
             0.0

@@ -18,6 +18,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use build::share;
 pub use delays::{Class, Delays};
 pub use known::{Engines, Known};
 pub use run::Times;

@@ -105,6 +105,18 @@ impl Steps {
             .unwrap_or_default()
     }
 
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they take
+    /// half of the time and are more than a loop over one operation, which is a part of a program.
+    #[must_use]
+    pub fn are_telling(&self) -> bool {
+        let steady = self.steady_span().len();
+        let all = self.start_up.len() + steady + self.tail.len();
+        match self.from {
+            Origin::Period { operations } => operations > 1 && 2 * steady >= all,
+            _ => true,
+        }
+    }
+
     /// The times of the steady steps in ns, in order.
     #[must_use]
     pub fn times(&self) -> Vec<f64> {
@@ -119,6 +131,13 @@ pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
     (0..trace.processes().len())
         .filter_map(|process| of_process(trace, process, window))
         .collect()
+}
+
+/// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.
+#[must_use]
+pub fn main(all: &[Steps]) -> Option<&Steps> {
+    let telling = all.iter().filter(|steps| steps.are_telling());
+    telling.max_by_key(|steps| steps.steady_span().len())
 }
 
 /// The steps of one process; `None` where none are shown.

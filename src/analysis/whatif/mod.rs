@@ -6,16 +6,20 @@
 //! both. `bounds` has what stands beside predictions.
 
 mod bounds;
+mod parts;
+mod timeline;
 
 pub use bounds::{Faster, Ideal};
+use parts::Part;
 
 use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
 use crate::analysis::edits::{self, Scene};
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
-use crate::analysis::program::{Known, NONE, Program, Times};
-use crate::analysis::{stats, steps};
+use crate::analysis::program::Known;
+use crate::analysis::stats;
+use crate::analysis::steps::{self, Steps};
 use crate::scenario::edit::EditSet;
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
@@ -69,21 +73,12 @@ pub struct Outcome {
     pub high: Ns,
     /// What is saved; negative when it takes longer.
     pub saving: Ns,
+    /// The same of [`WhatIf::whole`].
+    pub whole_saving: Ns,
     /// Calls and operations changed.
     pub count: usize,
     /// What is taken for granted.
     pub notes: Vec<String>,
-}
-
-/// A stretch that is replayed, with the steps in it.
-#[derive(Debug)]
-struct Part {
-    program: Program,
-    /// Operations (indices into the program) with which steps begin, and the one that ends the last of
-    /// them, [`NONE`] for the end of the stretch. Empty: the whole is one step.
-    marks: Vec<u32>,
-    /// Their starts.
-    steps: Vec<Ns>,
 }
 
 /// What is asked about, measured and ready to be replayed.
@@ -95,6 +90,9 @@ pub struct WhatIf<'a> {
     parts: Vec<Part>,
     samples: Vec<Ns>,
     replayed: Ns,
+    whole: Ns,
+    /// How many times as many steps there are as were replayed.
+    times: f64,
 }
 
 impl<'a> WhatIf<'a> {
@@ -118,11 +116,28 @@ impl<'a> WhatIf<'a> {
                     "there is no variant `{variant}`: this is no run of a scenario"
                 ));
             }
-            of_steps(trace, graph, known)
+            let found = steps::of(trace, None);
+            parts::of_steps(trace, graph, steps::main(&found), None, known)
         } else {
-            let variant = chosen(&passes, variant)?;
-            of_passes(trace, graph, &passes, variant, known)
+            let variant = parts::chosen(&passes, variant)?;
+            parts::of_passes(trace, graph, &passes, variant, known)
         };
+        Self::of(trace, graph, scope, parts)
+    }
+
+    /// The same of what is no run of a scenario: its steady steps, where there are some, else of what begins
+    /// within `window`, or of everything.
+    ///
+    /// # Errors
+    /// When no operation of a GPU is there.
+    pub fn of_steps(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        steps: Option<&Steps>,
+        window: Option<Span>,
+        known: &Known,
+    ) -> Result<Self, String> {
+        let (scope, parts) = parts::of_steps(trace, graph, steps, window, known);
         Self::of(trace, graph, scope, parts)
     }
 
@@ -137,11 +152,24 @@ impl<'a> WhatIf<'a> {
         variant: usize,
         known: &Known,
     ) -> Result<Self, String> {
-        let passes = Passes::of_trace(trace, plan);
+        Self::of_repeats(trace, graph, &Passes::of_trace(trace, plan), variant, known)
+    }
+
+    /// The same for passes that are known already.
+    ///
+    /// # Errors
+    /// When the variant did not run.
+    pub fn of_repeats(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        passes: &Passes,
+        variant: usize,
+        known: &Known,
+    ) -> Result<Self, String> {
         if variant >= passes.variants.len() {
             return Err("this variant did not run".to_owned());
         }
-        let (scope, parts) = of_passes(trace, graph, &passes, variant, known);
+        let (scope, parts) = parts::of_passes(trace, graph, passes, variant, known);
         Self::of(trace, graph, scope, parts)
     }
 
@@ -158,12 +186,17 @@ impl<'a> WhatIf<'a> {
             parts,
             samples: Vec::new(),
             replayed: 0,
+            whole: 0,
+            times: 1.0,
         };
-        let (mut exact, mut typical) = (Vec::new(), Vec::new());
+        let (mut exact, mut typical, mut wholes) = (Vec::new(), Vec::new(), Vec::new());
         for part in &whatif.parts {
-            part.measure(&part.program, &part.program.replay(), &mut exact);
+            let times = part.program.replay();
+            part.measure(&part.program, &times, &mut exact);
+            wholes.push(part.whole(&part.program, &times));
             part.measure(&part.program, &part.program.replay_typical(), &mut typical);
         }
+        whatif.whole = whole(&whatif.scope, &exact, &wholes);
         whatif.samples = exact;
         whatif.replayed = middle(&typical);
         if middle(&whatif.samples) <= 0 {
@@ -188,6 +221,28 @@ impl<'a> WhatIf<'a> {
     #[must_use]
     pub fn measured(&self) -> Ns {
         middle(&self.samples)
+    }
+
+    /// The same of more steps than were replayed: their times are taken to be like those of the others.
+    #[must_use]
+    pub fn standing_for(self, times: f64) -> Self {
+        WhatIf { times, ..self }
+    }
+
+    /// The time that findings speak of: one repeat, all steady steps, or the run.
+    #[must_use]
+    pub fn whole(&self) -> Ns {
+        self.scaled(self.whole)
+    }
+
+    /// How many times as many steps there are as were replayed: 1 where all were.
+    #[must_use]
+    pub fn times(&self) -> f64 {
+        self.times
+    }
+
+    fn scaled(&self, time: Ns) -> Ns {
+        (time as f64 * self.times).round() as Ns
     }
 
     /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
@@ -230,7 +285,7 @@ impl<'a> WhatIf<'a> {
     }
 
     fn outcome(&self, set: &EditSet) -> Result<Outcome, String> {
-        let mut samples = Vec::new();
+        let (mut samples, mut wholes) = (Vec::new(), Vec::new());
         let (mut count, mut notes) = (0, Vec::new());
         for part in &self.parts {
             let mut program = part.program.clone();
@@ -246,7 +301,9 @@ impl<'a> WhatIf<'a> {
                     notes.push(note);
                 }
             }
-            part.measure(&program, &program.replay(), &mut samples);
+            let times = program.replay();
+            part.measure(&program, &times, &mut samples);
+            wholes.push(part.whole(&program, &times));
         }
         let predicted = middle(&samples);
         let (low, high) = spread(&samples);
@@ -257,23 +314,18 @@ impl<'a> WhatIf<'a> {
             low: low.min(predicted - error).max(0),
             high: high.max(predicted + error),
             saving: self.measured() - predicted,
+            whole_saving: self.scaled(self.whole - whole(&self.scope, &samples, &wholes)),
             count,
             notes,
         })
     }
 }
 
-impl Part {
-    fn measure(&self, program: &Program, times: &Times, samples: &mut Vec<Ns>) {
-        if self.marks.is_empty() {
-            samples.push(program.makespan(times));
-            return;
-        }
-        let at = |mark: u32| match mark {
-            NONE => times.op_end.iter().copied().max().unwrap_or(0),
-            op => times.op_start[op as usize],
-        };
-        samples.extend(self.marks.windows(2).map(|pair| at(pair[1]) - at(pair[0])));
+/// The time that findings speak of: one repeat, or all of what is one stretch.
+fn whole(scope: &Scope, samples: &[Ns], wholes: &[Ns]) -> Ns {
+    match scope {
+        Scope::Repeats(_) => middle(samples),
+        Scope::Steps(_) | Scope::Run => wholes.iter().sum(),
     }
 }
 
@@ -292,95 +344,4 @@ fn spread(samples: &[Ns]) -> (Ns, Ns) {
             samples.iter().copied().max().unwrap_or(0),
         ),
     }
-}
-
-/// The variant that is asked about.
-fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, String> {
-    let labels: Vec<String> = passes.variants.iter().map(|v| v.label()).collect();
-    let fits = |i: &usize| {
-        wanted.is_some_and(|wanted| labels[*i] == wanted || passes.variants[*i].name == wanted)
-    };
-    let chosen: Vec<usize> = match wanted {
-        None if labels.len() == 1 => vec![0],
-        _ => (0..labels.len()).filter(fits).collect(),
-    };
-    match chosen[..] {
-        [variant] => Ok(variant),
-        _ => {
-            let which = wanted.map_or("this run has several variants".to_owned(), |wanted| {
-                format!("there is not one variant `{wanted}`")
-            });
-            Err(format!("{which}; say --variant: {}", labels.join(", ")))
-        }
-    }
-}
-
-fn of_passes(
-    trace: &Trace,
-    graph: &Graph,
-    passes: &Passes,
-    variant: usize,
-    known: &Known,
-) -> (Scope, Vec<Part>) {
-    let measured: Vec<usize> = passes.measured(variant).collect();
-    let of = if measured.is_empty() {
-        passes.of(variant).collect()
-    } else {
-        measured
-    };
-    let parts = of.into_iter().map(|pass| {
-        let program = Program::new(trace, graph, Some(passes.list[pass].span), known);
-        Part {
-            program,
-            marks: Vec::new(),
-            steps: Vec::new(),
-        }
-    });
-    let label = passes.variants[variant].label();
-    (Scope::Repeats(label), parts.collect())
-}
-
-fn of_steps(trace: &Trace, graph: &Graph, known: &Known) -> (Scope, Vec<Part>) {
-    let program = Program::new(trace, graph, None, known);
-    let found = steps::of(trace, None);
-    let found = found
-        .into_iter()
-        .max_by_key(|steps| steps.steady_span().len());
-    let Some(steps) = found else {
-        let whole = Part {
-            program,
-            marks: Vec::new(),
-            steps: Vec::new(),
-        };
-        return (Scope::Run, vec![whole]);
-    };
-    let of_process = |op: &u32| {
-        let lane = program.ops[*op as usize].stream as usize;
-        trace.lanes()[lane].key().process == steps.process
-    };
-    let at = |time: Ns| {
-        let from = program.ops.partition_point(|op| op.span.start < time) as u32;
-        (from..program.ops.len() as u32)
-            .find(of_process)
-            .unwrap_or(NONE)
-    };
-    let spans: &[Span] = steps.steady();
-    let mut marks: Vec<u32> = spans.iter().map(|span| at(span.start)).collect();
-    marks.extend(spans.last().map(|span| at(span.end)));
-    let issued = |span: &Span| {
-        let op = at(span.start);
-        let call = program.ops.get(op as usize).map_or(NONE, |op| op.call);
-        program
-            .calls
-            .get(call as usize)
-            .map_or(span.start, |call| call.span.start)
-    };
-    let starts = steps.spans.iter().map(issued).collect();
-    let scope = Scope::Steps(steps.from.text());
-    let part = Part {
-        program,
-        marks,
-        steps: starts,
-    };
-    (scope, vec![part])
 }

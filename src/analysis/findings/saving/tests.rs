@@ -1,0 +1,234 @@
+//! Savings on small timelines, against times worked out by hand, and what holds of any timeline.
+
+use proptest::prelude::*;
+
+use crate::activity::units::duration;
+use crate::activity::{Direction, MemoryKind, Ns};
+use crate::analysis::causes::Causes;
+use crate::analysis::findings::{Finding, Scope, Severity, weighed};
+use crate::analysis::graph::Graph;
+use crate::analysis::program::Known;
+use crate::analysis::testing::{Scene, pinned};
+use crate::analysis::whatif::WhatIf;
+use crate::analysis::{CallIndex, figures};
+use crate::scenario::edit::EditSet;
+use crate::trace::Trace;
+
+/// A GPU with round numbers.
+fn known() -> Known {
+    Known {
+        source: "made up".to_owned(),
+        h2d_gbps: Some(50.0),
+        d2h_gbps: Some(50.0),
+        copy_fixed: Some([1_000, 1_000]),
+        copy_call: Some(2_000),
+        sync_call: Some(500),
+        launch_call: Some(3_000),
+        launch: Some([5_000, 4_000]),
+        kernel_fixed: Some(500),
+        queued: Some([1_000, 1_000, 1_000, 1_000]),
+        event: Some(1_000),
+        wake: Some(2_000),
+        graph_call: None,
+        graph_node: None,
+        link_share: None,
+    }
+}
+
+fn all_of(trace: &Trace) -> Vec<Finding> {
+    let graph = Graph::new(trace);
+    let causes = Causes::new(trace, &graph);
+    let devices = figures::of(trace, Some(&CallIndex::new(trace)), None);
+    let scope = Scope::new(trace, &causes, None, &devices, figures::Peaks::default());
+    let whatif = || WhatIf::of_steps(trace, &graph, None, None, &known());
+    weighed(&scope, whatif, &|| false)
+}
+
+/// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
+fn waits() -> Scene {
+    let mut made = Scene::new();
+    for i in 0..20 {
+        let at = 40_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 25_000);
+        made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
+    }
+    made
+}
+
+#[test]
+fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
+    let found = all_of(&waits().trace());
+    let names: Vec<&str> = found.iter().map(|f| f.rule).collect();
+    assert_eq!(names, ["sync-in-loop"]);
+    // From 5 to 785. Without the waits a kernel follows another after 1: 20 of 20 us and 19 pauses.
+    let saving = 780_000 - (400_000 + 19_000);
+    assert_eq!(found[0].saving_ns, Some(saving));
+    assert_eq!(found[0].alone_ns, Some(saving));
+    assert_eq!(found[0].edit.as_deref(), Some("no-sync"));
+    assert_eq!(found[0].severity, Severity::Warning);
+    let words = format!(
+        "; saves {} of {} (replay ",
+        duration(saving),
+        duration(780_000)
+    );
+    assert!(found[0].worth().starts_with(&words), "{}", found[0].worth());
+}
+
+#[test]
+fn what_cannot_be_predicted_says_why() {
+    // Launches 20 us apart of kernels of 5: nobody knows what launching a graph takes.
+    let mut made = Scene::new();
+    for i in 0..100 {
+        let at = 20_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 6_000, at + 11_000);
+    }
+    let found = all_of(&made.trace());
+    let bound = found.iter().find(|f| f.rule == "launch-bound");
+    let bound = bound.expect("launch-bound");
+    assert_eq!((bound.saving_ns, bound.alone_ns), (None, None));
+    assert!(
+        bound
+            .refusal()
+            .starts_with("No prediction of `graph`: what launching a graph takes")
+    );
+    assert!(bound.worth().starts_with("; at most "), "{}", bound.worth());
+}
+
+#[test]
+fn what_is_cured_by_another_edit_saves_nothing_on_top() {
+    // Waits for each copy back keep the engines from working beside each other, on streams of their own.
+    let mut made = Scene::new();
+    for i in 0..10u32 {
+        let (at, stream) = (Ns::from(i) * 340_000, 1 + i);
+        made.call("cudaMemcpyAsync", at, at + 2_000);
+        made.copy(Direction::H2D, stream, 4_950_000, at + 4_000, at + 104_000);
+        made.call("cudaLaunchKernel", at + 3_000, at + 6_000);
+        made.kernel("k", stream, at + 105_000, at + 205_000);
+        made.call("cudaMemcpyAsync", at + 7_000, at + 9_000);
+        made.copy(
+            Direction::D2H,
+            stream,
+            4_950_000,
+            at + 206_000,
+            at + 306_000,
+        );
+        made.call("cudaStreamSynchronize", at + 10_000, at + 308_000);
+    }
+    let found = all_of(&made.trace());
+    let told: Vec<_> = found.iter().map(|f| (f.rule, f.edit.as_deref())).collect();
+    assert_eq!(
+        told,
+        [
+            ("sync-in-loop", Some("no-sync")),
+            ("no-overlap", Some("no-sync"))
+        ]
+    );
+    assert_eq!(found[1].saving_ns, Some(0));
+    assert_eq!(found[1].alone_ns, found[0].saving_ns);
+    // Of 3366 us, copies of each direction take 1000 and follow one another after 1; the first kernel and the
+    // last copy back have 202 beside them at least.
+    let saved = found[0].saving_ns.expect("predicted");
+    let least = 1_000_000 + 9_000 + 202_000;
+    assert!(
+        (3_366_000 - least - 20_000..=3_366_000 - least).contains(&saved),
+        "{saved}"
+    );
+    assert!(
+        found[1]
+            .worth()
+            .contains("saves nothing on top of the one above")
+    );
+}
+
+/// Rounds of a pageable or pinned copy, kernels, a copy back, a wait, memory taken and given back, each there or not.
+fn rounds(each: &[(bool, u8, bool, bool, bool)], think: Ns) -> Trace {
+    let mut made = Scene::new();
+    let (mut host, mut device) = (0, 0);
+    for &(is_pageable, kernels, copies_back, waits, allocates) in each {
+        if allocates {
+            let end = device.max(host + 2_000) + 1_000;
+            made.call("cudaFree", host, end);
+            host = end + think;
+        }
+        let from = if is_pageable {
+            MemoryKind::Pageable
+        } else {
+            MemoryKind::Pinned
+        };
+        let copy = crate::activity::Copy {
+            from,
+            ..pinned(Direction::H2D, 7, 1_000_000)
+        };
+        let start = device.max(host + 3_000) + 1_000;
+        device = start + if is_pageable { 100_000 } else { 21_000 };
+        let end = if is_pageable { device } else { host + 2_000 };
+        made.call("cudaMemcpyAsync", host, end);
+        made.copy_of(copy, start, device);
+        host = end + think;
+        for _ in 0..kernels {
+            made.call("cudaLaunchKernel", host, host + 3_000);
+            let start = device.max(host + 4_000) + 1_000;
+            device = start + 30_000;
+            made.kernel("k", 7, start, device);
+            host += 3_000 + think;
+        }
+        if copies_back {
+            made.call("cudaMemcpyAsync", host, host + 2_000);
+            let start = device.max(host + 3_000) + 1_000;
+            device = start + 21_000;
+            made.copy(Direction::D2H, 7, 1_000_000, start, device);
+            host += 2_000 + think;
+        }
+        if waits {
+            let end = device.max(host) + 2_000;
+            made.call("cudaStreamSynchronize", host, end);
+            host = end + think;
+        }
+    }
+    made.trace()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn savings_sum_to_the_replay_of_all_of_them(
+        each in prop::collection::vec((any::<bool>(), 0..4u8, any::<bool>(), any::<bool>(), any::<bool>()), 10..40),
+        think in 0..30_000i64,
+    ) {
+        let trace = rounds(&each, think);
+        let found = all_of(&trace);
+        let graph = Graph::new(&trace);
+        let whatif = WhatIf::of_steps(&trace, &graph, None, None, &known()).expect("operations");
+        let stacked = || found.iter().filter(|f| f.saving_ns.is_some_and(|saving| saving > 0));
+        let edit = |f: &Finding| f.edit.as_ref().expect("an edit").parse::<EditSet>().expect("an edit");
+        let saved = |set: &EditSet| {
+            let outcome = whatif.predict(set).outcome.expect("predicted");
+            outcome.whole_saving
+        };
+        for f in &found {
+            if let Some(alone) = f.alone_ns {
+                prop_assert_eq!(alone, saved(&edit(f)), "{}", f.rule);
+                prop_assert!(alone <= f.bound_ns, "{}: {} of {}", f.rule, alone, f.bound_ns);
+            }
+        }
+        for f in stacked() {
+            let all: Vec<_> = found
+                .iter()
+                .map(|f| (f.rule, &f.edit, f.saving_ns, f.alone_ns, f.bound_ns, &f.with))
+                .collect();
+            prop_assert!(f.saving_ns <= Some(f.bound_ns), "{}: {:?}", f.rule, all);
+        }
+        if let Some(all) = stacked().map(edit).reduce(|all, one| all.with(&one)) {
+            let sum: Ns = stacked().filter_map(|f| f.saving_ns).sum();
+            prop_assert_eq!(sum, saved(&all));
+            prop_assert!(sum <= whatif.whole());
+            // The first saves most, but for what is only together with another.
+            let first = stacked().next().and_then(|f| f.alone_ns);
+            let single = || found.iter().filter(|f| f.with.is_empty());
+            prop_assert!(single().all(|f| f.alone_ns <= first));
+        }
+    }
+}
