@@ -26,6 +26,9 @@ pub mod analysis {
     pub mod figures {
         pub use crate::analysis::figures::{Peaks, of, whole};
     }
+    pub mod findings {
+        pub use crate::analysis::findings::Finding;
+    }
     pub mod graph {
         pub use crate::analysis::graph::Graph;
     }

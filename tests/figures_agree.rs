@@ -12,6 +12,7 @@ use cuptop::testing::activity::{
     Range, RangeKind, Span, What, units,
 };
 use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::analysis::findings::Finding;
 use cuptop::testing::report::Report;
 use cuptop::testing::report::compare::Comparison;
 use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
@@ -118,7 +119,31 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
         let measured = report.variants.as_ref().expect("a run").len();
         assert_eq!(measured, plan.variants.len(), "{}", scenario.name);
         check(&mut app, &report, scenario.name);
+        check_findings(&mut app, &report, scenario.name);
     }
+}
+
+/// What the screen finds in what is on it.
+fn found(app: &App) -> &[Finding] {
+    let state = &app.state;
+    let answer = state.answers.of(&state.run, state.camera.scope);
+    &answer.expect("an answer").findings
+}
+
+/// Compares the findings of each variant, and of all together, with those of the report.
+fn check_findings(app: &mut App, report: &Report, name: &str) {
+    let variants = report.variants.as_deref().expect("variants");
+    for _ in variants {
+        app.act(Action::NextVariant);
+        app.prepare();
+        let shown = app.state.camera.variant(&app.state.run);
+        let of = variants.iter().find(|v| Some(v.figures.position) == shown);
+        let of = of.expect("the variant on screen is in the report");
+        assert_eq!(found(app), of.findings, "{name} {}", of.figures.label());
+    }
+    app.act(Action::WholeRun);
+    app.prepare();
+    assert_eq!(found(app), report.findings, "{name}");
 }
 
 /// Two devices that work in turns; copies of one direction on two streams at once; kernels of one stream
@@ -288,6 +313,7 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
 /// Of real traces the footer says the shares of the time in view, which is all of it.
 #[test]
 fn the_footer_and_the_report_say_the_same_of_every_real_trace() {
+    let of = |f: &Finding| (f.rule, f.title.clone(), f.saving_ns, f.refused.clone());
     for (path, _) in real_traces() {
         let name = path.display().to_string();
         let trace = load(std::slice::from_ref(&path)).trace;
@@ -299,6 +325,10 @@ fn the_footer_and_the_report_say_the_same_of_every_real_trace() {
             check(&mut app, &report, &name);
             continue;
         }
+        let start_up = report.start_up_findings.iter().flatten();
+        let rules: Vec<_> = report.findings.iter().chain(start_up).map(of).collect();
+        let shown: Vec<_> = found(&app).iter().map(of).collect();
+        assert_eq!(shown, rules, "{name}");
         let lines = compare_view(&mut app);
         let footer = lines.last().expect("lines");
         // Of several devices: their times together.

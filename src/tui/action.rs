@@ -68,6 +68,8 @@ pub enum Action {
     WholeRun,
     /// Shows more or fewer counters of the hardware.
     Counters,
+    /// Opens the prediction of a finding under the timeline, or closes it.
+    Predict,
     /// Orders the table by its next column.
     Sort,
     /// Runs it again.

@@ -175,6 +175,13 @@ const FIRST: &[Binding] = &[
         "order by the next column",
         "order",
     ),
+    key(
+        Any,
+        Char('i'),
+        Action::Predict,
+        "what a finding would save",
+        "",
+    ),
     key(Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
     key(Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),
     key(Picker, Char('k'), Action::Up, "scenario above", ""),

@@ -52,6 +52,8 @@ impl App {
             Action::PreviousVariant => state.step_variant(-1),
             Action::NextPass => state.step_pass(1),
             Action::PreviousPass => state.step_pass(-1),
+            Action::Predict if is_picking => {}
+            Action::Predict => self.predict(),
             Action::WholeRun => match state.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),
                 Scope::Whole => state.step_variant(0),
@@ -83,12 +85,31 @@ impl App {
         }
     }
 
+    /// Opens what is predicted of the finding under the cursor; on the timeline, closes it.
+    fn predict(&mut self) {
+        let state = &mut self.state;
+        if self.views.is_home() {
+            if !state.ghost.close() {
+                let help = "no prediction is shown: press i on a finding";
+                state.messages.flash = Some(help.to_owned());
+            }
+            return;
+        }
+        let before = state.ghost.version().0;
+        self.views.act(Action::Predict, state);
+        if state.ghost.version().0 != before {
+            self.views.show_home(&self.state);
+        }
+    }
+
     fn back(&mut self) {
         if self.state.messages.error.take().is_some() {
             return;
         }
         if self.views.is_home() {
-            self.state.selection = Selection::default();
+            if !self.state.ghost.close() {
+                self.state.selection = Selection::default();
+            }
         } else {
             self.views.show_home(&self.state);
         }

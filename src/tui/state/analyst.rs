@@ -167,6 +167,8 @@ pub struct Key<A> {
 pub struct Question<A, T> {
     name: &'static str,
     weight: Weight,
+    /// Records of a timeline up to which it is answered at once.
+    at_once: usize,
     last: Option<(Key<A>, T)>,
     asked: Option<(Key<A>, Receiver<T>)>,
 }
@@ -178,8 +180,18 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         Question {
             name,
             weight,
+            at_once: AT_ONCE,
             last: None,
             asked: None,
+        }
+    }
+
+    /// The same, answered at once for timelines of no more records than these.
+    #[must_use]
+    pub fn at_once(self, records: usize) -> Self {
+        Question {
+            at_once: records,
+            ..self
         }
     }
 
@@ -207,7 +219,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         if self.asked.as_ref().is_some_and(is_asked) {
             return has_come;
         }
-        if run.records() <= AT_ONCE {
+        if run.records() <= self.at_once {
             self.asked = None;
             self.last = Some((key, work(&run.trace, &Stop::default())));
             return true;

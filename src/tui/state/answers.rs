@@ -12,12 +12,16 @@ use super::{Camera, Run, Scope};
 use crate::activity::feed::Stop;
 use crate::activity::{Ns, Span};
 use crate::analysis::CallIndex;
+use crate::analysis::advice::Advice;
 use crate::analysis::causes::Causes;
 use crate::analysis::figures::{self, Peaks};
 use crate::analysis::findings::{self, Finding};
 use crate::analysis::graph::Graph;
+use crate::analysis::passes::Passes;
 use crate::analysis::steps::{self, Steps};
 use crate::analysis::verdict::{self, Verdict};
+use crate::report::whatif::known_of;
+use crate::scenario::plan::Plan;
 use crate::trace::{LaneKind, Trace};
 
 /// While a program runs, answers are at least this far apart.
@@ -34,6 +38,9 @@ const BEFORE: Ns = 50_000_000;
 
 /// Records up to which answers are looked for without being asked where there is no thread for it: a blink.
 const UNASKED: usize = 1_000_000;
+
+/// Records up to which answers are found at once: each finding with an edit is replayed a few times.
+const AT_ONCE: usize = 1_000;
 
 /// A graph that takes more bytes is not kept between two questions.
 const KEPT_MAX: usize = 512 << 20;
@@ -54,7 +61,8 @@ pub struct StepTime {
 pub struct Answer {
     /// What bounds the whole, then each device; empty where nothing ran on a GPU.
     pub verdicts: Vec<Verdict>,
-    /// What could be better, by what it could save.
+    /// What could be better, by what it saves; of a run as a whole in all of its variants. Of a program with steps
+    /// what its start takes beside them stands last.
     pub findings: Vec<Finding>,
     /// The steps that it speaks of.
     pub steps: Option<StepTime>,
@@ -71,6 +79,23 @@ pub struct Answer {
 struct About {
     scope: Scope,
     is_live: bool,
+}
+
+/// What of a run is looked at, as it was when it was asked about.
+#[derive(Clone, Debug)]
+struct Looked {
+    /// Passes and variants.
+    passes: Passes,
+    /// The pass on screen: index into `passes.list`; `None` for the whole.
+    pass: Option<usize>,
+    plan: Option<Arc<Plan>>,
+    peaks: Peaks,
+}
+
+impl Looked {
+    fn pass(&self) -> Option<Span> {
+        self.pass.map(|pass| self.passes.list[pass].span)
+    }
 }
 
 /// A graph and an index of calls, kept for the next question about the same state of a run.
@@ -110,7 +135,7 @@ pub struct Answers {
 impl Default for Answers {
     fn default() -> Self {
         Answers {
-            question: Question::new("answers", Weight::Heavy),
+            question: Question::new("answers", Weight::Heavy).at_once(AT_ONCE),
             ground: Arc::default(),
             asked: None,
         }
@@ -140,21 +165,26 @@ impl Answers {
         let scope = camera.scope;
         let variant = variant(run, scope);
         let about = About { scope, is_live };
-        let pass = match scope {
-            Scope::Whole => None,
-            Scope::Pass(i) => run.passes.list.get(i).map(|p| p.span),
+        let looked = Looked {
+            passes: run.passes.clone(),
+            pass: match scope {
+                Scope::Whole => None,
+                Scope::Pass(i) => (i < run.passes.list.len()).then_some(i),
+            },
+            plan: run.plan.clone(),
+            peaks: run.peaks.copies,
         };
-        let (peaks, as_of, number) = (run.peaks.copies, run.elapsed, run.number);
+        let (as_of, number) = (run.elapsed, run.number);
         let ground = Arc::clone(&self.ground);
         self.question.ask(analyst, run, about, move |trace, stop| {
             let began = Instant::now();
             let found = if is_live {
-                live(trace, pass, peaks, stop).map(|answer| Answer {
+                live(trace, &looked, stop).map(|answer| Answer {
                     as_of: Some(as_of),
                     ..answer
                 })
             } else {
-                whole(trace, number, pass, peaks, &ground, stop)
+                whole(trace, number, &looked, &ground, stop)
             };
             Answer {
                 variant,
@@ -200,7 +230,8 @@ impl Answers {
 }
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
-fn live(trace: &Trace, pass: Option<Span>, peaks: Peaks, stop: &Stop) -> Option<Answer> {
+fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer> {
+    let pass = looked.pass();
     let Some(mut window) = arrived(trace) else {
         return Some(Answer::default());
     };
@@ -224,19 +255,20 @@ fn live(trace: &Trace, pass: Option<Span>, peaks: Peaks, stop: &Stop) -> Option<
     let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
     let graph = Graph::within(trace, around);
     let calls = CallIndex::within(trace, around);
-    judge(trace, &graph, &calls, Some(window), &steps, peaks, stop)
+    let ground = (&graph, &calls);
+    judge(trace, ground, Some(window), &steps, looked, true, stop)
 }
 
 /// Everything in scope.
 fn whole(
     trace: &Trace,
     run: u64,
-    pass: Option<Span>,
-    peaks: Peaks,
+    looked: &Looked,
     ground: &Mutex<Option<Ground>>,
     stop: &Stop,
 ) -> Option<Answer> {
     let revision = trace.revision();
+    let pass = looked.pass();
     // A panic of another holder was said by its hook; what it left is whole or of another state.
     let mut kept = ground
         .lock()
@@ -264,7 +296,8 @@ fn whole(
         None => steps::of(trace, None),
         Some(_) => Vec::new(),
     };
-    let answer = judge(trace, &of.graph, &of.calls, pass, &steps, peaks, stop);
+    let of_run = (&of.graph, &of.calls);
+    let answer = judge(trace, of_run, pass, &steps, looked, false, stop);
     if of.graph.memory() <= KEPT_MAX {
         *kept = Some(of);
     }
@@ -273,11 +306,11 @@ fn whole(
 
 fn judge(
     trace: &Trace,
-    graph: &Graph,
-    calls: &CallIndex,
+    (graph, calls): (&Graph, &CallIndex),
     window: Option<Span>,
     steps: &[Steps],
-    peaks: Peaks,
+    looked: &Looked,
+    is_live: bool,
     stop: &Stop,
 ) -> Option<Answer> {
     let devices = figures::of(trace, Some(calls), window);
@@ -289,14 +322,33 @@ fn judge(
     if stop.is_stopped() {
         return None;
     }
-    let scope = findings::Scope::new(trace, &causes, window, &devices, peaks);
+    let is_stopped = || stop.is_stopped();
+    let known = known_of(trace);
+    let advice = Advice {
+        trace,
+        causes: &causes,
+        peaks: looked.peaks,
+        known: &known,
+    };
+    let plan = looked.plan.as_deref();
+    let findings = match looked.pass {
+        Some(pass) if !is_live => advice.of_pass(&looked.passes, pass, plan, &devices, &is_stopped),
+        None if !is_live && !looked.passes.list.is_empty() => {
+            advice.of_run(&looked.passes, plan, &is_stopped)
+        }
+        // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
+        _ => {
+            let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks);
+            advice.of_program(&scope, steps, &is_stopped).in_one()
+        }
+    };
     Some(Answer {
         verdicts: if devices.is_empty() {
             Vec::new()
         } else {
             verdicts
         },
-        findings: findings::of_unless(&scope, &|| stop.is_stopped()),
+        findings,
         steps: steps.first().map(|of| StepTime {
             count: of.steady.len(),
             median: of.median_ns,
@@ -440,9 +492,15 @@ mod tests {
         }
         let trace = trace(items);
         let stop = Stop::default();
-        let answer = live(&trace, None, Peaks::default(), &stop).expect("an answer");
+        let looked = Looked {
+            passes: Passes::default(),
+            pass: None,
+            plan: None,
+            peaks: Peaks::default(),
+        };
+        let answer = live(&trace, &looked, &stop).expect("an answer");
         let first = answer.verdicts.first().expect("a verdict");
-        let whole = whole(&trace, 0, None, Peaks::default(), &Mutex::default(), &stop);
+        let whole = whole(&trace, 0, &looked, &Mutex::default(), &stop);
         let whole = whole.expect("an answer");
         assert!(
             (250_000_000..=500_000_000).contains(&first.span_ns),
@@ -450,6 +508,6 @@ mod tests {
         );
         assert!(whole.verdicts[0].span_ns > 590_000_000, "{whole:?}");
         stop.stop();
-        assert!(live(&trace, None, Peaks::default(), &stop).is_none());
+        assert!(live(&trace, &looked, &stop).is_none());
     }
 }

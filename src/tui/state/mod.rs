@@ -4,6 +4,7 @@ pub mod analyst;
 pub mod answers;
 mod camera;
 pub mod counters;
+mod ghost;
 pub mod idle;
 mod journal;
 mod messages;
@@ -25,6 +26,7 @@ use crate::tui::state::idle::Idle;
 use crate::tui::state::troubles::Trouble;
 pub use camera::{Camera, Scope};
 use counters::Counters;
+use ghost::Ghost;
 pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use rows::{Row, RowKind};
@@ -100,6 +102,10 @@ pub struct State {
     pub troubles: Vec<Trouble>,
     /// Lines that the timeline has for its rows.
     room: usize,
+    /// The prediction under the timeline.
+    pub ghost: Ghost,
+    /// The one that the rows have.
+    ghosted: (u32, bool),
     /// The state that passes, rows and window are of.
     prepared: Option<(u64, Scope)>,
     needs_choice: bool,
@@ -163,12 +169,16 @@ impl State {
         if is_timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }
+        self.ghost.prepare(&self.analyst, run, camera);
         let (messages, answers) = (&self.messages, &self.answers);
         self.troubles = if run.is_none() {
             Vec::new()
         } else {
             troubles::of(run, messages, answers, camera.scope)
         };
+        if self.ghosted != self.ghost.version() {
+            self.settle();
+        }
     }
 
     /// The timeline has this many lines for its rows.
@@ -186,6 +196,11 @@ impl State {
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
         self.rows = rows::rows(trace, scope, is_whole, self.room, self.counters);
+        self.ghosted = self.ghost.version();
+        rows::put_ghost(
+            &mut self.rows,
+            self.ghost.rows(&self.run, self.camera.scope),
+        );
         self.memory
             .resize_with(trace.devices().len(), MemoryUse::default);
         for (device, memory) in self.memory.iter_mut().enumerate() {

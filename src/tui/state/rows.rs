@@ -38,6 +38,8 @@ pub enum RowKind {
     Range(LaneId, usize),
     /// Time of the driver or the profiler itself.
     Overhead(LaneId),
+    /// A stream as it is predicted: a lane of [`super::Ghost::trace`]. Cannot be looked into.
+    Ghost(LaneId),
 }
 
 impl RowKind {
@@ -54,7 +56,8 @@ impl RowKind {
             | RowKind::Bandwidth(..)
             | RowKind::Overlap(_)
             | RowKind::Memory(_)
-            | RowKind::Counter(..) => None,
+            | RowKind::Counter(..)
+            | RowKind::Ghost(_) => None,
         }
     }
 
@@ -147,6 +150,16 @@ fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Ro
     }
     host_rows(trace, scope, is_whole, &mut rows);
     rows
+}
+
+/// Puts the rows of a prediction under the streams.
+pub(super) fn put_ghost(rows: &mut Vec<Row>, ghost: Vec<Row>) {
+    let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));
+    let at = rows
+        .iter()
+        .rposition(is_stream)
+        .map_or(rows.len(), |last| last + 1);
+    rows.splice(at..at, ghost);
 }
 
 fn title(rows: &mut Vec<Row>, label: String) {

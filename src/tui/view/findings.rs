@@ -10,6 +10,7 @@ use super::{Note, Place, Request, View};
 use crate::activity::{Span, units};
 use crate::analysis::findings::{Evidence, Finding, Severity};
 use crate::trace::{LaneKind, Trace, describe, printable};
+use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
@@ -94,6 +95,25 @@ impl View for Findings {
             record: record(&state.run.trace, &evidence),
             span: evidence.span,
         }))
+    }
+
+    /// Opens the prediction of the finding under the cursor.
+    fn act(&mut self, action: Action, state: &mut State) {
+        if action != Action::Predict {
+            return;
+        }
+        let Some(at) = self.lines.get(self.list.cursor).and_then(|l| l.finding()) else {
+            state.messages.flash = Some("this line is no finding".to_owned());
+            return;
+        };
+        let answer = state.answers.of(&state.run, state.camera.scope);
+        let Some(finding) = answer.and_then(|answer| answer.findings.get(at)) else {
+            return;
+        };
+        let opened = state.ghost.open(&state.run, state.camera.scope, finding);
+        if let Err(reason) = opened {
+            state.messages.flash = Some(reason);
+        }
     }
 
     fn in_full(&self) -> Option<&str> {
@@ -185,12 +205,15 @@ fn words(finding: &Finding) -> String {
         1 => "1 place".to_owned(),
         n => format!("{} places", units::count(n)),
     };
-    printable(&format!(
-        "{} ({places}; {}). {}",
+    let told = format!(
+        "{}{} ({places}; {}). {} {}",
         finding.headline(),
+        finding.worth(),
         finding.rule,
-        finding.advice
-    ))
+        finding.advice,
+        finding.refusal(),
+    );
+    printable(told.trim_end())
 }
 
 /// Where a place is: the row's name, and what runs there.

@@ -8,6 +8,7 @@ mod rows;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 
 use super::View;
 use crate::activity::Span;
@@ -31,7 +32,7 @@ use filler::Filler;
 fn turn(kind: RowKind) -> Option<usize> {
     match kind {
         RowKind::Gpu(_) => Some(0),
-        RowKind::Stream(_) => Some(1),
+        RowKind::Stream(_) | RowKind::Ghost(_) => Some(1),
         RowKind::Bandwidth(..)
         | RowKind::Overlap(_)
         | RowKind::Memory(_)
@@ -71,6 +72,8 @@ struct Line {
     row: usize,
     area: Rect,
     shown: Shown,
+    /// Whether it is predicted.
+    is_ghost: bool,
 }
 
 /// What the lines were made of: as long as it is the same, they are.
@@ -87,6 +90,7 @@ struct Made {
     /// What is known of idle time.
     idle: u64,
     counters: Counters,
+    ghost: (u32, bool),
 }
 
 /// The view.
@@ -130,6 +134,7 @@ impl View for Timeline {
             layout: self.layout,
             idle: state.idle.version,
             counters: state.counters,
+            ghost: state.ghost.version(),
         };
         if self.of != Some(of) {
             self.of = Some(of);
@@ -172,6 +177,9 @@ impl View for Timeline {
                     draw_legend(theme, groups, self.layout.gutter, line.area, buf);
                 }
             }
+            if line.is_ghost {
+                buf.set_style(line.area, Style::new().add_modifier(Modifier::DIM));
+            }
         }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
@@ -194,9 +202,22 @@ impl View for Timeline {
 }
 
 impl Timeline {
-    /// Scrolls so that the selected row is on screen.
+    /// Scrolls so that the selected row is on screen, or the prediction that came.
     fn scroll(&mut self, state: &State) {
         self.first_row = self.first_row.min(state.rows.len().saturating_sub(1));
+        let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
+        let is_ghost = |row: &Row| matches!(row.kind, RowKind::Ghost(_));
+        if let (true, Some(from), Some(to)) = (
+            is_new,
+            state.rows.iter().position(is_ghost),
+            state.rows.iter().rposition(is_ghost),
+        ) {
+            // Its title with it, and as much of it as there is room for.
+            let visible = usize::from(self.layout.rows.height).max(1);
+            let least = (to + 1).saturating_sub(visible);
+            self.first_row = self.first_row.max(least).min(from.saturating_sub(1));
+            return;
+        }
         let Some(at) = state.selection.position(&state.rows) else {
             return;
         };
@@ -249,6 +270,7 @@ impl Timeline {
                 row: i,
                 area: Rect::new(area.x, y, area.width, lines),
                 shown: rows::make(state, &self.layout, scale, row),
+                is_ghost: matches!(row.kind, RowKind::Ghost(_)),
             });
             y += lines;
             let is_last_gpu = turn(row.kind) == Some(0)
@@ -261,6 +283,7 @@ impl Timeline {
                     row: i,
                     area: Rect::new(area.x, y, area.width, 1),
                     shown: Shown::Legend(legend.clone()),
+                    is_ghost: false,
                 });
                 y += 1;
             }

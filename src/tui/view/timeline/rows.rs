@@ -3,7 +3,7 @@
 use super::content::Content;
 use super::{Shown, counters};
 use crate::activity::{Direction, Ns, Span, units};
-use crate::trace::{LaneKind, Measure, Trace};
+use crate::trace::{LaneId, LaneKind, Measure, Trace};
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
@@ -30,6 +30,7 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
             lane(state, row.kind, scale, is_wide)
         }
+        RowKind::Ghost(lane) => ghost(state, lane, scale),
     };
     Shown::Lane(LaneRow {
         label: row.label.clone(),
@@ -250,6 +251,24 @@ fn memory(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Cont
         role,
         side,
         plot: Plot::Meter { shares, role },
+        ..Content::default()
+    }
+}
+
+/// A stream of the predicted timeline.
+fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
+    let input = StripInput {
+        scale,
+        scope: state.camera.scope_span(&state.run).unwrap_or_default(),
+        record: None,
+        gap: None,
+        has_gaps: false,
+    };
+    let trace = state.ghost.trace(&state.run, state.camera.scope);
+    let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
+    Content {
+        role: Role::Dim,
+        plot: Plot::Strip(strip),
         ..Content::default()
     }
 }

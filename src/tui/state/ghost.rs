@@ -1,0 +1,179 @@
+//! The prediction that stands under the timeline, once a finding's was asked for.
+
+use super::analyst::{Analyst, Question, Weight};
+use super::rows::{Row, RowKind};
+use super::{Camera, Run, Scope};
+use crate::activity::units::{duration, percent};
+use crate::analysis::findings::Finding;
+use crate::analysis::graph::Graph;
+use crate::analysis::passes::Passes;
+use crate::analysis::steps;
+use crate::analysis::whatif::WhatIf;
+use crate::report::whatif::known_of;
+use crate::scenario::edit::EditSet;
+use crate::trace::{LaneKind, Trace, describe};
+
+/// Which prediction: of what is in scope, the so many-th that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct About {
+    scope: Scope,
+    number: u32,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+struct Wanted {
+    run: u64,
+    about: About,
+    edit: EditSet,
+    words: String,
+}
+
+/// A predicted timeline: asked for, awaited, shown.
+#[derive(Debug)]
+pub struct Ghost {
+    question: Question<About, Result<Trace, String>>,
+    wanted: Option<Wanted>,
+    number: u32,
+}
+
+impl Default for Ghost {
+    fn default() -> Self {
+        Ghost {
+            question: Question::new("ghost", Weight::Heavy).at_once(1_000),
+            wanted: None,
+            number: 0,
+        }
+    }
+}
+
+impl Ghost {
+    /// Asks for the prediction of a finding.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence without its full stop.
+    pub fn open(&mut self, run: &Run, scope: Scope, finding: &Finding) -> Result<(), String> {
+        if scope == Scope::Whole && !run.passes.list.is_empty() {
+            return Err(
+                "show one variant first (v): a prediction is of one of its repeats".to_owned(),
+            );
+        }
+        if let Some(reason) = &finding.refused {
+            return Err(format!("nothing is predicted: {reason}"));
+        }
+        let (Some(edit), Some(predicted)) = (&finding.edit, &finding.predicted) else {
+            return Err("no edit describes what would cure this".to_owned());
+        };
+        let edit = edit.parse::<EditSet>().map_err(|error| error.to_string())?;
+        self.number += 1;
+        self.wanted = Some(Wanted {
+            run: run.number,
+            about: About {
+                scope,
+                number: self.number,
+            },
+            words: format!(
+                "predicted with {edit}: {} of {}, saves {}, replay {} off",
+                duration(predicted.predicted_ns),
+                duration(predicted.measured_ns),
+                duration(predicted.measured_ns - predicted.predicted_ns),
+                percent(predicted.replay_error),
+            ),
+            edit,
+        });
+        Ok(())
+    }
+
+    /// Takes it away. Returns whether there was one.
+    pub fn close(&mut self) -> bool {
+        self.wanted.take().is_some()
+    }
+
+    /// What changes when its rows do.
+    #[must_use]
+    pub fn version(&self) -> (u32, bool) {
+        let shown = self.wanted.as_ref().map(|w| w.about.number);
+        (
+            shown.unwrap_or(0),
+            shown.is_some() && !self.question.is_open(),
+        )
+    }
+
+    /// Takes the answer that has come, and asks for what is wanted.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
+        let Some(wanted) = &self.wanted else { return };
+        if wanted.run != run.number {
+            self.wanted = None;
+            return;
+        }
+        if wanted.about.scope != camera.scope {
+            return;
+        }
+        let (edit, plan) = (wanted.edit.clone(), run.plan.clone());
+        let pass = match camera.scope {
+            Scope::Whole => None,
+            Scope::Pass(pass) => run.passes.list.get(pass).copied(),
+        };
+        self.question
+            .ask(analyst, run, wanted.about, move |trace, _| {
+                let graph = Graph::new(trace);
+                let known = known_of(trace);
+                let whatif = match pass {
+                    Some(pass) => {
+                        let passes = Passes::of_trace(trace, plan.as_deref());
+                        WhatIf::of_repeats(trace, &graph, &passes, pass.variant, &known)
+                    }
+                    None => {
+                        let found = steps::of(trace, None);
+                        WhatIf::of_steps(trace, &graph, steps::main(&found), None, &known)
+                    }
+                }?;
+                whatif.timeline(&edit, pass.map(|pass| pass.span))
+            });
+    }
+
+    fn shown(&self, run: &Run, scope: Scope) -> Option<(&Wanted, Option<&Result<Trace, String>>)> {
+        let wanted = self.wanted.as_ref()?;
+        if (wanted.run, wanted.about.scope) != (run.number, scope) {
+            return None;
+        }
+        Some((wanted, self.question.about(run, wanted.about)))
+    }
+
+    /// The predicted timeline of what is on screen.
+    #[must_use]
+    pub fn trace(&self, run: &Run, scope: Scope) -> Option<&Trace> {
+        self.shown(run, scope)?.1?.as_ref().ok()
+    }
+
+    /// Its rows: a title that says what it is, and a row a stream.
+    #[must_use]
+    pub fn rows(&self, run: &Run, scope: Scope) -> Vec<Row> {
+        let Some((wanted, answer)) = self.shown(run, scope) else {
+            return Vec::new();
+        };
+        let label = match answer {
+            None => format!("{} …", wanted.words),
+            Some(Err(reason)) => format!("nothing is predicted: {reason}"),
+            Some(Ok(_)) => wanted.words.clone(),
+        };
+        let mut rows = vec![Row {
+            kind: RowKind::Title,
+            label,
+        }];
+        let Some(Ok(trace)) = answer else {
+            return rows;
+        };
+        let lanes = trace.lanes().iter().enumerate();
+        let mut streams: Vec<_> = lanes
+            .filter(|(_, lane)| matches!(lane.key().kind, LaneKind::Stream { .. }))
+            .filter_map(|(id, lane)| Some((lane.key().process, lane.extent()?.start, id)))
+            .collect();
+        streams.sort_unstable();
+        rows.extend(streams.into_iter().map(|(_, _, id)| Row {
+            kind: RowKind::Ghost(id),
+            label: describe::stream(trace, trace.lanes()[id].key()),
+        }));
+        rows
+    }
+}
