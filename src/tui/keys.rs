@@ -180,7 +180,7 @@ const FIRST: &[Binding] = &[
         Char('i'),
         Action::Predict,
         "what a finding would save",
-        "",
+        "predict",
     ),
     key(Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
     key(Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),

@@ -1,5 +1,7 @@
 //! The timeline that a prediction comes to: the operations as they would run.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::WhatIf;
 use crate::activity::{Activity, Batch, Def, Span, StreamInfo, What};
 use crate::analysis::edits::{self, Scene};
@@ -88,8 +90,8 @@ impl WhatIf<'_> {
 /// What was defined, so that nothing is twice.
 #[derive(Default)]
 struct Said {
-    shapes: rustc_hash::FxHashSet<(u32, u32)>,
-    streams: rustc_hash::FxHashSet<(u32, u32)>,
+    shapes: FxHashSet<(u32, u32)>,
+    streams: FxHashMap<(u32, u32), u32>,
 }
 
 impl Said {
@@ -101,13 +103,15 @@ impl Said {
             What::Memset(memset) => &mut memset.place,
             _ => return,
         };
-        place.stream = free + new;
-        if self.streams.insert((batch.process, new)) {
+        let count = self.streams.len() as u32;
+        let number = *self.streams.entry((batch.process, new)).or_insert(count);
+        place.stream = free + number;
+        if number == count {
             batch.defs.push(Def::Stream(StreamInfo {
                 device: place.device,
                 context: place.context,
                 stream: place.stream,
-                name: format!("new {}", new + 1),
+                name: format!("new {}", number + 1),
                 priority: 0,
                 is_default: false,
             }));

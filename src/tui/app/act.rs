@@ -85,13 +85,22 @@ impl App {
         }
     }
 
-    /// Opens what is predicted of the finding under the cursor; on the timeline, closes it.
+    /// Opens what is predicted of the finding under the cursor; on the timeline closes it, or opens that of the
+    /// finding that saves most.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
-            if !state.ghost.close() {
-                let help = "no prediction is shown: press i on a finding";
-                state.messages.flash = Some(help.to_owned());
+            if state.ghost.close() {
+                return;
+            }
+            let answer = state.answers.of(&state.run, state.camera.scope);
+            let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
+            let opened = match found.find(|finding| finding.predicted.is_some()) {
+                Some(finding) => state.ghost.open(&state.run, state.camera.scope, finding),
+                None => Err("nothing is predicted of what is on screen".to_owned()),
+            };
+            if let Err(reason) = opened {
+                state.messages.flash = Some(reason);
             }
             return;
         }

@@ -26,6 +26,12 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         }
         Action::Counters => !run.trace.hardware().is_empty(),
         Action::Troubles => !state.troubles.is_empty(),
+        Action::Predict => {
+            let answer = state.answers.of(run, state.camera.scope);
+            let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
+            let is_here = views.is_home() || views.wants_answers();
+            is_here && found.any(|finding| finding.predicted.is_some())
+        }
         Action::Show(view) => views.has_content(view, state),
         Action::Sort | Action::Choose => views.on_screen(state).offers(action),
         _ => true,

@@ -73,7 +73,7 @@ impl Ghost {
                 number: self.number,
             },
             words: format!(
-                "predicted with {edit}: {} of {}, saves {}, replay {} off",
+                "predicted: {} of {}, saves {} ({edit}; replay {} off)",
                 duration(predicted.predicted_ns),
                 duration(predicted.measured_ns),
                 duration(predicted.measured_ns - predicted.predicted_ns),
@@ -175,5 +175,70 @@ impl Ghost {
             label: describe::stream(trace, trace.lanes()[id].key()),
         }));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::feed::Outcome;
+    use crate::activity::{Ns, Span};
+    use crate::analysis::testing::Scene;
+    use crate::tui::state::answers::Answers;
+    use crate::tui::state::{Peaks, Status};
+
+    /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
+    fn waits() -> Run {
+        let mut made = Scene::new();
+        for i in 0..20 {
+            let at = 40_000 * i;
+            made.call("cudaLaunchKernel", at, at + 3_000);
+            made.kernel("k", 7, at + 5_000, at + 25_000);
+            made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
+        }
+        let status = Status::Ended(Outcome::Complete);
+        Run::new(made.trace(), None, Peaks::default(), status)
+    }
+
+    #[test]
+    fn the_predicted_timeline_has_the_operations_when_they_would_run() {
+        let (run, analyst, camera) = (waits(), Analyst::default(), Camera::default());
+        let mut answers = Answers::default();
+        answers.prepare(&analyst, &run, &camera, true);
+        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let finding = found.iter().find(|f| f.rule == "sync-in-loop");
+        let finding = finding.expect("waits are found");
+        let mut ghost = Ghost::default();
+        assert_eq!(ghost.open(&run, Scope::Whole, finding), Ok(()));
+        ghost.prepare(&analyst, &run, &camera);
+        let predicted = ghost.trace(&run, Scope::Whole).expect("a prediction");
+        // Nothing is known of this GPU, so that a kernel follows another at once. They begin when the first did.
+        let spans: Vec<Span> = (0..20).map(|row| predicted.lanes()[0].span(row)).collect();
+        let by_hand: Vec<Span> = (0..20)
+            .map(|i: Ns| Span::new(5_000 + 20_000 * i, 25_000 + 20_000 * i))
+            .collect();
+        assert_eq!(spans, by_hand);
+        let rows = ghost.rows(&run, Scope::Whole);
+        assert_eq!(rows.len(), 2);
+        let words = "predicted: 400 \u{b5}s of 780 \u{b5}s, saves 380 \u{b5}s (no-sync; replay ";
+        assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
+        assert!(ghost.close() && !ghost.close());
+        assert!(ghost.rows(&run, Scope::Whole).is_empty());
+    }
+
+    #[test]
+    fn what_has_no_prediction_says_why() {
+        let run = waits();
+        let mut ghost = Ghost::default();
+        let mut answers = Answers::default();
+        answers.prepare(&Analyst::default(), &run, &Camera::default(), true);
+        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let refused = Finding {
+            refused: Some("nobody knows".to_owned()),
+            ..found[0].clone()
+        };
+        let answer = ghost.open(&run, Scope::Whole, &refused);
+        assert_eq!(answer, Err("nothing is predicted: nobody knows".to_owned()));
+        assert!(!ghost.close());
     }
 }
