@@ -3,13 +3,18 @@
 mod common;
 
 use common::job::{Clock, Job};
+use cuptop::testing::activity::feed::{Message, Outcome};
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::figures::Peaks;
 use cuptop::testing::analysis::graph::Graph;
 use cuptop::testing::analysis::ranks::{Pattern, Ranks, Reason};
 use cuptop::testing::analysis::steps;
 use cuptop::testing::report::Report;
-use cuptop::testing::trace::Trace;
+use cuptop::testing::trace::{SourceInfo, Trace};
+use cuptop::testing::tui::action::Action;
+use cuptop::testing::tui::app::App;
+use cuptop::testing::tui::{Theme, render};
+use ratatui::layout::Size;
 
 fn found(trace: &Trace) -> Ranks {
     let graph = Graph::new(trace);
@@ -226,4 +231,53 @@ fn the_report_of_many_ranks_is_one_screen() {
     assert_eq!(json["ranks"].as_array().map(Vec::len), Some(96));
     assert_eq!(json["ranks"][17]["last_arrivals"], 12);
     assert_eq!(json["job"]["late"][0]["rank"], 17);
+}
+
+#[test]
+fn the_view_of_many_ranks_fits_a_small_screen() {
+    let job = Job {
+        ranks: 96,
+        steps: 12,
+        idle: |rank, _| if rank == 17 { 4_000_000 } else { 0 },
+        host: |rank| format!("node{}", rank / 8),
+        ..Job::default()
+    };
+    let mut app = App::new(Vec::new());
+    let peaks = cuptop::testing::tui::Peaks::default();
+    app.start(SourceInfo::default(), None, peaks);
+    for batch in job.batches().0 {
+        app.take(Message::Batch(batch));
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    app.state.size = Size::new(80, 24);
+    app.prepare();
+    app.act(Action::Show(7));
+    let shown = |app: &mut App| -> String {
+        app.prepare();
+        let buffer = render(app, &Theme::default());
+        let cells = buffer.content.chunks(80);
+        let line = |cells: &[ratatui::buffer::Cell]| cells.iter().map(|c| c.symbol()).collect();
+        cells.map(line).collect::<Vec<String>>().join("\n")
+    };
+    let text = shown(&mut app);
+    assert!(text.contains("clocks aligned to ±"), "{text}");
+    assert!(text.contains("rank 17 keeps the others waiting"), "{text}");
+    assert!(text.contains("rank 0 node0"), "{text}");
+    // By lateness the one that is late comes first, by host eight ranks are a line.
+    app.act(Action::Sort);
+    let text = shown(&mut app);
+    let at = |name: &str| text.find(name).unwrap_or(usize::MAX);
+    assert!(at("rank 17 node2") < at("rank 0 node0"), "{text}");
+    app.act(Action::Sort);
+    app.act(Action::Sort);
+    let text = shown(&mut app);
+    assert!(
+        text.contains("node2 (8)") && text.contains("node11 (8)"),
+        "{text}"
+    );
+    // Taking the sentence on the late rank opens its lanes.
+    app.act(Action::Down);
+    app.act(Action::Choose);
+    let text = shown(&mut app);
+    assert!(text.contains("rank 17"), "{text}");
 }

@@ -11,7 +11,7 @@ mod let_go;
 mod lines;
 mod offsets;
 mod page;
-mod ranks;
+pub mod ranks;
 mod recording;
 mod runs;
 pub mod steps;

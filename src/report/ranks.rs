@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::page::{Page, Tone};
 use super::table::Table;
-use crate::activity::Ns;
 use crate::activity::units::{bytes, count, duration, percent, rate};
+use crate::activity::{Ns, Span};
 use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
 use crate::text::{counted, plural, printable};
 use crate::trace::Trace;
@@ -45,6 +45,41 @@ pub struct RankReport {
     pub last_arrivals: u64,
     /// By how much later than the last but one, added up.
     pub late_ns: Ns,
+    /// First to last operation of its device, in the timeline's own time.
+    #[serde(skip)]
+    pub span: Span,
+    /// Its process and its device by their indices in the timeline.
+    #[serde(skip)]
+    pub process_index: usize,
+    #[serde(skip)]
+    pub device_index: usize,
+}
+
+impl RankReport {
+    /// Its name, with its host.
+    #[must_use]
+    pub fn called(&self) -> String {
+        match self.host.as_str() {
+            "" => self.name.clone(),
+            host => format!("{} {host}", self.name),
+        }
+    }
+}
+
+impl JobReport {
+    /// How the clocks were aligned: "clocks aligned to ± 14 us (95 % within 32 us) over 96 collectives".
+    #[must_use]
+    pub fn clocks_line(&self) -> String {
+        match (self.residual_ns, self.residual_p95_ns) {
+            (Some(median), Some(p95)) => format!(
+                "clocks aligned to ± {} (95 % within {}) over {}",
+                duration(median),
+                duration(p95),
+                plural(self.collectives as u64, "collective")
+            ),
+            _ => "clocks not aligned: no collective that ends on all ranks at once".to_owned(),
+        }
+    }
 }
 
 /// What ranks do together.
@@ -101,7 +136,7 @@ pub struct RateReport {
 }
 
 /// Both forms of what is known of a job.
-pub(super) fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
+pub fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
     let clocks = &ranks.clocks;
     let all = ranks.ranks.iter().enumerate().map(|(i, rank)| {
         let (sums, line) = (&ranks.split.sums[i], &clocks.lines[i]);
@@ -124,6 +159,9 @@ pub(super) fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
             not_judged: sums.unjudged,
             last_arrivals: sums.last_arrivals,
             late_ns: sums.late_ns,
+            span: device.usage.span().unwrap_or_default(),
+            process_index: rank.process,
+            device_index: rank.device,
         }
     });
     let rates = ranks.split.rates.iter().map(|it| RateReport {
@@ -242,15 +280,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         [""] => String::new(),
         hosts => format!(" on {}", plural(hosts.len() as u64, "host")),
     };
-    let clocks = match (job.residual_ns, job.residual_p95_ns) {
-        (Some(median), Some(p95)) => format!(
-            "clocks aligned to ± {} (95 % within {}) over {}",
-            duration(median),
-            duration(p95),
-            plural(job.collectives as u64, "collective")
-        ),
-        _ => "clocks not aligned: no collective that ends on all ranks at once".to_owned(),
-    };
+    let clocks = job.clocks_line();
     page.wrapped(&format!(
         "{}{on} · {clocks}",
         plural(ranks.len() as u64, "rank")
@@ -272,13 +302,13 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     ]);
     if ranks.len() <= RANKS_SHOWN {
         for rank in ranks {
-            line(&mut table, &named(rank), &[rank]);
+            line(&mut table, &rank.called(), &[rank]);
         }
     } else {
         let mut order: Vec<&RankReport> = ranks.iter().collect();
         order.sort_by_key(|rank| std::cmp::Reverse(rank.late_ns));
         for rank in order.iter().take(STAND_OUT) {
-            line(&mut table, &named(rank), &[*rank]);
+            line(&mut table, &rank.called(), &[*rank]);
         }
         for host in hosts.iter().take(HOSTS_SHOWN) {
             let here: Vec<&RankReport> = ranks.iter().filter(|rank| rank.host == **host).collect();
@@ -309,13 +339,6 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     }
     if !job.rates.is_empty() {
         page.table(&table);
-    }
-}
-
-fn named(rank: &RankReport) -> String {
-    match rank.host.as_str() {
-        "" => rank.name.clone(),
-        host => format!("{} {host}", rank.name),
     }
 }
 

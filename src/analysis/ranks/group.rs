@@ -19,8 +19,6 @@ const TOLERANCE: Ns = 50_000;
 /// The ranks of one communicator and what they did together.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The program's name for it; `None` where streams alone show it.
-    pub name: Option<String>,
     /// Ranks in it, as far as the program says.
     pub size: Option<u32>,
     /// Its ranks, by their index.
@@ -69,9 +67,9 @@ impl Group {
     }
 
     fn new(channels: &[&Channel], found: &[Vec<(usize, usize)>]) -> Group {
-        let (name, size) = match &channels[0].label {
-            Label::Named(name, size) => (Some(name.clone()), (*size > 0).then_some(*size)),
-            Label::Stream(_) => (None, None),
+        let size = match channels[0].label {
+            Label::Named(_, size) => (size > 0).then_some(size),
+            Label::Stream(_) => None,
         };
         let width = channels.len();
         let mut table = vec![NONE; channels[0].parts.len() * width];
@@ -84,7 +82,6 @@ impl Group {
             }
         }
         Group {
-            name,
             size,
             ranks: channels.iter().map(|channel| channel.rank).collect(),
             parts: channels

@@ -14,7 +14,6 @@ mod pair;
 mod split;
 
 pub use clocks::Clocks;
-pub use group::Group;
 pub use late::{Lateness, Pattern, Reason};
 pub use split::Split;
 
@@ -45,9 +44,6 @@ pub struct Rank {
 pub struct Ranks {
     /// In order of number, else of host and process.
     pub ranks: Vec<Rank>,
-    /// Whether every rank's number is known. Else they are in order of their processes' ids.
-    pub is_numbered: bool,
-    pub groups: Vec<Group>,
     pub clocks: Clocks,
     pub split: Split,
     /// The ranks that others wait for, those that cost most first.
@@ -108,9 +104,7 @@ impl Ranks {
         };
         let late = late::of(&known, &split);
         Some(Ranks {
-            is_numbered: ranks.iter().all(|rank| rank.number.is_some()),
             ranks,
-            groups,
             clocks,
             split,
             late,
@@ -121,12 +115,6 @@ impl Ranks {
     #[must_use]
     pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
         self.clocks.lines[rank].apply(time)
-    }
-
-    /// The rank of a process and a device (indices).
-    #[must_use]
-    pub fn of_process(&self, process: usize) -> Option<usize> {
-        self.ranks.iter().position(|rank| rank.process == process)
     }
 }
 

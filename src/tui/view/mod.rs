@@ -11,6 +11,7 @@ mod journal;
 mod list;
 mod operations;
 mod picker;
+mod ranks;
 mod sweep;
 mod timeline;
 
@@ -176,6 +177,7 @@ pub const VIEWS: &[Entry] = &[
     entry('5', "sweep", "chart over the sweep", || Box::<sweep::SweepChart>::default()),
     entry('6', "output", "what the program printed", || Box::new(journal::output())),
     entry('7', "log", "log", || Box::new(journal::log())),
+    entry('8', "ranks", "ranks of a job: who waits for whom", || Box::<ranks::RanksView>::default()),
 ];
 
 /// All views, and which one is on screen.

@@ -1,0 +1,248 @@
+//! A job's ranks: what each does with its time, and who the others wait for.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::list::{Cell, List};
+use super::{Place, Request, View};
+use crate::activity::Ns;
+use crate::activity::feed::Stop;
+use crate::activity::units::{duration, percent};
+use crate::analysis::causes::Causes;
+use crate::analysis::graph::Graph;
+use crate::analysis::ranks::Ranks;
+use crate::analysis::steps;
+use crate::report::ranks::{self as report, JobReport, RankReport};
+use crate::trace::Trace;
+use crate::tui::action::Action;
+use crate::tui::state::State;
+use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::rows::RowKind;
+use crate::tui::theme::{Role, Theme};
+
+/// What the table can be ordered by; `host` folds each host into one line.
+const ORDERS: [&str; 4] = ["rank", "late", "waiting", "host"];
+/// Ranks that are late and have a sentence above the others.
+const TOLD: usize = 2;
+
+/// A job, as it was found.
+#[derive(Clone, Debug)]
+struct Job {
+    ranks: Vec<RankReport>,
+    job: JobReport,
+}
+
+/// A line of the table.
+#[derive(Clone, Debug, PartialEq)]
+enum Line {
+    /// How the clocks were aligned.
+    Clocks,
+    /// Who is late: index into the job's list.
+    Late(usize),
+    /// A rank.
+    Rank(usize),
+    /// The ranks of a host, in the mean.
+    Host(Vec<usize>),
+}
+
+/// The view.
+#[derive(Debug)]
+pub(super) struct RanksView {
+    question: Question<(), Option<Job>>,
+    order: usize,
+    lines: Vec<Line>,
+    list: List,
+    in_full: String,
+}
+
+impl Default for RanksView {
+    fn default() -> Self {
+        RanksView {
+            question: Question::new("ranks", Weight::Heavy),
+            order: 0,
+            lines: Vec::new(),
+            list: List::default(),
+            in_full: String::new(),
+        }
+    }
+}
+
+fn job(trace: &Trace, stop: &Stop) -> Option<Job> {
+    let graph = Graph::new(trace);
+    if stop.is_stopped() {
+        return None;
+    }
+    let causes = Causes::new(trace, &graph);
+    let steps = steps::of(trace, None);
+    if stop.is_stopped() {
+        return None;
+    }
+    let ranks = Ranks::of(trace, Some(&causes), &steps)?;
+    let (ranks, job) = report::of(trace, &ranks);
+    Some(Job { ranks, job })
+}
+
+impl View for RanksView {
+    fn offers(&self, _action: Action) -> bool {
+        true
+    }
+
+    fn has_content(&self, state: &State) -> bool {
+        state.run.trace.processes().len() > 1
+    }
+
+    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
+        if !is_on_screen {
+            return;
+        }
+        self.question.ask(&state.analyst, &state.run, (), job);
+        self.list.empty = if self.question.is_open() {
+            "computing …"
+        } else {
+            "no two processes share a collective"
+        };
+        let found = self.question.last(&state.run).and_then(Option::as_ref);
+        self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order));
+        self.list.heading = heading(self.order);
+        let lines = &self.lines;
+        self.list.fill(area, lines.len(), |i| {
+            found.map_or_else(Vec::new, |job| cells(job, &lines[i]))
+        });
+        self.in_full = match (found, self.lines.get(self.list.cursor)) {
+            (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
+            (Some(job), Some(Line::Clocks)) => job.job.clocks_line(),
+            _ => String::new(),
+        };
+    }
+
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        self.list.draw(theme, area, buf);
+    }
+
+    fn list(&mut self) -> Option<&mut List> {
+        Some(&mut self.list)
+    }
+
+    /// The lanes of the rank under the cursor, of a host those of its latest.
+    fn choose(&mut self, state: &State) -> Option<Request> {
+        let job = self.question.last(&state.run)?.as_ref()?;
+        let rank = match self.lines.get(self.list.cursor)? {
+            Line::Clocks => return None,
+            Line::Late(i) => {
+                let name = &job.job.late[*i].name;
+                job.ranks.iter().find(|rank| rank.name == *name)?
+            }
+            Line::Rank(i) => &job.ranks[*i],
+            Line::Host(of) => of
+                .iter()
+                .map(|&i| &job.ranks[i])
+                .max_by_key(|r| r.late_ns)?,
+        };
+        let trace = &state.run.trace;
+        let mut streams = trace.streams_of(rank.device_index);
+        let (lane, _) = streams.find(|(_, lane)| lane.key().process == rank.process_index)?;
+        Some(Request::Place(Place {
+            row: Some(RowKind::Stream(lane)),
+            record: None,
+            span: rank.span,
+        }))
+    }
+
+    fn act(&mut self, action: Action, _state: &mut State) {
+        if action == Action::Sort {
+            self.order = (self.order + 1) % ORDERS.len();
+        }
+    }
+
+    fn in_full(&self) -> Option<&str> {
+        Some(&self.in_full)
+    }
+}
+
+fn lines(job: &Job, order: usize) -> Vec<Line> {
+    let mut lines = vec![Line::Clocks];
+    lines.extend((0..job.job.late.len().min(TOLD)).map(Line::Late));
+    let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
+    match ORDERS[order] {
+        "late" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].late_ns)),
+        "waiting" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].exposed_wait_ns)),
+        "host" => {
+            ranks.sort_by(|&a, &b| (&job.ranks[a].host, a).cmp(&(&job.ranks[b].host, b)));
+            let same = |a: &usize, b: &usize| job.ranks[*a].host == job.ranks[*b].host;
+            let hosts = ranks.chunk_by(same).map(|host| Line::Host(host.to_vec()));
+            lines.extend(hosts);
+            return lines;
+        }
+        _ => {}
+    }
+    lines.extend(ranks.into_iter().map(Line::Rank));
+    lines
+}
+
+fn heading(order: usize) -> Vec<Cell> {
+    let head = |word: &str, column: &str, columns: u16| {
+        if ORDERS[order] == column {
+            Cell::right(word, columns, Role::Accent).bold()
+        } else {
+            Cell::right(word, columns, Role::Dim)
+        }
+    };
+    let name = if ORDERS[order] == "host" {
+        "host"
+    } else {
+        "rank"
+    };
+    vec![
+        Cell::left(name, 22, Role::Dim),
+        Cell::right("working", 7, Role::Dim),
+        head("waiting", "waiting", 7),
+        Cell::right("idle", 5, Role::Dim),
+        Cell::right("last", 5, Role::Dim),
+        head("late", "late", 8),
+        Cell::right("clock", 9, Role::Dim),
+    ]
+}
+
+fn cells(job: &Job, line: &Line) -> Vec<Cell> {
+    match line {
+        Line::Clocks => vec![Cell::rest(job.job.clocks_line(), Role::Dim)],
+        Line::Late(i) => vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
+        Line::Rank(i) => {
+            let rank = &job.ranks[*i];
+            let clock = match rank.residual_ns {
+                Some(_) => duration(rank.offset_ns),
+                None => "wall".to_owned(),
+            };
+            figures(&rank.called(), &[rank], clock)
+        }
+        Line::Host(of) => {
+            let ranks: Vec<&RankReport> = of.iter().map(|&i| &job.ranks[i]).collect();
+            let host = ranks.first().map_or("", |rank| rank.host.as_str());
+            let name = if host.is_empty() {
+                "host unknown"
+            } else {
+                host
+            };
+            figures(&format!("{name} ({})", ranks.len()), &ranks, String::new())
+        }
+    }
+}
+
+fn figures(name: &str, ranks: &[&RankReport], clock: String) -> Vec<Cell> {
+    let sum = |what: fn(&RankReport) -> Ns| ranks.iter().map(|rank| what(rank)).sum::<Ns>();
+    let all = sum(|rank| rank.span.len()).max(1) as f64;
+    let share = |ns: Ns| percent(ns as f64 / all);
+    let (busy, waiting) = (sum(|rank| rank.busy_ns), sum(|rank| rank.exposed_wait_ns));
+    let last: u64 = ranks.iter().map(|rank| rank.last_arrivals).sum();
+    let judged: u64 = ranks.iter().map(|rank| rank.collectives).sum();
+    let late = sum(|rank| rank.late_ns);
+    vec![
+        Cell::left(name, 22, Role::Text),
+        Cell::right(share(busy - waiting), 7, Role::Text),
+        Cell::right(share(waiting), 7, Role::Warning),
+        Cell::right(share(sum(|rank| rank.span.len()) - busy), 5, Role::Dim),
+        Cell::right(percent(last as f64 / judged.max(1) as f64), 5, Role::Text),
+        Cell::right(duration(late), 8, Role::Text),
+        Cell::right(clock, 9, Role::Dim),
+    ]
+}
