@@ -104,6 +104,12 @@ int main(int argc, char **argv) {
         for (int i = 1; i <= count; i++) { launches(i, 1); usleep(10000); }
         return 0;
     }
+    if (!strcmp(how, "soak")) {
+        /* rounds of so many launches, 10 ms apart, for so many seconds */
+        long rounds = argc > 3 ? atol(argv[3]) * 100 : 100;
+        for (long i = 0; i < rounds; i++) { launches(1 + i * count, count); usleep(10000); }
+        return 0;
+    }
     launches(1, count);
     if (!strcmp(how, "return")) return 0;
     if (!strcmp(how, "fail")) return 7;
