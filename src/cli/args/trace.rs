@@ -81,8 +81,8 @@ pub struct Trace {
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
     /// Record what streams and threads wait for, so that a gap can name the event of another stream: for short
-    /// whiles (a twentieth of the time), always (costs programs that are bound by launches some 10 %), or never.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = WaitRecords::Auto, num_args = 0..=1, default_missing_value = "on")]
+    /// whiles (a twentieth of the time), always, or never. Either costs programs that are bound by launches 6 to 30 %.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = WaitRecords::Off, num_args = 0..=1, default_missing_value = "on")]
     pub waits: WaitRecords,
     /// Begin to record when the program has run this long ("30s").
     #[arg(long, value_name = "TIME", value_parser = time)]
