@@ -130,7 +130,7 @@ impl Trace {
                 info.host = printable(&info.host);
                 info.command = printable(&info.command);
                 info.versions = printable(&info.versions);
-                self.processes[process].info = info;
+                self.processes[process].info.add(info);
             }
         }
     }

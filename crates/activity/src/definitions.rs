@@ -123,3 +123,25 @@ pub struct ProcessInfo {
     /// Whether it ended in good order: `None` while it runs, `Some(false)` when it was killed or crashed.
     pub ended_well: Option<bool>,
 }
+
+impl ProcessInfo {
+    /// Adds what else is known of the same process: what `more` does not say stays. Files beside a recording
+    /// know less of it than the recording.
+    pub fn add(&mut self, more: ProcessInfo) {
+        fn text(old: &mut String, new: String) {
+            if !new.is_empty() {
+                *old = new;
+            }
+        }
+        if more.pid != 0 {
+            self.pid = more.pid;
+        }
+        text(&mut self.command, more.command);
+        text(&mut self.host, more.host);
+        text(&mut self.versions, more.versions);
+        self.rank = more.rank.or(self.rank);
+        self.local_rank = more.local_rank.or(self.local_rank);
+        self.world = more.world.or(self.world);
+        self.ended_well = more.ended_well.or(self.ended_well);
+    }
+}

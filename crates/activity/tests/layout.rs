@@ -2,8 +2,8 @@
 
 use activity::entry::{Entry, UNIT, Unreadable, length};
 use activity::{
-    Activity, Copy, Direction, MemoryAction, MemoryKind, Place, RangeKind, Span, Sync, SyncKind,
-    What,
+    Activity, Copy, Direction, MemoryAction, MemoryKind, Place, ProcessInfo, RangeKind, Span, Sync,
+    SyncKind, What,
 };
 
 fn bytes_of(what: What) -> Vec<u8> {
@@ -77,4 +77,30 @@ fn each_number_is_that_of_at_most_one_value() {
     check(SyncKind::from_code, SyncKind::code, 4);
     check(MemoryAction::from_code, MemoryAction::code, 2);
     check(RangeKind::from_code, RangeKind::code, 6);
+}
+
+#[test]
+fn what_is_known_of_a_process_stays_when_less_is_said_later() {
+    let mut known = ProcessInfo {
+        pid: 42,
+        command: "python".to_owned(),
+        rank: Some(3),
+        host: "node1".to_owned(),
+        versions: "CUPTI 13.0".to_owned(),
+        ..ProcessInfo::default()
+    };
+    // As a file of stack samples says it.
+    known.add(ProcessInfo {
+        pid: 42,
+        command: "python train.py".to_owned(),
+        ..ProcessInfo::default()
+    });
+    assert_eq!(known.command, "python train.py");
+    assert_eq!((known.rank, known.host.as_str()), (Some(3), "node1"));
+    assert_eq!(known.versions, "CUPTI 13.0");
+    known.add(ProcessInfo {
+        ended_well: Some(true),
+        ..ProcessInfo::default()
+    });
+    assert_eq!((known.pid, known.ended_well), (42, Some(true)));
 }
