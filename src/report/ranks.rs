@@ -6,7 +6,7 @@ use super::page::{Page, Tone};
 use super::table::Table;
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
-use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
+use crate::analysis::ranks::{Lateness, Pattern, Ranks};
 use crate::text::{counted, plural, printable};
 use crate::trace::Trace;
 
@@ -110,12 +110,13 @@ pub struct LateReport {
     pub pattern: &'static str,
     /// On how many of how many steps, when by turns.
     pub late_steps: Option<[usize; 2]>,
-    /// Why, in words; null where nothing shows.
+    /// Why, in words. Null: what is worked out was wrong on the first real jobs (`docs/RANKS.md`).
     pub reason: Option<String>,
-    /// What the run would be shorter by without it (predicted), ns.
-    pub saving_ns: Ns,
-    /// What a step takes on average, and would take without it (predicted), ns.
+    /// What the run would be shorter by without it (predicted), ns. Null for the same reason.
+    pub saving_ns: Option<Ns>,
+    /// What a step takes on average, ns.
     pub step_ns: Option<Ns>,
+    /// What a step would take without it (predicted), ns. Null for the same reason.
     pub step_without_ns: Option<Ns>,
     /// The whole in a sentence.
     pub text: String,
@@ -203,31 +204,15 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         name: rank.name.clone(),
         pattern,
         late_steps,
-        reason: reason(ranks, &late.reason),
-        saving_ns: late.saving_ns,
+        reason: None,
+        saving_ns: None,
         step_ns: late.saving.map(|saving| saving.now_ns),
-        step_without_ns: late.saving.map(|saving| saving.without_ns),
+        step_without_ns: None,
         text: printable(&sentence(ranks, late)),
     }
 }
 
-fn reason(ranks: &Ranks, reason: &Reason) -> Option<String> {
-    Some(match reason {
-        Reason::Idle(cause) => match &cause.culprit {
-            Some(culprit) => format!("its GPU is idle meanwhile: {} ({culprit})", cause.cause),
-            None => format!("its GPU is idle meanwhile: {}", cause.cause),
-        },
-        Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
-        Reason::SlowKernels(ratio) => {
-            format!("the same kernels take {ratio:.2}× as long on its GPU")
-        }
-        Reason::MoreWork(ratio) => format!("its GPU has {ratio:.2}× as much to do"),
-        Reason::Waited(rank) => format!("it waits for {} itself", ranks.ranks[*rank].name),
-        Reason::Unknown => return None,
-    })
-}
-
-/// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step takes 18.9 ms in the place of 22.0 ms."
+/// "rank 5 keeps the others waiting on 4 of 12 steps: it arrives last at 35 % of 417 collectives, …"
 fn sentence(ranks: &Ranks, late: &Lateness) -> String {
     let (rank, sums) = (&ranks.ranks[late.rank], &ranks.split.sums[late.rank]);
     let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
@@ -243,22 +228,6 @@ fn sentence(ranks: &Ranks, late: &Lateness) -> String {
         count(sums.judged),
         duration(sums.late_ns)
     ));
-    match reason(ranks, &late.reason) {
-        Some(reason) => text.push_str(&format!("; {reason}")),
-        None => text.push_str("; why is unknown"),
-    }
-    match late.saving {
-        Some(saving) => text.push_str(&format!(
-            ". Without that a step would take {} in the place of {} (predicted, mean of {})",
-            duration(saving.without_ns),
-            duration(saving.now_ns),
-            plural(saving.steps as u64, "step")
-        )),
-        None => text.push_str(&format!(
-            ". Without that the run would be {} shorter (predicted)",
-            duration(late.saving_ns)
-        )),
-    }
     text
 }
 
