@@ -213,6 +213,7 @@ fn child() {
         return;
     };
     let session = tui::Session {
+        opening: Default::default(),
         start: Box::new(move |_| {
             assert_ne!(accident, "screen", "an accident of the screen's thread");
             let feed = Feed::spawn("accident", |_| panic!("an accident of another thread"));

@@ -20,7 +20,8 @@ use crate::tui::{Peaks, Running, Wanted};
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     if screen::picture_format(&args.picture)?.is_some() {
         let (trace, code) = load(&args.traces)?;
-        screen::take_picture(trace, None, Peaks::default(), &args.picture, screen_args)?;
+        let peaks = Peaks::default();
+        screen::take_picture(trace, None, peaks, &args.picture, &args.first, screen_args)?;
         return Ok(code);
     }
     // What cannot be opened is said before the screen takes the terminal.
@@ -49,6 +50,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         }),
         Some(Wanted::Same),
         screen::no_scenario(),
+        &args.first,
         screen_args,
     )
 }
@@ -71,13 +73,24 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
     if let Some(path) = &args.output {
         refuse_source(path, &args.traces)?;
     }
+    if let (export::Format::Timeline(_), Some(option)) = (format.format, args.first.given()) {
+        return Err(Ending::input(format!(
+            "{option} is for pictures, and {} has all of the timeline",
+            format.name
+        )));
+    }
     let (trace, code) = load(&args.traces)?;
-    let write = |out: &mut dyn std::io::Write| match format.format {
-        export::Format::Timeline(format) => export::to(format, &trace, out),
+    let made = match format.format {
+        export::Format::Timeline(format) => Made::Data(format, trace),
         export::Format::Screen(format) => {
-            let buffer = screen::draw(trace, None, Peaks::default(), args.size, screen_args);
-            export::screen::write(format, &buffer, "A cuptop timeline", out)
+            let peaks = Peaks::default();
+            let drawn = screen::draw(trace, None, peaks, args.size, &args.first, screen_args)?;
+            Made::Screen(format, drawn)
         }
+    };
+    let write = |out: &mut dyn std::io::Write| match &made {
+        Made::Data(format, trace) => export::to(*format, trace, out),
+        Made::Screen(format, drawn) => drawn.write(*format, out),
     };
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(std::io::stdout().lock());
@@ -102,6 +115,13 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         ));
     }
     Ok(code)
+}
+
+/// What is written.
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
+enum Made {
+    Data(export::Timeline, Trace),
+    Screen(export::screen::Format, screen::Drawn),
 }
 
 /// What is read is not written over: a trace cannot be recorded again, and an export may hold less than it.
@@ -202,6 +222,7 @@ mod tests {
             to: to.map(str::to_owned),
             output: output.map(PathBuf::from),
             size: (120, 40),
+            first: crate::cli::args::First::default(),
         }
     }
 

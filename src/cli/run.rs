@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use start::{Runner, place};
 
-use super::args::{Backend, Run, ScreenArgs};
+use super::args::{Backend, First, Run, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{own, print, screen};
@@ -28,19 +28,20 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     // shown on the screen, which waits for it to be mended.
     Runner::find(&args.scenario)?;
     let runner = Runner::new(args, place(args.backend)?, Pace::RealTime)?;
-    on_screen(runner, Some(Wanted::Same), screen_args)
+    on_screen(runner, Some(Wanted::Same), &args.first, screen_args)
 }
 
 /// Opens the picker of the bundled scenarios.
 pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let args = Run::bundled();
     let runner = Runner::new(&args, place(Backend::Auto)?, Pace::RealTime)?;
-    on_screen(runner, None, screen_args)
+    on_screen(runner, None, &args.first, screen_args)
 }
 
 fn on_screen(
     runner: Runner,
     first: Option<Wanted>,
+    show: &First,
     screen_args: &ScreenArgs,
 ) -> Result<u8, Ending> {
     let runner = RefCell::new(runner);
@@ -48,6 +49,7 @@ fn on_screen(
         Box::new(|wanted| runner.borrow_mut().start_for_screen(wanted)),
         first,
         Box::new(|| own::editable(runner.borrow().current())),
+        show,
         screen_args,
     )
 }
@@ -72,7 +74,8 @@ fn without_screen(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     } else {
         exit::FINE
     };
-    screen::take_picture(trace, Some(started.plan), peaks, &args.picture, screen_args)?;
+    let plan = Some(started.plan);
+    screen::take_picture(trace, plan, peaks, &args.picture, &args.first, screen_args)?;
     match outcome {
         Outcome::Complete => Ok(code),
         Outcome::Stopped => Err(Ending::input("the run was stopped before its end")),

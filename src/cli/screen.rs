@@ -7,16 +7,17 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, Palette, Picture, ScreenArgs};
+use super::args::{Color, First, Palette, Picture, ScreenArgs};
 use super::config;
 use super::exit::{self, Ending};
 use crate::activity::feed::Outcome;
 use crate::export;
-use crate::export::screen::{self, Format};
+use crate::export::screen::{self, Format, Look};
 use crate::scenario::bundled::SCENARIOS;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Overrides, Source, compile};
-use crate::trace::Trace;
+use crate::text;
+use crate::trace::{SourceInfo, Trace};
 use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn, Theme, Wanted};
 
 /// The theme for a terminal.
@@ -39,12 +40,11 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
     }
 }
 
-/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it, and those for the
-/// dark background that it has.
+/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it. Its background is
+/// light for the themes that are made for one.
 fn picture_theme(args: &ScreenArgs) -> Theme {
     let mut theme = theme(args);
     theme.is_ascii = args.ascii;
-    theme.choice.is_light = false;
     if args.color.unwrap_or_default() == Color::Auto {
         theme.level = ColorLevel::True;
     }
@@ -53,9 +53,10 @@ fn picture_theme(args: &ScreenArgs) -> Theme {
 
 /// Opens the screen and stays until the user leaves.
 pub(super) fn open(
-    start: StartFn<'_>,
+    mut start: StartFn<'_>,
     first: Option<Wanted>,
     file: FileFn<'_>,
+    show: &First,
     args: &ScreenArgs,
 ) -> Result<u8, Ending> {
     if !io::stdout().is_terminal() || !tui::has_keyboard() {
@@ -72,16 +73,29 @@ pub(super) fn open(
     } else {
         Vec::new()
     };
+    let is_light = theme(args).choice.is_light;
     let exit = tui::run(Session {
-        start,
+        start: Box::new(|wanted| {
+            let mut running = start(wanted)?;
+            entitle(&mut running.source, show);
+            Ok(running)
+        }),
         first,
         choices,
         file,
-        save: Box::new(save_beside),
+        save: Box::new(|buffer| save_beside(buffer, is_light)),
         theme: theme(args),
+        opening: show.opening(),
     })
     .map_err(|error| Ending::machine(format!("the screen failed: {error}")))?;
     code_of(exit)
+}
+
+/// Gives a timeline the title that was asked for.
+pub(super) fn entitle(source: &mut SourceInfo, show: &First) {
+    if let Some(title) = &show.title {
+        source.title.clone_from(title);
+    }
 }
 
 /// What a session without a scenario has to edit.
@@ -116,7 +130,7 @@ fn choices() -> Vec<Choice> {
 }
 
 /// Saves the screen as SVG and text in the working directory, under the next free name.
-fn save_beside(buffer: &Buffer) -> Result<String, String> {
+fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
     let stem = (1..10_000)
         .map(|n| format!("cuptop-{n}"))
         .find(|stem| {
@@ -126,7 +140,11 @@ fn save_beside(buffer: &Buffer) -> Result<String, String> {
         .ok_or("there are 9,999 pictures here already")?;
     for (extension, format) in [("svg", Format::Svg), ("txt", Format::Txt)] {
         let path = PathBuf::from(format!("{stem}.{extension}"));
-        export::to_file(&path, |out| screen::write(format, buffer, "cuptop", out))
+        let look = Look {
+            title: "cuptop",
+            is_light,
+        };
+        export::to_file(&path, |out| screen::write(format, buffer, &look, out))
             .map_err(|error| error.to_string())?;
     }
     Ok(format!("wrote {stem}.svg and {stem}.txt"))
@@ -152,31 +170,52 @@ pub(super) fn take_picture(
     plan: Option<Arc<Plan>>,
     peaks: Peaks,
     picture: &Picture,
+    show: &First,
     args: &ScreenArgs,
 ) -> Result<(), Ending> {
     let (Some(path), Some(format)) = (&picture.screenshot, picture_format(picture)?) else {
         return Ok(());
     };
-    let buffer = draw(trace, plan, peaks, picture.size, args);
-    export::to_file(path, |out| {
-        screen::write(format, &buffer, "A cuptop timeline", out)
-    })
-    .map_err(Ending::input)
+    let drawn = draw(trace, plan, peaks, picture.size, show, args)?;
+    export::to_file(path, |out| drawn.write(format, out)).map_err(Ending::input)
+}
+
+/// A screen, ready to be written.
+pub(super) struct Drawn {
+    buffer: Buffer,
+    title: String,
+    is_light: bool,
+}
+
+impl Drawn {
+    pub(super) fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
+        let look = Look {
+            title: &self.title,
+            is_light: self.is_light,
+        };
+        screen::write(format, &self.buffer, &look, out)
+    }
 }
 
 /// A complete timeline's screen.
 pub(super) fn draw(
-    trace: Trace,
+    mut trace: Trace,
     plan: Option<Arc<Plan>>,
     peaks: Peaks,
     (width, height): (u16, u16),
+    show: &First,
     args: &ScreenArgs,
-) -> Buffer {
-    tui::screenshot(
-        trace,
-        plan,
-        peaks,
-        &picture_theme(args),
-        Size { width, height },
-    )
+) -> Result<Drawn, Ending> {
+    entitle(&mut trace.source, show);
+    let theme = picture_theme(args);
+    let size = Size { width, height };
+    let buffer = tui::screenshot(trace, plan, peaks, &theme, size, &show.opening());
+    Ok(Drawn {
+        buffer: buffer.map_err(Ending::input)?,
+        title: match &show.title {
+            Some(title) => format!("{}, a cuptop timeline", text::printable(title)),
+            None => "A cuptop timeline".to_owned(),
+        },
+        is_light: theme.choice.is_light,
+    })
 }

@@ -50,6 +50,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         }),
         Some(Wanted::Same),
         screen::no_scenario(),
+        &args.first,
         screen_args,
     )
 }
@@ -72,8 +73,8 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
             super::eprint(&text::render(&report, &super::text_options()));
         }
     }
-    let picture = &watched.args.picture;
-    screen::take_picture(trace, None, Peaks::default(), picture, screen_args)?;
+    let TraceArgs { picture, first, .. } = watched.args;
+    screen::take_picture(trace, None, Peaks::default(), picture, first, screen_args)?;
     match outcome {
         Outcome::Complete => Ok(exit::FINE),
         Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),

@@ -1,9 +1,11 @@
 //! What a scenario wants seen first: `first 100 us`, `last 1 ms`, `200 us .. 300 us`.
 
-use super::expr::ExprError;
+use std::str::FromStr;
+
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
-use crate::activity::Ns;
+use super::expr::{ExprError, Loc};
+use crate::activity::{Ns, Span};
 
 /// A part of a pass. Its clock starts with the pass's first operation; the whole pass is meant
 /// where it is shorter.
@@ -31,6 +33,27 @@ impl View {
             return (start, end);
         }
         (from.max(start), to.min(end))
+    }
+
+    /// The same of a span.
+    #[must_use]
+    pub fn of(self, whole: Span) -> Span {
+        let (start, end) = self.within(whole.start, whole.end);
+        Span::new(start, end)
+    }
+}
+
+impl FromStr for View {
+    /// What is wrong with it, and how one is written.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<View, String> {
+        let piece = Piece {
+            text,
+            start: Some(0),
+            whole: Loc::from(0..text.len()),
+        };
+        read(piece).map_err(|error| format!("{}: {SHAPE}", error.message))
     }
 }
 
@@ -99,14 +122,9 @@ fn time(piece: Piece<'_>) -> Result<Ns, ExprError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::expr::Loc;
 
-    fn parsed(text: &str) -> Result<View, ExprError> {
-        read(Piece {
-            text,
-            start: Some(0),
-            whole: Loc::from(0..text.len()),
-        })
+    fn parsed(text: &str) -> Result<View, String> {
+        text.parse()
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub mod app;
 pub mod draw;
 pub mod frame;
 pub mod keys;
+mod opening;
 pub mod shell;
 pub mod state;
 pub mod sweep;
@@ -59,9 +60,11 @@ use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
 pub use app::{Choice, Peaks, Wanted};
+pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
 pub use state::{Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
+pub use view::view_named;
 
 /// What [`run`] needs: the doors to the rest of the program.
 pub struct Session<'a> {
@@ -79,6 +82,8 @@ pub struct Session<'a> {
     pub save: SaveFn<'a>,
     /// Colours and glyphs.
     pub theme: Theme,
+    /// What the first run shows: its view at once, the rest when it is complete.
+    pub opening: Opening,
 }
 
 /// See [`Session::start`].
@@ -159,18 +164,22 @@ pub enum Error {
 }
 
 /// The screen of a complete timeline, drawn without a terminal: its last variant's median pass, or
-/// the whole of it.
-#[must_use]
+/// the whole of it, and of that what `opening` asks for.
+///
+/// # Errors
+/// What was asked for and is not there, in a sentence.
 pub fn screenshot(
     trace: Trace,
     plan: Option<Arc<Plan>>,
     peaks: Peaks,
     theme: &Theme,
     size: Size,
-) -> Buffer {
+    opening: &Opening,
+) -> Result<Buffer, String> {
     let mut app = app::App::of_trace(trace, plan, peaks);
     app.state.size = size;
-    render(&mut app, theme)
+    app.open_at(opening)?;
+    Ok(render(&mut app, theme))
 }
 
 /// The app's screen in a buffer of its own.

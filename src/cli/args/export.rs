@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::first::First;
 use super::values::size;
 use crate::export::FORMATS;
 
@@ -20,7 +21,10 @@ pub struct Export {
     /// The file to write, compressed where its name ends in .gz; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Size of the screen for svg, png and txt.
+    /// Size of the screen for pictures.
     #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
     pub size: (u16, u16),
+    /// What is shown first, in pictures.
+    #[command(flatten)]
+    pub first: First,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::first::First;
 use super::values::Picture;
 
 /// `cuptop open`.
@@ -15,4 +16,7 @@ pub struct Open {
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
 }

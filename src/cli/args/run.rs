@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::complete;
+use super::first::First;
 use super::values::{Picture, Switch, assignment};
 
 /// Where a scenario runs.
@@ -59,6 +60,9 @@ pub struct Run {
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
 }
 
 impl Run {
@@ -78,6 +82,7 @@ impl Run {
             hardware: Switch::On,
             profile: None,
             picture: Picture::default(),
+            first: First::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::first::First;
 use super::values::{Picture, Switch, size_of_memory, time};
 use crate::source::python;
 
@@ -120,6 +121,9 @@ pub struct Trace {
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
     /// The program and its arguments.
     #[arg(required = true, last = true, value_name = "CMD")]
     pub command: Vec<OsString>,

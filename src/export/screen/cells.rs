@@ -7,13 +7,49 @@ use unicode_width::UnicodeWidthStr;
 /// Red, green, blue.
 pub(super) type Rgb = [u8; 3];
 
-/// What stands for the terminal's own background.
-pub(super) const BACKGROUND: Rgb = [0x0d, 0x11, 0x17];
-/// What stands for the terminal's own foreground.
-const FOREGROUND: Rgb = [0xe6, 0xed, 0xf3];
+/// What stands for the terminal's own colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ground {
+    pub(super) background: Rgb,
+    foreground: Rgb,
+    /// The sixteen colours, which are a matter of taste in every terminal: these are readable on the background.
+    sixteen: [Rgb; 16],
+}
 
-/// The sixteen colours, which are a matter of taste in every terminal: these are readable on the background.
-const SIXTEEN: [Rgb; 16] = [
+/// A dark terminal.
+pub(super) const DARK: Ground = Ground {
+    background: [0x0d, 0x11, 0x17],
+    foreground: [0xe6, 0xed, 0xf3],
+    sixteen: SIXTEEN_ON_DARK,
+};
+
+/// A light one.
+pub(super) const LIGHT: Ground = Ground {
+    background: [0xff, 0xff, 0xff],
+    foreground: [0x1f, 0x23, 0x28],
+    sixteen: SIXTEEN_ON_LIGHT,
+};
+
+const SIXTEEN_ON_LIGHT: [Rgb; 16] = [
+    [0x24, 0x29, 0x2f],
+    [0xcf, 0x22, 0x2e],
+    [0x11, 0x63, 0x29],
+    [0x7d, 0x4e, 0x00],
+    [0x09, 0x69, 0xda],
+    [0x82, 0x50, 0xdf],
+    [0x1b, 0x7c, 0x83],
+    [0x6e, 0x77, 0x81],
+    [0x57, 0x60, 0x6a],
+    [0xa4, 0x0e, 0x26],
+    [0x1a, 0x7f, 0x37],
+    [0x63, 0x3c, 0x01],
+    [0x21, 0x8b, 0xff],
+    [0xa4, 0x75, 0xf9],
+    [0x31, 0x92, 0xaa],
+    [0x8c, 0x95, 0x9f],
+];
+
+const SIXTEEN_ON_DARK: [Rgb; 16] = [
     [0x21, 0x26, 0x2d],
     [0xff, 0x7b, 0x72],
     [0x3f, 0xb9, 0x50],
@@ -55,7 +91,11 @@ pub(super) struct Piece<'a> {
 }
 
 /// The pieces of one row, `row` counted from 0 at the screen's top.
-pub(super) fn row(buffer: &Buffer, row: u16) -> impl Iterator<Item = Piece<'_>> {
+pub(super) fn row<'a>(
+    buffer: &'a Buffer,
+    row: u16,
+    ground: &'a Ground,
+) -> impl Iterator<Item = Piece<'a>> {
     let area = buffer.area;
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -74,14 +114,14 @@ pub(super) fn row(buffer: &Buffer, row: u16) -> impl Iterator<Item = Piece<'_>> 
                 "" => " ",
                 symbol => symbol,
             },
-            look: look(cell.fg, cell.bg, cell.modifier),
+            look: look(cell.fg, cell.bg, cell.modifier, ground),
         })
     })
 }
 
-fn look(fg: Color, bg: Color, modifier: Modifier) -> Look {
-    let mut foreground = rgb(fg, FOREGROUND);
-    let mut background = rgb(bg, BACKGROUND);
+fn look(fg: Color, bg: Color, modifier: Modifier, ground: &Ground) -> Look {
+    let mut foreground = rgb(fg, ground.foreground, &ground.sixteen);
+    let mut background = rgb(bg, ground.background, &ground.sixteen);
     if modifier.contains(Modifier::REVERSED) {
         std::mem::swap(&mut foreground, &mut background);
     }
@@ -109,35 +149,35 @@ pub(super) fn mix(over: Rgb, under: Rgb, share: f32) -> Rgb {
     })
 }
 
-fn rgb(color: Color, default: Rgb) -> Rgb {
+fn rgb(color: Color, default: Rgb, sixteen: &[Rgb; 16]) -> Rgb {
     match color {
         Color::Reset => default,
-        Color::Black => SIXTEEN[0],
-        Color::Red => SIXTEEN[1],
-        Color::Green => SIXTEEN[2],
-        Color::Yellow => SIXTEEN[3],
-        Color::Blue => SIXTEEN[4],
-        Color::Magenta => SIXTEEN[5],
-        Color::Cyan => SIXTEEN[6],
-        Color::Gray => SIXTEEN[7],
-        Color::DarkGray => SIXTEEN[8],
-        Color::LightRed => SIXTEEN[9],
-        Color::LightGreen => SIXTEEN[10],
-        Color::LightYellow => SIXTEEN[11],
-        Color::LightBlue => SIXTEEN[12],
-        Color::LightMagenta => SIXTEEN[13],
-        Color::LightCyan => SIXTEEN[14],
-        Color::White => SIXTEEN[15],
+        Color::Black => sixteen[0],
+        Color::Red => sixteen[1],
+        Color::Green => sixteen[2],
+        Color::Yellow => sixteen[3],
+        Color::Blue => sixteen[4],
+        Color::Magenta => sixteen[5],
+        Color::Cyan => sixteen[6],
+        Color::Gray => sixteen[7],
+        Color::DarkGray => sixteen[8],
+        Color::LightRed => sixteen[9],
+        Color::LightGreen => sixteen[10],
+        Color::LightYellow => sixteen[11],
+        Color::LightBlue => sixteen[12],
+        Color::LightMagenta => sixteen[13],
+        Color::LightCyan => sixteen[14],
+        Color::White => sixteen[15],
         Color::Rgb(r, g, b) => [r, g, b],
-        Color::Indexed(index) => indexed(index),
+        Color::Indexed(index) => indexed(index, sixteen),
     }
 }
 
 /// xterm's 256 colours: sixteen, a cube of six steps, a ramp of greys.
-fn indexed(index: u8) -> Rgb {
+fn indexed(index: u8, sixteen: &[Rgb; 16]) -> Rgb {
     let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match index {
-        0..=15 => SIXTEEN[usize::from(index)],
+        0..=15 => sixteen[usize::from(index)],
         16..=231 => {
             let n = index - 16;
             [step(n / 36), step(n / 6 % 6), step(n % 6)]
@@ -154,11 +194,11 @@ mod tests {
 
     #[test]
     fn xterms_colours_are_xterms() {
-        assert_eq!(indexed(16), [0, 0, 0]);
-        assert_eq!(indexed(196), [255, 0, 0]);
-        assert_eq!(indexed(231), [255, 255, 255]);
-        assert_eq!(indexed(232), [8, 8, 8]);
-        assert_eq!(indexed(255), [238, 238, 238]);
+        assert_eq!(indexed(16, &DARK.sixteen), [0, 0, 0]);
+        assert_eq!(indexed(196, &DARK.sixteen), [255, 0, 0]);
+        assert_eq!(indexed(231, &DARK.sixteen), [255, 255, 255]);
+        assert_eq!(indexed(232, &DARK.sixteen), [8, 8, 8]);
+        assert_eq!(indexed(255, &DARK.sixteen), [238, 238, 238]);
     }
 
     #[test]
@@ -168,14 +208,17 @@ mod tests {
             .fg(Color::Rgb(1, 2, 3))
             .add_modifier(Modifier::REVERSED);
         buffer.set_string(3, 5, "a世b", style);
-        let pieces: Vec<_> = row(&buffer, 0)
+        let pieces: Vec<_> = row(&buffer, 0, &DARK)
             .map(|p| (p.column, p.columns, p.symbol))
             .collect();
         assert_eq!(
             pieces,
             [(0, 1, "a"), (1, 2, "世"), (3, 1, "b"), (4, 1, " ")]
         );
-        let look = row(&buffer, 0).next().expect("a piece").look;
-        assert_eq!((look.background, look.foreground), ([1, 2, 3], BACKGROUND));
+        let look = row(&buffer, 0, &DARK).next().expect("a piece").look;
+        assert_eq!(
+            (look.background, look.foreground),
+            ([1, 2, 3], DARK.background)
+        );
     }
 }

@@ -29,15 +29,32 @@ pub enum Format {
     Ansi,
 }
 
-/// Writes a screen. `title` says in a few words what is on it, for those who cannot see the picture;
-/// SVG alone has a place for it.
+/// What the picture of a screen needs besides it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// What is on it in a few words, for those who cannot see the picture; SVG alone has a place for it.
+    pub title: &'a str,
+    /// Whether the terminal's own background is light.
+    pub is_light: bool,
+}
+
+/// Writes a screen.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write(format: Format, buffer: &Buffer, title: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    format: Format,
+    buffer: &Buffer,
+    look: &Look<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let ground = match look.is_light {
+        true => cells::LIGHT,
+        false => cells::DARK,
+    };
     match format {
-        Format::Svg => svg::write(buffer, title, out),
-        Format::Png => raster::write(buffer, out),
+        Format::Svg => svg::write(buffer, look.title, &ground, out),
+        Format::Png => raster::write(buffer, &ground, out),
         Format::Txt => text::plain(buffer, out),
         Format::Ansi => text::ansi(buffer, out),
     }

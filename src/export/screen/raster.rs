@@ -6,7 +6,7 @@ use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 use ratatui::buffer::Buffer;
 use rustc_hash::FxHashMap;
 
-use super::cells::{self, BACKGROUND, Look, Piece, Rgb, mix};
+use super::cells::{self, Ground, Look, Piece, Rgb, mix};
 use super::shapes;
 
 const REGULAR: &[u8] = include_bytes!("../../../assets/JetBrainsMono-Regular.subset.ttf");
@@ -18,14 +18,15 @@ const HEIGHT: usize = 33;
 const MARGIN: usize = 16;
 
 /// Writes a screen.
-pub(super) fn write(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(buffer: &Buffer, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut canvas = Canvas::new(
         usize::from(buffer.area.width) * WIDTH + 2 * MARGIN,
         usize::from(buffer.area.height) * HEIGHT + 2 * MARGIN,
+        ground.background,
     );
     let mut letters = Letters::new()?;
     for row in 0..buffer.area.height {
-        for piece in cells::row(buffer, row) {
+        for piece in cells::row(buffer, row, ground) {
             canvas.piece(&piece, row, &mut letters);
         }
     }
@@ -36,15 +37,17 @@ pub(super) fn write(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
 struct Canvas {
     width: usize,
     height: usize,
+    background: Rgb,
     pixels: Vec<u8>,
 }
 
 impl Canvas {
-    fn new(width: usize, height: usize) -> Self {
+    fn new(width: usize, height: usize, background: Rgb) -> Self {
         Canvas {
             width,
             height,
-            pixels: BACKGROUND.repeat(width * height),
+            background,
+            pixels: background.repeat(width * height),
         }
     }
 
@@ -75,7 +78,7 @@ impl Canvas {
             background,
             ..
         } = piece.look;
-        if background != BACKGROUND {
+        if background != self.background {
             self.fill([left, top, left + width, top + HEIGHT], background, 1.0);
         }
         if let Some(rects) = shapes::of(piece.symbol) {

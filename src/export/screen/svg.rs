@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ratatui::buffer::Buffer;
 
-use super::cells::{self, BACKGROUND, Look, Piece, Rgb};
+use super::cells::{self, Ground, Look, Piece, Rgb};
 use super::shapes::{self, ASPECT};
 
 /// Width of a cell in SVG's units; JetBrains Mono at [`FONT`] is as wide.
@@ -19,7 +19,12 @@ const BASELINE: f32 = 13.6;
 const MARGIN: f32 = 10.0;
 
 /// Writes a screen. `title` is read out in place of the picture.
-pub(super) fn write(buffer: &Buffer, title: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    buffer: &Buffer,
+    title: &str,
+    ground: &Ground,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (columns, rows) = (buffer.area.width, buffer.area.height);
     let width = f32::from(columns) * WIDTH + 2.0 * MARGIN;
     let height = f32::from(rows) * HEIGHT + 2.0 * MARGIN;
@@ -38,21 +43,21 @@ pub(super) fn write(buffer: &Buffer, title: &str, out: &mut dyn Write) -> io::Re
     writeln!(
         out,
         "<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{}\"/>",
-        color(BACKGROUND)
+        color(ground.background)
     )?;
     writeln!(out, "<g transform=\"translate({MARGIN} {MARGIN})\">")?;
     for row in 0..rows {
-        backgrounds(buffer, row, out)?;
-        drawn(buffer, row, out)?;
-        texts(buffer, row, out)?;
+        backgrounds(buffer, row, ground, out)?;
+        drawn(buffer, row, ground, out)?;
+        texts(buffer, row, ground, out)?;
     }
     writeln!(out, "</g>\n</svg>")
 }
 
-fn backgrounds(buffer: &Buffer, row: u16, out: &mut dyn Write) -> io::Result<()> {
+fn backgrounds(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::default();
-    for piece in cells::row(buffer, row) {
-        if piece.look.background != BACKGROUND {
+    for piece in cells::row(buffer, row, ground) {
+        if piece.look.background != ground.background {
             let left = f32::from(piece.column);
             let right = left + f32::from(piece.columns);
             bars.add(
@@ -67,9 +72,9 @@ fn backgrounds(buffer: &Buffer, row: u16, out: &mut dyn Write) -> io::Result<()>
     bars.flush(row, out)
 }
 
-fn drawn(buffer: &Buffer, row: u16, out: &mut dyn Write) -> io::Result<()> {
+fn drawn(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::default();
-    for piece in cells::row(buffer, row) {
+    for piece in cells::row(buffer, row, ground) {
         let rects = shapes::of(piece.symbol).unwrap_or_default();
         for r in &rects {
             let left = f32::from(piece.column) + r.left;
@@ -131,9 +136,9 @@ impl Bars {
     }
 }
 
-fn texts(buffer: &Buffer, row: u16, out: &mut dyn Write) -> io::Result<()> {
+fn texts(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut run = Run::default();
-    for piece in cells::row(buffer, row) {
+    for piece in cells::row(buffer, row, ground) {
         let is_blank = piece.symbol.trim().is_empty()
             && !piece.look.is_underlined
             && !piece.look.is_crossed_out;

@@ -4,7 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::{Format, write};
+use super::{Format, Look, write};
+
+const LOOK: Look<'_> = Look {
+    title: "a <test>",
+    is_light: false,
+};
 
 const RED: Color = Color::Rgb(200, 10, 20);
 const BLUE: Color = Color::Rgb(0, 0, 250);
@@ -29,7 +34,7 @@ fn screen() -> Buffer {
 
 fn bytes(format: Format, buffer: &Buffer) -> Vec<u8> {
     let mut out = Vec::new();
-    write(format, buffer, "a <test>", &mut out).expect("memory can be written to");
+    write(format, buffer, &LOOK, &mut out).expect("memory can be written to");
     out
 }
 
@@ -51,7 +56,7 @@ fn what_only_colours_show_is_drawn_in_blocks_in_plain_text() {
     buffer.set_string(2, 0, " copy 1    ", Style::new().fg(Color::Black).bg(RED));
     buffer.set_string(13, 0, "▍", Style::new().fg(RED));
     let mut out = Vec::new();
-    write(Format::Txt, &buffer, "", &mut out).expect("memory can be written to");
+    write(Format::Txt, &buffer, &LOOK, &mut out).expect("memory can be written to");
     assert_eq!(String::from_utf8_lossy(&out), " ▐ copy 1 ███▍\n");
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 
-use super::cells::{self, BACKGROUND, Piece};
+use super::cells::{self, DARK, Piece};
 
 /// Writes the symbols, without blanks at the ends of lines. What colours alone would show is a block:
 /// coloured blanks that no word stands beside, and blocks that are filled from the right.
@@ -16,7 +16,7 @@ pub(super) fn plain(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
     let mut line = String::new();
     for row in 0..buffer.area.height {
         line.clear();
-        let pieces: Vec<Piece> = cells::row(buffer, row).collect();
+        let pieces: Vec<Piece> = cells::row(buffer, row, &DARK).collect();
         for (i, piece) in pieces.iter().enumerate() {
             let beside = [
                 i.checked_sub(1).and_then(|i| pieces.get(i)),
@@ -31,7 +31,7 @@ pub(super) fn plain(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
 
 /// A piece's symbol, or what stands for it without colours.
 fn inked<'a>(piece: &Piece<'a>, beside: &[Option<&Piece>], block: &'a str) -> &'a str {
-    let is_filled = piece.look.background != BACKGROUND;
+    let is_filled = piece.look.background != DARK.background;
     let is_word = |other: &&Piece| {
         let is_letter = |c: char| !c.is_whitespace() && !('\u{2580}'..='\u{259f}').contains(&c);
         other.look.background == piece.look.background && other.symbol.chars().all(is_letter)
@@ -39,7 +39,7 @@ fn inked<'a>(piece: &Piece<'a>, beside: &[Option<&Piece>], block: &'a str) -> &'
     match piece.symbol {
         " " if is_filled && !beside.iter().flatten().any(is_word) => block,
         // The ground of the screen drawn over what is filled.
-        left if is_filled && piece.look.foreground == BACKGROUND => match left {
+        left if is_filled && piece.look.foreground == DARK.background => match left {
             "▏" => "█",
             "▎" | "▍" | "▌" | "▋" => "▐",
             "▊" | "▉" => "▕",
@@ -54,7 +54,7 @@ pub(super) fn ansi(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
     let area = buffer.area;
     for row in 0..area.height {
         let mut style = None;
-        for piece in cells::row(buffer, row) {
+        for piece in cells::row(buffer, row, &DARK) {
             let cell = &buffer[(area.x + piece.column, area.y + row)];
             let wanted = (cell.fg, cell.bg, cell.modifier);
             if style != Some(wanted) {

@@ -138,7 +138,7 @@ impl App {
     }
 
     /// Shows a place on the timeline.
-    fn go_to(&mut self, place: &Place) {
+    pub(in crate::tui) fn go_to(&mut self, place: &Place) {
         self.views.show_home(&self.state);
         let state = &mut self.state;
         state.camera.is_following = false;

@@ -14,6 +14,7 @@
 //! puts that into cells. What the app wants done outside itself comes back as an [`Effect`].
 
 mod act;
+mod open_at;
 mod take;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use ratatui::buffer::Buffer;
 use super::draw::layout::Layout;
 use super::frame::Frame;
 use super::frame::overlay::Overlay;
+use super::opening::Opening;
 use super::theme::Theme;
 use super::view::Views;
 use crate::activity::feed::Outcome;
@@ -60,6 +62,8 @@ pub struct App {
     pub views: Views,
     /// What lies on top.
     pub overlay: Overlay,
+    /// What is shown when the first run is complete.
+    pub opening: Opening,
     pub(super) frame: Frame,
 }
 
@@ -73,6 +77,7 @@ impl App {
             state,
             views: Views::new(choices),
             overlay: Overlay::None,
+            opening: Opening::default(),
             frame: Frame::default(),
         }
     }
@@ -91,6 +96,9 @@ impl App {
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
         let run = self.state.run.next(source, plan, peaks);
         self.state.replace(run);
+        if let Some(view) = self.opening.view {
+            self.views.show(view, &self.state);
+        }
     }
 
     /// Time goes on.

@@ -2,6 +2,7 @@
 
 use super::{App, ErrorPanel, LineKind, Status};
 use crate::activity::feed::{Failure, Message, Outcome};
+use crate::tui::opening::Opening;
 
 impl App {
     /// Takes a message of the feed.
@@ -67,5 +68,11 @@ impl App {
         }
         run.status = Status::Ended(outcome);
         self.state.end();
+        let opening = std::mem::take(&mut self.opening);
+        if opening != Opening::default()
+            && let Err(text) = self.open_at(&opening)
+        {
+            self.state.messages.flash = Some(text);
+        }
     }
 }

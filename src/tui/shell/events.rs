@@ -69,6 +69,7 @@ impl<'a> Loop<'a> {
     pub fn new(session: Session<'a>, inputs: Receiver<Input>, sender: Sender<Input>) -> Self {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());
+        app.opening = session.opening.clone();
         match Analyst::start(&wake) {
             Ok(analyst) => app.state.analyst = analyst,
             // Everything is answered at once then, which may take its time.

@@ -78,6 +78,7 @@ fn run_of(
     let (starts, saves) = (Rc::clone(&started), Rc::clone(&saved));
     let waits = first.is_some();
     let session = Session {
+        opening: Default::default(),
         start: Box::new(move |wanted| {
             starts.borrow_mut().push(wanted.clone());
             if *wanted == Wanted::Scenario("broken".to_owned()) || starts.borrow().len() > runs {

@@ -141,7 +141,18 @@ impl Camera {
     pub fn show(&mut self, run: &Run, scope: Scope) {
         self.is_following = false;
         self.scope = scope;
+        self.show_part(run);
+    }
+
+    /// Shows the part of the pass that its scenario wants seen first; all of the scope where it says nothing.
+    fn show_part(&mut self, run: &Run) {
         self.fit(run);
+        let variant = self.variant(run).and_then(|v| run.passes.variants.get(v));
+        let planned = variant.and_then(|v| run.plan.as_ref()?.variants.get(v.index));
+        if let (Some(part), Some(operations)) = (planned.and_then(|v| v.view), self.operations(run))
+        {
+            self.viewport.show(part.of(operations));
+        }
     }
 
     /// A pass that is no longer there is the last one that is.
@@ -183,6 +194,6 @@ impl Camera {
             .or(variants.len().checked_sub(1))
             .and_then(|variant| run.passes.representative(variant));
         self.scope = pass.map_or(Scope::Whole, Scope::Pass);
-        self.fit(run);
+        self.show_part(run);
     }
 }

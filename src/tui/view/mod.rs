@@ -180,6 +180,30 @@ pub const VIEWS: &[Entry] = &[
     entry('8', "ranks", "ranks of a job: who waits for whom", || Box::<ranks::RanksView>::default()),
 ];
 
+/// The view of this key, or of a title that begins so.
+///
+/// # Errors
+/// What views there are.
+pub fn view_named(text: &str) -> Result<usize, String> {
+    let text = text.trim().to_lowercase();
+    let is_it = |entry: &Entry| match text.chars().count() {
+        0 => false,
+        1 if text.starts_with(entry.key) => true,
+        _ => entry.title.starts_with(&text),
+    };
+    let mut found = VIEWS.iter().enumerate().filter(|(_, entry)| is_it(entry));
+    match (found.next(), found.next()) {
+        (Some((view, _)), None) => Ok(view),
+        _ => {
+            let names: Vec<String> = VIEWS
+                .iter()
+                .map(|entry| format!("{} {}", entry.key, entry.title))
+                .collect();
+            Err(format!("expected one of {}", names.join(", ")))
+        }
+    }
+}
+
 /// All views, and which one is on screen.
 #[derive(Debug)]
 pub struct Views {
@@ -321,5 +345,15 @@ mod tests {
         let keys: HashSet<char> = VIEWS.iter().map(|entry| entry.key).collect();
         let titles: HashSet<&str> = VIEWS.iter().map(|entry| entry.title).collect();
         assert_eq!((keys.len(), titles.len()), (VIEWS.len(), VIEWS.len()));
+    }
+
+    #[test]
+    fn views_are_named_by_key_or_beginning() {
+        assert_eq!((view_named("4"), view_named("comp")), (Ok(3), Ok(3)));
+        assert_eq!(view_named("Findings"), Ok(2));
+        // Operations and output.
+        for wrong in ["", "o", "9", "compared"] {
+            assert!(view_named(wrong).is_err_and(|text| text.contains("4 compare")));
+        }
     }
 }
