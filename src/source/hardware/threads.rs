@@ -159,15 +159,28 @@ mod tests {
                 _ => None,
             })
         };
+        // The kernel's other count of the same: however loaded the machine is, or however often it stands still as a whole.
+        let on_a_core = || {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            time.tv_sec * 1_000_000_000 + time.tv_nsec
+        };
+        // Sleeping makes the scheduler bring its counters up to date.
+        let sleep = || std::thread::sleep(std::time::Duration::from_millis(5));
+        sleep();
+        let before = on_a_core();
         assert_eq!(look(&mut process), None);
-        let begin = std::time::Instant::now();
-        while begin.elapsed().as_millis() < 120 {}
+        while on_a_core() < before + 60_000_000 {}
+        sleep();
         let busy = look(&mut process).expect("a window");
-        // However loaded the machine is: on a core, or ready for one.
-        let ready = busy.running + busy.waiting;
-        assert!(ready > busy.span.len() / 2, "{busy:?}");
-        std::thread::sleep(std::time::Duration::from_millis(120));
+        let after = on_a_core();
+        assert!(busy.running >= 60_000_000, "{busy:?}");
+        // What ran since the counters were last brought up to date, before the first look, is in the window too.
+        assert!(busy.running <= after - before + 5_000_000, "{busy:?}");
+        sleep();
         let asleep = look(&mut process).expect("a window");
-        assert!(asleep.running < asleep.span.len() / 4, "{asleep:?}");
+        assert!(
+            asleep.running <= on_a_core() - after + 5_000_000,
+            "{asleep:?}"
+        );
     }
 }
