@@ -58,10 +58,13 @@ pub struct DeviceFigures {
     pub index: usize,
     /// Its name; empty where unknown.
     pub name: String,
-    /// Kernels, copies and memsets.
+    /// Kernels, copies, memsets and whole graphs.
     pub ops: u64,
     pub kernels: u64,
     pub memsets: u64,
+    /// Launches of CUDA graphs of which only the whole was recorded: what is in them is not known. Absent when there are none.
+    #[serde(skip_serializing_if = "is_none_counted")]
+    pub graphs: u64,
     /// First operation's start to the last one's end.
     pub span_ns: Ns,
     /// Anything ran.
@@ -254,6 +257,7 @@ impl Tally {
         match what {
             What::Kernel(_) => figures.kernels += 1,
             What::Memset(_) => figures.memsets += 1,
+            What::Graph(_) => figures.graphs += 1,
             What::Copy(copy) => {
                 if let Some(direction) = figures.direction_mut(copy.direction) {
                     direction.count += 1;
@@ -340,6 +344,10 @@ fn gaps(
         found.longest_ns = found.longest_ns.max(gap);
         end = end.max(next.end);
     }
+}
+
+fn is_none_counted(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_zero(time: &Ns) -> bool {

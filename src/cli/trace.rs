@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{GraphRecords, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
+use super::args::{ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
@@ -127,10 +127,7 @@ impl Watched<'_> {
                 duration: self.args.duration,
                 range: self.args.range.clone(),
             },
-            graphs: match self.args.graphs {
-                GraphRecords::Nodes => attach::Graphs::Nodes,
-                GraphRecords::Whole => attach::Graphs::Whole,
-            },
+            graphs: self.args.graphs.into(),
             hardware: self.args.hardware == Switch::On,
             python: self.args.python.looks(),
             output,

@@ -136,10 +136,14 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         page.width,
     ));
     let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.recorded_ns())));
-    let copies = f.ops - f.kernels - f.memsets;
+    let copies = f.ops - f.kernels - f.memsets - f.graphs;
+    let graphs = match f.graphs {
+        0 => String::new(),
+        n => format!(", {}", plural(n, "whole graph")),
+    };
     let mut lines = vec![
         format!(
-            "{} from the first operation to the last: {}, {}, {}, on {}",
+            "{} from the first operation to the last: {}, {}, {}{graphs}, on {}",
             duration(f.span_ns),
             plural(f.kernels, "kernel"),
             plural(copies, "copy"),

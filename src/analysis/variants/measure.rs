@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::VariantFigures;
 use crate::activity::units::gb_per_s;
 use crate::activity::{Direction, Ns};
-use crate::analysis::figures::share;
+use crate::analysis::figures::{DeviceFigures, share};
 use crate::analysis::passes::Passes;
 use crate::scenario::figures::{FIGURES, Figure, Kind, Operand};
 use crate::scenario::plan::{LaunchSpec, OpKind, Plan, VariantPlan};
@@ -129,8 +129,18 @@ fn measure(
             .find(|phase| phase.name == name)
             .map(|phase| phase.total_ns as f64)
             .ok_or_else(|| format!("no phase `{name}` was recorded")),
-        Kind::Ops => Ok(of.sum(|d| d.ops) as f64),
-        Kind::Kernels => Ok(of.sum(|d| d.kernels) as f64),
+        Kind::Ops => each(of, |d| d.ops),
+        Kind::Kernels => each(of, |d| d.kernels),
+    }
+}
+
+/// A count of single operations, which graphs that were recorded as a whole do not tell.
+fn each(of: &VariantFigures, count: impl Fn(&DeviceFigures) -> u64) -> Result<f64, String> {
+    match of.sum(|d| d.graphs) {
+        0 => Ok(of.sum(count) as f64),
+        graphs => Err(format!(
+            "{graphs} launches of graphs were recorded as a whole, without what is in them"
+        )),
     }
 }
 

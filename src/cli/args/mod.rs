@@ -31,7 +31,7 @@ pub use open::Open;
 pub use report::Report;
 pub use run::{Backend, Run};
 pub use screen::{Color, Palette, ScreenArgs};
-pub use trace::{GraphRecords, Trace, WaitRecords};
+pub use trace::{Trace, WaitRecords};
 pub use values::{Picture, Switch};
 pub use whatif::WhatIf;
 

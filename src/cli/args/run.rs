@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::complete;
 use super::first::First;
-use super::values::{Picture, Switch, assignment};
+use super::values::{GraphRecords, Picture, Switch, assignment};
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -50,6 +50,9 @@ pub struct Run {
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
+    /// On a real GPU: how CUDA graphs are recorded, each of their nodes, or one record for each launch, which costs less.
+    #[arg(long, value_enum, default_value_t)]
+    pub graphs: GraphRecords,
     /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
@@ -79,6 +82,7 @@ impl Run {
             save: None,
             no_watch: false,
             flush: 20,
+            graphs: GraphRecords::default(),
             hardware: Switch::On,
             profile: None,
             picture: Picture::default(),

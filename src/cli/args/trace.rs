@@ -9,17 +9,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::first::First;
-use super::values::{Picture, Switch, size_of_memory, time};
+use super::values::{GraphRecords, Picture, Switch, size_of_memory, time};
 use crate::source::python;
-
-/// How `cuptop trace` records CUDA graphs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GraphRecords {
-    /// Every kernel, copy and memset in them.
-    Nodes,
-    /// One record for each launch.
-    Whole,
-}
 
 /// Whether `cuptop trace` records waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -96,7 +87,7 @@ pub struct Trace {
     #[arg(long, value_name = "NAME")]
     pub range: Option<String>,
     /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
-    #[arg(long, value_enum, default_value_t = GraphRecords::Nodes)]
+    #[arg(long, value_enum, default_value_t)]
     pub graphs: GraphRecords,
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
     /// rarely by itself where it would take more than a tenth of one core.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::source::attach::Graphs;
 use clap::{Args, ValueEnum};
 
 /// Picture of the screen without a terminal.
@@ -24,6 +25,25 @@ pub enum Switch {
     On,
     /// It is not.
     Off,
+}
+
+/// How CUDA graphs are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum GraphRecords {
+    /// Every kernel, copy and memset in them.
+    #[default]
+    Nodes,
+    /// One record for each launch.
+    Whole,
+}
+
+impl From<GraphRecords> for Graphs {
+    fn from(wanted: GraphRecords) -> Graphs {
+        match wanted {
+            GraphRecords::Nodes => Graphs::Nodes,
+            GraphRecords::Whole => Graphs::Whole,
+        }
+    }
 }
 
 /// "n=4" as a name and a value.

@@ -10,6 +10,7 @@ use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Diagnostics, Overrides, Severity, Source, compile};
+use crate::source::attach::Graphs;
 use crate::source::recording;
 use crate::source::runner::{self, RunRequest};
 use crate::source::sim::{self, Pace, Profile};
@@ -107,6 +108,7 @@ pub(super) struct Runner {
     pace: Pace,
     profile: Profile,
     flush: Duration,
+    graphs: Graphs,
     /// Whether the hardware is watched.
     hardware: bool,
     save: Option<PathBuf>,
@@ -126,6 +128,7 @@ impl Runner {
             pace,
             profile: profile(args.profile.as_deref())?,
             flush: Duration::from_millis(args.flush),
+            graphs: args.graphs.into(),
             hardware: args.hardware == Switch::On,
             save: args.save.clone(),
             watch: !args.no_watch,
@@ -214,6 +217,7 @@ impl Runner {
                 overrides: self.overrides.clone(),
                 save,
                 flush: self.flush,
+                graphs: self.graphs,
                 hardware: self.hardware,
             }),
             Place::Simulator(_) => {

@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use collector::Graphs;
+
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::scenario::{Overrides, Source};
 use crate::source::hardware::{self, Watch};
@@ -29,6 +31,8 @@ pub struct RunRequest {
     pub save: Option<PathBuf>,
     /// How often records are flushed to the recording.
     pub flush: Duration,
+    /// Whether CUDA graphs are recorded by their nodes or as a whole.
+    pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
 }
@@ -57,6 +61,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
         variant: request.overrides.variant.clone(),
         dir: dir.clone(),
         flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
+        has_whole_graphs: request.graphs == Graphs::Whole,
     });
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;

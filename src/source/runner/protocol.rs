@@ -43,6 +43,8 @@ pub(crate) struct RunJob {
     pub(crate) dir: PathBuf,
     /// How often records are flushed to the recording, in milliseconds.
     pub(crate) flush_ms: u64,
+    /// One record for each launch of a CUDA graph, not one for each of its nodes.
+    pub(crate) has_whole_graphs: bool,
 }
 
 /// What the child says.
@@ -86,7 +88,7 @@ pub(crate) enum Event {
 /// How many operations of each kind were issued. Each must come back as exactly one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
-    /// Kernels, those of graphs included.
+    /// Kernels, those of graphs included unless graphs are recorded as a whole.
     pub kernels: u64,
     /// Copies from host to device.
     pub h2d: u64,
@@ -97,13 +99,15 @@ pub struct Issued {
     /// Copies between devices.
     pub p2p: u64,
     pub memsets: u64,
+    /// Launches of graphs that are recorded as a whole.
+    pub graphs: u64,
 }
 
 impl Issued {
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets
+        self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets + self.graphs
     }
 
     /// Counts `count` copies in one direction.
@@ -125,6 +129,7 @@ impl Issued {
         self.d2d += other.d2d;
         self.p2p += other.p2p;
         self.memsets += other.memsets;
+        self.graphs += other.graphs;
     }
 }
 

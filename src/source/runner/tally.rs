@@ -15,6 +15,7 @@ impl Tally {
             match item.what {
                 What::Kernel(_) => self.0.kernels += 1,
                 What::Memset(_) => self.0.memsets += 1,
+                What::Graph(_) => self.0.graphs += 1,
                 What::Copy(copy) => self.0.copies(copy.direction, 1),
                 _ => {}
             }
@@ -30,6 +31,7 @@ impl Tally {
             (Direction::D2D.label(), issued.d2d, self.0.d2d),
             (Direction::P2P.label(), issued.p2p, self.0.p2p),
             ("memsets", issued.memsets, self.0.memsets),
+            ("graphs", issued.graphs, self.0.graphs),
         ];
         let unequal: Vec<String> = pairs
             .iter()

@@ -12,6 +12,8 @@ mod observe;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use collector::Graphs;
+
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
 use crate::scenario::plan::Plan;
 use crate::scenario::{self, Overrides, Source};
@@ -71,6 +73,7 @@ pub fn calibrate(progress: impl FnMut(&Progress)) -> Result<Calibration, Failure
         overrides: Overrides::default(),
         save: None,
         flush: Duration::from_millis(20),
+        graphs: Graphs::Nodes,
         // What is measured shall be the GPU alone.
         hardware: false,
     })

@@ -1,13 +1,23 @@
 //! How many records a plan's operations must leave.
 
-use crate::scenario::plan::{OpKind, VariantPlan};
+use crate::scenario::plan::{Op, OpKind, VariantPlan};
 
 use super::super::protocol::Issued;
 
-/// What one pass of a variant issues, when every operation of it succeeds.
-pub(super) fn issued(variant: &VariantPlan) -> Issued {
+/// What one pass of a variant issues, when every operation of it succeeds; launches of graphs that are recorded
+/// as a whole leave one record each.
+pub(super) fn issued(variant: &VariantPlan, has_whole_graphs: bool) -> Issued {
     let mut issued = Issued::default();
-    for op in variant.operations() {
+    let is_launch = |op: &&Op| matches!(op.kind, OpKind::GraphLaunch { .. });
+    let (graphs, each): (Vec<&Op>, Vec<&Op>) = variant
+        .ops
+        .iter()
+        .partition(|op| has_whole_graphs && is_launch(op));
+    issued.graphs = graphs.len() as u64;
+    for op in each
+        .into_iter()
+        .flat_map(|op| variant.unrolled(std::slice::from_ref(op)))
+    {
         match op.kind {
             OpKind::Launch { .. } => issued.kernels += 1,
             OpKind::Memset { bytes, .. } => issued.memsets += u64::from(bytes > 0),
@@ -80,9 +90,13 @@ mod tests {
             ],
             ..VariantPlan::default()
         };
-        let counts = issued(&variant);
+        let counts = issued(&variant, false);
         // Two launches of the graph with two kernels and one copy each, one kernel, four pieces.
         assert_eq!((counts.kernels, counts.h2d), (5, 6));
         assert_eq!(counts.total(), 11);
+        // As a whole: two graphs, one kernel, four pieces.
+        let counts = issued(&variant, true);
+        assert_eq!((counts.graphs, counts.kernels, counts.h2d), (2, 1, 4));
+        assert_eq!(counts.total(), 7);
     }
 }

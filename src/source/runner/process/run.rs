@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use collector::{ApiCalls, Collector, Ending, Options, StartError};
+use collector::{ApiCalls, Collector, Ending, Graphs, Options, StartError};
 
 use crate::activity::{Ns, RangeKind};
 use crate::scenario::plan::Plan;
@@ -53,12 +53,18 @@ fn execute(
     let options = Options {
         flush_period: Duration::from_millis(job.flush_ms.max(1)),
         api: ApiCalls::Driver,
+        graphs: if job.has_whole_graphs {
+            Graphs::Whole
+        } else {
+            Graphs::Nodes
+        },
         ..Options::new(job.dir.clone())
     };
     let collector = Collector::start(options).map_err(|error| refused(&error))?;
     let result = Session {
         driver: &driver,
         plan,
+        has_whole_graphs: job.has_whole_graphs,
         images: &images,
         marks: &collector,
         say,

@@ -23,6 +23,8 @@ type PassDone = (Ns, Ns, Vec<Phase>);
 pub(crate) struct Session<'a> {
     pub(crate) driver: &'a Driver,
     pub(crate) plan: &'a Plan,
+    /// Whether a launch of a graph leaves one record.
+    pub(crate) has_whole_graphs: bool,
     pub(crate) images: &'a Images,
     pub(crate) marks: &'a dyn Marks,
     /// Tells the parent.
@@ -178,7 +180,7 @@ impl Session<'_> {
                 .range(RangeKind::Phase, name, counts[phase], start, end);
             counts[phase] += 1;
         }
-        total.add(&issued(variant));
+        total.add(&issued(variant, self.has_whole_graphs));
         (self.say)(&Event::Progress {
             what: format!("running {}", variant.name),
             done: u64::from(pass + 1),
