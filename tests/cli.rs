@@ -270,3 +270,55 @@ fn a_configuration_is_taken_and_a_wrong_one_is_shown_where_it_is() {
         );
     }
 }
+
+/// A trace of kernels that take so long, in us, one after the other.
+fn kernels(path: &Path, lengths: impl Iterator<Item = u32>) {
+    let mut at = 1_000;
+    let events: Vec<String> = lengths
+        .map(|length| {
+            let event = format!(
+                r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{at},"dur":{length},"args":{{"device":0,"stream":7}}}}"#
+            );
+            at += length + 10;
+            event
+        })
+        .collect();
+    let text = format!(
+        r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#,
+        events.join(",")
+    );
+    std::fs::write(path, text).expect("a file");
+}
+
+#[test]
+fn a_regression_ends_with_1_and_what_is_not_decided_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let side = |name: &str, length: u32| {
+        let paths = (0..6).map(|run| {
+            let path = at.join(format!("{name}{run}.json"));
+            kernels(&path, std::iter::repeat_n(length + run, 20));
+            path.display().to_string()
+        });
+        paths.collect::<Vec<_>>().join(",")
+    };
+    let (a, slower) = (side("a", 1_000), side("b", 1_200));
+    let compare = |a: &str, b: &str| {
+        let output = cuptop(at, &["compare", a, b, "--fail-over", "5%"]);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, out) = compare(&a, &slower);
+    assert!(
+        code == Some(1) && out.starts_with("B is 1.2"),
+        "{code:?} {out}"
+    );
+    assert_eq!(compare(&slower, &a).0, Some(0));
+    assert_eq!(compare(&a, &a).0, Some(0));
+    // One run a side is no evidence, however much slower it is.
+    let one = |side: &str| side.split(',').next().unwrap_or_default().to_owned();
+    let (code, out) = compare(&one(&a), &one(&slower));
+    assert!(
+        code == Some(0) && out.contains("undecided"),
+        "{code:?} {out}"
+    );
+}

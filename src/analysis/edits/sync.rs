@@ -39,6 +39,10 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
             remove_record(on, c);
         }
     }
+    if !removed.is_empty() {
+        on.applied
+            .note("the host needs no result of the GPU before its last wait");
+    }
     keep_order(on, &removed);
 }
 

@@ -84,7 +84,7 @@ pub struct Samples {
 /// A part of the difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// What: "compute", "copy", "overlap", "memset", "idle: …".
+    /// What: "compute", "copy", "overlap", "memset", "not recorded", "idle: …".
     pub cause: String,
     /// In A. Overlap is below 0: it is counted in compute and in copy.
     pub a_ns: Ns,
@@ -296,6 +296,7 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
             ("copy", s.copy),
             ("overlap", -s.overlap),
             ("memset", s.memset),
+            ("not recorded", s.not_recorded),
         ]
     };
     let mut parts: Vec<(String, [Ns; 2])> = Vec::new();

@@ -45,6 +45,8 @@ pub(super) struct Stretch {
     pub(super) overlap: Ns,
     /// Only memsets ran.
     pub(super) memset: Ns,
+    /// Nothing was seen to run, on any device, and recording was off on one: it may have run.
+    pub(super) not_recorded: Ns,
     /// Nothing ran, by cause.
     pub(super) idle: Vec<(String, Ns)>,
     /// By name: how many, and the sum of their durations.
@@ -69,13 +71,22 @@ impl Stretch {
         let (compute, copy) = (union_of(&[Measure::Compute]), union_of(&[Measure::Copy]));
         let either = union_of(&[Measure::Compute, Measure::Copy]);
         let busy = union_of(&[Measure::Busy]);
-        let idle = window.len() - busy;
+        let not_recorded = {
+            let seen = trace.devices().iter();
+            let mut spans: Vec<Span> = seen
+                .flat_map(|d| d.usage.stretches(Measure::Busy, window))
+                .collect();
+            spans.extend((0..trace.devices().len()).flat_map(|d| trace.unrecorded(d, window)));
+            tables::union(spans) - busy
+        };
+        let idle = window.len() - busy - not_recorded;
         Stretch {
             time: window.len(),
             compute,
             copy,
             overlap: compute + copy - either,
             memset: busy - either,
+            not_recorded,
             idle: by_cause(trace, calls, causes, window, idle),
             operations: operations(trace, window),
         }

@@ -1,7 +1,7 @@
 //! Sides made by hand.
 
 use super::*;
-use crate::activity::{Direction, RangeKind};
+use crate::activity::{Batch, Def, Direction, Mode, RangeKind};
 use crate::analysis::stats::INTERVAL_MIN;
 use crate::analysis::testing::{Scene, h200};
 use crate::trace::Trace;
@@ -81,6 +81,43 @@ fn one_run_a_side_is_compared_and_decides_nothing() {
         answer.text
     );
     assert!(!answer.has_regressed());
+}
+
+#[test]
+fn what_was_not_recorded_is_not_idle() {
+    let gap = |is_off: bool| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        scene.kernel("k", 1, 0, 1_000);
+        scene.kernel("k", 1, 1_500, 2_000);
+        scene.kernel("k", 1, 9_000, 10_000);
+        let mut trace = scene.trace();
+        let mode = |from, is_recorded| {
+            Def::Mode(Mode {
+                from,
+                recording: is_recorded,
+                waits: false,
+            })
+        };
+        if is_off {
+            trace.apply(Batch {
+                defs: vec![mode(0, true), mode(2_500, false), mode(8_000, true)],
+                ..Batch::default()
+            });
+        }
+        Run::of(&trace)
+    };
+    let answer = Answer::new(&[gap(false)], &[gap(true)], None).expect("an answer");
+    sums(&answer);
+    // By hand: of 10,000 kernels take 2,500 and two gaps 500 and 7,000, of which the second holds the pause.
+    let changes: Vec<(bool, Ns, Ns)> = answer.rows[0]
+        .why
+        .iter()
+        .map(|p| (p.cause == "not recorded", p.a_ns, p.b_ns))
+        .collect();
+    assert!(changes.contains(&(true, 0, 7_000)), "{changes:?}");
+    let idle: Ns = changes.iter().filter(|c| !c.0).map(|c| c.1 - c.2).sum();
+    assert_eq!(idle, 7_000);
 }
 
 #[test]

@@ -110,6 +110,7 @@ impl Fake {
         let marks = Noted::default();
         let events = RefCell::new(Vec::new());
         let result = Session {
+            has_whole_graphs: false,
             driver: &self.driver,
             plan,
             images: &self.images,
