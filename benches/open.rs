@@ -1,7 +1,8 @@
 //! How fast a Kineto trace is opened: from the file, through the reader, into the store.
 //!
 //! The trace is made up (51 MB of text, 160,000 events in the proportions of a PyTorch training step) and lies
-//! in a temporary folder, so it is read from the page cache. `gz` is the same trace, compressed.
+//! in a temporary folder, so it is read from the page cache. `gz` is the same trace, compressed. Files that the variable
+//! `CUPTOP_BENCH_FILES` names (colons between them) are opened too; `benches/table.py` makes large ones.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,17 @@ fn open(criterion: &mut Criterion) {
                 assert_eq!(trace.operations_extent().is_some(), GROUPS > 0);
                 trace
             });
+        });
+    }
+    for path in std::env::var_os("CUPTOP_BENCH_FILES")
+        .iter()
+        .flat_map(std::env::split_paths)
+    {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let size = std::fs::metadata(&path).map_or(0, |file| file.len());
+        group.throughput(Throughput::Bytes(size));
+        group.bench_function(name.unwrap_or_default(), |bencher| {
+            bencher.iter(|| load(&path));
         });
     }
     group.finish();

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
 /// Runs a scenario and prints what comes of it.
 fn parent(text: &str, stop_after: Option<Duration>) -> ExitCode {
     let feed = runner::run(RunRequest {
+        graphs: collector::Graphs::Nodes,
         source: Source {
             name: "test".to_owned(),
             path: None,

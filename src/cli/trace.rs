@@ -139,7 +139,7 @@ impl Watched<'_> {
     /// Bytes that the timeline itself may take: what analysis makes of all of it at the end takes 2.7 times as
     /// much again (docs/measured/live.md).
     fn rows_memory(&self) -> usize {
-        usize::try_from(self.args.memory / 4).unwrap_or(usize::MAX)
+        usize::try_from(self.args.memory / 16 * 3).unwrap_or(usize::MAX)
     }
 
     fn controls(&self, recorder: Recorder) -> Controls {

@@ -8,6 +8,7 @@ What a cure changes lies in a named range of the mistake, so that an edit can be
 """
 import argparse
 import pathlib
+import time
 
 import torch
 from torch import nn
@@ -158,7 +159,41 @@ class Checks:
         x.sum().item()
 
 
-PROGRAMS = dict(images=Images, recurrent=Recurrent, metrics=Metrics, pieces=Pieces, momentum=Momentum, checks=Checks)
+class Samples(torch.utils.data.Dataset):
+    """Samples that take a third of a millisecond of the processor each."""
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, i):
+        end = time.perf_counter() + 300e-6
+        x = torch.full((1024,), float(i % 7))
+        while time.perf_counter() < end:
+            pass
+        return x
+
+
+class Loader:
+    """Loads its batches itself, or has them ready: four processes work ahead."""
+
+    edit = "drop:load"
+
+    def __init__(self, cured):
+        ahead = dict(num_workers=4, prefetch_factor=4) if cured else {}
+        self.batches = iter(torch.utils.data.DataLoader(Samples(), batch_size=32, **ahead))
+        self.w = torch.rand(N, N, device="cuda")
+        self.into = torch.rand(1024, N, device="cuda")
+
+    def step(self):
+        with part("load"):
+            x = next(self.batches)
+        y = x.to("cuda") @ self.into
+        for _ in range(2):
+            y = y @ self.w
+        y.sum().item()
+
+
+PROGRAMS = dict(loader=Loader, images=Images, recurrent=Recurrent, metrics=Metrics, pieces=Pieces, momentum=Momentum, checks=Checks)
 
 
 def main():
