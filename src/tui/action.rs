@@ -72,6 +72,16 @@ pub enum Action {
     Predict,
     /// Orders the table by its next column.
     Sort,
+    /// Opens the line that says what to look for.
+    Find,
+    /// The next one of what is looked for.
+    NextHit,
+    /// The one before.
+    PreviousHit,
+    /// Adds a character to the line that is being typed.
+    Type(char),
+    /// Takes its last character away.
+    Erase,
     /// Runs it again.
     Rerun,
     /// Stops the run.
@@ -113,6 +123,10 @@ pub enum Context {
     Any,
     /// On the timeline.
     Timeline,
+    /// On the timeline, while something is looked for; what is not bound here means what it does there.
+    Found,
+    /// While a line is typed.
+    Prompt,
     /// On lists: the operations table, findings, log, output.
     List,
     /// In the picker of scenarios.

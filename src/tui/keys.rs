@@ -37,7 +37,7 @@ const fn key(
     }
 }
 
-use crate::tui::action::Context::{Any, List, Picker, Timeline};
+use crate::tui::action::Context::{Any, Found, List, Picker, Prompt, Timeline};
 use KeyCode::Char;
 
 /// The keys before those of the views.
@@ -113,6 +113,30 @@ const FIRST: &[Binding] = &[
         "its longest gap",
         "longest",
     ),
+    key(Timeline, Char('/'), Action::Find, "look for a name", "find"),
+    key(
+        Found,
+        Char('n'),
+        Action::NextHit,
+        "next one of what is looked for",
+        "next",
+    ),
+    key(Found, Char('N'), Action::PreviousHit, "the one before", ""),
+    key(
+        Prompt,
+        KeyCode::Enter,
+        Action::Choose,
+        "look for it",
+        "done",
+    ),
+    key(
+        Prompt,
+        KeyCode::Backspace,
+        Action::Erase,
+        "take it back",
+        "",
+    ),
+    key(Prompt, KeyCode::Esc, Action::Back, "end the search", "end"),
     key(
         Timeline,
         KeyCode::Enter,
@@ -167,6 +191,13 @@ const FIRST: &[Binding] = &[
         Action::Choose,
         "go to it on the timeline",
         "go to",
+    ),
+    key(
+        List,
+        Char('/'),
+        Action::Find,
+        "only lines with a name",
+        "find",
     ),
     key(
         List,
@@ -268,13 +299,35 @@ pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return (event.code == Char('c')).then_some(Action::Quit);
     }
-    let find = |context: Context| {
-        BINDINGS
-            .iter()
-            .find(|b| b.context == context && b.key == event.code)
-            .map(|b| b.action)
-    };
-    find(context).or_else(|| find(Any))
+    if context == Prompt {
+        // Letters are letters there, and what is no letter and not bound does nothing.
+        return bound(Prompt, event.code).or(match event.code {
+            Char(c) => Some(Action::Type(c)),
+            _ => None,
+        });
+    }
+    let own = own(context).iter();
+    let mut actions = own.chain([&Any]).filter_map(|c| bound(*c, event.code));
+    actions.next()
+}
+
+fn bound(context: Context, key: KeyCode) -> Option<Action> {
+    let mut all = BINDINGS.iter();
+    all.find(|b| b.context == context && b.key == key)
+        .map(|b| b.action)
+}
+
+/// The contexts whose keys count in one besides those of [`Context::Any`], the ones that go first first.
+#[must_use]
+pub fn own(context: Context) -> &'static [Context] {
+    match context {
+        Any => &[],
+        Timeline => &[Timeline],
+        Found => &[Found, Timeline],
+        List => &[List],
+        Picker => &[Picker],
+        Prompt => &[Prompt],
+    }
 }
 
 /// How a key is written in the help: "space", "j ↓".
@@ -296,6 +349,7 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
         KeyCode::PageUp => "pgup".to_owned(),
         KeyCode::PageDown => "pgdn".to_owned(),
         KeyCode::Esc => "esc".to_owned(),
+        KeyCode::Backspace => "backspace".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -336,6 +390,7 @@ pub fn help(
 /// order.
 const FOREMOST: &[Action] = &[
     Action::Choose,
+    Action::NextHit,
     Action::NextGap,
     Action::NextVariant,
     Action::NextView,
@@ -344,6 +399,8 @@ const FOREMOST: &[Action] = &[
     Action::NextOperation,
     Action::Pause,
     Action::Fit,
+    Action::Troubles,
+    Action::Find,
 ];
 
 /// The hints for a context: key and word, the most useful first, help and quit last. In the picker there is
@@ -354,7 +411,9 @@ pub fn hints(
 ) -> impl Iterator<Item = (KeyCode, &'static str)> {
     let is_for = move |b: &Binding| match (b.context, context) {
         (Any, Picker) => matches!(b.action, Action::Help | Action::Quit),
+        (Any, Prompt) => false,
         (Any, _) => true,
+        (of, Found) if of != Found => of == Timeline && bound(Found, b.key).is_none(),
         (of, _) => of == context,
     };
     let mut hints: Vec<&Binding> = BINDINGS

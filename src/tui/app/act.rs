@@ -5,6 +5,7 @@ use crate::activity::Span;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::frame::overlay::Overlay;
+use crate::tui::state::prompt::Asks;
 use crate::tui::state::selection::Selection;
 use crate::tui::view::{Place, Request};
 
@@ -12,7 +13,13 @@ impl App {
     /// Where keys are pressed now.
     #[must_use]
     pub fn context(&self) -> Context {
-        self.views.on_screen(&self.state).context()
+        if self.state.prompt.is_some() {
+            return Context::Prompt;
+        }
+        match self.views.on_screen(&self.state).context() {
+            Context::Timeline if self.is_search_shown() => Context::Found,
+            context => context,
+        }
     }
 
     /// Does what a key or the mouse asks for. What the shell must do comes back.
@@ -25,8 +32,12 @@ impl App {
             self.overlay = self.scrolled(action);
             return None;
         }
+        if self.type_in(action) {
+            return None;
+        }
         let state = &mut self.state;
         match action {
+            Action::Find => self.ask_for(Asks::Search),
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
@@ -113,6 +124,9 @@ impl App {
 
     fn back(&mut self) {
         if self.state.messages.error.take().is_some() {
+            return;
+        }
+        if self.end_search() {
             return;
         }
         if self.views.is_home() {

@@ -15,6 +15,7 @@
 
 mod act;
 mod open_at;
+mod prompt;
 mod take;
 
 use std::sync::Arc;
@@ -113,10 +114,13 @@ impl App {
         self.state.prepare();
         let (wants_answers, is_home) = (self.views.wants_answers(), self.views.is_home());
         self.state.answer(wants_answers, is_home);
+        self.go_to_first();
         let room = Layout::of(&self.state).rows.height;
         self.state.set_room(usize::from(room));
         self.views.prepare(&self.state);
-        self.frame.prepare(&self.state, &self.views, self.overlay);
+        let here = self.context();
+        self.frame
+            .prepare(&self.state, &self.views, here, self.overlay);
     }
 
     /// Draws what was prepared into a buffer of the state's size.

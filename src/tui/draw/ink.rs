@@ -20,14 +20,18 @@ pub struct Paint {
     pub is_second: bool,
     /// Whether it is selected.
     pub is_selected: bool,
+    /// Whether it stands back: something else is looked for.
+    pub is_calm: bool,
 }
 
 impl Paint {
     fn role(self) -> Role {
-        if self.is_selected {
-            Role::Selected
-        } else {
-            self.role
+        match self {
+            Paint {
+                is_selected: true, ..
+            } => Role::Selected,
+            Paint { is_calm: true, .. } => Role::Rule,
+            Paint { role, .. } => role,
         }
     }
 
@@ -38,10 +42,17 @@ impl Paint {
     /// What a cell that is inked all over looks like; text may stand on it.
     pub fn fill(self, theme: &Theme) -> Style {
         let style = theme.on_shade(self.role(), self.is_second && !self.is_selected);
-        if self.is_selected {
-            style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
-        } else {
-            style
+        match (self, theme.fg(Role::Dim).fg) {
+            (
+                Paint {
+                    is_selected: true, ..
+                },
+                _,
+            ) => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            // Its name stands back too, where there are colours enough for that.
+            (Paint { is_calm: true, .. }, Some(dim)) if style.bg != Some(dim) => style.fg(dim),
+            (Paint { is_calm: true, .. }, None) => style.add_modifier(Modifier::DIM),
+            _ => style,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 
 use super::gaps::GapMark;
 use super::pen;
@@ -52,6 +53,8 @@ pub struct LaneRow {
     pub plot: Plot,
     /// Whether the row is selected.
     pub is_selected: bool,
+    /// Whether its name is what is looked for.
+    pub is_hit: bool,
     /// Columns of the gutter.
     pub gutter: u16,
     pub side_columns: u16,
@@ -98,6 +101,13 @@ impl LaneRow {
             theme.bold(Role::Text)
         } else {
             theme.fg(self.role)
+        };
+        let style = if self.is_hit {
+            style
+                .patch(theme.bold(Role::Accent))
+                .add_modifier(Modifier::UNDERLINED)
+        } else {
+            style
         };
         let label = pen::plain(theme, &pen::cut(&self.label, room));
         let end = pen::text(buf, gutter, 1, &label, style);

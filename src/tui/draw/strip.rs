@@ -12,6 +12,7 @@ use super::label;
 use crate::activity::{Ns, Span, What};
 use crate::trace::{Cursor, LaneId, Trace};
 use crate::tui::state::nest;
+use crate::tui::state::search::Found;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
@@ -44,7 +45,7 @@ pub struct Name {
 
 /// What is needed besides the lane.
 #[derive(Clone, Copy, Debug)]
-pub struct StripInput {
+pub struct StripInput<'a> {
     /// Columns and window.
     pub scale: TimeScale,
     /// Gaps are only marked within it.
@@ -55,6 +56,8 @@ pub struct StripInput {
     pub gap: Option<Span>,
     /// Whether gaps are marked at all: on streams.
     pub has_gaps: bool,
+    /// What is looked for: the rest stands back.
+    pub found: Option<&'a Found>,
 }
 
 /// What a strip asks of the rows that it shows.
@@ -66,6 +69,8 @@ trait Rows {
     /// The rows among which those are that touch `window`, in order of their starts; `None` when more than
     /// [`FEW`] start in it.
     fn few(&mut self, window: Span) -> Option<impl Iterator<Item = (usize, Span)>>;
+    /// One that touches `window` and is among `hits`, which are in order.
+    fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize>;
 }
 
 /// All rows of a lane.
@@ -92,6 +97,19 @@ impl Rows for All<'_> {
         let rows = self.cursor.rows(window);
         Some(rows.map(move |row| (row, lane.span(row))))
     }
+
+    fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize> {
+        let starting = self.cursor.starting(window);
+        let from = hits.partition_point(|&hit| (hit as usize) < starting.start);
+        let to = hits.partition_point(|&hit| (hit as usize) < starting.end);
+        if from < to {
+            return Some(hits[from] as usize);
+        }
+        // Else the one before, where it reaches in.
+        let before = *hits.get(from.checked_sub(1)?)? as usize;
+        let lane = &self.trace.lanes()[self.id];
+        (lane.holds(before) && touches(lane.span(before), window)).then_some(before)
+    }
 }
 
 /// Rows of one depth, which follow each other.
@@ -114,6 +132,15 @@ impl Rows for &[(usize, Span)] {
         let rows = within(self, window);
         (rows.len() <= FEW).then(|| rows.iter().copied())
     }
+
+    fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize> {
+        let is_hit =
+            |row: &usize| u32::try_from(*row).is_ok_and(|row| hits.binary_search(&row).is_ok());
+        within(self, window)
+            .iter()
+            .map(|(row, _)| *row)
+            .find(is_hit)
+    }
 }
 
 fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
@@ -131,7 +158,7 @@ fn edges(scale: TimeScale) -> Vec<Ns> {
 impl Strip {
     /// Prepares a lane.
     #[must_use]
-    pub fn new(trace: &Trace, id: LaneId, input: &StripInput) -> Self {
+    pub fn new(trace: &Trace, id: LaneId, input: &StripInput<'_>) -> Self {
         let mut strip = Strip::of(trace, id, all(trace, id, input.scale), input);
         if input.has_gaps {
             let (scale, scope) = (input.scale, input.scope);
@@ -147,7 +174,7 @@ impl Strip {
 
     /// Prepares the ranges of a lane that lie `depth` deep in others.
     #[must_use]
-    pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput) -> Self {
+    pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput<'_>) -> Self {
         let lane = &trace.lanes()[id];
         match nest::levels(lane, input.scale.window, nest::DEEPEST) {
             Some(levels) => {
@@ -160,7 +187,7 @@ impl Strip {
         }
     }
 
-    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, input: &StripInput) -> Self {
+    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, input: &StripInput<'_>) -> Self {
         let scale = input.scale;
         let mut painter = Painter::new(trace, id, input);
         let mut strip = Strip {
@@ -188,7 +215,11 @@ impl Strip {
                     None => strip.cells[usize::from(x)] = few.ink(cell, &mut painter),
                 },
                 None => {
-                    if let Some(row) = rows.longest(cell) {
+                    // A hit among many names the cell.
+                    let hit = input
+                        .found
+                        .and_then(|found| rows.hit(cell, found.of_lane(id)));
+                    if let Some(row) = hit.or_else(|| rows.longest(cell)) {
                         let share = rows.busy(cell) as f64 / cell.len() as f64;
                         let paint = painter.of_several(row, cell);
                         strip.cells[usize::from(x)] = Ink::Level(share as f32, paint);
@@ -223,31 +254,38 @@ struct Painter<'a> {
     trace: &'a Trace,
     id: LaneId,
     selected: Option<(usize, Span)>,
+    found: Option<&'a Found>,
     /// The last kernel's: neighbours are often alike.
-    last: Option<(u32, Role)>,
+    last: Option<(u32, (Role, bool))>,
 }
 
 impl<'a> Painter<'a> {
-    fn new(trace: &'a Trace, id: LaneId, input: &StripInput) -> Self {
+    fn new(trace: &'a Trace, id: LaneId, input: &StripInput<'a>) -> Self {
         let lane = &trace.lanes()[id];
         let record = input.record.filter(|row| lane.holds(*row));
         Painter {
             trace,
             id,
             selected: record.map(|row| (row, lane.span(row))),
+            found: input.found,
             last: None,
         }
     }
 
-    fn role(&mut self, row: usize) -> Role {
+    /// The colour of a row, and whether it stands back.
+    fn role(&mut self, row: usize) -> (Role, bool) {
         let what = self.trace.activity(self.id, row).what;
+        let fresh = |what: &What| {
+            let is_calm = self.found.is_some_and(|found| !found.has(self.trace, what));
+            (label::role(self.trace, what), is_calm)
+        };
         let What::Kernel(kernel) = what else {
-            return label::role(self.trace, &what);
+            return fresh(&what);
         };
         match self.last {
             Some((shape, role)) if shape == kernel.shape => role,
             _ => {
-                let role = label::role(self.trace, &what);
+                let role = fresh(&what);
                 self.last = Some((kernel.shape, role));
                 role
             }
@@ -255,20 +293,24 @@ impl<'a> Painter<'a> {
     }
 
     fn of(&mut self, row: usize) -> Paint {
+        let (role, is_calm) = self.role(row);
         Paint {
-            role: self.role(row),
+            role,
             // By its number: the shade stays when the window moves.
             is_second: row % 2 == 1,
             is_selected: self.selected.is_some_and(|(selected, _)| selected == row),
+            is_calm,
         }
     }
 
     /// For a cell of several, of which `row` names it.
     fn of_several(&mut self, row: usize, cell: Span) -> Paint {
+        let (role, is_calm) = self.role(row);
         Paint {
-            role: self.role(row),
+            role,
             is_second: false,
             is_selected: self.selected.is_some_and(|(_, span)| touches(span, cell)),
+            is_calm,
         }
     }
 }
@@ -336,7 +378,13 @@ impl Few {
         }
         let paint = match rows {
             [(row, _)] => painter.of(*row),
-            _ => painter.of_several(longest.1, cell),
+            _ => {
+                let hit = painter.found.is_some().then(|| {
+                    let mut all = rows.iter().map(|(row, _)| *row);
+                    all.find(|&row| !painter.role(row).1)
+                });
+                painter.of_several(hit.flatten().unwrap_or(longest.1), cell)
+            }
         };
         match eighths {
             8 if rows.len() == 1 => Ink::Full(paint),

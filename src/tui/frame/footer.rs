@@ -9,8 +9,10 @@ use super::offered::is_offered;
 use crate::activity::units;
 use crate::analysis::stretch::Stretch;
 use crate::analysis::variants::measure::speedup;
+use crate::tui::action::Context;
 use crate::tui::draw::pen;
 use crate::tui::keys;
+use crate::tui::state::search::Needle;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
@@ -54,19 +56,75 @@ impl Total {
 impl Footer {
     /// Prepares it.
     #[must_use]
-    pub fn new(state: &State, views: &Views, is_help_open: bool) -> Self {
-        let totals = match &state.messages.flash {
+    pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
+        let mut totals = match &state.messages.flash {
             Some(text) => vec![Total::new(text, Role::Warning)],
             None => totals(state, views),
         };
-        let context = views.on_screen(state).context();
-        let hints = if is_help_open {
-            Vec::new()
-        } else {
+        totals.splice(0..0, typed(state, views));
+        let hints = hints.map_or_else(Vec::new, |context| {
             keys::hints(context, |action| is_offered(action, state, views)).collect()
-        };
+        });
         Footer { totals, hints }
     }
+}
+
+/// What is looked for, and how much of it there is: "/gemm 3 of 154".
+fn typed(state: &State, views: &Views) -> Option<Total> {
+    let filter = views.on_screen(state).filtered();
+    let (kept, count) = match filter {
+        Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),
+        None if views.is_home() && !state.run.is_none() => (
+            state.search.text(),
+            state.search.is_on().then(|| search_words(state)),
+        ),
+        None => return None,
+    };
+    let text = match &state.prompt {
+        Some(prompt) => format!("{}{}▏", prompt.sign(), prompt.text),
+        None if count.is_none() => return None,
+        None => format!("/{}", pen::cut(kept, 24)),
+    };
+    let long = match count {
+        Some(count) => format!("{text} {count}"),
+        None => text,
+    };
+    Some(Total::new(long, Role::Accent))
+}
+
+/// "3 of 154", "154 and 2 lanes", or why there is none.
+fn search_words(state: &State) -> String {
+    let (search, run) = (&state.search, &state.run);
+    if let Some(why) = search.needle().and_then(Needle::error) {
+        return why.to_owned();
+    }
+    let tally = search.tally(run, &state.camera, &state.rows, &state.selection);
+    let Some(tally) = tally else {
+        return "searching …".to_owned();
+    };
+    let count = |n: usize| units::count(n as u64);
+    let mut parts = Vec::new();
+    match (tally.at, tally.records) {
+        (Some(at), all) => parts.push(format!("{} of {}", count(at), count(all))),
+        (None, 0) => {}
+        (None, all) => parts.push(count(all)),
+    }
+    match tally.lanes {
+        0 => {}
+        1 => parts.push("1 lane".to_owned()),
+        n => parts.push(format!("{} lanes", count(n))),
+    }
+    if parts.is_empty() {
+        parts.push("none".to_owned());
+    }
+    let elsewhere = tally.whole - tally.records - tally.hidden;
+    if tally.hidden > 0 {
+        parts.push(format!("{} without a row", count(tally.hidden)));
+    }
+    if tally.records == 0 && elsewhere > 0 {
+        parts.push(format!("{} in the whole run", count(tally.whole)));
+    }
+    parts.join(", ")
 }
 
 fn totals(state: &State, views: &Views) -> Vec<Total> {

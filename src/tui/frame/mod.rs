@@ -38,15 +38,15 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn prepare(&mut self, state: &State, views: &Views, overlay: Overlay) {
+    pub fn prepare(&mut self, state: &State, views: &Views, here: Context, overlay: Overlay) {
         self.layout = Layout::of(state);
         self.header = Header::new(state);
         self.verdict = VerdictLine::new(state);
         self.tabs = Tabs::new(state, views);
         self.alert = Alert::new(&state.troubles);
-        self.footer = Footer::new(state, views, overlay != Overlay::None);
+        let hints = (overlay == Overlay::None).then_some(here);
+        self.footer = Footer::new(state, views, hints);
         if let Overlay::Help { .. } = overlay {
-            let here = views.on_screen(state).context();
             let is_offered = |action| is_offered(action, state, views);
             self.help = HelpText::new(here, above(state.size), is_offered);
         }

@@ -43,8 +43,8 @@ impl HelpText {
     pub fn new(here: Context, area: Rect, is_offered: impl Fn(Action) -> bool) -> Self {
         let mut words = [0, 0];
         let lines = [false, true].map(|is_ascii| {
-            let of = |context| keys::help(&[context], is_ascii, &is_offered);
-            let (first, second) = (of(here), of(Context::Any));
+            let of = |contexts: &[Context]| keys::help(contexts, is_ascii, &is_offered);
+            let (first, second) = (of(keys::own(here)), of(&[Context::Any]));
             let longest = |lines: &[HelpLine]| {
                 lines.iter().map(|l| pen::width(l.text)).max().unwrap_or(0) + 2
             };
@@ -145,7 +145,7 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
 
 /// What the marks on the timeline mean.
 fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
-    if context != Context::Timeline {
+    if !keys::own(context).contains(&Context::Timeline) {
         return Vec::new();
     }
     let (open, close) = theme.gap_marks();

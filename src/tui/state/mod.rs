@@ -9,8 +9,10 @@ pub mod idle;
 mod journal;
 mod messages;
 pub mod nest;
+pub mod prompt;
 pub mod rows;
 mod run;
+pub mod search;
 pub mod selection;
 pub mod troubles;
 pub mod viewport;
@@ -29,8 +31,10 @@ use counters::Counters;
 use ghost::Ghost;
 pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
+use prompt::Prompt;
 use rows::{Row, RowKind};
 pub use run::Run;
+use search::Search;
 use selection::Selection;
 
 /// What to run.
@@ -100,6 +104,10 @@ pub struct State {
     pub idle: Idle,
     /// What is wrong with what is on screen, the worst first.
     pub troubles: Vec<Trouble>,
+    /// What is looked for on the timeline.
+    pub search: Search,
+    /// The line that is being typed.
+    pub prompt: Option<Prompt>,
     /// Lines that the timeline has for its rows.
     room: usize,
     /// The prediction under the timeline.
@@ -170,6 +178,7 @@ impl State {
             self.idle.prepare(&self.analyst, run, camera);
         }
         self.ghost.prepare(&self.analyst, run, camera);
+        self.search.prepare(&self.analyst, run);
         let (messages, answers) = (&self.messages, &self.answers);
         self.troubles = if run.is_none() {
             Vec::new()

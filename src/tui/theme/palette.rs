@@ -62,6 +62,8 @@ fn first(role: Role) -> Option<Levels> {
 
 fn second(role: Role) -> Option<Levels> {
     Some(match role {
+        // Bars that stand back have two shades too.
+        Role::Rule => (0x3b_40_48, 237, Color::DarkGray),
         Role::H2D => (0x47_86_c4, 68, Color::Blue),
         Role::D2H => (0x9b_6d_c6, 98, Color::Magenta),
         Role::D2D => (0x43_9d_99, 73, Color::LightCyan),

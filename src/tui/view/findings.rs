@@ -1,10 +1,12 @@
 //! What could be better in what is on screen, with the places that show it.
 
+use std::iter::once;
 use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Note, Place, Request, View};
 use crate::activity::{Span, units};
@@ -48,6 +50,7 @@ pub(super) struct Findings {
     lines: Vec<Line>,
     list: List,
     in_full: String,
+    filter: Filter,
 }
 
 impl View for Findings {
@@ -58,6 +61,7 @@ impl View for Findings {
                 "nothing ran on a GPU"
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
+            Some(_) if self.filter.is_on() => "no finding has this",
             Some(_) => "nothing was found that could be better",
             None if state.answers.is_open() || state.run.is_running() => "computing …",
             None => "nothing was looked at",
@@ -116,6 +120,14 @@ impl View for Findings {
         }
     }
 
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
+    }
+
     fn in_full(&self) -> Option<&str> {
         Some(&self.in_full)
     }
@@ -137,13 +149,22 @@ impl Findings {
     fn fill(&mut self, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
         let has_line = Layout::of(state).verdict.height > 0;
-        self.lines
-            .extend(listed(answer, has_line).map(Line::Verdict));
+        if !self.filter.is_on() {
+            let verdicts = listed(answer, has_line);
+            self.lines.extend(verdicts.map(Line::Verdict));
+        }
+        let mut shown = 0;
         for (i, finding) in answer.findings.iter().enumerate() {
+            let places = || finding.evidence.iter().take(SHOWN).map(|e| place(state, e));
+            if self.filter.is_on() && !self.filter.lets(once(words(finding)).chain(places())) {
+                continue;
+            }
+            shown += 1;
             self.lines.extend([Line::Title(i), Line::Advice(i)]);
             let places = finding.evidence.iter().take(SHOWN);
             self.lines.extend(places.map(|e| Line::Place(i, *e)));
         }
+        self.filter.count(shown, answer.findings.len());
         let lines = &self.lines;
         self.list
             .fill(area, lines.len(), |i| cells(state, answer, lines[i]));

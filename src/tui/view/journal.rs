@@ -3,12 +3,16 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Note, View};
 use crate::activity::units;
 use crate::tui::action::Action;
 use crate::tui::state::{Journal, LineKind, Messages, State};
 use crate::tui::theme::{Role, Theme};
+
+/// What stands there instead of lines.
+const EMPTY: &str = "nothing so far";
 
 /// A view of a journal. Its cursor goes along when it is on the last line.
 #[derive(Debug)]
@@ -21,6 +25,7 @@ pub(super) struct JournalView {
     count: usize,
     in_full: String,
     warnings: usize,
+    filter: Filter,
 }
 
 /// What a watched program printed.
@@ -40,10 +45,11 @@ impl JournalView {
         JournalView {
             journal,
             is_log,
-            list: List::new("nothing so far"),
+            list: List::new(EMPTY),
             count: 0,
             in_full: String::new(),
             warnings: 0,
+            filter: Filter::default(),
         }
     }
 }
@@ -68,7 +74,25 @@ impl View for JournalView {
         if !is_on_screen {
             return;
         }
-        let count = journal.lines().len();
+        let all = journal.lines();
+        let found: Option<Vec<usize>> = self.filter.is_on().then(|| {
+            let is_shown = |i: &usize| self.filter.lets([&all[*i].text]);
+            (0..all.len()).filter(is_shown).collect()
+        });
+        let count = found.as_ref().map_or(all.len(), Vec::len);
+        let line = |i: usize| {
+            all.get(
+                found
+                    .as_ref()
+                    .map_or(Some(i), |found| found.get(i).copied())?,
+            )
+        };
+        self.filter.count(count, all.len());
+        self.list.empty = if self.filter.is_on() {
+            "no line has this"
+        } else {
+            EMPTY
+        };
         if self.list.cursor + 1 >= self.count {
             self.list.cursor = count.saturating_sub(1);
         }
@@ -81,7 +105,9 @@ impl View for JournalView {
             }
         };
         self.list.fill(area, count, |i| {
-            let line = &journal.lines()[i];
+            let Some(line) = line(i) else {
+                return Vec::new();
+            };
             let role = match line.kind {
                 LineKind::Plain => Role::Text,
                 LineKind::Warning => Role::Warning,
@@ -93,7 +119,7 @@ impl View for JournalView {
                 Cell::rest(&line.text, role),
             ]
         });
-        let line = journal.lines().get(self.list.cursor);
+        let line = line(self.list.cursor);
         self.in_full = line.map_or_else(String::new, |line| line.text.clone());
     }
 
@@ -103,6 +129,14 @@ impl View for JournalView {
 
     fn list(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
+    }
+
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
     }
 
     fn in_full(&self) -> Option<&str> {

@@ -6,6 +6,7 @@
 //! hand out their `List`, which answers keys and mouse for all of them.
 
 mod compare;
+pub mod filter;
 mod findings;
 mod journal;
 mod list;
@@ -28,6 +29,7 @@ use super::state::selection::Item;
 use super::state::{Choice, Run, State, Wanted};
 use super::theme::{Role, Theme};
 use crate::activity::Span;
+use filter::Filter;
 use list::{Chosen, List};
 use picker::Picker;
 
@@ -59,6 +61,16 @@ pub trait View: Debug {
 
     /// Its list, when it is one: keys and mouse move its cursor.
     fn list(&mut self) -> Option<&mut List> {
+        None
+    }
+
+    /// What its lines must have to be shown, where it is a list that can be searched.
+    fn filter(&mut self) -> Option<&mut Filter> {
+        None
+    }
+
+    /// The same, to be looked at.
+    fn filtered(&self) -> Option<&Filter> {
         None
     }
 
@@ -302,6 +314,18 @@ impl Views {
         for (i, view) in self.all.iter_mut().enumerate() {
             view.prepare(state, area, i == self.current);
         }
+    }
+
+    /// The filter of the list on screen, if it has one.
+    pub fn filter(&mut self, state: &State) -> Option<&mut Filter> {
+        self.on_screen_mut(state).filter()
+    }
+
+    /// Whether the view on screen can be searched.
+    #[must_use]
+    pub fn can_find(&self, state: &State) -> bool {
+        let view = self.on_screen(state);
+        view.context() == Context::Timeline || view.filtered().is_some()
     }
 
     /// Hands an action to the view on screen: to its list first.

@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::feed::Stop;
@@ -23,6 +24,8 @@ use crate::tui::theme::{Role, Theme};
 struct Group {
     /// The kernel's name, the copy's direction, "memset".
     name: String,
+    /// The whole of a kernel's name.
+    full: String,
     role: Role,
     count: u64,
     /// Sum of their times.
@@ -79,6 +82,7 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
             let length = span.intersect(scope).len();
             let group = groups.entry(kind).or_insert_with(|| Group {
                 name: describe::activity(trace, &activity.what),
+                full: describe::whole(trace, &activity.what),
                 role: label::role(trace, &activity.what),
                 count: 0,
                 total: 0,
@@ -130,11 +134,14 @@ fn sort(groups: &mut [Group], order: usize) {
 #[derive(Debug)]
 pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,
-    /// The answer in order.
+    /// The answer in order, without what the filter leaves out.
     groups: Vec<Group>,
+    filter: Filter,
+    /// The time of all groups, also of those that are left out.
+    total: Ns,
     order: usize,
     /// The run, the scope and the order that the groups are of.
-    of: Option<(u64, Scope, usize)>,
+    of: Option<(u64, Scope, usize, String)>,
     list: List,
 }
 
@@ -143,6 +150,8 @@ impl Default for Operations {
         Operations {
             question: Question::new("operations", Weight::Heavy),
             groups: Vec::new(),
+            filter: Filter::default(),
+            total: 0,
             order: 0,
             of: None,
             list: List::default(),
@@ -166,15 +175,22 @@ impl View for Operations {
             .ask(&state.analyst, run, about, move |trace, stop| {
                 groups(trace, scope, stop)
             });
-        let of = Some((run.number, about, self.order));
+        let filter = self.filter.text().to_owned();
+        let of = Some((run.number, about, self.order, filter));
         if is_new || self.of != of {
             self.of = of;
             let found = self.question.about(run, about);
-            self.groups = found.cloned().unwrap_or_default();
+            let all: &[Group] = found.map_or(&[], Vec::as_slice);
+            let is_shown = |g: &&Group| self.filter.lets([&g.name, &g.full]);
+            self.groups = all.iter().filter(is_shown).cloned().collect();
+            self.total = all.iter().map(|g| g.total).sum();
+            self.filter.count(self.groups.len(), all.len());
             sort(&mut self.groups, self.order);
         }
         self.list.empty = if self.question.is_open() {
             "computing …"
+        } else if self.filter.is_on() {
+            "no operation has this name"
         } else {
             "no operation in scope"
         };
@@ -187,6 +203,14 @@ impl View for Operations {
 
     fn list(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
+    }
+
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
     }
 
     /// The longest operation of the line.
@@ -237,7 +261,7 @@ impl Operations {
             heading.push(Cell::right("GB/s", 7, dim));
         }
         self.list.heading = heading;
-        let all: Ns = self.groups.iter().map(|g| g.total).sum();
+        let all = self.total;
         self.list.fill(area, self.groups.len(), |i| {
             let g = &self.groups[i];
             let average = g.total / g.count.max(1) as Ns;

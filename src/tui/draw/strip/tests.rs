@@ -8,6 +8,7 @@ use ratatui::style::{Color, Modifier};
 use super::*;
 use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place};
 use crate::tui::draw::lane::draw_strip;
+use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
 
 fn trace(spans: &[(Ns, Ns)]) -> Trace {
@@ -46,6 +47,7 @@ fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
         record: None,
         gap: None,
         has_gaps: true,
+        found: None,
     };
     Strip::new(&trace(spans), 0, &input)
 }
@@ -228,6 +230,66 @@ proptest! {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_column_stands_back_unless_something_in_it_is_looked_for(
+        parts in prop::collection::vec((0i64..60, 1i64..90, any::<bool>()), 1..50),
+        columns in 1u16..60,
+    ) {
+        // Every other one is another kernel.
+        let mut at = 0;
+        let mut items = Vec::new();
+        for &(gap, length, is_hit) in &parts {
+            let start = at + (gap - 30).max(0);
+            at = start + length;
+            items.push((start, at, is_hit));
+        }
+        let mut trace = trace(&[]);
+        trace.apply(Batch {
+            defs: vec![
+                Def::Name { id: 1, text: "needle".to_owned() },
+                Def::Shape { id: 1, shape: LaunchShape { name: 1, ..LaunchShape::default() } },
+            ],
+            items: items
+                .iter()
+                .map(|&(start, end, is_hit)| Activity {
+                    span: Span::new(start, end),
+                    correlation: 0,
+                    what: What::Kernel(Kernel {
+                        place: Place::default(),
+                        shape: u32::from(is_hit),
+                        graph: 0,
+                        node: 0,
+                    }),
+                })
+                .collect(),
+            ..Batch::default()
+        });
+        let needle = Needle::new("NEEDLE").expect("something");
+        let found = Found::of(&trace, &needle, &crate::activity::feed::Stop::default());
+        let window = Span::new(0, at);
+        let input = StripInput {
+            scale: TimeScale::new(window, columns),
+            scope: window,
+            record: None,
+            gap: None,
+            has_gaps: false,
+            found: Some(&found),
+        };
+        let strip = Strip::new(&trace, 0, &input);
+        for x in 0..columns {
+            let cell = at_least_1ns(input.scale.cell(x));
+            let expected = items
+                .iter()
+                .any(|&(a, b, is_hit)| is_hit && a < cell.end && b > cell.start);
+            let is_lit = match strip.cells[usize::from(x)] {
+                Ink::Nothing => false,
+                Ink::Left(_, p) | Ink::Right(_, p) | Ink::Full(p) | Ink::Level(_, p) => !p.is_calm,
+                Ink::Split(_, a, b) => !a.is_calm || !b.is_calm,
+            };
+            prop_assert_eq!(is_lit, expected, "column {} of {:?}", x, items);
         }
     }
 }

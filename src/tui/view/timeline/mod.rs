@@ -91,6 +91,7 @@ struct Made {
     idle: u64,
     counters: Counters,
     ghost: (u32, bool),
+    search: (u32, u64),
 }
 
 /// The view.
@@ -135,6 +136,7 @@ impl View for Timeline {
             idle: state.idle.version,
             counters: state.counters,
             ghost: state.ghost.version(),
+            search: state.search.version(),
         };
         if self.of != Some(of) {
             self.of = Some(of);

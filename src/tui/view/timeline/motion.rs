@@ -26,6 +26,8 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::NextGap => step_item(state, true, true),
         Action::PreviousGap => step_item(state, false, true),
         Action::LongestGap => longest_gap(state),
+        Action::NextHit => state.step_hit(true),
+        Action::PreviousHit => state.step_hit(false),
         Action::ZoomIn
         | Action::ZoomOut
         | Action::PanLeft

@@ -28,7 +28,7 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
         RowKind::Memory(device) => memory(state, device, scale, is_wide),
         RowKind::Counter(device, metric) => counters::make(state, device, metric, scale, is_wide),
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
-            lane(state, row.kind, scale, is_wide)
+            lane(state, row, scale, is_wide)
         }
         RowKind::Ghost(lane) => ghost(state, lane, scale),
     };
@@ -39,9 +39,18 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
         role: content.role,
         plot: content.plot,
         is_selected: state.selection.row == Some(row.kind),
+        is_hit: is_hit(state, row),
         gutter: layout.gutter,
         side_columns: layout.side,
     })
+}
+
+/// Whether the name of a row is what is looked for.
+fn is_hit(state: &State, row: &Row) -> bool {
+    state
+        .search
+        .needle()
+        .is_some_and(|needle| needle.is_in(&row.label))
 }
 
 /// Time of a window in which nothing was recorded of a device.
@@ -263,6 +272,7 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
         record: None,
         gap: None,
         has_gaps: false,
+        found: None,
     };
     let trace = state.ghost.trace(&state.run, state.camera.scope);
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
@@ -273,7 +283,11 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
     }
 }
 
-fn lane(state: &State, kind: RowKind, scale: TimeScale, is_wide: bool) -> Content {
+fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
+    let kind = row.kind;
+    // A lane that has the name itself stays as it is.
+    let is_hit = is_hit(state, row);
+    let found = state.search.lit(&state.run).filter(|_| !is_hit);
     let Some(id) = kind.lane() else {
         return Content::default();
     };
@@ -297,6 +311,7 @@ fn lane(state: &State, kind: RowKind, scale: TimeScale, is_wide: bool) -> Conten
             _ => None,
         },
         has_gaps: is_stream,
+        found,
     };
     let window = state.camera.figures_span(&state.run);
     let side = if is_stream && !window.is_empty() {

@@ -1,0 +1,76 @@
+//! The line at the foot of the screen while it is typed.
+
+use super::App;
+use crate::tui::action::Action;
+use crate::tui::state::prompt::{Asks, Prompt};
+
+impl App {
+    /// Opens a line to be typed.
+    pub(super) fn ask_for(&mut self, asks: Asks) {
+        self.state.prompt = Some(Prompt::new(asks));
+    }
+
+    /// Takes what is typed. Returns whether it was for the line.
+    pub(super) fn type_in(&mut self, action: Action) -> bool {
+        let Some(prompt) = &mut self.state.prompt else {
+            return false;
+        };
+        match action {
+            Action::Type(c) => prompt.push(c),
+            Action::Erase if prompt.text.pop().is_none() => {
+                self.state.prompt = None;
+                return true;
+            }
+            Action::Erase => {}
+            // What was typed stays; where nothing was, what stood before.
+            Action::Choose => {
+                self.state.prompt = None;
+                self.state.search.wants_first = self.is_search_shown();
+                return true;
+            }
+            Action::Back => {
+                self.state.prompt = None;
+                self.look_for("");
+                return true;
+            }
+            _ => return false,
+        }
+        let text = prompt.text.clone();
+        self.look_for(&text);
+        true
+    }
+
+    /// Ends the search of the view on screen. Returns whether there was one.
+    pub(super) fn end_search(&mut self) -> bool {
+        let was_on = match self.views.filter(&self.state) {
+            Some(filter) => filter.is_on(),
+            None => self.is_search_shown(),
+        };
+        if was_on {
+            self.look_for("");
+        }
+        was_on
+    }
+
+    /// Whether the search of the timeline is on and on screen.
+    pub(super) fn is_search_shown(&self) -> bool {
+        self.views.is_home() && self.state.search.is_on() && !self.is_picking()
+    }
+
+    fn look_for(&mut self, text: &str) {
+        match self.views.filter(&self.state) {
+            Some(filter) => filter.set(text),
+            None => self.state.search.set(text),
+        }
+    }
+
+    /// Goes to the first hit once it is known.
+    pub(super) fn go_to_first(&mut self) {
+        let search = &self.state.search;
+        let is_known = search.found(&self.state.run).is_some();
+        if search.wants_first && (is_known || !search.is_on()) {
+            self.state.search.wants_first = false;
+            self.state.step_hit(true);
+        }
+    }
+}

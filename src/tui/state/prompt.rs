@@ -1,0 +1,46 @@
+//! A line that is being typed at the foot of the screen.
+
+/// What the line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// What to look for: on the timeline it is lit, in lists it leaves the lines that have it.
+    Search,
+}
+
+/// The line so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// What it is for.
+    pub asks: Asks,
+    /// What was typed.
+    pub text: String,
+}
+
+/// The most that can be typed, in characters: longer than any name that is typed by hand.
+const LONGEST: usize = 200;
+
+impl Prompt {
+    /// An empty line.
+    #[must_use]
+    pub fn new(asks: Asks) -> Self {
+        Prompt {
+            asks,
+            text: String::new(),
+        }
+    }
+
+    /// What stands before the text.
+    #[must_use]
+    pub fn sign(&self) -> char {
+        match self.asks {
+            Asks::Search => '/',
+        }
+    }
+
+    /// Adds a character.
+    pub fn push(&mut self, c: char) {
+        if !crate::text::is_unprintable(c) && self.text.chars().count() < LONGEST {
+            self.text.push(c);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Going from hit to hit.
+
+use super::Hit;
+use crate::activity::Span;
+use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::selection::Item;
+use crate::tui::state::{State, nest};
+
+impl State {
+    /// Selects the hit after (or before) what is selected; of a name that only lanes have, the lane.
+    pub fn step_hit(&mut self, is_forwards: bool) {
+        let Some(needle) = self.search.needle() else {
+            return;
+        };
+        if let Some(why) = needle.error() {
+            self.messages.flash = Some(why.to_owned());
+            return;
+        }
+        let (rows, selection) = (&self.rows, &self.selection);
+        let found = self
+            .search
+            .step(&self.run, &self.camera, rows, selection, is_forwards);
+        self.camera.is_following = false;
+        if let Some((hit, went_round)) = found {
+            if went_round {
+                let end = if is_forwards { "first" } else { "last" };
+                self.messages.flash = Some(format!("from the {end} one again"));
+            }
+            self.select_hit(hit);
+            return;
+        }
+        let is_hit = |row: &Row| needle.is_in(&row.label) && row.kind != RowKind::Title;
+        let lanes: Vec<RowKind> = rows.iter().filter(|r| is_hit(r)).map(|r| r.kind).collect();
+        if lanes.is_empty() {
+            self.messages.flash = Some(self.nothing_found());
+            return;
+        }
+        let at = lanes
+            .iter()
+            .position(|kind| self.selection.row == Some(*kind));
+        let next = match (at, is_forwards) {
+            (Some(at), true) => (at + 1) % lanes.len(),
+            (Some(at), false) => (at + lanes.len() - 1) % lanes.len(),
+            (None, true) => 0,
+            (None, false) => lanes.len() - 1,
+        };
+        self.selection.row = Some(lanes[next]);
+        self.selection.item = Item::None;
+    }
+
+    /// Why there is nothing to go to.
+    fn nothing_found(&self) -> String {
+        let text = self.search.text();
+        let tally = self
+            .search
+            .tally(&self.run, &self.camera, &self.rows, &self.selection);
+        match tally {
+            None => "still searching …".to_owned(),
+            Some(tally) if tally.whole > 0 => {
+                let whole = tally.whole;
+                format!("\"{text}\" is not on screen; {whole} in the whole run (a shows all of it)")
+            }
+            Some(_) => format!("nothing here is called \"{text}\""),
+        }
+    }
+
+    fn select_hit(&mut self, (lane, record): Hit) {
+        let Some(kind) = self.row_of(lane, record) else {
+            return;
+        };
+        self.selection.row = Some(kind);
+        self.selection.select_record(&self.run.trace, lane, record);
+        if let Some(span) = self.selection.item.span() {
+            self.camera.viewport.reveal(span);
+        }
+    }
+
+    /// The row that shows a record: of a stack of ranges the one of its depth, as far as it has one.
+    #[must_use]
+    pub fn row_of(&self, lane: usize, record: usize) -> Option<RowKind> {
+        let lanes = &self.run.trace.lanes()[lane];
+        let of_lane: Vec<RowKind> = self
+            .rows
+            .iter()
+            .map(|row| row.kind)
+            .filter(|kind| kind.lane() == Some(lane))
+            .collect();
+        let depth = || {
+            let at = Span::at(lanes.span(record).start);
+            let levels = nest::levels(lanes, at, nest::DEEPEST)?;
+            let has = |level: &nest::Level| level.iter().any(|(row, _)| *row == record);
+            levels.iter().position(has)
+        };
+        match of_lane.len() {
+            0 | 1 => of_lane.first().copied(),
+            count => of_lane.get(depth().unwrap_or(0).min(count - 1)).copied(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The search on the timeline: what is looked for, and where it is.
+//!
+//! Going through all records is a [`Question`], so keys answer meanwhile. It is of the whole timeline; what lies
+//! in the pass on screen and on its rows is told by searching in the answer.
+
+mod found;
+mod jump;
+mod needle;
+
+use std::time::Duration;
+
+pub use found::{Found, Hit};
+pub use needle::Needle;
+
+use self::found::Position;
+use super::analyst::{Analyst, Question, Weight};
+use super::rows::{Row, RowKind};
+use super::selection::{Item, Selection};
+use super::{Camera, Run, Scope};
+use crate::activity::Span;
+use crate::trace::LaneId;
+
+/// While a run goes on it is looked through again this often at most.
+const PACE: Duration = Duration::from_millis(500);
+
+/// What is looked for, and the last answer.
+#[derive(Debug)]
+pub struct Search {
+    text: String,
+    needle: Option<Needle>,
+    /// Goes up with every change of what is looked for.
+    asked: u32,
+    /// When it was last asked about a run that goes on.
+    at: Option<(u64, u32, Duration)>,
+    question: Question<u32, Found>,
+    answers: u64,
+    /// That the first hit is to be gone to as soon as it is known.
+    pub wants_first: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search {
+            text: String::new(),
+            needle: None,
+            asked: 0,
+            at: None,
+            question: Question::new("search", Weight::Light),
+            answers: 0,
+            wants_first: false,
+        }
+    }
+}
+
+/// How many there are, and where the selected one stands among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Records on the rows of the timeline, in scope.
+    pub records: usize,
+    /// Which of them is selected, from 1.
+    pub at: Option<usize>,
+    /// Rows that have the name themselves.
+    pub lanes: usize,
+    /// Records on lanes without a row, in scope.
+    pub hidden: usize,
+    /// Records in the whole run.
+    pub whole: usize,
+}
+
+impl Search {
+    /// Looks for something else; nothing when the text is empty.
+    pub fn set(&mut self, text: &str) {
+        if self.text != text {
+            text.clone_into(&mut self.text);
+            self.needle = Needle::new(text);
+            self.asked += 1;
+            self.wants_first = false;
+        }
+    }
+
+    /// Whether something is looked for.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.needle.is_some()
+    }
+
+    /// What is looked for.
+    #[must_use]
+    pub fn needle(&self) -> Option<&Needle> {
+        self.needle.as_ref()
+    }
+
+    /// The same as it was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Changes with everything that it shows.
+    #[must_use]
+    pub fn version(&self) -> (u32, u64) {
+        (self.asked, self.answers)
+    }
+
+    /// Takes an answer that has come, and asks again when something else is looked for or records came.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+        self.answers += u64::from(self.question.poll());
+        let Some(needle) = self.needle.clone() else {
+            return;
+        };
+        if run.is_running() {
+            let is_due = |(number, asked, at): (u64, u32, Duration)| {
+                (number, asked) != (run.number, self.asked) || run.elapsed >= at + PACE
+            };
+            if !self.at.is_none_or(is_due) {
+                return;
+            }
+            self.at = Some((run.number, self.asked, run.elapsed));
+        }
+        let is_new = self
+            .question
+            .ask(analyst, run, self.asked, move |trace, stop| {
+                Found::of(trace, &needle, stop)
+            });
+        self.answers += u64::from(is_new);
+    }
+
+    /// What was found of just this, as far as it is known.
+    #[must_use]
+    pub fn found(&self, run: &Run) -> Option<&Found> {
+        self.question
+            .about(run, self.asked)
+            .filter(|_| self.is_on())
+    }
+
+    /// What is drawn as found: the last answer, maybe of the word as it was a key ago.
+    #[must_use]
+    pub fn lit(&self, run: &Run) -> Option<&Found> {
+        self.question.last(run).filter(|_| self.is_on())
+    }
+
+    /// How many there are; `None` until it is known.
+    #[must_use]
+    pub fn tally(
+        &self,
+        run: &Run,
+        camera: &Camera,
+        rows: &[Row],
+        selection: &Selection,
+    ) -> Option<Tally> {
+        let (found, needle) = (self.found(run)?, self.needle.as_ref()?);
+        let scope = scope(run, camera);
+        let lanes = lanes(rows);
+        let all = 0..run.trace.lanes().len();
+        let count = |lane: LaneId| found.count(&run.trace, lane, scope);
+        let records = lanes.iter().map(|&lane| count(lane)).sum();
+        let at = selected(run, &lanes, selection).and_then(|(hit, position)| {
+            let is_one = found.of_lane(hit.0).binary_search(&(hit.1 as u32)).is_ok();
+            is_one.then(|| found.before(&run.trace, &lanes, scope, position) + 1)
+        });
+        Some(Tally {
+            records,
+            at,
+            lanes: rows.iter().filter(|row| needle.is_in(&row.label)).count(),
+            hidden: all.clone().map(count).sum::<usize>() - records,
+            whole: all.map(|lane| found.of_lane(lane).len()).sum(),
+        })
+    }
+
+    /// The hit after (or before) what is selected, or the cursor; behind the last one comes the first. The second
+    /// value says that it went round.
+    #[must_use]
+    pub fn step(
+        &self,
+        run: &Run,
+        camera: &Camera,
+        rows: &[Row],
+        selection: &Selection,
+        is_forwards: bool,
+    ) -> Option<(Hit, bool)> {
+        let found = self.found(run)?;
+        let (scope, lanes) = (scope(run, camera), lanes(rows));
+        let from = match selected(run, &lanes, selection) {
+            Some((_, position)) => position,
+            None => Position::before(match selection.item {
+                Item::Gap(gap) => gap.start,
+                _ if selection.row.is_some() => selection.cursor,
+                _ => camera.viewport.window.start,
+            }),
+        };
+        let step = |from| found.step(&run.trace, &lanes, scope, from, is_forwards);
+        if let Some(hit) = step(from) {
+            return Some((hit, false));
+        }
+        let end = if is_forwards { scope.start } else { scope.end };
+        step(Position::before(end)).map(|hit| (hit, true))
+    }
+}
+
+/// The stretch that hits are counted in.
+fn scope(run: &Run, camera: &Camera) -> Span {
+    let scope = camera.scope_span(run).unwrap_or_default();
+    match camera.scope {
+        // What takes no time and stands at the very end belongs to it.
+        Scope::Whole => Span::new(scope.start, scope.end.saturating_add(1)),
+        Scope::Pass(_) => scope,
+    }
+}
+
+/// The lanes of the rows, each once, in their order.
+fn lanes(rows: &[Row]) -> Vec<LaneId> {
+    let mut lanes: Vec<LaneId> = Vec::new();
+    for lane in rows.iter().filter_map(|row| row.kind.lane()) {
+        if !lanes.contains(&lane) {
+            lanes.push(lane);
+        }
+    }
+    lanes
+}
+
+/// The selected record, and where it stands.
+fn selected(run: &Run, lanes: &[LaneId], selection: &Selection) -> Option<(Hit, Position)> {
+    let lane = selection.row.and_then(RowKind::lane)?;
+    let order = lanes.iter().position(|known| *known == lane)?;
+    match selection.item {
+        Item::Record { row, .. } if run.trace.lanes()[lane].holds(row) => {
+            let hit = (lane, row);
+            Some((hit, Position::of(&run.trace, hit, order)))
+        }
+        _ => None,
+    }
+}
