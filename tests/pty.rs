@@ -226,6 +226,7 @@ fn child() {
                 file: None,
                 memory: None,
                 controls: None,
+                replay: None,
             })
         }),
         first: Some(tui::Wanted::Same),

@@ -106,6 +106,23 @@ impl Stop {
     }
 }
 
+/// A request to hold, shared by the two ends: a replay waits while it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Pause(Arc<AtomicBool>);
+
+impl Pause {
+    /// Asks the source to wait, or to go on.
+    pub fn hold(&self, is_held: bool) {
+        self.0.store(is_held, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to wait.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The consumer is gone, and nobody will read what a source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nobody reads this timeline any more")]

@@ -102,6 +102,8 @@ pub struct Passes {
     pub list: Vec<Pass>,
     /// The variants that have run or begun to.
     pub variants: Vec<Variant>,
+    /// When the pass that runs now began, where that is known: what ended before is none of it.
+    pub known_start: Option<Ns>,
     marks: Marks,
     open: OpenPass,
 }
@@ -197,6 +199,7 @@ impl Passes {
             return;
         };
         let from = self.list.last().map_or(extent.start, |p| p.span.end);
+        let from = self.known_start.map_or(from, |known| known.max(from));
         self.open.update(trace, from);
         let Some(operations) = self.open.operations else {
             return;

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use crate::activity::Batch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
 use crate::text::printable;
 use crate::trace::Trace;
@@ -15,10 +16,15 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Progress and notices go to standard error, progress only when that is a terminal. A source that
 /// ends without a last word has panicked, which is a failure.
 pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
+    drain_into(feed, |batch| trace.apply(batch))
+}
+
+/// The same into something else than a trace.
+pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
     let mut line = ProgressLine::default();
     for message in feed.receiver() {
         match message {
-            Message::Batch(batch) => trace.apply(batch),
+            Message::Batch(batch) => take(batch),
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();

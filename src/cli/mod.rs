@@ -15,6 +15,7 @@ mod exit;
 mod help;
 mod markdown;
 mod own;
+mod played;
 mod report;
 mod run;
 mod screen;

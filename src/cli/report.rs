@@ -1,11 +1,13 @@
 //! `cuptop open`, `report` and `export`: timelines that exist already.
 
-use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
+use super::played::Played;
+use super::screen::Shot;
 use super::{print, screen};
 use crate::activity::feed::Outcome;
 use crate::analysis::figures;
@@ -18,7 +20,22 @@ use crate::tui::{Peaks, Running, Wanted};
 
 /// Shows traces.
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    if screen::picture_format(&args.picture)?.is_some() {
+    match (
+        screen::shot(&args.picture, args.replayed)?,
+        args.replayed.replay,
+    ) {
+        (Some(Shot::Cast), _) => {
+            let played = play(&args.traces)?;
+            played.write(&args.picture, args.replayed, &args.first, screen_args)?;
+            return code_of(played.outcome);
+        }
+        (None, Some(speed)) => {
+            let (file, first) = (screen::no_scenario(), &args.first);
+            return play(&args.traces)?.on_screen(speed, file, first, screen_args);
+        }
+        (Some(Shot::Picture(_)), _) | (None, None) => {}
+    }
+    if args.picture.screenshot.is_some() {
         let (trace, code) = load(&args.traces)?;
         let peaks = Peaks::default();
         screen::take_picture(trace, None, peaks, &args.picture, &args.first, screen_args)?;
@@ -46,6 +63,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
                 file: None,
                 memory: None,
                 controls: None,
+                replay: None,
             })
         }),
         Some(Wanted::Same),
@@ -69,7 +87,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
 
 /// Writes traces for other programs, or as a picture.
 pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let format = format(args, std::io::stdout().is_terminal())?;
+    let format = format(args, io::stdout().is_terminal())?;
     if let Some(path) = &args.output {
         refuse_source(path, &args.traces)?;
     }
@@ -79,27 +97,46 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             format.name
         )));
     }
-    let (trace, code) = load(&args.traces)?;
-    let made = match format.format {
-        export::Format::Timeline(format) => Made::Data(format, trace),
-        export::Format::Screen(format) => {
-            let peaks = Peaks::default();
-            let drawn = screen::draw(trace, None, peaks, args.size, &args.first, screen_args)?;
-            Made::Screen(format, drawn)
+    if format.format != export::Format::Cast && args.replayed.replay.is_some() {
+        let message = format!("--replay is for .cast, and {} stands still", format.name);
+        return Err(Ending::input(message));
+    }
+    let first = &args.first;
+    match format.format {
+        export::Format::Cast => {
+            let played = play(&args.traces)?;
+            let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
+            write(args, |out| film.write(out))?;
+            code_of(played.outcome)
         }
-    };
-    let write = |out: &mut dyn std::io::Write| match &made {
-        Made::Data(format, trace) => export::to(*format, trace, out),
-        Made::Screen(format, drawn) => drawn.write(*format, out),
-    };
+        export::Format::Timeline(format) => {
+            let (trace, code) = load(&args.traces)?;
+            write(args, |out| export::to(format, &trace, out))?;
+            Ok(code)
+        }
+        export::Format::Screen(format) => {
+            let (trace, code) = load(&args.traces)?;
+            let peaks = Peaks::default();
+            let drawn = screen::draw(trace, None, peaks, args.size, first, screen_args)?;
+            write(args, |out| drawn.write(format, out))?;
+            Ok(code)
+        }
+    }
+}
+
+/// Writes an export where it was asked for.
+fn write(
+    args: &Export,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), Ending> {
     let Some(path) = &args.output else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(io::stdout().lock());
         return match write(&mut out).and_then(|()| out.flush()) {
             // A reader that went away has seen what it wanted.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ending::input(
-                format!("cannot write to standard output: {error}"),
-            )),
-            _ => Ok(code),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Ending::input(format!(
+                "cannot write to standard output: {error}"
+            ))),
+            _ => Ok(()),
         };
     };
     let is_there = path.is_file();
@@ -114,14 +151,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             printable(&path.display().to_string())
         ));
     }
-    Ok(code)
-}
-
-/// What is written.
-#[expect(clippy::large_enum_variant, reason = "there is one of it")]
-enum Made {
-    Data(export::Timeline, Trace),
-    Screen(export::screen::Format, screen::Drawn),
+    Ok(())
 }
 
 /// What is read is not written over: a trace cannot be recorded again, and an export may hold less than it.
@@ -187,6 +217,25 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
     }
 }
 
+/// Reads traces to their end, to be played.
+fn play(paths: &[PathBuf]) -> Result<Played, Ending> {
+    let opened = file::open(paths).map_err(Ending::input)?;
+    let source = source_info(&opened, paths);
+    Played::gather(&opened.feed, source, None, Peaks::default())
+}
+
+/// How a damaged file that was played to its damage ends.
+fn code_of(outcome: Outcome) -> Result<u8, Ending> {
+    match outcome {
+        Outcome::Complete | Outcome::Stopped => Ok(exit::FINE),
+        Outcome::Failed(failure) => {
+            let ending = Ending::from(failure);
+            let _ = ending.report();
+            Ok(ending.code)
+        }
+    }
+}
+
 /// How the timeline is labelled.
 fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
     let first = paths.first();
@@ -223,6 +272,7 @@ mod tests {
             output: output.map(PathBuf::from),
             size: (120, 40),
             first: crate::cli::args::First::default(),
+            replayed: crate::cli::args::Replayed::default(),
         }
     }
 

@@ -5,24 +5,36 @@ mod start;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use start::{Runner, place};
+use start::{Runner, Started, place};
 
 use super::args::{Backend, First, Run, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
+use super::played::Played;
+use super::screen::Shot;
 use super::{own, print, screen};
 use crate::activity::feed::Outcome;
 use crate::report::{Report, text};
 use crate::scenario::plan::Plan;
 use crate::source::sim::Pace;
 use crate::trace::Trace;
-use crate::tui::Wanted;
+use crate::tui::{self, Wanted};
 
 /// Runs a scenario.
 pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let format = screen::picture_format(&args.picture)?;
-    if args.headless || format.is_some() {
-        return without_screen(args, screen_args);
+    let shot = screen::shot(&args.picture, args.replayed)?;
+    if args.headless && shot != Some(Shot::Cast) && args.replayed.replay.is_some() {
+        return Err(Ending::input(
+            "--replay is for the screen, which --headless does without",
+        ));
+    }
+    if args.headless || shot.is_some() {
+        return without_screen(args, shot, screen_args);
+    }
+    if let Some(speed) = args.replayed.replay {
+        let played = play(args)?;
+        let file = Box::new(|| own::editable(&args.scenario));
+        return played.on_screen(speed, file, &args.first, screen_args);
     }
     // A scenario that does not exist is a mistake on the command line; one that does not compile is
     // shown on the screen, which waits for it to be mended.
@@ -54,7 +66,8 @@ fn on_screen(
     )
 }
 
-fn without_screen(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+/// Starts a scenario whose screen, if there is one, comes later.
+fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
     Runner::find(&args.scenario)?;
     let place = place(args.backend)?;
     if let Some(why) = place.reason() {
@@ -65,10 +78,35 @@ fn without_screen(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
     }
+    Ok((started, runner.peaks()))
+}
+
+/// Runs a scenario to its end, to be played afterwards.
+fn play(args: &Run) -> Result<Played, Ending> {
+    let (started, peaks) = start(args)?;
+    Played::gather(&started.feed, started.info, Some(started.plan), peaks)
+}
+
+/// Runs a scenario and writes how its screen fills.
+fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let played = play(args)?;
+    let mut code = exit::FINE;
+    if let (true, Some(plan)) = (args.headless, played.plan()) {
+        let peaks = played.peaks().copies;
+        code = report(args, &played.trace(), plan, peaks, &played.outcome)?;
+    }
+    played.write(&args.picture, args.replayed, &args.first, screen_args)?;
+    ended(played.outcome, code)
+}
+
+fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    if shot == Some(Shot::Cast) {
+        return film(args, screen_args);
+    }
+    let (started, peaks) = start(args)?;
     let mut trace = Trace::new(started.info);
     let outcome = drain(&started.feed, &mut trace);
     drop(started.feed);
-    let peaks = runner.peaks();
     let code = if args.headless {
         report(args, &trace, &started.plan, peaks.copies, &outcome)?
     } else {
@@ -76,6 +114,10 @@ fn without_screen(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     };
     let plan = Some(started.plan);
     screen::take_picture(trace, plan, peaks, &args.picture, &args.first, screen_args)?;
+    ended(outcome, code)
+}
+
+fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
     match outcome {
         Outcome::Complete => Ok(code),
         Outcome::Stopped => Err(Ending::input("the run was stopped before its end")),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, First, Palette, Picture, ScreenArgs};
+use super::args::{Color, First, Palette, Picture, Replayed, ScreenArgs};
 use super::config;
 use super::exit::{self, Ending};
 use crate::activity::feed::Outcome;
@@ -42,7 +42,7 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
 
 /// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it. Its background is
 /// light for the themes that are made for one.
-fn picture_theme(args: &ScreenArgs) -> Theme {
+pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
     let mut theme = theme(args);
     theme.is_ascii = args.ascii;
     if args.color.unwrap_or_default() == Color::Auto {
@@ -150,15 +150,27 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
     Ok(format!("wrote {stem}.svg and {stem}.txt"))
 }
 
-/// The format of a picture's file; fails before any work is done.
-pub(super) fn picture_format(picture: &Picture) -> Result<Option<Format>, Ending> {
+/// What is made instead of opening the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shot {
+    Picture(Format),
+    /// How the screen fills.
+    Cast,
+}
+
+/// What kind of picture is asked for, by the file's name; fails before any work is done.
+pub(super) fn shot(picture: &Picture, replayed: Replayed) -> Result<Option<Shot>, Ending> {
     let Some(path) = &picture.screenshot else {
         return Ok(None);
     };
     match export::Entry::of_path(path).map(|entry| entry.format) {
-        Some(export::Format::Screen(format)) => Ok(Some(format)),
+        Some(export::Format::Screen(_)) if replayed.replay.is_some() => Err(Ending::input(
+            "--replay is for the screen and for .cast, and this picture stands still",
+        )),
+        Some(export::Format::Screen(format)) => Ok(Some(Shot::Picture(format))),
+        Some(export::Format::Cast) => Ok(Some(Shot::Cast)),
         _ => Err(Ending::input(format!(
-            "{}: the name of a picture ends in .svg, .png, .txt or .ansi",
+            "{}: the name of a picture ends in .svg, .png, .txt, .ansi or .cast",
             path.display()
         ))),
     }
@@ -173,7 +185,8 @@ pub(super) fn take_picture(
     show: &First,
     args: &ScreenArgs,
 ) -> Result<(), Ending> {
-    let (Some(path), Some(format)) = (&picture.screenshot, picture_format(picture)?) else {
+    let kind = shot(picture, Replayed::default())?;
+    let (Some(path), Some(Shot::Picture(format))) = (&picture.screenshot, kind) else {
         return Ok(());
     };
     let drawn = draw(trace, plan, peaks, picture.size, show, args)?;
@@ -183,7 +196,7 @@ pub(super) fn take_picture(
 /// A screen, ready to be written.
 pub(super) struct Drawn {
     buffer: Buffer,
-    title: String,
+    pub(super) title: String,
     is_light: bool,
 }
 

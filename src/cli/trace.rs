@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
+use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
@@ -21,7 +21,13 @@ use crate::tui::{self, Peaks, Running, Wanted};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let format = screen::picture_format(&args.picture)?;
+    let shot = screen::shot(&args.picture, Replayed::default())?;
+    if shot == Some(screen::Shot::Cast) {
+        return Err(
+            Ending::input("a program is traced once: keep it with --save DIR")
+                .help("then `cuptop export DIR -o FILE.cast` writes how its screen fills"),
+        );
+    }
     let mut watched = Watched {
         args,
         max_bytes: max_bytes(args)?,
@@ -29,7 +35,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         runs: 0,
         dir: PathBuf::new(),
     };
-    if args.headless || format.is_some() {
+    if args.headless || shot.is_some() {
         return headless(&mut watched, screen_args);
     }
     screen::open(
@@ -46,6 +52,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 file: None,
                 memory: Some(watched.rows_memory()),
                 controls: Some(Box::new(watched.controls(recorder))),
+                replay: None,
             })
         }),
         Some(Wanted::Same),

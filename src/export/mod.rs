@@ -38,6 +38,8 @@ pub enum Format {
     Timeline(Timeline),
     /// A picture of its screen.
     Screen(screen::Format),
+    /// Its screen as it fills, for asciinema.
+    Cast,
 }
 
 /// A format as the command line and file names know it.
@@ -54,7 +56,7 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 8] = [
+pub const FORMATS: [Entry; 9] = [
     Entry {
         name: "perfetto",
         extensions: &["pftrace", "perfetto-trace"],
@@ -77,6 +79,7 @@ pub const FORMATS: [Entry; 8] = [
     },
     text("txt", &["txt"], Format::Screen(screen::Format::Txt)),
     text("ansi", &["ansi"], Format::Screen(screen::Format::Ansi)),
+    text("cast", &["cast"], Format::Cast),
 ];
 
 const fn text(name: &'static str, extensions: &'static [&'static str], format: Format) -> Entry {

@@ -8,6 +8,7 @@ mod kineto;
 mod nsys;
 pub mod python;
 pub mod recording;
+pub mod replay;
 pub mod runner;
 pub mod sim;
 mod stream;

@@ -39,6 +39,7 @@
 pub mod action;
 pub mod app;
 pub mod draw;
+mod film;
 pub mod frame;
 pub mod keys;
 mod opening;
@@ -60,9 +61,10 @@ use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
 
 pub use app::{Choice, Peaks, Wanted};
+pub use film::Film;
 pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
-pub use state::{Said, SaidKind};
+pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
 
@@ -112,6 +114,8 @@ pub struct Running {
     pub memory: Option<usize>,
     /// What keys can do with a program that is being traced.
     pub controls: Option<Box<dyn Controls>>,
+    /// How it is played, when it was complete before it began.
+    pub replay: Option<Replay>,
 }
 
 /// What keys can do with a program that is being traced. Each says what was done, or why not, in a sentence.

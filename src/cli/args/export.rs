@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::first::First;
+use super::first::{First, Replayed};
 use super::values::size;
 use crate::export::FORMATS;
 
@@ -27,4 +27,7 @@ pub struct Export {
     /// What is shown first, in pictures.
     #[command(flatten)]
     pub first: First,
+    /// Whether it is played.
+    #[command(flatten)]
+    pub replayed: Replayed,
 }

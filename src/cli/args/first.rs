@@ -23,6 +23,25 @@ pub struct First {
     pub title: Option<String>,
 }
 
+/// A timeline played as if it were live.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "What is shown first")]
+pub struct Replayed {
+    /// Play the complete timeline as if it were live, at this speed: 0.001x takes a second for each millisecond. The
+    /// space bar holds it. Of a .cast the speed; without it, one that takes 15 seconds.
+    #[arg(long, value_name = "SPEED", num_args = 0..=1, default_missing_value = "1x", value_parser = speed)]
+    pub replay: Option<f64>,
+}
+
+/// "0.001x" as a factor.
+fn speed(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches(['x', 'X', '×']).trim_end();
+    match number.parse::<f64>() {
+        Ok(speed) if (1e-9..=1e6).contains(&speed) => Ok(speed),
+        _ => Err("expected a speed, for example 0.001x or 1x".to_owned()),
+    }
+}
+
 impl First {
     /// It for the screen, without the title, which is the timeline's.
     pub(in crate::cli) fn opening(&self) -> Opening {
@@ -59,5 +78,21 @@ fn select(text: &str) -> Result<Select, String> {
         "" => Err("expected a name, or longest-gap".to_owned()),
         "longest-gap" => Ok(Select::LongestGap),
         name => Ok(Select::Named(name.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_read() {
+        assert_eq!(
+            (speed("0.001x"), speed("1x"), speed("2")),
+            (Ok(0.001), Ok(1.0), Ok(2.0))
+        );
+        for wrong in ["", "x", "0x", "-1x", "nan", "inf", "1e9x", "trace.json"] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
     }
 }

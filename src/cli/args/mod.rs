@@ -24,7 +24,7 @@ pub use calibrate::Calibrate;
 pub use check::Check;
 pub use compare::Compare;
 pub use export::Export;
-pub use first::First;
+pub use first::{First, Replayed};
 pub use help::{Completions, Help, Man};
 pub use new::New;
 pub use open::Open;

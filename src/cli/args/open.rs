@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::first::First;
+use super::first::{First, Replayed};
 use super::values::Picture;
 
 /// `cuptop open`.
@@ -19,4 +19,7 @@ pub struct Open {
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
+    /// Whether it is played.
+    #[command(flatten)]
+    pub replayed: Replayed,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::complete;
-use super::first::First;
+use super::first::{First, Replayed};
 use super::values::{GraphRecords, Picture, Switch, assignment};
 
 /// Where a scenario runs.
@@ -66,6 +66,9 @@ pub struct Run {
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
+    /// Whether it is played.
+    #[command(flatten)]
+    pub replayed: Replayed,
 }
 
 impl Run {
@@ -87,6 +90,7 @@ impl Run {
             profile: None,
             picture: Picture::default(),
             first: First::default(),
+            replayed: Replayed::default(),
         }
     }
 }

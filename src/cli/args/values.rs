@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 /// Picture of the screen without a terminal.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Picture {
-    /// When done, save the screen to this file (.svg, .png, .txt or .ansi) instead of showing it.
+    /// When done, save the screen to this file (.svg, .png, .txt or .ansi) instead of showing it; how it fills, as
+    /// asciinema plays it (.cast).
     #[arg(long, value_name = "FILE")]
     pub screenshot: Option<PathBuf>,
     /// Size of that screen in columns and rows.

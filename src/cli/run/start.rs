@@ -203,6 +203,7 @@ impl Runner {
             file: started.path.filter(|_| self.watch),
             memory: None,
             controls: None,
+            replay: None,
         })
     }
 

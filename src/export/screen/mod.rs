@@ -3,6 +3,7 @@
 //! What goes in is the buffer that ratatui drew into, so a simulated or incomplete timeline is marked
 //! by what the screen itself says of it.
 
+mod cast;
 mod cells;
 mod raster;
 mod shapes;
@@ -15,6 +16,8 @@ mod tests;
 use std::io::{self, Write};
 
 use ratatui::buffer::Buffer;
+
+pub use cast::Cast;
 
 /// What a screen can be saved as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,7 @@ pub(super) fn ansi(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
+pub(super) fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
     let modifiers = [
         (Modifier::BOLD, 1),
         (Modifier::DIM, 2),

@@ -8,7 +8,7 @@ use super::pen;
 use crate::activity::feed::Outcome;
 use crate::activity::units;
 use crate::trace::printable;
-use crate::tui::state::{Scope, State, Status};
+use crate::tui::state::{Replay, Scope, State, Status};
 use crate::tui::theme::{Role, Theme};
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
@@ -131,6 +131,13 @@ fn status(state: &State) -> (String, Role) {
                     _ => String::new(),
                 };
                 (format!("◆ {}{share}", printable(&p.what)), Role::Warning)
+            }
+            None if state.run.replay.is_some() => {
+                let speed = state.run.replay.as_ref().map(Replay::label);
+                (
+                    format!("▶ REPLAY {}", speed.unwrap_or_default()),
+                    Role::Good,
+                )
             }
             None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
             None => (format!("● LIVE {clock}"), Role::Good),

@@ -19,7 +19,9 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::WholeRun => !run.passes.list.is_empty(),
         Action::Follow | Action::Pause | Action::Stop => run.status == Status::Running,
         // What is opened is what it is.
-        Action::Rerun => is_scenario || run.trace.source.kind == SourceKind::Traced,
+        Action::Rerun => {
+            run.replay.is_some() || is_scenario || run.trace.source.kind == SourceKind::Traced
+        }
         Action::Edit => is_scenario,
         Action::Record | Action::Keep => {
             run.trace.source.kind == SourceKind::Traced && run.is_running()

@@ -280,7 +280,11 @@ impl<'a> Loop<'a> {
             return Ok(());
         };
         self.is_dirty = true;
-        match self.app.act(action) {
+        let effect = self.app.act(action);
+        if let Some(replay) = &self.app.state.run.replay {
+            replay.pause.hold(self.app.state.camera.is_paused());
+        }
+        match effect {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
             Some(Effect::Start(wanted)) => self.start(wanted),
@@ -372,6 +376,7 @@ impl<'a> Loop<'a> {
         match (self.session.start)(&wanted) {
             Ok(running) => {
                 self.app.start(running.source, running.plan, running.peaks);
+                self.app.state.run.replay = running.replay;
                 for said in &running.warnings {
                     self.app.state.messages.said(Duration::ZERO, said);
                 }

@@ -101,6 +101,7 @@ fn run_of(
                 file: file.clone(),
                 memory: None,
                 controls: None,
+                replay: None,
             })
         }),
         first,

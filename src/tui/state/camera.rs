@@ -59,12 +59,20 @@ impl Camera {
     #[must_use]
     pub fn scope_span(&self, run: &Run) -> Option<Span> {
         match self.scope {
-            Scope::Whole => run.trace.extent(),
+            Scope::Whole => {
+                let extent = run.trace.extent()?;
+                Some(run.playing().map_or(extent, |all| extent.hull(all)))
+            }
             Scope::Pass(i) => {
                 let pass = run.passes.list.get(i)?;
+                // Where its end is known already, the picture need not move.
+                let span = match run.playing() {
+                    Some(whole) if pass.is_open => whole.hull(pass.span),
+                    _ => pass.span,
+                };
                 Some(match pass.operations {
-                    Some(operations) => operations.hull(pass.span),
-                    None => pass.span,
+                    Some(operations) => operations.hull(span),
+                    None => span,
                 })
             }
         }
@@ -174,8 +182,14 @@ impl Camera {
             self.bound(run);
             let bounds = self.viewport.bounds;
             let length = bounds.len().min(FOLLOWED);
-            self.viewport
-                .show(Span::new(bounds.end - length, bounds.end));
+            let newest = match run.trace.extent() {
+                Some(extent) => extent.end.max(bounds.start + length),
+                None => bounds.end,
+            };
+            match run.playing() {
+                Some(whole) if whole.len() <= FOLLOWED => self.viewport.show(whole),
+                _ => self.viewport.show(Span::new(newest - length, newest)),
+            }
         } else {
             self.scope = Scope::Pass(run.passes.list.len() - 1);
             self.fit(run);

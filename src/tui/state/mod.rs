@@ -33,7 +33,7 @@ pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use prompt::Prompt;
 use rows::{Row, RowKind};
-pub use run::Run;
+pub use run::{Replay, Run};
 use search::Search;
 use selection::Selection;
 
@@ -149,6 +149,8 @@ impl State {
         }
         if self.prepared.map(|(seen, _)| seen) != Some(revision) || self.needs_choice {
             let is_running = self.run.is_running();
+            let playing = self.run.playing();
+            self.run.passes.known_start = playing.map(|stretch| stretch.start);
             let Run {
                 passes,
                 measured,

@@ -4,13 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Peaks, Status};
-use crate::activity::DeviceInfo;
-use crate::activity::feed::{Outcome, Progress};
+use crate::activity::feed::{Outcome, Pause, Progress};
+use crate::activity::{DeviceInfo, Span};
 use crate::analysis::passes::Passes;
 use crate::analysis::variants::{RunFigures, VariantFigures};
 use crate::report::{Checked, expect};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
+
+/// A timeline that was complete, played once more.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// How many times as fast as it happened.
+    pub speed: f64,
+    /// The stretches that will be on screen one after another, in order: passes, or all of it.
+    pub stretches: Vec<Span>,
+    /// Holds it.
+    pub pause: Pause,
+}
+
+impl Replay {
+    /// "0.001×".
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{}×", self.speed)
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Run {
@@ -26,6 +45,8 @@ pub struct Run {
     pub status: Status,
     /// How far long work has come.
     pub progress: Option<Progress>,
+    /// How it is played, when it was complete before it began.
+    pub replay: Option<Replay>,
     /// Since it began; stands still when it ended.
     pub elapsed: Duration,
     /// Passes and variants.
@@ -85,6 +106,15 @@ impl Run {
     #[must_use]
     pub fn records(&self) -> usize {
         self.trace.lanes().iter().map(|lane| lane.len()).sum()
+    }
+
+    /// The stretch of a replay that is on or comes next: where it will end is known.
+    #[must_use]
+    pub fn playing(&self) -> Option<Span> {
+        let replay = self.replay.as_ref().filter(|_| self.is_running())?;
+        let now = self.trace.extent()?.end;
+        let mut stretches = replay.stretches.iter();
+        stretches.find(|stretch| stretch.end > now).copied()
     }
 
     /// Whether a source is at work.

@@ -1,0 +1,60 @@
+//! The screen of a replay, frame by frame, without a terminal or a clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
+
+use super::app::App;
+use super::{Opening, Peaks, Replay, Theme, render};
+use crate::activity::Batch;
+use crate::activity::feed::{Message, Outcome};
+use crate::scenario::plan::Plan;
+use crate::trace::SourceInfo;
+
+/// A screen that is fed by hand.
+#[derive(Debug)]
+pub struct Film {
+    app: App,
+    theme: Theme,
+}
+
+impl Film {
+    /// An empty timeline's.
+    #[must_use]
+    pub fn new(
+        source: SourceInfo,
+        plan: Option<Arc<Plan>>,
+        peaks: Peaks,
+        replay: Replay,
+        theme: Theme,
+        size: Size,
+    ) -> Film {
+        let mut app = App::new(Vec::new());
+        app.state.size = size;
+        app.start(source, plan, peaks);
+        app.state.run.replay = Some(replay);
+        Film { app, theme }
+    }
+
+    /// The screen after these batches, so long after it began.
+    #[must_use]
+    pub fn frame(&mut self, at: Duration, batches: Vec<Batch>) -> Buffer {
+        self.app.tick(at);
+        for batch in batches {
+            self.app.take(Message::Batch(batch));
+        }
+        render(&mut self.app, &self.theme)
+    }
+
+    /// The last screen, with what is to be seen then.
+    ///
+    /// # Errors
+    /// What was asked for and is not there, in a sentence.
+    pub fn end(mut self, outcome: Outcome, opening: &Opening) -> Result<Buffer, String> {
+        self.app.take(Message::Finished(outcome));
+        self.app.open_at(opening)?;
+        Ok(render(&mut self.app, &self.theme))
+    }
+}
