@@ -72,6 +72,14 @@ pub enum Action {
     Predict,
     /// Orders the table by its next column.
     Sort,
+    /// Back to where the last jump came from.
+    Return,
+    /// Forward again.
+    Forward,
+    /// Sets a mark; the second one measures.
+    Mark,
+    /// From a host call to its operation, and back.
+    OtherEnd,
     /// Opens the line that says what to look for.
     Find,
     /// The next one of what is looked for.
@@ -99,8 +107,12 @@ pub enum Action {
         /// Row of the screen.
         y: u16,
     },
-    /// Drags the window by columns.
+    /// Drags the window by columns; on the axis it measures.
     Drag {
+        /// Where the button was pressed: column and row of the screen.
+        from: (u16, u16),
+        /// The column it is at now.
+        x: u16,
         /// Columns towards the end of the screen.
         columns: i16,
     },

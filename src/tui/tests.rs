@@ -437,7 +437,11 @@ fn no_size_and_no_view_panics() {
             Action::NextGap,
             Action::ZoomToSelection,
             Action::Click { x: 5, y: 4 },
-            Action::Drag { columns: -3 },
+            Action::Drag {
+                from: (30, 6),
+                x: 27,
+                columns: -3,
+            },
             Action::Wheel {
                 x: 30,
                 y: 6,

@@ -22,10 +22,8 @@ impl App {
         }
     }
 
-    /// Does what a key or the mouse asks for. What the shell must do comes back.
-    pub fn act(&mut self, action: Action) -> Option<Effect> {
-        // Actions see what the next frame would show.
-        self.prepare();
+    /// Does it; where it leads is the caller's matter.
+    pub(super) fn perform(&mut self, action: Action) -> Option<Effect> {
         let (is_picking, is_running) = (self.is_picking(), self.state.run.is_running());
         self.state.messages.flash = None;
         if self.overlay != Overlay::None && !matches!(action, Action::Quit | Action::Save) {
@@ -37,6 +35,8 @@ impl App {
         }
         let state = &mut self.state;
         match action {
+            Action::Return => self.step_back(true),
+            Action::Forward => self.step_back(false),
             Action::Find => self.ask_for(Asks::Search),
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
@@ -130,7 +130,7 @@ impl App {
             return;
         }
         if self.views.is_home() {
-            if !self.state.ghost.close() {
+            if !self.state.marks.clear() && !self.state.ghost.close() {
                 self.state.selection = Selection::default();
             }
         } else {

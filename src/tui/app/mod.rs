@@ -15,6 +15,7 @@
 
 mod act;
 mod open_at;
+mod places;
 mod prompt;
 mod take;
 

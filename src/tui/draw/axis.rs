@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::pen;
-use crate::activity::{Ns, Span};
+use crate::activity::{Ns, Span, units};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 
@@ -17,6 +17,10 @@ pub struct Axis {
     pub zero: Ns,
     /// What is selected: its place is marked, also when it is too short to be seen.
     pub mark: Option<Span>,
+    /// What is measured: a line from end to end with its length.
+    pub measured: Option<Span>,
+    /// A mark that waits for its second.
+    pub single: Option<Span>,
 }
 
 impl Axis {
@@ -44,10 +48,46 @@ impl Axis {
             pen::cell(buf, area, x, theme.glyph('╷'), tick);
             pen::text(buf, area, x + 1, &label, text);
         }
+        self.draw_marks(theme, area, buf);
         let middle = self.mark.map(|span| span.start + span.len() / 2);
         if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
             let style = theme.bold(Role::Accent);
             pen::cell(buf, area, x, theme.glyph('▾'), style);
+        }
+    }
+
+    fn draw_marks(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let style = theme.bold(Role::Warning);
+        if let Some(x) = self.single.and_then(|span| self.scale.column(span.start)) {
+            pen::cell(buf, area, x, theme.glyph('◆'), style);
+        }
+        let window = self.scale.window;
+        let Some(span) = self
+            .measured
+            .filter(|span| span.overlaps(window) || window.contains(span.start))
+        else {
+            return;
+        };
+        let (first, last) = (
+            self.scale.column(span.start),
+            self.scale.column((span.end - 1).max(span.start)),
+        );
+        let (from, to) = (first.unwrap_or(0), last.unwrap_or(self.scale.columns - 1));
+        for x in from..=to {
+            pen::cell(buf, area, x, theme.glyph('─'), style);
+        }
+        let label = pen::plain(theme, &format!(" {} ", units::duration(span.len())));
+        let room = usize::from(to - from).saturating_sub(1);
+        if pen::width(&label) <= room {
+            let x = from + 1 + ((room - pen::width(&label)) / 2) as u16;
+            pen::text(buf, area, x, &label, style);
+        }
+        // Ends that are on screen.
+        if first.is_some() {
+            pen::cell(buf, area, from, theme.glyph('├'), style);
+        }
+        if last.is_some() {
+            pen::cell(buf, area, to, theme.glyph('┤'), style);
         }
     }
 }
@@ -110,6 +150,8 @@ mod tests {
             scale: TimeScale::new(window, columns),
             zero: 0,
             mark: None,
+            measured: None,
+            single: None,
         };
         axis.draw(&theme, area, &mut buf);
         buf.content().iter().map(|c| c.symbol()).collect()

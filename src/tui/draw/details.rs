@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::{gaps, label, pen};
 use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Metric, Ns, RangeKind, Span, What, units};
+use crate::activity::{Activity, LaunchShape, Metric, RangeKind, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
 use crate::analysis::{hardware, occupancy};
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
@@ -49,6 +49,13 @@ impl Details {
             self.prose.push_str(text);
             return;
         }
+        if state.marks.is_in_details(state.selection)
+            && let Some((name, facts)) = super::measure::words(state)
+        {
+            self.name = Some((name, Role::Accent));
+            self.facts = facts;
+            return;
+        }
         match (state.selection.row, state.selection.item) {
             (Some(kind), Item::Record { row, .. }) => {
                 if let Some(id) = kind.lane() {
@@ -75,7 +82,7 @@ impl Details {
             self.facts.push(describe::stream_at(trace, process, place));
         }
         self.facts
-            .push(times(activity.span, state.camera.zero(&state.run)));
+            .push(label::times(activity.span, state.camera.zero(&state.run)));
         match activity.what {
             What::Kernel(k) => self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph),
             What::Copy(c) => {
@@ -160,7 +167,7 @@ impl Details {
         };
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
-        self.facts.push(times(gap, state.camera.zero(run)));
+        self.facts.push(label::times(gap, state.camera.zero(run)));
         let about = (kind, gap);
         match (kind, kind.device()) {
             (RowKind::Stream(id), _) => {
@@ -294,20 +301,6 @@ fn prose(state: &State) -> String {
         _ => "j k selects a row, n p an operation, g the next gap of the GPU, L the longest"
             .to_owned(),
     }
-}
-
-/// "1.402 → 1.740 ms (338 µs)", counted from `zero`.
-fn times(span: Span, zero: Ns) -> String {
-    let (start, end) = (span.start - zero, span.end - zero);
-    let (unit, ns, digits) = match end.abs().max(start.abs()) {
-        0..10_000 => ("ns", 1.0, 0),
-        10_000..1_000_000 => ("µs", 1e3, 2),
-        1_000_000..10_000_000_000 => ("ms", 1e6, 3),
-        _ => ("s", 1e9, 4),
-    };
-    let number = |t: Ns| format!("{:.digits$}", t as f64 / ns);
-    let length = units::duration(span.len());
-    format!("{} → {} {unit} ({length})", number(start), number(end))
 }
 
 /// "128×128", without trailing ones.

@@ -1,6 +1,6 @@
 //! What an activity is called and coloured, in as many words as there is room for.
 
-use crate::activity::{Activity, Direction, RangeKind, What, units};
+use crate::activity::{Activity, Direction, Ns, RangeKind, Span, What, units};
 use crate::trace::{LaneId, Trace, describe};
 use crate::tui::draw::pen;
 use crate::tui::theme::{KERNEL_COLORS, Role};
@@ -88,4 +88,19 @@ fn long(activity: &Activity, name: &str) -> Vec<String> {
         What::Sync(_) | What::Memory(_) | What::Event(_) => Vec::new(),
         _ => vec![format!("{name} {}", units::duration(length))],
     }
+}
+
+/// "1.402 → 1.740 ms (338 µs)", counted from `zero`.
+#[must_use]
+pub fn times(span: Span, zero: Ns) -> String {
+    let (start, end) = (span.start - zero, span.end - zero);
+    let (unit, ns, digits) = match end.abs().max(start.abs()) {
+        0..10_000 => ("ns", 1.0, 0),
+        10_000..1_000_000 => ("µs", 1e3, 2),
+        1_000_000..10_000_000_000 => ("ms", 1e6, 3),
+        _ => ("s", 1e9, 4),
+    };
+    let number = |t: Ns| format!("{:.digits$}", t as f64 / ns);
+    let length = units::duration(span.len());
+    format!("{} → {} {unit} ({length})", number(start), number(end))
 }

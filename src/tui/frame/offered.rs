@@ -34,6 +34,9 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
             let is_here = views.is_home() || views.wants_answers();
             is_here && found.any(|finding| finding.predicted.is_some())
         }
+        Action::Return => state.trail.has(true),
+        Action::Forward => state.trail.has(false),
+        Action::OtherEnd => state.link().is_some(),
         Action::Find => views.can_find(state),
         Action::Show(view) => views.has_content(view, state),
         Action::Sort | Action::Choose => views.on_screen(state).offers(action),

@@ -11,7 +11,7 @@ use crate::activity::feed::Stop;
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::{Cause, Causes};
 use crate::analysis::graph::Graph;
-use crate::trace::{LaneKind, Trace};
+use crate::trace::{LaneKind, Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
 const CELLS: usize = 4_096;
@@ -109,32 +109,15 @@ impl IdleMap {
             stretch,
             ..IdleMap::default()
         };
-        let in_stretch =
-            |lane: &&crate::trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
-        let streams = trace.lanes().iter().filter(in_stretch);
-        let operations: usize = streams.map(|lane| lane.rows(stretch).len()).sum();
-        if operations > MOST || stretch.is_empty() {
+        if operations(trace, stretch) > MOST || stretch.is_empty() {
             return Some(map);
         }
-        let around = around(trace, stretch);
-        let graph = Graph::within(trace, around);
-        let causes = Causes::new(trace, &graph);
-        for device in 0..trace.devices().len() {
-            let mut cells = Vec::new();
-            for gap in causes.gaps_of_device(device, Some(around)) {
-                if stop.is_stopped() {
-                    return None;
-                }
-                if !gap.span.overlaps(stretch) {
-                    continue;
-                }
-                cells.resize(CELLS, Shares::default());
-                for piece in causes.pieces(gap) {
-                    map.add(&mut cells, piece.span, IdleGroup::of(piece.cause));
-                }
-            }
-            map.cells.push(cells);
-        }
+        let mut cells = vec![Vec::new(); trace.devices().len()];
+        pieces(trace, stretch, stop, |device, span, group| {
+            cells[device].resize(CELLS, Shares::default());
+            map.add(&mut cells[device], span, group);
+        })?;
+        map.cells = cells;
         map.took = began.elapsed();
         Some(map)
     }
@@ -156,10 +139,6 @@ impl IdleMap {
     }
 
     fn add(&self, cells: &mut [Shares], span: Span, group: IdleGroup) {
-        let span = span.intersect(self.stretch);
-        if span.is_empty() {
-            return;
-        }
         for cell in self.touched(span) {
             let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
             cells[cell][group as usize] += span.intersect(of_cell).len();
@@ -188,6 +167,58 @@ impl IdleMap {
         }
         sum
     }
+}
+
+/// The idle time of each device between operations within `span`, by cause. `None` when there are too many
+/// operations, or when it is stopped.
+pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Shares>> {
+    if operations(trace, span) > MOST {
+        return None;
+    }
+    let mut all = vec![Shares::default(); trace.devices().len()];
+    pieces(trace, span, stop, |device, span, group| {
+        all[device][group as usize] += span.len();
+    })?;
+    Some(all)
+}
+
+/// Operations of a stretch.
+fn operations(trace: &Trace, stretch: Span) -> usize {
+    let is_stream = |lane: &&crate::trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
+    let streams = trace.lanes().iter().filter(is_stream);
+    streams.map(|lane| lane.rows(stretch).len()).sum()
+}
+
+/// Hands on the pieces of the gaps of all devices, as far as they lie within `stretch`. `None` when it is stopped.
+fn pieces(
+    trace: &Trace,
+    stretch: Span,
+    stop: &Stop,
+    mut each: impl FnMut(usize, Span, IdleGroup),
+) -> Option<()> {
+    let around = around(trace, stretch);
+    let graph = Graph::within(trace, around);
+    let causes = Causes::new(trace, &graph);
+    for (device, of) in trace.devices().iter().enumerate() {
+        let usage = &of.usage;
+        for gap in causes.gaps_of_device(device, Some(around)) {
+            if stop.is_stopped() {
+                return None;
+            }
+            // What began long before the stretch may have run all the while.
+            let is_idle = usage.time(Measure::Busy, gap.span) == 0;
+            if !gap.span.overlaps(stretch) || !is_idle {
+                continue;
+            }
+            for piece in causes.pieces(gap) {
+                let span = piece.span.intersect(stretch);
+                if !span.is_empty() {
+                    each(device, span, IdleGroup::of(piece.cause));
+                }
+            }
+        }
+    }
+    Some(())
 }
 
 /// What is asked about.
@@ -293,10 +324,7 @@ mod tests {
         let trace = fixture::trace();
         let whole = trace.operations_extent().expect("operations");
         let map = IdleMap::of(&trace, whole, &Stop::default()).expect("an answer");
-        let idle = whole.len()
-            - trace.devices()[0]
-                .usage
-                .time(crate::trace::Measure::Busy, whole);
+        let idle = whole.len() - trace.devices()[0].usage.time(Measure::Busy, whole);
         let found: Ns = map.within(0, whole).iter().sum();
         // In proportion: a nanosecond may be lost where a window cuts a cell.
         assert!((found - idle).abs() <= 2, "{found} of {idle}");

@@ -7,6 +7,8 @@ pub mod counters;
 mod ghost;
 pub mod idle;
 mod journal;
+pub mod links;
+pub mod marks;
 mod messages;
 pub mod nest;
 pub mod prompt;
@@ -14,6 +16,7 @@ pub mod rows;
 mod run;
 pub mod search;
 pub mod selection;
+pub mod trail;
 pub mod troubles;
 pub mod viewport;
 
@@ -30,12 +33,14 @@ pub use camera::{Camera, Scope};
 use counters::Counters;
 use ghost::Ghost;
 pub use journal::{Journal, LineKind};
+use marks::Marks;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use prompt::Prompt;
 use rows::{Row, RowKind};
 pub use run::{Replay, Run};
 use search::Search;
 use selection::Selection;
+use trail::Trail;
 
 /// What to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +111,10 @@ pub struct State {
     pub troubles: Vec<Trouble>,
     /// What is looked for on the timeline.
     pub search: Search,
+    /// Two marks on the axis, and what was measured.
+    pub marks: Marks,
+    /// The places that jumps led away from.
+    pub trail: Trail,
     /// The line that is being typed.
     pub prompt: Option<Prompt>,
     /// Lines that the timeline has for its rows.
@@ -131,6 +140,8 @@ impl State {
         self.rows.clear();
         self.memory.clear();
         self.selection = Selection::default();
+        self.marks.clear();
+        self.trail = Trail::default();
         self.messages.begin();
         self.prepared = None;
     }
@@ -181,6 +192,7 @@ impl State {
         }
         self.ghost.prepare(&self.analyst, run, camera);
         self.search.prepare(&self.analyst, run);
+        self.marks.prepare(&self.analyst, run);
         let (messages, answers) = (&self.messages, &self.answers);
         self.troubles = if run.is_none() {
             Vec::new()

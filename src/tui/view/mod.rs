@@ -287,6 +287,13 @@ impl Views {
         }
     }
 
+    /// Puts a view on screen as it was left.
+    pub fn return_to(&mut self, view: usize) {
+        if view < self.all.len() {
+            self.current = view;
+        }
+    }
+
     /// Puts the timeline on screen.
     pub fn show_home(&mut self, state: &State) {
         self.show(0, state);

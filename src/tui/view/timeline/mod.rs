@@ -17,6 +17,7 @@ use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
 use crate::tui::draw::lane::LaneRow;
 use crate::tui::draw::layout::Layout;
+use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::pen;
 use crate::tui::state::counters::Counters;
 use crate::tui::state::idle::IdleGroup;
@@ -92,6 +93,7 @@ struct Made {
     counters: Counters,
     ghost: (u32, bool),
     search: (u32, u64),
+    marks: u64,
 }
 
 /// The view.
@@ -103,6 +105,8 @@ pub(super) struct Timeline {
     of: Option<Made>,
     axis: Axis,
     lines: Vec<Line>,
+    /// From the selected call to its operation, or from the selected operation's call to it.
+    link: Option<LinkLine>,
     /// Rows below the last one on screen.
     below: usize,
     /// What stands in the room below the rows, and where.
@@ -137,6 +141,7 @@ impl View for Timeline {
             counters: state.counters,
             ghost: state.ghost.version(),
             search: state.search.version(),
+            marks: state.marks.version(),
         };
         if self.of != Some(of) {
             self.of = Some(of);
@@ -183,6 +188,9 @@ impl View for Timeline {
                 buf.set_style(line.area, Style::new().add_modifier(Modifier::DIM));
             }
         }
+        if let Some(link) = &self.link {
+            link.draw(theme, buf);
+        }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
         if self.below > 0 {
@@ -196,7 +204,11 @@ impl View for Timeline {
     fn act(&mut self, action: Action, state: &mut State) {
         match action {
             Action::Click { x, y } => self.click(state, x, y),
-            Action::Drag { columns } => self.drag(state, columns),
+            // On the axis it measures, elsewhere the window goes along.
+            Action::Drag { from, x, .. } if from.1 == self.layout.axis.y => {
+                self.measure(state, from.0, x);
+            }
+            Action::Drag { columns, .. } => self.drag(state, columns),
             Action::Wheel { x, is_in, .. } => self.wheel(state, x, is_in),
             _ => motion::act(action, state),
         }
@@ -239,6 +251,8 @@ impl Timeline {
             scale,
             zero: state.camera.zero(&state.run),
             mark: state.selection.item.span(),
+            measured: state.marks.span(),
+            single: state.marks.single(),
         };
         self.empty = if state.run.is_running() {
             "waiting for the first records …"
@@ -290,6 +304,46 @@ impl Timeline {
                 y += 1;
             }
         }
+        self.link = self.link_line(state, scale);
+    }
+
+    /// The line of the link that is selected, where both its ends are on screen.
+    fn link_line(&self, state: &State, scale: TimeScale) -> Option<LinkLine> {
+        let link = state.link()?;
+        let trace = &state.run.trace;
+        let line_of = |lane: usize| {
+            let is_it = |line: &&Line| {
+                let row = state.rows.get(line.row);
+                matches!(line.shown, Shown::Lane(_))
+                    && row.is_some_and(|row| row.kind.lane() == Some(lane))
+            };
+            self.lines.iter().find(is_it)
+        };
+        let (call, operation) = (line_of(link.call.0)?, line_of(link.operation.0)?);
+        let column = |time| Some(self.layout.axis.x + scale.column(time)?);
+        let span = |(lane, row): (usize, usize)| trace.lanes()[lane].span(row);
+        let called = span(link.call);
+        let (x, to_x) = (
+            column((called.end - 1).max(called.start))?,
+            column(span(link.operation).start)?,
+        );
+        let is_up = operation.area.y < call.area.y;
+        let (y, to_y) = if is_up {
+            (call.area.y, operation.area.bottom() - 1)
+        } else {
+            (call.area.bottom() - 1, operation.area.y)
+        };
+        let between = (y.min(to_y) + 1)..y.max(to_y);
+        let mut titles = self
+            .lines
+            .iter()
+            .filter(|line| matches!(line.shown, Shown::Title(_)) && between.contains(&line.area.y));
+        let across = titles.next_back().map(|line| line.area.y);
+        (!between.is_empty()).then_some(LinkLine {
+            from: (x, y),
+            to: (to_x, to_y),
+            across,
+        })
     }
 
     fn draw_empty(&self, theme: &Theme, buf: &mut Buffer) {
@@ -318,6 +372,20 @@ impl Timeline {
             Some(time) => state.selection.select_near(&state.run.trace, time),
             None => state.selection.item = Item::None,
         }
+        state.camera.is_following = false;
+    }
+
+    /// Measures what lies between two columns.
+    fn measure(&self, state: &mut State, from: u16, to: u16) {
+        let plot = self.layout.axis;
+        if plot.is_empty() {
+            return;
+        }
+        let scale = TimeScale::new(state.camera.viewport.window, plot.width);
+        let (from, to) = (from.min(to), from.max(to));
+        let column = |x: u16| x.saturating_sub(plot.x).min(plot.width - 1);
+        let span = Span::new(scale.cell(column(from)).start, scale.cell(column(to)).end);
+        state.marks.measure(span, state.selection);
         state.camera.is_following = false;
     }
 

@@ -28,6 +28,8 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::LongestGap => longest_gap(state),
         Action::NextHit => state.step_hit(true),
         Action::PreviousHit => state.step_hit(false),
+        Action::OtherEnd => state.go_to_other_end(),
+        Action::Mark => set_mark(state),
         Action::ZoomIn
         | Action::ZoomOut
         | Action::PanLeft
@@ -39,6 +41,22 @@ pub(super) fn act(action: Action, state: &mut State) {
         _ => return,
     }
     state.camera.is_following = false;
+}
+
+/// Marks what is selected, or the moment on its row.
+fn set_mark(state: &mut State) {
+    if state.selection.row.is_none() {
+        let text = "select an operation or a gap first, or drag on the axis";
+        state.messages.flash = Some(text.to_owned());
+        return;
+    }
+    let moment = Span::at(state.selection.cursor);
+    let at = state.selection.item.span().unwrap_or(moment);
+    state.marks.set(at, state.selection);
+    if state.marks.single().is_some() {
+        let text = "marked; m on another one measures from the one to the other";
+        state.messages.flash = Some(text.to_owned());
+    }
 }
 
 fn move_window(action: Action, state: &mut State) {

@@ -1,0 +1,56 @@
+//! Jumps leave a trail, on which one goes back and forward.
+
+use super::{App, Effect};
+use crate::tui::action::Action;
+
+/// Whether an action leads to another place, rather than a step further.
+fn is_jump(action: Action) -> bool {
+    matches!(
+        action,
+        Action::NextGap
+            | Action::PreviousGap
+            | Action::LongestGap
+            | Action::ZoomToSelection
+            | Action::NextHit
+            | Action::PreviousHit
+            | Action::OtherEnd
+            | Action::Choose
+            | Action::NextVariant
+            | Action::PreviousVariant
+            | Action::NextPass
+            | Action::PreviousPass
+            | Action::WholeRun
+    )
+}
+
+impl App {
+    /// Does what a key or the mouse asks for. What the shell must do comes back.
+    pub fn act(&mut self, action: Action) -> Option<Effect> {
+        // Actions see what the next frame would show.
+        self.prepare();
+        let before = self.state.spot(self.views.current());
+        let was_picking = self.is_picking();
+        let effect = self.perform(action);
+        let after = self.state.spot(self.views.current());
+        if is_jump(action) && before != after && !was_picking {
+            self.state.trail.leave(before);
+        }
+        effect
+    }
+
+    /// Goes back to where the last jump came from, or forward again.
+    pub(super) fn step_back(&mut self, is_back: bool) {
+        let here = self.state.spot(self.views.current());
+        let Some(spot) = self.state.trail.step(here, is_back) else {
+            let text = if is_back {
+                "no jump to go back from"
+            } else {
+                "this is the latest place"
+            };
+            self.state.messages.flash = Some(text.to_owned());
+            return;
+        };
+        self.state.return_to(spot);
+        self.views.return_to(spot.view);
+    }
+}

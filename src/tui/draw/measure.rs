@@ -1,0 +1,132 @@
+//! What was measured between two marks, in words.
+
+use crate::activity::{Ns, units};
+use crate::text::plural;
+use crate::trace::{Trace, describe};
+use crate::tui::state::State;
+use crate::tui::state::idle::{IdleGroup, Shares};
+use crate::tui::state::marks::{Measured, OfDevice};
+
+/// "1.24 ms measured", and the facts.
+#[must_use]
+pub fn words(state: &State) -> Option<(String, Vec<String>)> {
+    let span = state.marks.span()?;
+    let zero = state.camera.zero(&state.run);
+    let name = format!("measured {}", units::duration(span.len()));
+    let mut facts = vec![super::label::times(span, zero)];
+    if span.is_empty() {
+        facts.push("both marks stand at one moment".to_owned());
+        return Some((name, facts));
+    }
+    let Some(found) = state.marks.measured(&state.run) else {
+        facts.push("computing …".to_owned());
+        return Some((name, facts));
+    };
+    let trace = &state.run.trace;
+    for of in &found.devices {
+        device(trace, of, span.len(), &mut facts);
+    }
+    facts.extend(began(found));
+    Some((name, facts))
+}
+
+fn device(trace: &Trace, of: &OfDevice, length: Ns, facts: &mut Vec<String>) {
+    let name = match trace.devices().len() {
+        1 => "GPU".to_owned(),
+        _ => describe::device_id(trace, of.device),
+    };
+    let known = (length - of.unrecorded).max(1) as f64;
+    let share = |ns: Ns| units::percent(ns as f64 / known);
+    facts.push(format!(
+        "{name} busy {} ({})",
+        units::duration(of.busy),
+        share(of.busy)
+    ));
+    facts.push(format!(
+        "compute {}, copies {}",
+        units::duration(of.compute),
+        units::duration(of.copy)
+    ));
+    if of.unrecorded > 0 {
+        let time = units::duration(of.unrecorded);
+        facts.push(format!("not recorded {time}"));
+    }
+    if of.idle > 0 {
+        facts.push(format!("idle {}{}", units::duration(of.idle), causes(of)));
+    }
+    let moved: Vec<String> = of
+        .bytes
+        .iter()
+        .map(|(direction, bytes)| {
+            let bytes = units::bytes(bytes.round() as u64);
+            format!("{} {bytes}", direction.label())
+        })
+        .collect();
+    if !moved.is_empty() {
+        facts.push(format!("moved {}", moved.join(", ")));
+    }
+}
+
+/// ": host work 1.2 ms, launching 80 us", what there is no cause of among it.
+fn causes(of: &OfDevice) -> String {
+    let mut parts: Vec<(Ns, &str)> = Vec::new();
+    let between = of.idle - of.outside;
+    match &of.causes {
+        Some(causes) => {
+            parts.extend(groups(causes));
+            let known: Ns = causes.iter().sum();
+            if between > known {
+                parts.push((between - known, "not looked into"));
+            }
+        }
+        None if between > 0 => parts.push((between, "too many operations to look into")),
+        None => {}
+    }
+    if of.outside > 0 {
+        parts.push((of.outside, "before its first or after its last operation"));
+    }
+    let parts: Vec<String> = parts
+        .into_iter()
+        .map(|(ns, words)| format!("{} {words}", units::duration(ns)))
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    }
+}
+
+fn groups(causes: &Shares) -> impl Iterator<Item = (Ns, &'static str)> {
+    let mut groups: Vec<(Ns, &'static str)> = IdleGroup::ALL
+        .iter()
+        .zip(causes)
+        .map(|(group, ns)| (*ns, group.label()))
+        .filter(|(ns, _)| *ns > 0)
+        .collect();
+    groups.sort_by_key(|(ns, _)| -ns);
+    groups.into_iter()
+}
+
+/// What began in the stretch, counted.
+fn began(found: &Measured) -> Vec<String> {
+    let counted = [
+        (found.kernels, "kernel"),
+        (found.copies, "copy"),
+        (found.memsets, "memset"),
+        (found.graphs, "graph"),
+    ];
+    let parts: Vec<String> = counted
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| plural(count, word))
+        .collect();
+    let mut facts = Vec::new();
+    if !parts.is_empty() {
+        facts.push(format!("{} began", parts.join(", ")));
+    }
+    facts.push(plural(found.launches, "launch call"));
+    if !found.is_whole {
+        facts.push("not all was counted".to_owned());
+    }
+    facts
+}

@@ -1,0 +1,95 @@
+//! From a host call to the operation that it launched, and back.
+
+use super::State;
+use super::rows::RowKind;
+use super::selection::Item;
+use crate::activity::What;
+use crate::trace::{LaneId, Trace};
+
+/// A host call and the first operation that it launched, as lanes and rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub call: (LaneId, usize),
+    pub operation: (LaneId, usize),
+}
+
+impl Link {
+    /// The link that a record is one end of.
+    #[must_use]
+    pub fn of(trace: &Trace, lane: LaneId, row: usize) -> Option<Link> {
+        let lanes = trace.lanes();
+        if !lanes.get(lane)?.holds(row) {
+            return None;
+        }
+        let process = lanes[lane].key().process;
+        let activity = trace.activity(lane, row);
+        let here = (lane, row);
+        let link = if activity.is_operation() {
+            Link {
+                call: trace.call(process, activity.correlation)?,
+                operation: here,
+            }
+        } else if let What::Call(_) = activity.what {
+            Link {
+                call: here,
+                operation: trace.operation(process, activity.correlation)?,
+            }
+        } else {
+            return None;
+        };
+        // Where records were let go one end may be no more.
+        let is_there = |(lane, row): (LaneId, usize)| lanes[lane].holds(row);
+        (is_there(link.call) && is_there(link.operation)).then_some(link)
+    }
+}
+
+impl State {
+    /// The link that what is selected is one end of.
+    #[must_use]
+    pub fn link(&self) -> Option<Link> {
+        let lane = self.selection.row.and_then(RowKind::lane)?;
+        match self.selection.item {
+            Item::Record { row, .. } => Link::of(&self.run.trace, lane, row),
+            _ => None,
+        }
+    }
+
+    /// Selects the other end of the link, and brings it on screen with this one where both fit.
+    pub fn go_to_other_end(&mut self) {
+        let trace = &self.run.trace;
+        let lane = self.selection.row.and_then(RowKind::lane);
+        let (Some(lane), Item::Record { row, span }) = (lane, self.selection.item) else {
+            self.messages.flash = Some("select an operation or a host call first".to_owned());
+            return;
+        };
+        let Some(link) = Link::of(trace, lane, row) else {
+            let text = match trace.activity(lane, row) {
+                it if it.is_operation() => "the call that launched it is not known",
+                it if matches!(it.what, What::Call(_)) => {
+                    "no operation is known to come from this call"
+                }
+                _ => "this is neither an operation nor a host call",
+            };
+            self.messages.flash = Some(text.to_owned());
+            return;
+        };
+        let (other, other_row) = if link.call == (lane, row) {
+            link.operation
+        } else {
+            link.call
+        };
+        let Some(kind) = self.row_of(other, other_row) else {
+            self.messages.flash = Some("the other end is on a lane that is not shown".to_owned());
+            return;
+        };
+        let there = trace.lanes()[other].span(other_row);
+        self.selection.row = Some(kind);
+        self.selection
+            .select_record(&self.run.trace, other, other_row);
+        self.camera.is_following = false;
+        let viewport = &mut self.camera.viewport;
+        let both = span.hull(there);
+        let fits = both.len() + both.len() / 5 <= viewport.window.len();
+        viewport.reveal(if fits { both } else { there });
+    }
+}

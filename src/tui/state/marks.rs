@@ -1,0 +1,105 @@
+//! Two marks on the time axis, and what happened between them.
+
+mod measured;
+
+use super::Run;
+use super::analyst::{Analyst, Question, Weight};
+use super::selection::Selection;
+use crate::activity::Span;
+pub use measured::{Measured, OfDevice};
+
+/// The marks, and what was measured between them.
+#[derive(Debug)]
+pub struct Marks {
+    /// What was marked: a moment, or an operation or a gap as a whole.
+    first: Option<Span>,
+    second: Option<Span>,
+    /// What was selected when the second one was set: as long as it is, the details show what was measured.
+    beside: Selection,
+    question: Question<Span, Measured>,
+    /// Goes up with every change of what is drawn.
+    version: u64,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Marks {
+            first: None,
+            second: None,
+            beside: Selection::default(),
+            question: Question::new("measure", Weight::Light),
+            version: 0,
+        }
+    }
+}
+
+impl Marks {
+    /// Sets a mark: the first one, or the second one, which measures. A third one begins anew.
+    pub fn set(&mut self, at: Span, selection: Selection) {
+        self.version += 1;
+        if self.first.is_some() && self.second.is_none() {
+            self.second = Some(at);
+            self.beside = selection;
+        } else {
+            (self.first, self.second) = (Some(at), None);
+        }
+    }
+
+    /// Measures a stretch.
+    pub fn measure(&mut self, span: Span, selection: Selection) {
+        self.version += 1;
+        self.first = Some(Span::at(span.start));
+        self.second = Some(Span::at(span.end));
+        self.beside = selection;
+    }
+
+    /// Takes them away. Returns whether there were any.
+    pub fn clear(&mut self) -> bool {
+        self.version += 1;
+        self.second = None;
+        self.first.take().is_some()
+    }
+
+    /// From the start of the earlier one to the end of the later one.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        let (first, second) = (self.first?, self.second?);
+        Some(first.hull(second))
+    }
+
+    /// The mark that waits for its second.
+    #[must_use]
+    pub fn single(&self) -> Option<Span> {
+        self.first.filter(|_| self.second.is_none())
+    }
+
+    /// Changes with everything that is drawn of them.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether the details are about what was measured.
+    #[must_use]
+    pub fn is_in_details(&self, selection: Selection) -> bool {
+        self.span().is_some() && self.beside == selection
+    }
+
+    /// Takes an answer that has come, and asks what is not known.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+        match self.span() {
+            Some(span) if !span.is_empty() => {
+                let work =
+                    move |trace: &crate::trace::Trace, stop: &_| Measured::of(trace, span, stop);
+                self.question.ask(analyst, run, span, work);
+            }
+            _ => {}
+        }
+    }
+
+    /// What was measured, as far as it is known.
+    #[must_use]
+    pub fn measured(&self, run: &Run) -> Option<&Measured> {
+        self.question.about(run, self.span()?)
+    }
+}

@@ -1,0 +1,133 @@
+//! What happened in a stretch of time.
+
+use rustc_hash::FxHashMap;
+
+use crate::activity::feed::Stop;
+use crate::activity::{Direction, NameId, Ns, Span, What};
+use crate::analysis::graph::CallKind;
+use crate::trace::{LaneKind, Measure, Trace};
+use crate::tui::state::idle::{self, Shares};
+
+/// Records between two looks at whether to go on.
+const STRIDE: usize = 65_536;
+
+/// What happened in a stretch of time. Counts are of what began within it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The devices on which something ran in it.
+    pub devices: Vec<OfDevice>,
+    pub kernels: u64,
+    pub copies: u64,
+    pub memsets: u64,
+    /// Launches of graphs that were recorded as a whole.
+    pub graphs: u64,
+    /// Host calls that hand a kernel or a graph to a stream.
+    pub launches: u64,
+    /// Whether all records were gone through.
+    pub is_whole: bool,
+}
+
+/// How a device spent the stretch, ns and bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfDevice {
+    /// Index into [`Trace::devices`].
+    pub device: usize,
+    pub busy: Ns,
+    pub compute: Ns,
+    pub copy: Ns,
+    /// Neither busy nor idle: nothing was recorded.
+    pub unrecorded: Ns,
+    /// All other time.
+    pub idle: Ns,
+    /// Idle time before its first operation and after its last one, which has no cause.
+    pub outside: Ns,
+    /// The idle time between operations by cause; `None` where there are too many operations.
+    pub causes: Option<Shares>,
+    /// Bytes moved by direction, those that are none left out; of a copy across an edge in proportion.
+    pub bytes: Vec<(Direction, f64)>,
+}
+
+impl Measured {
+    pub(super) fn of(trace: &Trace, span: Span, stop: &Stop) -> Measured {
+        let causes = idle::by_device(trace, span, stop);
+        let mut found = Measured {
+            devices: (0..trace.devices().len())
+                .filter_map(|device| {
+                    let causes = causes.as_ref().map(|all| all[device]);
+                    of_device(trace, device, span, causes)
+                })
+                .collect(),
+            is_whole: true,
+            ..Measured::default()
+        };
+        found.count(trace, span, stop);
+        found
+    }
+
+    fn count(&mut self, trace: &Trace, span: Span, stop: &Stop) {
+        let mut launches: FxHashMap<NameId, bool> = FxHashMap::default();
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let kind = lane.key().kind;
+            if !matches!(kind, LaneKind::Stream { .. } | LaneKind::Thread { .. }) {
+                continue;
+            }
+            for row in lane.starting(span) {
+                if row % STRIDE == 0 && stop.is_stopped() {
+                    self.is_whole = false;
+                    return;
+                }
+                match trace.activity(id, row).what {
+                    What::Kernel(_) => self.kernels += 1,
+                    What::Copy(_) => self.copies += 1,
+                    What::Memset(_) => self.memsets += 1,
+                    What::Graph(_) => self.graphs += 1,
+                    What::Call(call) => {
+                        let is_launch = *launches.entry(call.name).or_insert_with(|| {
+                            let kind = CallKind::of(trace.names().full(call.name));
+                            matches!(kind, CallKind::Launch | CallKind::GraphLaunch)
+                        });
+                        self.launches += u64::from(is_launch);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -> Option<OfDevice> {
+    let usage = &trace.devices()[device].usage;
+    let used = usage.span()?;
+    let busy = usage.time(Measure::Busy, span);
+    let off = trace.unrecorded(device, span);
+    let unrecorded: Ns = off.iter().map(|part| part.len()).sum();
+    // Before the first operation nothing is known to be unrecorded but what overlaps here.
+    let inside = used.intersect(span).len();
+    let off_outside: Ns = off
+        .iter()
+        .map(|part| part.len() - part.intersect(used).len())
+        .sum();
+    let directions = [
+        Direction::H2D,
+        Direction::D2H,
+        Direction::D2D,
+        Direction::P2P,
+        Direction::Other,
+    ];
+    let moved = |direction| (direction, trace.bytes_moved(device, direction, span));
+    Some(OfDevice {
+        device,
+        busy,
+        compute: usage.time(Measure::Compute, span),
+        copy: usage.time(Measure::Copy, span),
+        unrecorded,
+        idle: span.len() - busy - unrecorded,
+        outside: span.len() - inside - off_outside,
+        causes,
+        bytes: directions
+            .into_iter()
+            .map(moved)
+            .filter(|(_, bytes)| *bytes >= 0.5)
+            .collect(),
+    })
+}

@@ -1,0 +1,91 @@
+//! Where one came from: the places that jumps led away from.
+
+use std::collections::VecDeque;
+
+use super::selection::Selection;
+use super::{Scope, State};
+use crate::activity::Span;
+
+/// Places that are remembered on either side.
+const KEPT: usize = 64;
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spot {
+    /// Which view: index into the table of views.
+    pub view: usize,
+    pub scope: Scope,
+    pub window: Span,
+    pub selection: Selection,
+}
+
+/// The places before this one, and behind it those that were gone back from.
+#[derive(Clone, Debug, Default)]
+pub struct Trail {
+    before: VecDeque<Spot>,
+    behind: Vec<Spot>,
+}
+
+impl Trail {
+    /// A jump leads away from a place.
+    pub fn leave(&mut self, from: Spot) {
+        if self.before.len() == KEPT {
+            self.before.pop_front();
+        }
+        self.before.push_back(from);
+        self.behind.clear();
+    }
+
+    /// Goes back from `here`, or forward again. `None` where there is nothing.
+    pub fn step(&mut self, here: Spot, is_back: bool) -> Option<Spot> {
+        let spot = if is_back {
+            self.before.pop_back()
+        } else {
+            self.behind.pop()
+        }?;
+        if is_back {
+            self.behind.push(here);
+        } else {
+            self.before.push_back(here);
+        }
+        Some(spot)
+    }
+
+    /// Whether one can go there.
+    #[must_use]
+    pub fn has(&self, is_back: bool) -> bool {
+        if is_back {
+            !self.before.is_empty()
+        } else {
+            !self.behind.is_empty()
+        }
+    }
+}
+
+impl State {
+    /// What is looked at in a view.
+    #[must_use]
+    pub fn spot(&self, view: usize) -> Spot {
+        Spot {
+            view,
+            scope: self.camera.scope,
+            window: self.camera.viewport.window,
+            selection: self.selection,
+        }
+    }
+
+    /// Looks at it again.
+    pub fn return_to(&mut self, spot: Spot) {
+        if self.camera.scope != spot.scope {
+            self.show(spot.scope);
+        }
+        self.camera.is_following = false;
+        self.selection = spot.selection;
+        self.camera.viewport.show(spot.window);
+        // Late records may have moved what was selected.
+        self.selection.settle(&self.run.trace);
+        if self.selection.row.is_some() && self.selection.position(&self.rows).is_none() {
+            self.selection = Selection::default();
+        }
+    }
+}
