@@ -80,6 +80,16 @@ pub enum Action {
     Mark,
     /// From a host call to its operation, and back.
     OtherEnd,
+    /// Hides the selected row.
+    HideLane,
+    /// Pins the selected row to the top, or lets it go back.
+    PinLane,
+    /// Folds the group of the selected row, or unfolds it.
+    FoldLanes,
+    /// Shows every row again.
+    ShowLanes,
+    /// Opens the line that says which lanes to show.
+    FilterLanes,
     /// Opens the line that says what to look for.
     Find,
     /// The next one of what is looked for.

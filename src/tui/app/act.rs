@@ -35,6 +35,7 @@ impl App {
         }
         let state = &mut self.state;
         match action {
+            Action::FilterLanes => self.ask_for(Asks::Lanes),
             Action::Return => self.step_back(true),
             Action::Forward => self.step_back(false),
             Action::Find => self.ask_for(Asks::Search),
@@ -160,6 +161,9 @@ impl App {
         if !scope.is_some_and(|scope| scope.overlaps(place.span)) {
             state.show(Scope::Whole);
             state.messages.flash = Some("not in the pass that was shown: the whole run".to_owned());
+        }
+        if let Some(kind) = place.row {
+            state.reveal_row(kind);
         }
         state.selection = Selection {
             row: place.row,

@@ -15,6 +15,7 @@ impl App {
         let Some(prompt) = &mut self.state.prompt else {
             return false;
         };
+        let asks = prompt.asks;
         match action {
             Action::Type(c) => prompt.push(c),
             Action::Erase if prompt.text.pop().is_none() => {
@@ -25,18 +26,18 @@ impl App {
             // What was typed stays; where nothing was, what stood before.
             Action::Choose => {
                 self.state.prompt = None;
-                self.state.search.wants_first = self.is_search_shown();
+                self.state.search.wants_first = asks == Asks::Search && self.is_search_shown();
                 return true;
             }
             Action::Back => {
                 self.state.prompt = None;
-                self.look_for("");
+                self.look_for(asks, "");
                 return true;
             }
             _ => return false,
         }
         let text = prompt.text.clone();
-        self.look_for(&text);
+        self.look_for(asks, &text);
         true
     }
 
@@ -47,7 +48,7 @@ impl App {
             None => self.is_search_shown(),
         };
         if was_on {
-            self.look_for("");
+            self.look_for(Asks::Search, "");
         }
         was_on
     }
@@ -57,8 +58,9 @@ impl App {
         self.views.is_home() && self.state.search.is_on() && !self.is_picking()
     }
 
-    fn look_for(&mut self, text: &str) {
+    fn look_for(&mut self, asks: Asks, text: &str) {
         match self.views.filter(&self.state) {
+            _ if asks == Asks::Lanes => self.state.filter_lanes(text),
             Some(filter) => filter.set(text),
             None => self.state.search.set(text),
         }

@@ -10,8 +10,10 @@ use crate::activity::units;
 use crate::analysis::stretch::Stretch;
 use crate::analysis::variants::measure::speedup;
 use crate::tui::action::Context;
+use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::keys;
+use crate::tui::state::prompt::Asks;
 use crate::tui::state::search::Needle;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
@@ -62,6 +64,11 @@ impl Footer {
             None => totals(state, views),
         };
         totals.splice(0..0, typed(state, views));
+        // Where there is no rule that it could stand on.
+        if Layout::of(state).details_rule.is_empty() && views.is_home() {
+            let words = state.hidden_words();
+            totals.splice(0..0, words.map(|words| Total::new(words, Role::Warning)));
+        }
         let hints = hints.map_or_else(Vec::new, |context| {
             keys::hints(context, |action| is_offered(action, state, views)).collect()
         });
@@ -71,6 +78,12 @@ impl Footer {
 
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".
 fn typed(state: &State, views: &Views) -> Option<Total> {
+    if let Some(prompt) = state.prompt.as_ref().filter(|it| it.asks == Asks::Lanes) {
+        let all = state.lanes.all();
+        let seen = all - state.lanes.hidden();
+        let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
+        return Some(Total::new(text, Role::Accent));
+    }
     let filter = views.on_screen(state).filtered();
     let (kept, count) = match filter {
         Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),

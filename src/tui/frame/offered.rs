@@ -36,6 +36,8 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         }
         Action::Return => state.trail.has(true),
         Action::Forward => state.trail.has(false),
+        Action::ShowLanes => state.lanes.is_any(),
+        Action::HideLane | Action::PinLane | Action::FoldLanes => state.selection.row.is_some(),
         Action::OtherEnd => state.link().is_some(),
         Action::Find => views.can_find(state),
         Action::Show(view) => views.has_content(view, state),

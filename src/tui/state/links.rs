@@ -78,6 +78,10 @@ impl State {
         } else {
             link.call
         };
+        if self.row_of(other, other_row).is_none() {
+            self.reveal_lane(other);
+        }
+        let trace = &self.run.trace;
         let Some(kind) = self.row_of(other, other_row) else {
             self.messages.flash = Some("the other end is on a lane that is not shown".to_owned());
             return;

@@ -7,6 +7,7 @@ pub mod counters;
 mod ghost;
 pub mod idle;
 mod journal;
+pub mod lanes;
 pub mod links;
 pub mod marks;
 mod messages;
@@ -33,6 +34,7 @@ pub use camera::{Camera, Scope};
 use counters::Counters;
 use ghost::Ghost;
 pub use journal::{Journal, LineKind};
+use lanes::Lanes;
 use marks::Marks;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use prompt::Prompt;
@@ -93,6 +95,8 @@ pub struct State {
     pub selection: Selection,
     /// The rows of the timeline.
     pub rows: Vec<Row>,
+    /// Which of all rows those are.
+    pub lanes: Lanes,
     /// Memory in use by device, as far as the rows show it.
     pub memory: Vec<MemoryUse>,
     /// What was said.
@@ -218,7 +222,9 @@ impl State {
         let scope = self.camera.scope_span(&self.run).unwrap_or_default();
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
-        self.rows = rows::rows(trace, scope, is_whole, self.room, self.counters);
+        let all = rows::all(trace, scope, is_whole, self.counters);
+        self.rows = self.lanes.choose(all);
+        rows::deepen(trace, scope, self.room, &mut self.rows);
         self.ghosted = self.ghost.version();
         rows::put_ghost(
             &mut self.rows,

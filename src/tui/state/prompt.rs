@@ -5,6 +5,8 @@
 pub enum Asks {
     /// What to look for: on the timeline it is lit, in lists it leaves the lines that have it.
     Search,
+    /// Which lanes to show, by name.
+    Lanes,
 }
 
 /// The line so far.
@@ -34,6 +36,7 @@ impl Prompt {
     pub fn sign(&self) -> char {
         match self.asks {
             Asks::Search => '/',
+            Asks::Lanes => '&',
         }
     }
 

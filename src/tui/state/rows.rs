@@ -30,6 +30,8 @@ pub enum RowKind {
     Memory(usize),
     /// A counter or a sensor of a device.
     Counter(usize, Metric),
+    /// What stands for a group whose rows are folded, by a number made from its title.
+    Folded(u64),
     /// Operations of a stream.
     Stream(LaneId),
     /// Calls of a host thread.
@@ -52,6 +54,7 @@ impl RowKind {
             | RowKind::Range(id, _)
             | RowKind::Overhead(id) => Some(id),
             RowKind::Title
+            | RowKind::Folded(_)
             | RowKind::Gpu(_)
             | RowKind::Bandwidth(..)
             | RowKind::Overlap(_)
@@ -76,22 +79,9 @@ impl RowKind {
 }
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
-/// passes of a scenario are worth a row too. Stacks of ranges get more rows than [`nest::USUAL`] as long as
-/// there is `room` for all rows.
+/// passes of a scenario are worth a row too.
 #[must_use]
-pub fn rows(
-    trace: &Trace,
-    scope: Span,
-    is_whole: bool,
-    room: usize,
-    counters: Counters,
-) -> Vec<Row> {
-    let mut rows = all(trace, scope, is_whole, counters);
-    deepen(trace, scope, room, &mut rows);
-    rows
-}
-
-fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
+pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
     let mut rows = Vec::new();
     let used: Vec<usize> = (0..trace.devices().len())
         .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
@@ -280,8 +270,9 @@ fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)
         .map(|(id, lane)| (id, lane.key()))
 }
 
-/// Shows more depths of the lanes that have more, in turn, as long as there is room.
-fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
+/// Shows more depths than [`nest::USUAL`] of the lanes that have more, in turn, as long as there is `room` for all
+/// rows.
+pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
     let mut wanted: Vec<(LaneId, usize)> = rows
         .iter()
         .filter_map(|row| match row.kind {

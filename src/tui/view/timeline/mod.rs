@@ -4,6 +4,7 @@ mod content;
 mod counters;
 mod filler;
 mod motion;
+mod pointer;
 mod rows;
 
 use ratatui::buffer::Buffer;
@@ -22,7 +23,7 @@ use crate::tui::draw::pen;
 use crate::tui::state::counters::Counters;
 use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::{Row, RowKind};
-use crate::tui::state::selection::{Item, Selection};
+use crate::tui::state::selection::Selection;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
@@ -39,7 +40,7 @@ fn turn(kind: RowKind) -> Option<usize> {
         | RowKind::Memory(_)
         | RowKind::Counter(..) => Some(2),
         RowKind::Thread(_) | RowKind::Range(..) => Some(3),
-        RowKind::Title | RowKind::Overhead(_) => None,
+        RowKind::Title | RowKind::Folded(_) | RowKind::Overhead(_) => None,
     }
 }
 
@@ -61,6 +62,8 @@ fn grown(rows: &[Row], mut spare: usize) -> ([bool; 4], usize) {
 #[derive(Clone, Debug)]
 enum Shown {
     Title(String),
+    /// A folded group, and whether it is selected.
+    Folded(String, bool),
     Lane(LaneRow),
     /// What the colours of the rows of GPUs mean.
     Legend(Vec<(IdleGroup, String)>),
@@ -94,6 +97,7 @@ struct Made {
     ghost: (u32, bool),
     search: (u32, u64),
     marks: u64,
+    lanes: u64,
 }
 
 /// The view.
@@ -109,6 +113,8 @@ pub(super) struct Timeline {
     link: Option<LinkLine>,
     /// Rows below the last one on screen.
     below: usize,
+    /// That rows are kept away.
+    hidden: String,
     /// What stands in the room below the rows, and where.
     filler: (Filler, Rect),
     /// What stands there instead of rows.
@@ -142,6 +148,7 @@ impl View for Timeline {
             ghost: state.ghost.version(),
             search: state.search.version(),
             marks: state.marks.version(),
+            lanes: state.lanes.version(),
         };
         if self.of != Some(of) {
             self.of = Some(of);
@@ -179,6 +186,12 @@ impl View for Timeline {
         for line in &self.lines {
             match &line.shown {
                 Shown::Title(title) => draw_title(theme, title, line.area, buf),
+                Shown::Folded(label, is_selected) => {
+                    draw_title(theme, label, line.area, buf);
+                    let mark = if *is_selected { '▸' } else { '+' };
+                    let style = theme.bold(Role::Accent);
+                    pen::cell(buf, line.area, 0, theme.glyph(mark), style);
+                }
                 Shown::Lane(lane) => lane.draw(theme, line.area, buf),
                 Shown::Legend(groups) => {
                     draw_legend(theme, groups, self.layout.gutter, line.area, buf);
@@ -193,11 +206,18 @@ impl View for Timeline {
         }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
+        let area = self.layout.details_rule;
+        let mut x = area.width.saturating_sub(2);
         if self.below > 0 {
             let text = format!(" {} more below ", self.below);
-            let area = self.layout.details_rule;
-            let x = area.width.saturating_sub(text.len() as u16 + 2);
+            x = x.saturating_sub(text.len() as u16);
             pen::text(buf, area, x, &text, theme.fg(Role::Dim));
+            x = x.saturating_sub(2);
+        }
+        if !self.hidden.is_empty() {
+            let text = pen::plain(theme, &format!(" {} ", self.hidden));
+            x = x.saturating_sub(pen::width(&text) as u16);
+            pen::text(buf, area, x, &text, theme.bold(Role::Warning));
         }
     }
 
@@ -216,9 +236,20 @@ impl View for Timeline {
 }
 
 impl Timeline {
+    /// Rows at the top that do not scroll: at most half of what there is room for.
+    fn fixed(&self, state: &State) -> usize {
+        let most = usize::from(self.layout.rows.height) / 2;
+        state.lanes.fixed().min(most)
+    }
+
     /// Scrolls so that the selected row is on screen, or the prediction that came.
     fn scroll(&mut self, state: &State) {
-        self.first_row = self.first_row.min(state.rows.len().saturating_sub(1));
+        let fixed = self.fixed(state);
+        let last = state.rows.len().saturating_sub(1);
+        self.first_row = self.first_row.min(last).max(fixed);
+        let visible = usize::from(self.layout.rows.height)
+            .saturating_sub(fixed)
+            .max(1);
         let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
         let is_ghost = |row: &Row| matches!(row.kind, RowKind::Ghost(_));
         if let (true, Some(from), Some(to)) = (
@@ -227,7 +258,6 @@ impl Timeline {
             state.rows.iter().rposition(is_ghost),
         ) {
             // Its title with it, and as much of it as there is room for.
-            let visible = usize::from(self.layout.rows.height).max(1);
             let least = (to + 1).saturating_sub(visible);
             self.first_row = self.first_row.max(least).min(from.saturating_sub(1));
             return;
@@ -235,10 +265,11 @@ impl Timeline {
         let Some(at) = state.selection.position(&state.rows) else {
             return;
         };
-        let visible = usize::from(self.layout.rows.height).max(1);
-        if at < self.first_row {
+        if at < fixed {
+            // It is on screen anyway.
+        } else if at < self.first_row {
             // Its title with it.
-            self.first_row = at.saturating_sub(1);
+            self.first_row = at.saturating_sub(1).max(fixed);
         } else if at >= self.first_row + visible {
             self.first_row = at + 1 - visible;
         }
@@ -261,22 +292,28 @@ impl Timeline {
         };
         let area = self.layout.rows;
         let visible = usize::from(area.height);
-        self.below = state.rows.len().saturating_sub(self.first_row + visible);
+        let fixed = self.fixed(state);
+        let is_at_top = self.first_row <= fixed;
+        self.below = (state.rows.len() + fixed).saturating_sub(self.first_row + visible);
+        self.hidden = state.hidden_words().unwrap_or_default();
         let spare = visible.saturating_sub(state.rows.len());
         let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
-        let legend = if has_gpu && self.first_row == 0 && spare > 0 {
+        let legend = if has_gpu && is_at_top && spare > 0 {
             rows::legend(state)
         } else {
             Vec::new()
         };
         let has_legend = !legend.is_empty();
-        let (grown, _) = match self.first_row {
-            0 => grown(&state.rows, spare - usize::from(has_legend)),
-            _ => ([false; 4], 0),
+        let (grown, _) = if is_at_top {
+            grown(&state.rows, spare - usize::from(has_legend))
+        } else {
+            ([false; 4], 0)
         };
         self.lines.clear();
         let mut y = area.y;
-        for (i, row) in state.rows.iter().enumerate().skip(self.first_row) {
+        let first = self.first_row;
+        let rows = state.rows.iter().enumerate();
+        for (i, row) in rows.filter(|(i, _)| *i < fixed || *i >= first) {
             if y >= area.bottom() {
                 break;
             }
@@ -355,60 +392,6 @@ impl Timeline {
         if area.height > 0 {
             pen::text(buf, line, x as u16, &text, theme.fg(Role::Dim));
         }
-    }
-
-    /// Selects what is under the mouse.
-    fn click(&self, state: &mut State, x: u16, y: u16) {
-        let is_at = |line: &&Line| (line.area.y..line.area.bottom()).contains(&y);
-        let line = self.lines.iter().find(is_at);
-        let Some(row) = line.and_then(|line| state.rows.get(line.row)) else {
-            return;
-        };
-        if row.kind == RowKind::Title {
-            return;
-        }
-        state.selection.row = Some(row.kind);
-        match self.layout.time_at(x, state.camera.viewport.window) {
-            Some(time) => state.selection.select_near(&state.run.trace, time),
-            None => state.selection.item = Item::None,
-        }
-        state.camera.is_following = false;
-    }
-
-    /// Measures what lies between two columns.
-    fn measure(&self, state: &mut State, from: u16, to: u16) {
-        let plot = self.layout.axis;
-        if plot.is_empty() {
-            return;
-        }
-        let scale = TimeScale::new(state.camera.viewport.window, plot.width);
-        let (from, to) = (from.min(to), from.max(to));
-        let column = |x: u16| x.saturating_sub(plot.x).min(plot.width - 1);
-        let span = Span::new(scale.cell(column(from)).start, scale.cell(column(to)).end);
-        state.marks.measure(span, state.selection);
-        state.camera.is_following = false;
-    }
-
-    /// Moves the window along with the mouse.
-    fn drag(&self, state: &mut State, columns: i16) {
-        let plot = self.layout.plot_columns().max(1);
-        let share = -f64::from(columns) / f64::from(plot);
-        state.camera.viewport.pan(share);
-        state.camera.is_following = false;
-    }
-
-    /// Zooms around the mouse.
-    fn wheel(&self, state: &mut State, x: u16, is_in: bool) {
-        let window = state.camera.viewport.window;
-        let at = self.layout.time_at(x, window);
-        let fixed = at.unwrap_or(window.start + window.len() / 2);
-        let factor = if is_in {
-            motion::ZOOM
-        } else {
-            1.0 / motion::ZOOM
-        };
-        state.camera.viewport.zoom(fixed, factor);
-        state.camera.is_following = false;
     }
 }
 

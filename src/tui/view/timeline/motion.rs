@@ -28,6 +28,10 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::LongestGap => longest_gap(state),
         Action::NextHit => state.step_hit(true),
         Action::PreviousHit => state.step_hit(false),
+        Action::HideLane => state.hide_lane(),
+        Action::PinLane => state.pin_lane(),
+        Action::FoldLanes => state.fold_lanes(),
+        Action::ShowLanes => state.show_all_lanes(),
         Action::OtherEnd => state.go_to_other_end(),
         Action::Mark => set_mark(state),
         Action::ZoomIn

@@ -20,6 +20,10 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
     let is_wide = layout.side > 12;
     let content = match row.kind {
         RowKind::Title => return Shown::Title(row.label.clone()),
+        RowKind::Folded(_) => {
+            let is_selected = state.selection.row == Some(row.kind);
+            return Shown::Folded(row.label.clone(), is_selected);
+        }
         RowKind::Bandwidth(device, direction) => {
             bandwidth(state, device, direction, scale, is_wide)
         }

@@ -1,0 +1,124 @@
+//! Rows that are hidden, pinned, folded, or left out by name.
+
+use super::*;
+use crate::tui::{Theme, render, tests::text};
+
+fn labels(app: &App) -> Vec<&str> {
+    app.state
+        .rows
+        .iter()
+        .map(|row| row.label.as_str())
+        .collect()
+}
+
+fn screen(app: &mut App) -> String {
+    text(&render(app, &Theme::default()))
+}
+
+const ALL: [&str; 11] = [
+    "GPU", "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
+];
+
+#[test]
+fn hidden_lanes_are_said_at_every_size_until_they_are_shown_again() {
+    let mut app = app();
+    app.prepare();
+    assert_eq!(labels(&app), ALL);
+    press(&mut app, "/s1^~HH");
+    let rest: Vec<&str> = ALL
+        .into_iter()
+        .filter(|label| !["s1", "s2"].contains(label))
+        .collect();
+    assert_eq!(labels(&app), rest);
+    assert_eq!(row_label(&app), "s3");
+    // The word on the key goes with the next one.
+    press(&mut app, "j");
+    for (width, height) in [(200, 50), (120, 40), (80, 24), (60, 10)] {
+        app.state.size = Size::new(width, height);
+        let screen = screen(&mut app);
+        assert!(screen.contains("2 lanes hidden, S shows all"), "{screen}");
+    }
+    // A rerun is no reason to forget it.
+    app.start(fixture::source(), None, PEAKS);
+    for batch in fixture::batches() {
+        app.take(Message::Batch(batch));
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    app.prepare();
+    assert_eq!(labels(&app), rest);
+    press(&mut app, "S");
+    assert_eq!(labels(&app), ALL);
+    assert!(!screen(&mut app).contains("hidden"));
+}
+
+#[test]
+fn what_is_jumped_to_is_shown_again() {
+    let mut app = app();
+    // The longest upload of the pass: all take as long, so the first, on s0.
+    press(&mut app, "/s0^~H2/h2d^^");
+    assert_eq!(row_label(&app), "s0");
+    assert_eq!(selected(&app), Some((STREAMED, 300 * US)));
+    // From a kernel to its call on a folded thread.
+    press(&mut app, "/main^~F/matmul^~t");
+    assert_eq!(row_label(&app), "main");
+}
+
+#[test]
+fn pinned_lanes_stay_at_the_top_while_others_scroll() {
+    let mut app = app();
+    press(&mut app, "/s3^~P");
+    let pinned = [
+        "GPU", "pinned", "s3", "all", "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "host",
+        "main",
+    ];
+    assert_eq!(labels(&app), pinned);
+    app.state.size = Size::new(100, 15);
+    for _ in 0..9 {
+        press(&mut app, "j");
+        assert!(screen(&mut app).contains("\n s3 ") || row_label(&app) == "s3");
+    }
+    assert_eq!(row_label(&app), "main");
+    let low = screen(&mut app);
+    assert!(low.contains("▸main") && !low.contains("H2D  "), "{low}");
+    press(&mut app, "/s3^~P");
+    assert_eq!(labels(&app), ALL);
+}
+
+#[test]
+fn a_group_folds_to_a_row_that_opens_it() {
+    let mut app = app();
+    press(&mut app, "/s2^~F");
+    let folded = [
+        "GPU",
+        "H2D",
+        "D2H",
+        "overlap",
+        "streams · 4 lanes folded",
+        "host",
+        "main",
+    ];
+    assert_eq!(labels(&app), folded);
+    assert_eq!(row_label(&app), "streams · 4 lanes folded");
+    let row = screen(&mut app);
+    assert!(row.contains("▸streams · 4 lanes folded"), "{row}");
+    press(&mut app, "F");
+    assert_eq!((labels(&app), row_label(&app)), (ALL.to_vec(), "s0"));
+}
+
+#[test]
+fn only_lanes_with_a_name() {
+    let mut app = app();
+    press(&mut app, "&S2");
+    // The GPU's row stays, it is what all is about.
+    assert_eq!(labels(&app), ["GPU", "streams", "s2"]);
+    let foot = screen(&mut app);
+    assert!(foot.contains("&S2▏ 2 of 9 lanes"), "{foot}");
+    press(&mut app, "^");
+    let rule = screen(&mut app);
+    assert!(
+        rule.contains("7 lanes left out (&S2), S shows all"),
+        "{rule}"
+    );
+    press(&mut app, "&~");
+    assert_eq!(labels(&app), ALL);
+}

@@ -1,0 +1,291 @@
+//! Which rows were chosen to be seen: hidden, pinned to the top, folded, or left out by name.
+//!
+//! Rows are remembered by their names, so that a choice outlasts a rerun. A *unit* is what is chosen as one: a row, and
+//! with a lane of ranges the rows of its depths. A *group* is a title with the units under it.
+
+mod act;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rows::{Row, RowKind};
+use super::search::Needle;
+use crate::text::{fingerprint, plural};
+use crate::trace::LaneId;
+
+/// What a unit is remembered by: its group's title, its own name, and which one of that name it is.
+type Key = (String, String, usize);
+
+/// The choice.
+#[derive(Clone, Debug, Default)]
+pub struct Lanes {
+    hidden: FxHashSet<Key>,
+    /// In the order in which they were pinned.
+    pinned: Vec<Key>,
+    /// Titles.
+    folded: FxHashSet<String>,
+    /// Stacks of ranges of which the top is seen alone.
+    flat: FxHashSet<Key>,
+    text: String,
+    needle: Option<Needle>,
+    /// The unit of each row, also of those that are not seen.
+    units: FxHashMap<RowKind, Key>,
+    /// Units that are left out.
+    count: usize,
+    /// Rows at the top that do not scroll.
+    fixed: usize,
+    /// Goes up with every choice.
+    version: u64,
+}
+
+/// A title with the units under it.
+#[derive(Debug, Default)]
+struct Group {
+    title: Option<Row>,
+    units: Vec<(Key, Vec<Row>)>,
+}
+
+impl Lanes {
+    /// Leaves of all rows those that are to be seen, the pinned ones first.
+    #[must_use]
+    pub fn choose(&mut self, rows: Vec<Row>) -> Vec<Row> {
+        self.units.clear();
+        (self.count, self.fixed) = (0, 0);
+        let groups = groups(rows);
+        for (key, rows) in groups.iter().flat_map(|group| &group.units) {
+            let kinds = rows.iter().map(|row| row.kind);
+            self.units.extend(kinds.map(|kind| (kind, key.clone())));
+        }
+        let mut pinned: Vec<(usize, Vec<Row>)> = Vec::new();
+        let mut rest: Vec<Row> = Vec::new();
+        let mut top: Vec<Row> = Vec::new();
+        for group in groups {
+            let title = group.title.as_ref().map_or("", |row| row.label.as_str());
+            let (is_folded, mut folded) = (self.folded.contains(title), 0);
+            let mut seen: Vec<Row> = Vec::new();
+            for (key, mut rows) in group.units {
+                let is_gpu = matches!(rows[0].kind, RowKind::Gpu(_));
+                if self.flat.contains(&key) {
+                    rows.truncate(1);
+                }
+                if let Some(place) = self.pinned.iter().position(|known| *known == key) {
+                    pinned.push((place, rows));
+                } else if self.hidden.contains(&key) || !(is_gpu || self.lets(&key)) {
+                    self.count += 1;
+                } else if is_gpu {
+                    top.append(&mut rows);
+                } else if is_folded {
+                    folded += 1;
+                } else {
+                    seen.append(&mut rows);
+                }
+            }
+            if folded > 0 {
+                rest.push(Row {
+                    kind: RowKind::Folded(fingerprint(title.as_bytes())),
+                    label: format!("{title} · {} folded", plural(folded, "lane")),
+                });
+            }
+            if !seen.is_empty() {
+                rest.extend(group.title);
+                rest.append(&mut seen);
+            }
+        }
+        if !pinned.is_empty() {
+            top.push(Row {
+                kind: RowKind::Title,
+                label: "pinned".to_owned(),
+            });
+            pinned.sort_by_key(|(place, _)| *place);
+            top.extend(pinned.into_iter().flat_map(|(_, rows)| rows));
+            self.fixed = top.len();
+            let has_title = matches!(rest.first(), Some(row) if row.kind == RowKind::Title);
+            if !rest.is_empty() && !has_title {
+                rest.insert(
+                    0,
+                    Row {
+                        kind: RowKind::Title,
+                        label: "all".to_owned(),
+                    },
+                );
+            }
+        }
+        top.append(&mut rest);
+        top
+    }
+
+    fn lets(&self, (title, label, _): &Key) -> bool {
+        let is_in = |needle: &Needle| needle.is_in(label) || needle.is_in(title);
+        self.needle.as_ref().is_none_or(is_in)
+    }
+
+    /// Hides the unit of a row. Returns its name; `None` for what is no unit.
+    pub fn hide(&mut self, kind: RowKind) -> Option<String> {
+        let key = self.units.get(&kind)?.clone();
+        self.version += 1;
+        self.pinned.retain(|pinned| *pinned != key);
+        self.hidden.insert(key.clone());
+        Some(key.1)
+    }
+
+    /// Pins the unit of a row to the top, or lets it go back. Returns whether it is pinned now; `None` for what is no
+    /// unit.
+    pub fn pin(&mut self, kind: RowKind) -> Option<bool> {
+        let key = self.units.get(&kind)?.clone();
+        self.version += 1;
+        let before = self.pinned.len();
+        self.pinned.retain(|pinned| *pinned != key);
+        let is_new = self.pinned.len() == before;
+        if is_new {
+            self.pinned.push(key);
+        }
+        Some(is_new)
+    }
+
+    /// Folds the group of a row, or unfolds it; of a stack of ranges with `is_stack` the stack. Returns the row that
+    /// stands for it when it is folded.
+    pub fn fold(&mut self, kind: RowKind, is_stack: bool) -> Option<RowKind> {
+        self.version += 1;
+        if let RowKind::Folded(title) = kind {
+            self.folded
+                .retain(|folded| fingerprint(folded.as_bytes()) != title);
+            return None;
+        }
+        let key = self.units.get(&kind)?.clone();
+        if let (RowKind::Range(lane, _), true) = (kind, is_stack) {
+            if !self.flat.remove(&key) {
+                self.flat.insert(key);
+            }
+            return Some(RowKind::Range(lane, 0));
+        }
+        self.fold_title(&key.0)
+    }
+
+    /// Folds the group with a title. Returns the row that stands for it.
+    pub fn fold_title(&mut self, title: &str) -> Option<RowKind> {
+        // What has no title could not be opened again.
+        if title.is_empty() {
+            return None;
+        }
+        self.version += 1;
+        self.folded.insert(title.to_owned());
+        Some(RowKind::Folded(fingerprint(title.as_bytes())))
+    }
+
+    /// Whether the stack that a row is of shows its top alone.
+    #[must_use]
+    pub fn is_flat(&self, kind: RowKind) -> bool {
+        self.units
+            .get(&kind)
+            .is_some_and(|key| self.flat.contains(key))
+    }
+
+    /// Shows everything again; what is pinned stays.
+    pub fn show_all(&mut self) {
+        self.version += 1;
+        self.hidden.clear();
+        self.folded.clear();
+        self.flat.clear();
+        self.filter("");
+    }
+
+    /// Shows the unit that a row is of, whatever kept it away. Returns whether something did.
+    pub fn reveal(&mut self, kind: RowKind) -> bool {
+        let Some(key) = self.units.get(&kind).cloned() else {
+            return false;
+        };
+        let is_pinned = self.pinned.contains(&key);
+        let was_hidden = self.hidden.remove(&key);
+        let was_folded = !is_pinned && self.folded.remove(&key.0);
+        let was_left_out = !is_pinned && !self.lets(&key);
+        if was_left_out {
+            self.filter("");
+        }
+        let is_new = was_hidden || was_folded || was_left_out;
+        self.version += u64::from(is_new);
+        is_new
+    }
+
+    /// The first row of a lane, also of one that is not seen.
+    #[must_use]
+    pub fn row_of(&self, lane: LaneId) -> Option<RowKind> {
+        let is_first = |kind: &RowKind| !matches!(kind, RowKind::Range(_, 1..));
+        let mut kinds = self.units.keys().copied().filter(is_first);
+        kinds.find(|kind| kind.lane() == Some(lane))
+    }
+
+    /// Leaves only units with a name; all when the text is empty.
+    pub fn filter(&mut self, text: &str) {
+        self.version += 1;
+        text.clone_into(&mut self.text);
+        self.needle = Needle::new(text);
+    }
+
+    /// What names must have.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether anything is kept away.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.count > 0 || !self.folded.is_empty() || !self.flat.is_empty()
+    }
+
+    /// Units that are hidden or left out.
+    #[must_use]
+    pub fn hidden(&self) -> usize {
+        self.count
+    }
+
+    /// Units there are.
+    #[must_use]
+    pub fn all(&self) -> usize {
+        let keys: FxHashSet<&Key> = self.units.values().collect();
+        keys.len()
+    }
+
+    /// Rows at the top that do not scroll.
+    #[must_use]
+    pub fn fixed(&self) -> usize {
+        self.fixed
+    }
+
+    /// Changes with every choice.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+/// Rows by their titles.
+fn groups(rows: Vec<Row>) -> Vec<Group> {
+    let mut groups = vec![Group::default()];
+    let mut counts: FxHashMap<(String, String), usize> = FxHashMap::default();
+    for row in rows {
+        if row.kind == RowKind::Title {
+            groups.push(Group {
+                title: Some(row),
+                units: Vec::new(),
+            });
+            continue;
+        }
+        let Some(group) = groups.last_mut() else {
+            continue;
+        };
+        if let (RowKind::Range(_, 1..), Some((_, rows))) = (row.kind, group.units.last_mut()) {
+            rows.push(row);
+            continue;
+        }
+        let title = group
+            .title
+            .as_ref()
+            .map_or("", |title| title.label.as_str());
+        let name = (title.to_owned(), row.label.clone());
+        let count = counts.entry(name.clone()).or_default();
+        let key = (name.0, name.1, *count);
+        *count += 1;
+        group.units.push((key, vec![row]));
+    }
+    groups
+}

@@ -1,0 +1,129 @@
+//! What keys and the mouse do to the choice of rows.
+
+use crate::text::plural;
+use crate::trace::LaneId;
+use crate::tui::state::State;
+use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::selection::Selection;
+
+impl State {
+    /// Hides the selected row.
+    pub fn hide_lane(&mut self) {
+        let at = self.selection.position(&self.rows);
+        let hidden = self.selection.row.and_then(|kind| self.lanes.hide(kind));
+        let (Some(at), Some(name)) = (at, hidden) else {
+            self.messages.flash = Some("select the row to hide first".to_owned());
+            return;
+        };
+        self.selection = Selection::default();
+        self.settle();
+        // The row that stands there now, else the one above.
+        let is_row = |row: &&Row| row.kind != RowKind::Title;
+        let below = self.rows.iter().skip(at).find(is_row);
+        let next = below.or_else(|| self.rows.iter().rev().find(is_row));
+        self.selection.row = next.map(|row| row.kind);
+        let what = if name.is_empty() {
+            "hidden".to_owned()
+        } else {
+            format!("{name} is hidden")
+        };
+        self.messages.flash = Some(format!("{what}; S shows all lanes again"));
+    }
+
+    /// Pins the selected row to the top, or lets it go back.
+    pub fn pin_lane(&mut self) {
+        let pinned = self.selection.row.and_then(|kind| self.lanes.pin(kind));
+        let text = match pinned {
+            None => "select the row to pin first",
+            Some(true) => "pinned to the top; P on it lets it go back",
+            Some(false) => "no longer pinned",
+        };
+        self.messages.flash = Some(text.to_owned());
+        self.settle();
+    }
+
+    /// Folds the group of the selected row, or unfolds it; of a stack of ranges first the stack.
+    pub fn fold_lanes(&mut self) {
+        let Some(kind) = self.selection.row else {
+            self.messages.flash = Some("select a row of what to fold first".to_owned());
+            return;
+        };
+        let at = self.selection.position(&self.rows);
+        let stands_for = self.lanes.fold(kind, self.is_stack(kind));
+        self.folded(stands_for);
+        if stands_for.is_none() {
+            // Where it stood stands the title now.
+            let first = at.and_then(|at| self.rows.get(at + 1));
+            self.selection.row = first.map(|row| row.kind);
+        }
+    }
+
+    /// Folds the group under a title.
+    pub fn fold_title(&mut self, title: &str) {
+        let stands_for = self.lanes.fold_title(title);
+        self.folded(stands_for);
+    }
+
+    fn folded(&mut self, stands_for: Option<RowKind>) {
+        self.selection = Selection {
+            row: stands_for,
+            cursor: self.selection.cursor,
+            ..Selection::default()
+        };
+        self.settle();
+    }
+
+    /// Whether a row is of a stack of ranges with depths, seen or folded.
+    fn is_stack(&self, kind: RowKind) -> bool {
+        let RowKind::Range(lane, _) = kind else {
+            return false;
+        };
+        let below = RowKind::Range(lane, 1);
+        self.lanes.is_flat(kind) || self.rows.iter().any(|row| row.kind == below)
+    }
+
+    /// Shows every row again.
+    pub fn show_all_lanes(&mut self) {
+        self.lanes.show_all();
+        self.settle();
+    }
+
+    /// Leaves only lanes with a name.
+    pub fn filter_lanes(&mut self, text: &str) {
+        self.lanes.filter(text);
+        self.settle();
+    }
+
+    /// Shows a row that was kept away, and says so.
+    pub fn reveal_row(&mut self, kind: RowKind) {
+        if self.lanes.reveal(kind) {
+            self.settle();
+            self.messages.flash =
+                Some("its lane was hidden or folded; it is shown again".to_owned());
+        }
+    }
+
+    /// The same for the row of a lane.
+    pub fn reveal_lane(&mut self, lane: LaneId) {
+        if let Some(kind) = self.lanes.row_of(lane) {
+            self.reveal_row(kind);
+        }
+    }
+
+    /// That rows are kept away, and which key shows them.
+    #[must_use]
+    pub fn hidden_words(&self) -> Option<String> {
+        match (self.lanes.hidden(), self.lanes.text()) {
+            (0, _) => None,
+            (count, "") => {
+                let lanes = plural(count as u64, "lane");
+                Some(format!("{lanes} hidden, S shows all"))
+            }
+            (count, text) => {
+                let lanes = plural(count as u64, "lane");
+                let text = crate::text::cut(text, 16);
+                Some(format!("{lanes} left out (&{text}), S shows all"))
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the mouse does on the timeline.
+
+use super::{Shown, Timeline, motion};
+use crate::activity::Span;
+use crate::tui::state::State;
+use crate::tui::state::rows::RowKind;
+use crate::tui::state::selection::Item;
+use crate::tui::time_scale::TimeScale;
+
+impl Timeline {
+    /// Selects what is under the mouse; a title folds what stands under it.
+    pub(super) fn click(&self, state: &mut State, x: u16, y: u16) {
+        let line = self
+            .lines
+            .iter()
+            .find(|line| (line.area.y..line.area.bottom()).contains(&y));
+        let Some(line) = line else {
+            return;
+        };
+        if let Shown::Title(title) = &line.shown {
+            state.fold_title(title);
+            return;
+        }
+        let Some(row) = state.rows.get(line.row) else {
+            return;
+        };
+        state.selection.row = Some(row.kind);
+        if let RowKind::Folded(_) = row.kind {
+            state.fold_lanes();
+            return;
+        }
+        match self.layout.time_at(x, state.camera.viewport.window) {
+            Some(time) => state.selection.select_near(&state.run.trace, time),
+            None => state.selection.item = Item::None,
+        }
+        state.camera.is_following = false;
+    }
+
+    /// Measures what lies between two columns.
+    pub(super) fn measure(&self, state: &mut State, from: u16, to: u16) {
+        let plot = self.layout.axis;
+        if plot.is_empty() {
+            return;
+        }
+        let scale = TimeScale::new(state.camera.viewport.window, plot.width);
+        let (from, to) = (from.min(to), from.max(to));
+        let column = |x: u16| x.saturating_sub(plot.x).min(plot.width - 1);
+        let span = Span::new(scale.cell(column(from)).start, scale.cell(column(to)).end);
+        state.marks.measure(span, state.selection);
+        state.camera.is_following = false;
+    }
+
+    /// Moves the window along with the mouse.
+    pub(super) fn drag(&self, state: &mut State, columns: i16) {
+        let plot = self.layout.plot_columns().max(1);
+        let share = -f64::from(columns) / f64::from(plot);
+        state.camera.viewport.pan(share);
+        state.camera.is_following = false;
+    }
+
+    /// Zooms around the mouse.
+    pub(super) fn wheel(&self, state: &mut State, x: u16, is_in: bool) {
+        let window = state.camera.viewport.window;
+        let at = self.layout.time_at(x, window);
+        let fixed = at.unwrap_or(window.start + window.len() / 2);
+        let factor = if is_in {
+            motion::ZOOM
+        } else {
+            1.0 / motion::ZOOM
+        };
+        state.camera.viewport.zoom(fixed, factor);
+        state.camera.is_following = false;
+    }
+}
