@@ -6,22 +6,25 @@ use std::io::IsTerminal as _;
 use super::exit::{self, Ending};
 use super::print;
 use crate::activity::units::bytes;
+use crate::source::attach::trial::{self, End, Trial};
 use crate::source::recording::scratch;
 use crate::source::runner::device::Gpu;
 use crate::source::runner::{self, Part, Probe};
+use crate::text::printable_lines;
 
-/// Says what was found. Fails (3) when scenarios cannot run on a GPU here.
+/// Says what was found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
 pub(super) fn doctor() -> Result<u8, Ending> {
-    let probe = runner::probe();
-    print(&render(&probe))?;
-    Ok(if probe.can_run() {
+    let (probe, trial) = (runner::probe(), trial::trial());
+    print(&printable_lines(&render(&probe, &trial)))?;
+    let can_trace = matches!(trial.end, End::Records { .. });
+    Ok(if probe.can_run() && can_trace {
         exit::FINE
     } else {
         exit::MACHINE
     })
 }
 
-fn render(probe: &Probe) -> String {
+fn render(probe: &Probe, trial: &Trial) -> String {
     let mut out = String::new();
     part(
         &mut out,
@@ -50,11 +53,19 @@ fn render(probe: &Probe) -> String {
         &probe.nvrtc,
         "scenarios with kernels cannot run on a GPU",
     );
+    injection(&mut out, trial);
     recordings(&mut out);
     terminal(&mut out);
+    let can_trace = matches!(trial.end, End::Records { .. });
     let verdict = match (probe.can_run(), probe.nvrtc.is_usable) {
+        (true, _) if !can_trace => {
+            "Scenarios run and are recorded on the GPU; other programs cannot be traced."
+        }
         (true, true) => "Ready: scenarios and programs can be run and recorded on the GPU.",
         (true, false) => "Programs can be traced; scenarios with kernels need NVRTC.",
+        (false, _) if can_trace => {
+            "Programs can be traced; scenarios run on the simulator, and say so."
+        }
         (false, _) => {
             "Nothing can be recorded on a GPU here. `cuptop run` uses the simulator, and says so."
         }
@@ -112,6 +123,39 @@ fn describe(gpu: &Gpu) -> String {
     }
     text
 }
+
+/// What came of tracing a process on trial.
+fn injection(out: &mut String, trial: &Trial) {
+    let _ = match &trial.end {
+        End::Records { library, with } => writeln!(
+            out,
+            "  ok       injection {}: the driver loads it and it records, by {with}",
+            library.display()
+        ),
+        End::NoDriver { library, why } => writeln!(
+            out,
+            "  untried  injection {} loads and begins; no driver here would load it ({why})",
+            library.display()
+        ),
+        End::Stopped { why, help } => {
+            part(
+                out,
+                "injection",
+                &Part {
+                    is_usable: false,
+                    text: why.clone(),
+                    help: help.clone(),
+                },
+                "programs cannot be traced",
+            );
+            Ok(())
+        }
+    };
+    for remark in &trial.remarks {
+        let _ = writeln!(out, "                     note: {remark}");
+    }
+}
+
 /// Where recordings lie while they are followed, and how much room is there.
 fn recordings(out: &mut String) {
     let _ = match scratch::places().next() {

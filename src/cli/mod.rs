@@ -41,6 +41,9 @@ pub fn main() -> ExitCode {
             // The runner process has exit codes of its own.
             crate::source::runner::process_main()
         }
+        Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
+            crate::source::attach::trial::process_main()
+        }
         Ok(cli) => match dispatch(cli) {
             Ok(code) => ExitCode::from(code),
             Err(ending) => ending.report(),
@@ -102,8 +105,8 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Help(args)) => help::help(&args),
         Some(Command::Man(args)) => help::man(&args),
         Some(Command::Completions(args)) => help::completions(&args),
-        // Both are gone by now: `main` starts the one, `parse` puts a command in the place of the other.
-        Some(Command::RunPlan | Command::Bare(_)) => Ok(exit::FINE),
+        // All are gone by now: `main` starts the processes, `parse` puts a command in the place of a bare word.
+        Some(Command::RunPlan | Command::TryInjection | Command::Bare(_)) => Ok(exit::FINE),
     }
 }
 

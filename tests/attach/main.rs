@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod doctor;
 mod ends;
 mod hardware;
 mod harness;

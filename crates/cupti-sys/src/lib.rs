@@ -11,6 +11,7 @@
 //! sizes   how long a record of each kind is in the library at hand
 //! records fields at fixed offsets, only where the record is long enough
 //! names   names of API functions by callback id
+//! injection what the driver does with a library to be injected, by hand
 //! nvml    NVML: the GPU's counters, clocks, power, processes
 //! ```
 //!
@@ -24,6 +25,7 @@
 pub mod api;
 pub mod driver;
 pub mod fit;
+pub mod injection;
 pub mod kinds;
 pub mod library;
 pub mod load;

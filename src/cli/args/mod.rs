@@ -83,7 +83,7 @@ pub enum Command {
     Schema,
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.
     Calibrate(Calibrate),
-    /// Say what was found (driver, GPU, libcupti, NVRTC, terminal) and what each lack costs.
+    /// Say what was found (driver, GPU, libcupti, NVRTC, terminal), whether a program can be traced, and what each lack costs.
     Doctor,
     /// Print the help of a command, or a page of the documentation: scenarios, findings, json.
     Help(Help),
@@ -94,6 +94,9 @@ pub enum Command {
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
     RunPlan,
+    /// The process that `doctor` traces on trial.
+    #[command(hide = true)]
+    TryInjection,
     /// A scenario or a trace without a command.
     #[command(external_subcommand)]
     Bare(Vec<OsString>),

@@ -67,10 +67,15 @@ pub(super) fn of(
         variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
     }
     // NVTX calls of a program that another tool listens to stay with that tool.
-    if std::env::var_os(NVTX).is_none_or(|value| value.is_empty()) {
+    if nvtx_of_another().is_none() {
         variables.push((NVTX, library.into()));
     }
     variables
+}
+
+/// The library that another tool has NVTX load.
+pub(super) fn nvtx_of_another() -> Option<OsString> {
+    std::env::var_os(NVTX).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

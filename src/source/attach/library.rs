@@ -20,6 +20,8 @@ static CONTENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inject.so"));
 #[derive(Debug)]
 pub(super) struct Library {
     path: PathBuf,
+    /// Why it is not a file in the cache.
+    not_cached: Option<String>,
     /// Keeps the library alive where it is not a file.
     _memory: Option<OwnedFd>,
 }
@@ -33,15 +35,25 @@ impl Library {
                 "this build of cuptop holds no library for traced programs",
             ));
         }
-        if let Some(cache) = cache_directory()
-            && let Ok(path) = unpack_into(&cache, CONTENT)
-        {
-            return Ok(Library {
-                path,
-                _memory: None,
-            });
-        }
-        in_memory(CONTENT)
+        let not_cached = match cache_directory() {
+            None => "neither XDG_CACHE_HOME nor HOME names a folder".to_owned(),
+            Some(cache) => match unpack_into(&cache, CONTENT) {
+                Ok(path) => {
+                    return Ok(Library {
+                        path,
+                        not_cached: None,
+                        _memory: None,
+                    });
+                }
+                Err(error) => format!("{}: {error}", cache.display()),
+            },
+        };
+        in_memory(CONTENT, not_cached)
+    }
+
+    /// Why it lies in memory and not in the user's cache; nothing where it does lie there.
+    pub(super) fn not_cached(&self) -> Option<&str> {
+        self.not_cached.as_deref()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -141,7 +153,7 @@ fn is_intact(path: &Path, content: &[u8]) -> bool {
 }
 
 /// In memory, under a name that every descendant of ours can open as long as we live, whatever descriptors it closes.
-fn in_memory(content: &[u8]) -> io::Result<Library> {
+fn in_memory(content: &[u8], not_cached: String) -> io::Result<Library> {
     let memory = memfd_create("cuptop-inject", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(memory);
     file.write_all(content)?;
@@ -149,6 +161,7 @@ fn in_memory(content: &[u8]) -> io::Result<Library> {
     let path = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
     Ok(Library {
         path: path.into(),
+        not_cached: Some(not_cached),
         _memory: Some(memory),
     })
 }
@@ -201,7 +214,7 @@ mod tests {
 
     #[test]
     fn in_memory_it_can_be_read_by_its_name() {
-        let library = in_memory(b"content").expect("unpacked");
+        let library = in_memory(b"content", String::new()).expect("unpacked");
         assert_eq!(std::fs::read(library.path()).expect("readable"), b"content");
     }
 }

@@ -5,6 +5,7 @@
 //! environment  what makes the CUDA driver and NVTX load it
 //! child        the program: its output, its signals, its end
 //! recorder     recording on and off while it runs
+//! trial        whether all that would work here, tried on a process of our own
 //! ```
 //!
 //! The program is not changed and needs no rights. Each of its processes that initialises CUDA, children and
@@ -15,6 +16,7 @@ mod environment;
 mod library;
 mod profiler;
 mod recorder;
+pub mod trial;
 
 use std::ffi::OsString;
 use std::io;

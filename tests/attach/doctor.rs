@@ -1,0 +1,93 @@
+//! `cuptop doctor` tries the injection for real, and names what stops it.
+
+use std::process::Command;
+
+use crate::harness::fakes;
+
+/// What `doctor` says of the injection, with these variables more.
+fn says(variables: &[(&str, &str)]) -> String {
+    let made = fakes();
+    let cache = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .arg("doctor")
+        .env("LD_LIBRARY_PATH", made)
+        .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
+        .env("XDG_CACHE_HOME", cache.path())
+        .env("XDG_CONFIG_HOME", cache.path())
+        .envs(variables.iter().copied())
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let begin = text.find(" injection ").expect("it is spoken of");
+    let end = text.find(" recordings ").expect("what comes next");
+    text[text[..begin].rfind('\n').unwrap_or(0)..end].to_owned()
+}
+
+#[test]
+fn what_records_is_said_to() {
+    let text = says(&[]);
+    assert!(
+        text.contains("ok ") && text.contains("CUPTI 130001"),
+        "{text}"
+    );
+    assert!(text.contains("/cuptop/inject-"), "{text}");
+}
+
+#[test]
+fn what_stops_it_is_named() {
+    for (variable, value, named) in [
+        ("CUDA_INJECTION64_PATH", "/opt/other.so", "/opt/other.so"),
+        (
+            "CUPTOP_CUPTI",
+            "/nonexistent",
+            "no usable libcupti: /nonexistent",
+        ),
+        ("FAKE_TAKEN", "1", "another profiler (Some Other Profiler)"),
+        ("FAKE_VERSION", "130000", "13.0.85 or later"),
+    ] {
+        let text = says(&[(variable, value)]);
+        assert!(
+            text.contains("missing") && text.contains(named),
+            "{variable}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_driver_that_does_not_start_and_a_cache_that_cannot_be_are_no_failures_of_the_library() {
+    let text = says(&[("FAKE_CUINIT", "100"), ("XDG_CACHE_HOME", "/proc")]);
+    assert!(text.contains("untried"), "{text}");
+    assert!(text.contains("no CUDA device is visible"), "{text}");
+    assert!(
+        text.contains("in memory") && text.contains("/proc/cuptop"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_preloaded_library_is_blamed_only_when_it_works_without() {
+    let made = fakes();
+    let source = made.join("preloaded.c");
+    // It ends every process in which something is to be injected.
+    std::fs::write(
+        &source,
+        "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) {\n\
+         if (getenv(\"CUDA_INJECTION64_PATH\")) _exit(3);\n}\n",
+    )
+    .expect("written");
+    let library = made.join("preloaded.so");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()));
+    let library = library.to_str().expect("a path");
+    let text = says(&[("LD_PRELOAD", library)]);
+    assert!(text.contains("without it, it works"), "{text}");
+    let text = says(&[("LD_PRELOAD", library), ("CUPTOP_CUPTI", "/nonexistent")]);
+    assert!(text.contains("missing"), "{text}");
+    assert!(
+        text.contains(&format!("LD_PRELOAD is set: {library}")),
+        "{text}"
+    );
+}
