@@ -7,22 +7,26 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, io};
+
+/// The crates that the library is made of, in `crates`; their packages are called `cuptop-` and this.
+const CRATES: [&str; 3] = ["activity", "collector", "cupti-sys"];
 
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    for path in [
-        "build.rs",
-        "Cargo.toml",
-        "Cargo.lock",
-        "crates/activity/Cargo.toml",
-        "crates/activity/src",
-        "crates/collector/Cargo.toml",
-        "crates/collector/src",
-        "crates/cupti-sys/Cargo.toml",
-        "crates/cupti-sys/src",
-    ] {
-        println!("cargo::rerun-if-changed={}", root.join(path).display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let in_workspace = root.join("crates/collector/Cargo.toml").is_file();
+    if in_workspace {
+        let files = ["Cargo.toml".to_owned(), "Cargo.lock".to_owned()];
+        let of = |name| {
+            [
+                format!("crates/{name}/Cargo.toml"),
+                format!("crates/{name}/src"),
+            ]
+        };
+        for path in files.into_iter().chain(CRATES.into_iter().flat_map(of)) {
+            println!("cargo::rerun-if-changed={}", root.join(path).display());
+        }
     }
     let out = PathBuf::from(variable("OUT_DIR"));
     let library = out.join("inject.so");
@@ -31,8 +35,16 @@ fn main() {
         fs::write(&library, b"").expect("OUT_DIR is writable");
         return;
     }
+    let sources = if in_workspace {
+        root
+    } else {
+        assemble(&root, &out.join("workspace"))
+    };
     let target = out.join("inject");
-    let built = build(&root, &target, true) || build(&root, &target, false);
+    let mut built = build(&sources, &target, in_workspace, true);
+    if !built {
+        built = build(&sources, &target, in_workspace, false);
+    }
     assert!(
         built,
         "the library for traced programs could not be built, see above"
@@ -45,7 +57,72 @@ fn main() {
     fs::copy(&made, &library).unwrap_or_else(|error| panic!("{}: {error}", made.display()));
 }
 
-fn build(root: &Path, target: &Path, offline: bool) -> bool {
+/// Makes a workspace of the packages that lie beside this one, as they do where cargo unpacks what comes from a registry:
+/// a package holds no other package. Returns its folder.
+fn assemble(root: &Path, workspace: &Path) -> PathBuf {
+    let done = |what: io::Result<()>, path: &Path| {
+        what.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    };
+    let beside = root.parent().unwrap_or(root);
+    for name in CRATES {
+        let from = beside.join(format!("cuptop-{name}-{}", variable("CARGO_PKG_VERSION")));
+        let to = workspace.join(name);
+        let manifest = from.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest)
+            .unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
+        // What only tests need is not on the machine.
+        let is_wanted =
+            |head: &str| !head.starts_with("[dev-dependencies") && !head.starts_with("[[test]]");
+        done(copy(&from.join("src"), &to.join("src")), &from);
+        done(
+            fs::write(to.join("Cargo.toml"), sections(&text, is_wanted)),
+            &to,
+        );
+    }
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+    let profile = sections(&manifest, |head| head == "[profile.inject]");
+    let text = format!(
+        "[workspace]\nmembers = [\"collector\"]\nresolver = \"3\"\n[patch.crates-io]\n\
+         cuptop-activity = {{ path = \"activity\" }}\ncuptop-cupti-sys = {{ path = \"cupti-sys\" }}\n{profile}"
+    );
+    done(fs::write(workspace.join("Cargo.toml"), text), workspace);
+    // The same versions as this package's own.
+    let lock = fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock"));
+    done(lock.map(drop), root);
+    workspace.to_path_buf()
+}
+
+/// The sections of a manifest whose heads are wanted.
+fn sections(manifest: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let mut kept = String::new();
+    let mut keeps = is_wanted("");
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            keeps = is_wanted(line.trim());
+        }
+        if keeps {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn build(root: &Path, target: &Path, locked: bool, offline: bool) -> bool {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
         .current_dir(root)
@@ -53,7 +130,7 @@ fn build(root: &Path, target: &Path, offline: bool) -> bool {
             "rustc",
             "--quiet",
             "--package",
-            "collector",
+            "cuptop-collector",
             "--lib",
             "--profile",
             "inject",
@@ -63,10 +140,12 @@ fn build(root: &Path, target: &Path, offline: bool) -> bool {
             "inject",
             "--crate-type",
             "cdylib",
-            "--locked",
             "--target-dir",
         ])
         .arg(target);
+    if locked {
+        cargo.arg("--locked");
+    }
     if offline {
         cargo.arg("--offline");
     }
