@@ -160,13 +160,15 @@ impl Collector {
     /// Records a phase of the calling thread.
     /// Times are nanoseconds of `CLOCK_REALTIME`.
     pub fn range(&self, kind: RangeKind, name: &str, index: u32, start_ns: i64, end_ns: i64) {
+        // By number: a C library before 2.30 has no function for it.
         // SAFETY: has no preconditions.
-        let thread = unsafe { libc::gettid() };
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         self.send(Command::Range {
             kind,
             name: name.to_owned(),
             index,
-            thread: thread.cast_unsigned(),
+            // Thread ids are ints.
+            thread: thread as u32,
             start: start_ns,
             end: end_ns,
         });
