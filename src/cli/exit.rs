@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::activity::feed::{Failure, FailureKind};
 use crate::text::printable_lines;
@@ -19,6 +21,15 @@ pub(super) const INPUT: u8 = 2;
 pub(super) const MACHINE: u8 = 3;
 /// The watched program failed, and its own code cannot be passed on.
 pub(super) const PROGRAM: u8 = 4;
+
+/// A file that would grow beyond the limit of its size (`ulimit -f`) is an error when it is written, as on a full disk, and no
+/// signal that ends the program with the terminal as the screen left it. A handler and not ignoring, because what we start would
+/// inherit that.
+pub(super) fn survive_file_size_limits() {
+    let nobody_asks = Arc::new(AtomicBool::new(false));
+    // Where it cannot be registered, all is as it was.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_asks);
+}
 
 /// What is printed on standard error.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,6 +36,7 @@ use exit::Ending;
 #[must_use]
 pub fn main() -> ExitCode {
     help::answer_a_shell();
+    exit::survive_file_size_limits();
     match parse(std::env::args_os().collect()) {
         Ok(cli) if matches!(cli.command, Some(Command::RunPlan)) => {
             // The runner process has exit codes of its own.

@@ -7,6 +7,9 @@
 
 mod merge;
 
+use std::borrow::Cow;
+
+use collector::recording::shortened;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::activity::feed::{Gone, Message, Outlet, Progress};
@@ -25,8 +28,6 @@ const BATCH: usize = 16 * 1024;
 const ACTIVITIES_MAX: usize = 64 << 20;
 /// Times that are further than this from zero (73 years) come from a broken clock: sums of them overflow.
 const TIME_MAX: Ns = 1 << 61;
-/// Longest name that is kept, in bytes; C++ kernels of real programs stay below a quarter of it.
-const NAME_MAX: usize = 16 * 1024;
 /// Units between two reports of how far work of unknown length has come.
 const STEP: u64 = 4 << 20;
 /// Greatest device ordinal that is believed.
@@ -90,7 +91,14 @@ impl Gather {
 
     /// The id of a string.
     pub(super) fn name(&mut self, process: u32, text: &str) -> NameId {
-        let text = shortened(text);
+        let long;
+        let text = match shortened(text.as_bytes()) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(bytes) => {
+                long = String::from_utf8_lossy(&bytes).into_owned();
+                &long
+            }
+        };
         let process = self.process(process);
         if let Some(&id) = process.names.get(text) {
             return id;
@@ -410,15 +418,4 @@ fn device_of(what: &What) -> Option<u32> {
         What::Copy(c) => Some(c.place.device.max(c.peer)),
         _ => what.place().map(|place| place.device),
     }
-}
-
-fn shortened(text: &str) -> &str {
-    if text.len() <= NAME_MAX {
-        return text;
-    }
-    let mut end = NAME_MAX;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

@@ -5,6 +5,7 @@
 
 mod doctor;
 mod ends;
+mod faults;
 mod hardware;
 mod harness;
 mod limits;

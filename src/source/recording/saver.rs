@@ -16,6 +16,7 @@ pub struct Saver {
     directory: PathBuf,
     simulated: bool,
     processes: HashMap<u32, Saved>,
+    told_error: bool,
 }
 
 #[derive(Debug)]
@@ -51,6 +52,7 @@ impl Saver {
             directory: directory.to_path_buf(),
             simulated,
             processes: HashMap::new(),
+            told_error: false,
         })
     }
 
@@ -77,6 +79,13 @@ impl Saver {
             copier.save(samples)?;
         }
         Ok(())
+    }
+
+    /// Why the recording is not whole, in words; once.
+    pub fn trouble(&mut self) -> Option<&'static str> {
+        let mut errors = self.processes.values().map(|saved| saved.writer.error());
+        let found = errors.find_map(|error| error.describe())?;
+        (!std::mem::replace(&mut self.told_error, true)).then_some(found)
     }
 
     /// Closes all files. A process that is known not to have ended well keeps an open end.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::Saver;
+use super::{Saver, notice};
 use crate::activity::feed::{Feed, Message, Outcome};
 
 /// Passes `feed` on and saves its batches in `directory`. When saving fails, that is said once and the
@@ -19,16 +19,21 @@ pub fn tee(feed: Feed, directory: &Path, simulated: bool) -> io::Result<Feed> {
             if outlet.stop.is_stopped() {
                 feed.stop.stop();
             }
-            if let (Message::Batch(batch), Some(open)) = (&message, &mut saver)
-                && let Err(error) = open.save(batch)
-            {
-                saver = None;
-                let text = format!("the timeline is no longer saved in {shown}: {error}");
-                let notice = Message::Notice {
-                    is_warning: true,
-                    text,
+            if let (Message::Batch(batch), Some(open)) = (&message, &mut saver) {
+                let text = match open.save(batch) {
+                    Err(error) => {
+                        saver = None;
+                        Some(format!(
+                            "the timeline is no longer saved in {shown}: {error}"
+                        ))
+                    }
+                    Ok(()) => open.trouble().map(|trouble| {
+                        format!("the timeline is saved in {shown} in part: {trouble}")
+                    }),
                 };
-                if outlet.send(notice).is_err() {
+                if let Some(text) = text
+                    && outlet.send(notice(true, text)).is_err()
+                {
                     return Outcome::Stopped;
                 }
             }

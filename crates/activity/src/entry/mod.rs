@@ -26,9 +26,11 @@
 
 mod definitions;
 mod field;
+mod long;
 mod records;
 
 pub use field::Field;
+pub use long::{LONGEST_NAME, shortened};
 pub use records::encode_record;
 
 use crate::{

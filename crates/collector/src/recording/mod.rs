@@ -86,7 +86,7 @@ mod parts;
 mod reader;
 mod writer;
 
-pub use activity::entry::{Entry, UNIT};
+pub use activity::entry::{Entry, UNIT, shortened};
 pub use header::{Clocks, Identity, MAGIC, State, Status, WriteError};
 pub use reader::{Damage, OpenError, Reader};
 pub use writer::Writer;

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use activity::entry::{Entry, UNIT, encode_record};
+use activity::entry::{Entry, UNIT, encode_record, shortened};
 use activity::{
     Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, StreamInfo,
 };
@@ -110,6 +110,12 @@ impl Writer {
         &self.path
     }
 
+    /// What keeps it from writing, if anything does. Nothing more is written then but the counters.
+    #[must_use]
+    pub fn error(&self) -> WriteError {
+        self.status.error
+    }
+
     /// The file's descriptor, to be closed in a forked child.
     #[must_use]
     pub fn descriptor(&self) -> RawFd {
@@ -127,8 +133,9 @@ impl Writer {
         self.write_when_full();
     }
 
-    /// The id of a string; defines it when it is new.
+    /// The id of a string; defines it when it is new. Very long ones are [`shortened`].
     pub fn name(&mut self, text: &[u8]) -> u32 {
+        let text = &*shortened(text);
         if let Some(id) = self.names.get(text) {
             return id;
         }

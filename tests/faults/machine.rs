@@ -1,0 +1,226 @@
+//! The machine around cuptop: full disks, missing rights, readers that go away.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use super::{cuptop, recording, run, stderr, stdout};
+
+fn trace() -> String {
+    format!("{}/tests/data/small.json", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_full_disk_under_an_export_leaves_no_half_file_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("a.json");
+    // `ulimit -f` counts blocks of 512 bytes: a file may have 512 bytes.
+    let script = "ulimit -f 1; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_cuptop")])
+        .args(["export", &trace(), "-o"])
+        .arg(&out)
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{:?} {}",
+        output.status,
+        stderr(&output)
+    );
+    assert!(stderr(&output).contains("a.json"), "{}", stderr(&output));
+    let left: Vec<_> = folder.path().read_dir().expect("a folder").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_full_disk_under_a_saved_run_is_said_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let save = folder.path().join("run");
+    let script = "ulimit -f 16; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_cuptop")])
+        .args([
+            "run",
+            "tiny_copies",
+            "--backend",
+            "sim",
+            "--headless",
+            "--save",
+        ])
+        .arg(&save)
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{:?} {}",
+        output.status,
+        stderr(&output)
+    );
+    assert!(stderr(&output).contains("no space"), "{}", stderr(&output));
+    // What was written before is whole, and what is missing is counted.
+    let again = run(&["report".as_ref(), "--json".as_ref(), save.as_os_str()]);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&again)).expect("JSON");
+    assert!(
+        report["health"]["lost"].as_u64() > Some(0),
+        "{}",
+        report["health"]
+    );
+}
+
+#[test]
+fn full_standard_output_is_an_error() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let output = cuptop()
+        .args(["report", &trace()])
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("No space left"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    for command in [
+        &["report"][..],
+        &["report", "--json"],
+        &["export", "--to", "csv"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = cuptop()
+            .args(command)
+            .arg(trace())
+            .stdout(writer)
+            .output()
+            .expect("it runs");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{command:?}: {}",
+            stderr(&output)
+        );
+        let complaints = stderr(&output);
+        assert!(
+            !complaints.contains("panicked") && !complaints.contains("Broken pipe"),
+            "{complaints}"
+        );
+    }
+}
+
+#[test]
+fn without_a_terminal_the_screen_says_what_to_do_instead() {
+    let output = cuptop()
+        .args(["run", "transpose", "--backend", "sim"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--headless"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// A user that owns nothing, where the tests are root's, to whom everything is allowed.
+fn as_nobody(command: &mut Command) -> &mut Command {
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    command
+}
+
+#[test]
+fn what_may_not_be_read_or_written_is_named() {
+    // The program has to lie where that user can start it.
+    let folder = tempfile::tempdir().expect("a folder");
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("set");
+    };
+    set(folder.path(), 0o755);
+    let program = folder.path().join("cuptop");
+    std::fs::copy(env!("CARGO_BIN_EXE_cuptop"), &program).expect("copied");
+    set(&program, 0o755);
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).expect("made");
+    let secret = folder.path().join("secret.json");
+    std::fs::copy(trace(), &secret).expect("copied");
+    set(&closed, 0o000);
+    set(&secret, 0o000);
+    let nobody = |args: &[&std::ffi::OsStr]| {
+        as_nobody(&mut Command::new(&program))
+            .args(args)
+            .current_dir(folder.path())
+            .env("HOME", "/nonexistent")
+            .env("XDG_CONFIG_HOME", "/nonexistent")
+            .output()
+            .expect("it runs")
+    };
+    let read = nobody(&["report".as_ref(), secret.as_os_str()]);
+    let inside = closed.join("run");
+    let marker = folder.path().join("started");
+    let save = nobody(&[
+        "trace".as_ref(),
+        "--headless".as_ref(),
+        "--save".as_ref(),
+        inside.as_os_str(),
+        "--".as_ref(),
+        "touch".as_ref(),
+        marker.as_os_str(),
+    ]);
+    let out = closed.join("a.csv");
+    let export = nobody(&[
+        "export".as_ref(),
+        trace().as_ref(),
+        "-o".as_ref(),
+        out.as_os_str(),
+    ]);
+    set(&closed, 0o700);
+    for (what, output) in [("report", read), ("trace", save), ("export", export)] {
+        let text = stderr(&output);
+        assert!(text.contains("ermission denied"), "{what}: {text}");
+        assert!(
+            [Some(2), Some(3)].contains(&output.status.code()),
+            "{what}: {:?}",
+            output.status
+        );
+    }
+    assert!(!marker.exists(), "the program was not started for nothing");
+}
+
+#[test]
+fn a_recording_that_is_replaced_or_removed_is_read_as_what_it_is_then() {
+    let one = recording();
+    let run_of = one.path().join("run");
+    let file = run_of
+        .read_dir()
+        .expect("a folder")
+        .next()
+        .expect("a file")
+        .expect("readable")
+        .path();
+    // Replaced by something else under its name: said, and no figures of the old one.
+    std::fs::rename(&file, file.with_extension("old")).expect("renamed");
+    std::fs::write(&file, "something else").expect("written");
+    let output = run(&["report".as_ref(), run_of.as_os_str()]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("not a recording"),
+        "{}",
+        stderr(&output)
+    );
+    std::fs::remove_file(&file).expect("removed");
+    let output = run(&["report".as_ref(), run_of.as_os_str()]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
