@@ -5,6 +5,7 @@
 //! ([`feed`]); the trace store takes them from there. The records themselves are those of the crate
 //! [`activity`], which the collector shares.
 
+pub mod anonymous;
 pub mod batch;
 pub mod feed;
 pub mod hardware;

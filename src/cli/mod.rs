@@ -12,6 +12,7 @@ mod config;
 mod doctor;
 mod drain;
 mod exit;
+mod handed;
 mod help;
 mod markdown;
 mod own;

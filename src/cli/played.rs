@@ -10,6 +10,7 @@ use ratatui::layout::Size;
 use super::args::{First, Picture, Replayed, ScreenArgs};
 use super::drain::drain_into;
 use super::exit::Ending;
+use super::handed::Handed;
 use super::screen;
 use crate::activity::feed::{Feed, Outcome, Pause};
 use crate::export::{self, screen::Cast};
@@ -43,9 +44,10 @@ impl Played {
         source: SourceInfo,
         plan: Option<Arc<Plan>>,
         peaks: Peaks,
+        mut handed: Handed,
     ) -> Result<Played, Ending> {
         let mut reel = Reel::default();
-        let outcome = drain_into(feed, |batch| reel.add(batch));
+        let outcome = drain_into(feed, |batch| reel.add(handed.batch(batch)));
         let reel = reel.finished();
         if reel.is_empty() {
             return Err(match outcome {

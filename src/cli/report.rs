@@ -4,8 +4,9 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
-use super::drain::drain;
+use super::drain::drain_into;
 use super::exit::{self, Ending};
+use super::handed::Handed;
 use super::played::Played;
 use super::screen::Shot;
 use super::{print, screen};
@@ -25,13 +26,14 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         args.replayed.replay,
     ) {
         (Some(Shot::Cast), _) => {
-            let played = play(&args.traces)?;
+            let played = play(&args.traces, Handed::default())?;
             played.write(&args.picture, args.replayed, &args.first, screen_args)?;
             return code_of(played.outcome);
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
-            return play(&args.traces)?.on_screen(speed, file, first, screen_args);
+            let played = play(&args.traces, Handed::default())?;
+            return played.on_screen(speed, file, first, screen_args);
         }
         (Some(Shot::Picture(_)), _) | (None, None) => {}
     }
@@ -75,7 +77,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
 
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
-    let (trace, code) = load(&args.traces)?;
+    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
     let report = Report::new(&trace, None, figures::Peaks::default());
     if args.json {
         print(&json(&report)?)?;
@@ -101,21 +103,21 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         let message = format!("--replay is for .cast, and {} stands still", format.name);
         return Err(Ending::input(message));
     }
-    let first = &args.first;
+    let (first, handed) = (&args.first, Handed::on(args.anonymous));
     match format.format {
         export::Format::Cast => {
-            let played = play(&args.traces)?;
+            let played = play(&args.traces, handed)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
             write(args, |out| film.write(out))?;
             code_of(played.outcome)
         }
         export::Format::Timeline(format) => {
-            let (trace, code) = load(&args.traces)?;
+            let (trace, code) = load_handed(&args.traces, handed)?;
             write(args, |out| export::to(format, &trace, out))?;
             Ok(code)
         }
         export::Format::Screen(format) => {
-            let (trace, code) = load(&args.traces)?;
+            let (trace, code) = load_handed(&args.traces, handed)?;
             let peaks = Peaks::default();
             let drawn = screen::draw(trace, None, peaks, args.size, first, screen_args)?;
             write(args, |out| drawn.write(format, out))?;
@@ -204,9 +206,13 @@ pub(super) fn json(report: &Report) -> Result<String, Ending> {
 
 /// Reads traces to their end. What a damaged file held before its damage is kept, said, and exits 2.
 pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
+    load_handed(paths, Handed::default())
+}
+
+fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths).map_err(Ending::input)?;
-    let mut trace = Trace::new(source_info(&opened, paths));
-    match drain(&opened.feed, &mut trace) {
+    let mut trace = Trace::new(handed.source(source_info(&opened, paths)));
+    match drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch))) {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),
         Outcome::Failed(failure) => {
@@ -218,10 +224,10 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
 }
 
 /// Reads traces to their end, to be played.
-fn play(paths: &[PathBuf]) -> Result<Played, Ending> {
+fn play(paths: &[PathBuf], handed: Handed) -> Result<Played, Ending> {
     let opened = file::open(paths).map_err(Ending::input)?;
-    let source = source_info(&opened, paths);
-    Played::gather(&opened.feed, source, None, Peaks::default())
+    let source = handed.source(source_info(&opened, paths));
+    Played::gather(&opened.feed, source, None, Peaks::default(), handed)
 }
 
 /// How a damaged file that was played to its damage ends.
@@ -273,6 +279,7 @@ mod tests {
             size: (120, 40),
             first: crate::cli::args::First::default(),
             replayed: crate::cli::args::Replayed::default(),
+            anonymous: false,
         }
     }
 

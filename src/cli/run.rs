@@ -10,6 +10,7 @@ use start::{Runner, Started, place};
 use super::args::{Backend, First, Run, ScreenArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
+use super::handed::Handed;
 use super::played::Played;
 use super::screen::Shot;
 use super::{own, print, screen};
@@ -84,7 +85,8 @@ fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
 /// Runs a scenario to its end, to be played afterwards.
 fn play(args: &Run) -> Result<Played, Ending> {
     let (started, peaks) = start(args)?;
-    Played::gather(&started.feed, started.info, Some(started.plan), peaks)
+    let all = Handed::default();
+    Played::gather(&started.feed, started.info, Some(started.plan), peaks, all)
 }
 
 /// Runs a scenario and writes how its screen fills.

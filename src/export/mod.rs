@@ -161,7 +161,7 @@ pub struct WriteError {
 
 /// Lets `write` fill a file, which appears (or replaces the one before it) when it is whole:
 /// `to_file(path, |out| export::to(format, &trace, out))`. What is no ordinary file (a pipe, a device) is
-/// written to directly.
+/// written to directly. A new file is the user's alone to read.
 ///
 /// # Errors
 /// When the file cannot be written, with its path. Nothing is left of it then, and what was there before is as
@@ -198,7 +198,8 @@ fn whole_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
             File::options().write(true).open(&target)?;
             found.permissions()
         }
-        None => Permissions::from_mode(0o666),
+        // Command lines, paths and names of machines are in it: whom to give it to is its owner's to say.
+        None => Permissions::from_mode(0o600),
     };
     let file = tempfile::Builder::new()
         .prefix(".cuptop-")

@@ -6,6 +6,7 @@ mod gather;
 mod hardware;
 mod kineto;
 mod nsys;
+mod private;
 pub mod python;
 pub mod recording;
 pub mod replay;

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod doctor;
+mod doors;
 mod ends;
 mod faults;
 mod hardware;

@@ -30,4 +30,7 @@ pub struct Export {
     /// Whether it is played.
     #[command(flatten)]
     pub replayed: Replayed,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
 }

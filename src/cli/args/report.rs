@@ -13,4 +13,7 @@ pub struct Report {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
 }

@@ -4,14 +4,16 @@
 //! lies there already is compared byte by byte: what is loaded into the user's programs is what this binary holds. Where
 //! the cache cannot hold programs (a `noexec` mount, no home), it lives in memory instead.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
 use rustix::process::geteuid;
+
+use crate::source::private;
 
 /// The library, as build.rs made it. Empty on systems that have no CUDA.
 static CONTENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inject.so"));
@@ -73,14 +75,7 @@ fn cache_directory() -> Option<PathBuf> {
 }
 
 fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
-    if let Some(parent) = cache.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(cache) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    check_private(cache)?;
+    private::folder(cache)?;
     check_executable(cache)?;
     let path = cache.join(format!(
         "inject-{:016x}.so",
@@ -107,21 +102,6 @@ fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
         let _ = std::fs::remove_file(&aside);
     }
     written.map(|()| path)
-}
-
-/// A directory that others can write to, or that is another's, decides what is loaded into the user's programs.
-fn check_private(directory: &Path) -> io::Result<()> {
-    let found = directory.symlink_metadata()?;
-    if !found.is_dir() || found.uid() != geteuid().as_raw() {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "the cache directory is not the user's own",
-        ));
-    }
-    if found.permissions().mode() & 0o077 != 0 {
-        std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))?;
-    }
-    Ok(())
 }
 
 /// The loader cannot map programs from a file system that is mounted `noexec`.
@@ -168,6 +148,8 @@ fn in_memory(content: &[u8], not_cached: String) -> io::Result<Library> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -197,19 +179,6 @@ mod tests {
         std::fs::write(&path, b"c0ntent").expect("written");
         unpack_into(root.path(), b"content").expect("unpacked");
         assert_eq!(std::fs::read(&path).expect("readable"), b"content");
-    }
-
-    #[test]
-    fn a_cache_that_others_could_write_to_is_closed_and_a_link_refused() {
-        let root = tempfile::tempdir().expect("a directory");
-        let open = root.path().join("open");
-        std::fs::create_dir(&open).expect("made");
-        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("set");
-        unpack_into(&open, b"content").expect("unpacked");
-        assert_eq!(mode(&open), 0o700);
-        let link = root.path().join("link");
-        std::os::unix::fs::symlink(&open, &link).expect("made");
-        assert!(unpack_into(&link, b"content").is_err());
     }
 
     #[test]

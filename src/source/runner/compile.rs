@@ -8,12 +8,12 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
 use super::nvrtc::{Nvrtc, Output};
+use crate::source::private;
 
 /// Entries that the cache keeps; the oldest go first. 200 kB each is the most seen.
 const CACHE_ENTRIES: usize = 256;
@@ -121,10 +121,14 @@ impl Compiler {
     }
 }
 
-/// The user's cache folder for kernels.
+/// The user's cache folder for kernels; none where nobody else can be kept from writing to it: what lies there will run on
+/// the GPU.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     let strategy = etcetera::choose_base_strategy().ok()?;
-    Some(strategy.cache_dir().join("cuptop").join("kernels"))
+    let ours = strategy.cache_dir().join("cuptop");
+    let folder = ours.join("kernels");
+    private::folder(&ours).and(private::folder(&folder)).ok()?;
+    Some(folder)
 }
 
 /// The target to compile for: machine code for the device where NVRTC can, else for an older device of
@@ -167,12 +171,7 @@ fn read_entry(entry: &Path, key: &[u8]) -> Option<Vec<u8>> {
 
 fn write_entry(entry: &Path, key: &[u8], image: &[u8]) -> io::Result<()> {
     let folder = entry.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    // Code that will run on the GPU: nobody else may put it there.
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    private::folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(MAGIC)?;
     file.write_all(&(key.len() as u64).to_le_bytes())?;
@@ -200,6 +199,8 @@ fn forget_oldest(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use cupti_sys::library::{Library, Visibility};
 
     use super::*;

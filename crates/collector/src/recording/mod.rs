@@ -99,17 +99,38 @@ pub const EXTENSION: &str = "cuptop";
 /// Length of the header page.
 pub const HEADER: usize = 4096;
 
-/// Creates a recording directory (with its parents) that only its owner may read.
+/// Creates a recording directory (with its parents) that only its owner may read; or takes the one that is there, if
+/// nobody else can put files into it.
 ///
 /// # Errors
-/// When it cannot be created.
+/// When it cannot be created, is another user's, or others may write to it.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
     match std::fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => check(path),
         other => other,
     }
+}
+
+fn check(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let found = directory.metadata()?;
+    // SAFETY: has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let refuse = |why: &str| {
+        let text = format!("{} {why}", directory.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+    };
+    if found.uid() != user {
+        return refuse("is another user's directory: recordings go into one of your own");
+    }
+    if found.mode() & 0o022 != 0 {
+        return refuse(
+            "can be written to by others: chmod go-w it, or name one that does not exist",
+        );
+    }
+    Ok(())
 }
