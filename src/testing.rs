@@ -5,6 +5,8 @@
     reason = "what is shown here is documented where it stands"
 )]
 
+pub mod fuzz;
+
 pub mod activity {
     pub use crate::activity::{
         Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Health,

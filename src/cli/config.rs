@@ -92,6 +92,12 @@ fn read(path: &Path) -> Result<Settings, Ending> {
         .map_err(|wrong| Ending::diagnostics(wrong.render(super::stderr_has_color())))
 }
 
+/// What is wrong with a configuration, laid out for people; the fuzzer asks.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    let found = parse("config.toml", text);
+    found.map(drop).map_err(|wrong| wrong.render(false))
+}
+
 fn parse(name: &str, text: &str) -> Result<Settings, Diagnostics> {
     let mut reading = Reading {
         found: Settings::default(),

@@ -8,7 +8,7 @@ mod bare;
 mod calibrate;
 mod check;
 mod compare;
-mod config;
+pub(crate) mod config;
 mod doctor;
 mod drain;
 mod exit;
