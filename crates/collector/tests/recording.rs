@@ -486,3 +486,27 @@ fn a_process_written_before_worlds_were_known_has_none() {
         bytes[24..64].fill(b'x');
     }
 }
+
+#[test]
+fn names_of_a_megabyte_are_cut_and_stay_two() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(directory.path(), Identity::default(), 0).expect("a recording");
+    let long = vec![b'k'; 1 << 20];
+    let ids = [b"1", b"2"].map(|end| writer.name(&[&long[..], end].concat()));
+    assert_ne!(ids[0], ids[1]);
+    let path = writer.path().to_path_buf();
+    writer.close(&Health::default(), State::Closed);
+    assert!(path.metadata().expect("there").len() < 64 * 1024);
+    let mut texts = Vec::new();
+    let mut reader = Reader::open(&path).expect("a recording");
+    while reader
+        .read(&mut |entry| {
+            if let Entry::Name(_, text) = entry {
+                texts.push(text.to_vec());
+            }
+        })
+        .expect("readable")
+    {}
+    assert_eq!((texts.len(), reader.lost()), (2, 0));
+    assert_ne!(texts[0], texts[1]);
+}

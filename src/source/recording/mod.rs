@@ -10,6 +10,7 @@
 
 mod beside;
 mod bytes;
+mod clock;
 mod decoder;
 mod follower;
 mod keep;

@@ -5,6 +5,7 @@ use std::io;
 
 use collector::recording::{Reader, State};
 
+use super::clock::ClockWatch;
 use super::{map, notice};
 use crate::activity::feed::{Gone, Message};
 use crate::activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
@@ -25,6 +26,7 @@ pub(super) struct Process {
     pub(super) health: Health,
     pub(super) over: bool,
     told_error: bool,
+    clock: ClockWatch,
     /// What was wrong with the parts before the present one.
     damaged: Vec<String>,
     /// Whether it has been said what is missing before the first part.
@@ -51,6 +53,7 @@ impl Process {
             health: Health::default(),
             over: false,
             told_error: false,
+            clock: ClockWatch::default(),
             damaged: Vec::new(),
             told_earlier: false,
         }
@@ -128,6 +131,18 @@ impl Process {
         sink(notice(true, text))
     }
 
+    /// Says that the clock was set. A model's times are of no clock.
+    fn tell_clock(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        let (identity, status) = (self.reader.identity(), self.reader.status());
+        if identity.simulated || status.sequence == 0 {
+            return Ok(());
+        }
+        match self.clock.look(&identity.start, &status.clocks) {
+            Some(text) => sink(notice(true, format!("process {}: {text}", identity.pid))),
+            None => Ok(()),
+        }
+    }
+
     /// Hands over what is there.
     pub(super) fn read(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         if self.over {
@@ -137,6 +152,7 @@ impl Process {
         if let Err(error) = self.reader.refresh() {
             return self.fail(&error, sink);
         }
+        self.tell_clock(sink)?;
         loop {
             let mut batch = Batch {
                 process: self.index,
