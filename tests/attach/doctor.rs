@@ -91,3 +91,21 @@ fn a_preloaded_library_is_blamed_only_when_it_works_without() {
         "{text}"
     );
 }
+
+#[test]
+fn without_nvrtc_it_says_what_that_costs() {
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .arg("doctor")
+        .env("CUPTOP_NVRTC", "/nonexistent")
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let at = text.find("missing  NVRTC").expect("it is missing");
+    let said: String = text[at..].lines().take(2).collect();
+    assert!(said.contains("/nonexistent"), "{said}");
+    assert!(
+        said.contains("scenarios with kernels cannot run on a GPU"),
+        "{said}"
+    );
+}
