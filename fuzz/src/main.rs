@@ -1,12 +1,10 @@
 //! One of the readers, named by FUZZ_TARGET, under libFuzzer.
 #![no_main]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use cuptop::testing::fuzz::TARGETS;
-
-type Target = fn(&[u8], &Path);
+use cuptop::testing::fuzz::{TARGETS, Target};
 
 /// What is read, and the folder for its files.
 static TARGET: LazyLock<(Target, PathBuf)> = LazyLock::new(|| {

@@ -13,26 +13,25 @@ use crate::scenario::expr::{
 
 mod framed;
 
-/// What can be read: its name, which is also that of its folder of the corpus, and how. The folder is for files.
-pub const TARGETS: [(&str, fn(&[u8], &Path)); 8] = [
+/// A reader: it takes bytes, and a folder for files.
+pub type Target = fn(&[u8], &Path);
+
+/// What can be read: its name, which is also that of its folder of the corpus, and how.
+pub const TARGETS: [(&str, Target); 8] = [
     ("scenario", |data, _| compiled(data)),
     ("expression", |data, _| expression(data)),
     ("configuration", |data, _| configuration(data)),
-    ("kineto", |data, folder| {
-        opened(data, &folder.join("x.json"))
-    }),
-    ("nsys", |data, folder| {
-        opened(data, &folder.join("x.sqlite"))
-    }),
-    ("recording", |data, folder| {
-        opened(data, &folder.join("1-1.cuptop"));
-    }),
+    ("kineto", |data, folder| opened(data, folder, "x.json")),
+    ("nsys", |data, folder| opened(data, folder, "x.sqlite")),
+    ("recording", |data, folder| opened(data, folder, RECORDING)),
     ("entries", |data, folder| {
-        opened(&framed::recording(data), &folder.join("1-1.cuptop"));
+        opened(&framed::recording(data), folder, RECORDING);
     }),
     ("beside", beside),
 ];
 
+/// A recording's file.
+const RECORDING: &str = "1-1.cuptop";
 /// Work that a search for races may take, in about tens of nanoseconds.
 const BUDGET: u64 = 1_000_000;
 
@@ -98,7 +97,7 @@ fn beside(data: &[u8], folder: &Path) {
     let (kind, data) = data.split_first().unwrap_or((&0, &[]));
     let kind = ["stacks", "hardware", "host"][usize::from(*kind) % 3];
     let path = folder.join(format!("1-2.{kind}"));
-    let recording = folder.join("1-1.cuptop");
+    let recording = folder.join(RECORDING);
     let written = std::fs::write(&path, framed::beside(kind, data))
         .and_then(|()| std::fs::write(&recording, framed::recording(&[])));
     written.expect("a folder to write to");
@@ -106,9 +105,10 @@ fn beside(data: &[u8], folder: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-fn opened(data: &[u8], path: &Path) {
-    std::fs::write(path, data).expect("a folder to write to");
-    through(path);
+fn opened(data: &[u8], folder: &Path, name: &str) {
+    let path = folder.join(name);
+    std::fs::write(&path, data).expect("a folder to write to");
+    through(&path);
 }
 
 /// From a file to everything that is made of it.
