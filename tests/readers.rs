@@ -364,7 +364,7 @@ fn whole_graphs_migrations_and_arrays_count_as_what_they_are() {
     // 7 and a bit above the lowest 32: not the program's stream 7.
     streams[folded] = 1.into();
     let expected = serde_json::json!([{
-        "device": 0, "ops": 7, "kernels": 0, "memsets": 0,
+        "device": 0, "ops": 7, "kernels": 0, "memsets": 0, "graphs": 2,
         "span_ns": 350, "busy_ns": 300, "idle_ns": 50,
         "compute_ns": 200, "copy_ns": 150, "overlap_ns": 50,
         "h2d": {"count": 2, "bytes": 460, "busy_ns": 120, "gbps": 3.8333},
