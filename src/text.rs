@@ -81,6 +81,25 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
     format!("{}…{tail}", head(text.chars(), room - room / 3))
 }
 
+/// A text in pieces of at most `columns`, broken anywhere: for names, in which no place is better than another.
+#[must_use]
+pub fn pieces(text: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let width = c.width().unwrap_or(0);
+        if used > 0 && used + width > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
 /// As many characters as fit.
 fn head(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut used = 0;
@@ -185,6 +204,9 @@ mod tests {
         assert_eq!(cut_middle("abcdefgh", 8), "abcdefgh");
         assert_eq!(cut_middle("abcdefghi", 7), "abcd…hi");
         assert_eq!(cut_middle("漢字漢字漢字", 7).width(), 7);
+        assert_eq!(pieces("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(pieces("漢字漢", 5), ["漢字", "漢"]);
+        assert_eq!(pieces("ab", 0), ["a", "b"]);
         assert_eq!(cut_middle("abc", 0), "");
         assert_eq!(cut_middle("abc", 1), "…");
     }

@@ -328,6 +328,21 @@ fn a_simulated_run_opens_and_q_leaves_the_terminal_as_it_was() {
 
 /// A trace comes through the pipe that standard input is, keys from the terminal.
 #[test]
+fn a_name_is_copied_through_the_terminal() {
+    let mut session = Session::start(&RUN, 120, 40);
+    session.wait_for("DONE");
+    session.press("/matmul\r");
+    session.wait_for("1 of ");
+    session.press("y");
+    session.wait_for("copied 12 characters");
+    // "matmul_tiled" in base64.
+    let asked = b"\x1b]52;c;bWF0bXVsX3RpbGVk";
+    assert_eq!(count(&session.raw(), asked), 1);
+    session.press("q");
+    assert_eq!(session.end(), 0);
+}
+
+#[test]
 fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
     let mut command = CommandBuilder::new("sh");
     let script = "cat \"$1\" | \"$0\" open -";

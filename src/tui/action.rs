@@ -80,6 +80,8 @@ pub enum Action {
     Mark,
     /// From a host call to its operation, and back.
     OtherEnd,
+    /// Copies what is selected, a name whole.
+    Copy,
     /// Hides the selected row.
     HideLane,
     /// Pins the selected row to the top, or lets it go back.

@@ -302,6 +302,13 @@ const LAST: &[Binding] = &[
     ),
     key(
         Any,
+        Char('y'),
+        Action::Copy,
+        "copy the name or the line",
+        "",
+    ),
+    key(
+        Any,
         Char('R'),
         Action::Record,
         "recording of a traced program on or off",

@@ -42,6 +42,14 @@ impl App {
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
+            Action::Copy => {
+                let text = self.frame.copied(&self.views, &self.state);
+                if text.is_none() {
+                    let text = "nothing to copy: select an operation, a gap or a line first";
+                    self.state.messages.flash = Some(text.to_owned());
+                }
+                return text.map(Effect::Copy);
+            }
             Action::Record => return Some(Effect::Record),
             Action::Keep => return Some(Effect::Keep),
             Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),

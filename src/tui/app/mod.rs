@@ -48,6 +48,8 @@ pub enum Effect {
     Stop,
     /// Save the screen.
     Save,
+    /// Copy this to the clipboard.
+    Copy(String),
     /// Switch recording on or off.
     Record,
     /// Keep the recording.

@@ -2,6 +2,7 @@
 
 mod choosing;
 mod measuring;
+mod naming;
 mod searching;
 mod standing;
 

@@ -20,7 +20,10 @@ use crate::tui::theme::{Role, Theme};
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
 #[derive(Debug)]
 pub struct Details {
+    /// Whole: what is too long for the first line goes on in the next ones.
     name: Option<(String, Role)>,
+    /// Whether the name alone says what is selected.
+    is_record: bool,
     facts: Vec<String>,
     /// Running text in place of facts.
     prose: String,
@@ -32,6 +35,7 @@ impl Default for Details {
     fn default() -> Self {
         Details {
             name: None,
+            is_record: false,
             facts: Vec::new(),
             prose: String::new(),
             cause: Question::new("cause", Weight::Light),
@@ -43,6 +47,7 @@ impl Details {
     /// Prepares them; a list says what is under its cursor `in_full`.
     pub fn prepare(&mut self, state: &State, in_full: Option<&str>) {
         self.name = None;
+        self.is_record = false;
         self.facts.clear();
         self.prose.clear();
         if let Some(text) = in_full {
@@ -76,8 +81,8 @@ impl Details {
         let activity = trace.activity(id, row);
         let process = trace.lanes()[id].key().process;
         let name = describe::whole(trace, &activity.what);
-        let name = pen::cut(&name, 60);
         self.name = Some((name, label::role(trace, &activity.what)));
+        self.is_record = true;
         if let Some(place) = activity.place() {
             self.facts.push(describe::stream_at(trace, process, place));
         }
@@ -313,6 +318,17 @@ fn dimensions(d: [u32; 3]) -> String {
 }
 
 impl Details {
+    /// What they say, to be copied: of a record its whole name.
+    #[must_use]
+    pub fn copied(&self) -> Option<String> {
+        let (name, _) = self.name.as_ref()?;
+        if self.is_record {
+            return Some(name.clone());
+        }
+        let parts = std::iter::once(name).chain(&self.facts);
+        Some(parts.map(String::as_str).collect::<Vec<_>>().join(" · "))
+    }
+
     /// Draws them.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
@@ -344,11 +360,33 @@ impl Details {
             line: 0,
             x: 0,
         };
+        // As many lines for the name as the facts leave, and one at least.
+        let facts = self.facts.iter().map(|fact| pen::width(fact) + 3);
+        let for_facts = facts
+            .sum::<usize>()
+            .div_ceil(usize::from(inner.width).max(1));
+        let for_name = usize::from(inner.height)
+            .saturating_sub(for_facts.max(1))
+            .max(1);
         if let Some((name, role)) = &self.name {
             let name = pen::plain(theme, name);
             let (left, right) = theme.edges();
             flow.put(buf, &left.to_string(), theme.fg(*role), false);
-            flow.put(buf, &name, theme.on(*role), false);
+            let room = usize::from(inner.width).saturating_sub(3);
+            let most = room * for_name;
+            let name = if pen::width(&name) > most {
+                // The end of a long name tells as much as its beginning.
+                pen::cut_middle(&name, most)
+            } else {
+                name
+            };
+            for (i, part) in pen::pieces(&name, room).into_iter().enumerate() {
+                if i > 0 {
+                    flow.next_line();
+                    flow.put(buf, " ", theme.fg(*role), false);
+                }
+                flow.put(buf, &part, theme.on(*role), false);
+            }
             flow.put(buf, &format!("{right} "), theme.fg(*role), false);
         }
         let dot = pen::plain(theme, "· ");
@@ -378,6 +416,11 @@ struct Flow {
 }
 
 impl Flow {
+    fn next_line(&mut self) {
+        self.line += 1;
+        self.x = 0;
+    }
+
     fn fits(&self, text: &str) -> bool {
         let width = self.lines.get(self.line).map_or(0, |l| l.width);
         usize::from(self.x) + 2 + pen::width(text) <= usize::from(width)

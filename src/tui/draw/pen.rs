@@ -1,6 +1,6 @@
 //! Putting text into a buffer without ever leaving it.
 
-pub use crate::text::{cut, width, wrap};
+pub use crate::text::{cut, cut_middle, pieces, width, wrap};
 use crate::tui::theme::Theme;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -97,6 +97,18 @@ impl Frame {
 }
 
 impl Frame {
+    /// What is selected, to be copied: an operation's whole name, a gap or a line of a list in full.
+    #[must_use]
+    pub fn copied(&self, views: &Views, state: &State) -> Option<String> {
+        if state.run.is_none() {
+            return None;
+        }
+        match views.on_screen(state).in_full() {
+            Some(text) => Some(text.to_owned()).filter(|text| !text.is_empty()),
+            None => self.details.copied(),
+        }
+    }
+
     /// Lines of the help that there is no room for.
     #[must_use]
     pub fn help_rest(&self, size: Size) -> usize {

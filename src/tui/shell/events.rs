@@ -36,6 +36,12 @@ pub trait Host {
     /// When the terminal cannot be taken over again.
     fn suspend(&mut self) -> io::Result<()>;
 
+    /// Copies a text to the clipboard, and says what was done.
+    ///
+    /// # Errors
+    /// Why it was not copied.
+    fn copy(&mut self, text: &str) -> Result<String, String>;
+
     /// Gives the terminal to an editor until it ends.
     ///
     /// # Errors
@@ -297,6 +303,10 @@ impl<'a> Loop<'a> {
                 let buffer = render(&mut self.app, &self.session.theme);
                 let (Ok(text) | Err(text)) = (self.session.save)(&buffer);
                 self.app.state.messages.flash = Some(text);
+            }
+            Some(Effect::Copy(text)) => {
+                let (Ok(said) | Err(said)) = host.copy(&text);
+                self.app.state.messages.flash = Some(said);
             }
             Some(Effect::Edit) => self.edit(terminal, host)?,
             Some(effect @ (Effect::Record | Effect::Keep)) => self.control(&effect),

@@ -1,5 +1,6 @@
 //! The shell around the app: terminal, threads, clock.
 
+mod clipboard;
 mod events;
 mod frame_log;
 mod guard;
@@ -74,6 +75,10 @@ impl Host for RealHost {
         self.guard.enter_again()?;
         self.input = Some(InputThread::start(self.sender.clone())?);
         Ok(())
+    }
+
+    fn copy(&mut self, text: &str) -> Result<String, String> {
+        clipboard::copy(text, &mut io::stdout())
     }
 
     fn edit(&mut self, file: &Path) -> io::Result<()> {

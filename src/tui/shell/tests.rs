@@ -27,6 +27,11 @@ impl Host for Record {
         Ok(())
     }
 
+    fn copy(&mut self, text: &str) -> Result<String, String> {
+        self.0.push(format!("copy {text}"));
+        Ok(format!("copied {text}"))
+    }
+
     fn edit(&mut self, file: &std::path::Path) -> std::io::Result<()> {
         self.0.push(format!("edit {}", file.display()));
         Ok(())

@@ -205,6 +205,11 @@ impl View for Operations {
         Some(&mut self.list)
     }
 
+    fn in_full(&self) -> Option<&str> {
+        let group = self.groups.get(self.list.cursor)?;
+        Some(&group.full)
+    }
+
     fn filter(&mut self) -> Option<&mut Filter> {
         Some(&mut self.filter)
     }
