@@ -132,14 +132,14 @@ fn of_device(
         };
         let sampled = &trace.processes()[process].sampled;
         // Time in which nobody looked says nothing of lines.
-        let looked = gap.intersect(sampled.extent().unwrap_or_default());
-        if looked.is_empty() {
+        let looked = sampled.looked(gap);
+        if looked == 0 {
             continue;
         }
         processes.insert(process);
-        found.idle_ns += looked.len();
+        found.idle_ns += looked;
         let mut seen = 0;
-        for sample in sampled.of(thread, looked) {
+        for sample in sampled.of(thread, gap) {
             seen += 1;
             let (count, of_steps) = counts.entry(key(trace, sample)).or_default();
             *count += 1;
@@ -147,7 +147,7 @@ fn of_device(
         }
         found.samples += seen;
         if seen == 0 {
-            found.unseen_ns += looked.len();
+            found.unseen_ns += looked;
         }
     }
     if processes.is_empty() {

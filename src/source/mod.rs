@@ -5,6 +5,7 @@ pub mod file;
 mod gather;
 mod hardware;
 mod kineto;
+mod looking;
 mod nsys;
 mod private;
 pub mod python;

@@ -25,7 +25,7 @@ impl Trace {
     /// Forgets single records that start before `time`, whole chunks of them: the rest of a chunk stays, and of each
     /// lane the last chunk. Their sums stay: busy time of lanes, every figure of devices, bytes moved, exact for windows
     /// whose edges are multiples of the resolution or lie behind the stretch. The resolution grows with its length, so that
-    /// memory does not.
+    /// memory does not. Stack samples and windows of hardware from before it go without a sum.
     ///
     /// Rows keep their indices. One that was forgotten must not be asked for: a lane's rows begin
     /// at [`Lane::first_row`].
@@ -47,6 +47,11 @@ impl Trace {
         for device in &mut self.devices {
             device.forget_before(before, step);
         }
+        for process in &mut self.processes {
+            process.sampled.forget_before(before);
+            process.off_cpu.forget_before(before);
+        }
+        self.hardware.forget_before(before);
         let rows = |lane: &Lane| lane.kept().start as u64;
         self.forgotten = Forgotten {
             before,

@@ -157,6 +157,13 @@ impl GpuReadings {
         }
     }
 
+    /// Lets go of windows that end before `time`, whole chunks of them, and not the last.
+    fn forget_before(&mut self, time: Ns) {
+        let gone = self.chunks.partition_point(|it| it.span().end <= time);
+        let most = self.chunks.len().saturating_sub(1);
+        self.chunks.drain(..gone.min(most));
+    }
+
     /// All windows in order of time. They do not overlap.
     pub fn windows(&self) -> impl Iterator<Item = &GpuWindow> {
         self.chunks.iter().flat_map(|chunk| &chunk.windows)
@@ -312,6 +319,19 @@ impl HardwareReadings {
             Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
             Hardware::Cost(_) => {}
         }
+    }
+
+    /// Lets go of windows that end before `time`.
+    pub(super) fn forget_before(&mut self, time: Ns) {
+        for gpu in &mut self.gpus {
+            gpu.forget_before(time);
+        }
+    }
+
+    /// Bytes that windows take.
+    pub(super) fn memory(&self) -> usize {
+        let chunks: usize = self.gpus.iter().map(|it| it.chunks.len()).sum();
+        chunks * CHUNK * size_of::<GpuWindow>()
     }
 
     fn gpu(&mut self, uuid: Uuid) -> &mut GpuReadings {

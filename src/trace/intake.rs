@@ -36,6 +36,7 @@ impl Trace {
         for device in &mut self.devices {
             device.settle();
         }
+        let mut taken = batch.items.len() + batch.hardware.len() + batch.off_cpu.len();
         for it in batch.hardware {
             self.hardware.take(it);
         }
@@ -43,12 +44,13 @@ impl Trace {
             self.processes[process].off_cpu.take(it);
         }
         if let Some(samples) = batch.samples {
+            taken += samples.looks.len();
             self.sample(process, samples);
         }
         if let Some(health) = batch.health {
             self.processes[process].health = health;
         }
-        self.keep_within_limit(batch.items.len());
+        self.keep_within_limit(taken);
     }
 
     fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {

@@ -341,7 +341,13 @@ impl Trace {
         let of_device =
             |d: &Device| d.usage.memory() + d.moved.iter().map(Moved::memory).sum::<usize>();
         let devices: usize = self.devices.iter().map(of_device).sum();
-        lanes + devices + self.details.len() * 2 * size_of::<What>()
+        let beside: usize = self
+            .processes
+            .iter()
+            .map(|it| it.sampled.memory() + it.off_cpu.memory())
+            .sum();
+        let details = self.details.len() * 2 * size_of::<What>();
+        lanes + devices + details + beside + self.hardware.memory()
     }
 
     /// How far apart, in ns, two neighbouring operations of a device may be without it being called

@@ -89,6 +89,21 @@ impl ProcessOffCpu {
         }
     }
 
+    /// Lets go of windows that end before `time`, whole chunks of them, and of each thread not the last.
+    pub(super) fn forget_before(&mut self, time: Ns) {
+        for chunks in self.threads.values_mut() {
+            let ends = |it: &Arc<Vec<ThreadWindow>>| it.last().is_none_or(|it| it.span.end <= time);
+            let gone = chunks.partition_point(ends).min(chunks.len() - 1);
+            chunks.drain(..gone);
+        }
+    }
+
+    /// Bytes that windows take.
+    pub(super) fn memory(&self) -> usize {
+        let chunks: usize = self.threads.values().map(Vec::len).sum();
+        chunks * CHUNK * size_of::<ThreadWindow>()
+    }
+
     /// Whether nothing was read.
     #[must_use]
     pub fn is_empty(&self) -> bool {

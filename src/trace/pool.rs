@@ -1,4 +1,4 @@
-//! A table that only grows, in chunks that clones share.
+//! A table that only grows, in chunks that clones share. Old chunks can be let go; indices stay.
 
 use std::sync::Arc;
 
@@ -9,11 +9,16 @@ const CHUNK: usize = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Pool<T> {
     chunks: Vec<Arc<Vec<T>>>,
+    /// Chunks at the beginning that were let go.
+    gone: usize,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Pool { chunks: Vec::new() }
+        Pool {
+            chunks: Vec::new(),
+            gone: 0,
+        }
     }
 }
 
@@ -37,5 +42,27 @@ impl<T: Clone> Pool<T> {
     pub(super) fn len(&self) -> usize {
         let last = self.chunks.last().map_or(0, |last| last.len());
         self.chunks.len().saturating_sub(1) * CHUNK + last
+    }
+
+    /// The index of the first entry that is still there.
+    pub(super) fn first(&self) -> usize {
+        self.gone * CHUNK
+    }
+
+    /// Lets go of the chunks all of whose entries have indices below `index`, but for the last chunk.
+    pub(super) fn forget_before(&mut self, index: usize) {
+        let until = (index / CHUNK).min(self.chunks.len().saturating_sub(1));
+        if until > self.gone {
+            let nothing = Arc::new(Vec::new());
+            for chunk in &mut self.chunks[self.gone..until] {
+                *chunk = Arc::clone(&nothing);
+            }
+            self.gone = until;
+        }
+    }
+
+    /// Bytes that its entries take.
+    pub(super) fn memory(&self) -> usize {
+        (self.chunks.len() - self.gone) * CHUNK * size_of::<T>()
     }
 }

@@ -79,7 +79,7 @@ pub struct Trace {
     /// Begin to record when the program has run this long ("30s").
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub delay: Option<Duration>,
-    /// Record for this long ("10s"); the program goes on.
+    /// Record for this long ("10s"), from the first operation on a GPU (or the end of --delay) on; the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
     /// Record only inside NVTX ranges of this name ("step*": of those that begin so). Begins up to a flush period
@@ -90,7 +90,8 @@ pub struct Trace {
     #[arg(long, value_enum, default_value_t)]
     pub graphs: GraphRecords,
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
-    /// rarely by itself where it would take more than a tenth of one core.
+    /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
+    /// goes on with them.
     #[arg(long, value_name = "HZ|off", default_value_t = PythonLooks(Some(python::HZ)))]
     pub python: PythonLooks,
     /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten

@@ -6,6 +6,7 @@
 //! child        the program: its output, its signals, its end
 //! recorder     recording on and off while it runs
 //! trial        whether all that would work here, tried on a process of our own
+//! signal       looking from outside on and off, by SIGUSR2
 //! ```
 //!
 //! The program is not changed and needs no rights. Each of its processes that initialises CUDA, children and
@@ -17,6 +18,7 @@ mod library;
 mod profiler;
 mod recorder;
 pub mod trial;
+mod signal;
 
 use std::ffi::OsString;
 use std::io;
@@ -28,11 +30,14 @@ use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use crate::activity::{Activity, What};
 use crate::source::hardware::{self, Watch};
+use crate::source::looking::Looking;
 use crate::source::python::Sampler;
 use crate::source::recording::{self, Follower, ProcessState};
 use child::Child;
 use library::Library;
+use signal::Switch;
 
 /// What the program prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,17 +102,19 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
     let follower = empty(&directory)?;
     let library = Library::unpack()?;
     let name = program.to_string_lossy().into_owned();
-    let recorder = Recorder::start(&directory, &request.when, request.waits)?;
+    let looking = Looking::new(true);
+    let recorder = Recorder::start(&directory, &request.when, request.waits, looking.clone())?;
+    let switch = Switch::listen()?;
     let variables = environment::of(&request, &directory, library.path());
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
     let watch = request
         .hardware
-        .then(|| Watch::start(&directory))
+        .then(|| Watch::start(&directory, looking.clone()))
         .transpose()?;
     let sampler = match request.python {
-        Some(hz) => Some(Sampler::start(child.id(), &directory, hz)?),
+        Some(hz) => Some(Sampler::start(child.id(), &directory, hz, looking)?),
         None => None,
     };
     let hand = recorder.clone();
@@ -122,6 +129,7 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
             name,
             directory,
             recorder,
+            switch,
         }
         .follow(outlet)
     })?;
@@ -148,6 +156,7 @@ struct Run {
     name: String,
     directory: PathBuf,
     recorder: Recorder,
+    switch: Switch,
 }
 
 impl Run {
@@ -190,6 +199,7 @@ impl Run {
         let mut over: Option<(i32, Instant)> = None;
         let mut next = Instant::now();
         let mut told_refused = false;
+        let mut is_used = false;
         loop {
             // Output comes as it comes; recordings are looked at once in a period.
             loop {
@@ -228,6 +238,12 @@ impl Run {
                     text,
                 })?;
             }
+            if self.switch.has_come() {
+                outlet.send(Message::Notice {
+                    is_warning: false,
+                    text: self.recorder.look(),
+                })?;
+            }
             if outlet.stop.is_stopped() {
                 return Ok(None);
             }
@@ -241,9 +257,14 @@ impl Run {
                 outlet.send(message)?;
             }
             let alive = self.follower.any_alive();
-            let watch = &mut self.watch;
-            self.follower
-                .poll_into(&mut |message| hardware::pass_on(watch, message, outlet))?;
+            let (watch, recorder, is_used) = (&mut self.watch, &self.recorder, &mut is_used);
+            self.follower.poll_into(&mut |message| {
+                if !*is_used && has_operation(&message) {
+                    *is_used = true;
+                    recorder.used(Instant::now());
+                }
+                hardware::pass_on(watch, message, outlet)
+            })?;
             if let Some((code, since)) = over
                 && (!alive || since.elapsed() > STRAGGLERS)
             {
@@ -251,6 +272,17 @@ impl Run {
             }
         }
     }
+}
+
+/// Whether a message has a record of something that ran on a GPU.
+fn has_operation(message: &Message) -> bool {
+    let is_operation = |it: &Activity| {
+        matches!(
+            it.what,
+            What::Kernel(_) | What::Copy(_) | What::Memset(_) | What::Graph(_)
+        )
+    };
+    matches!(message, Message::Batch(batch) if batch.items.iter().any(is_operation))
 }
 
 /// The outcome for the program's exit code, and what was not traced.

@@ -1,4 +1,6 @@
 //! Recording on and off while the program runs: by the clock (`--delay`, `--duration`) and by hand.
+//!
+//! While recording is off nobody looks from outside either. Looking alone goes off and on by a signal ([`Recorder::look`]).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +10,14 @@ use std::time::{Duration, Instant};
 use collector::Waits;
 use collector::control::{ControlPage, Wanted};
 
+use crate::source::looking::Looking;
+
 /// When to record.
 #[derive(Clone, Debug, Default)]
 pub struct When {
     /// Not before the program has run this long.
     pub delay: Option<Duration>,
-    /// No longer than this.
+    /// No longer than this: from the end of the delay, else from the first operation on a GPU that was recorded.
     pub duration: Option<Duration>,
     /// Only inside NVTX ranges of this name; a `*` at its end stands for anything.
     pub range: Option<String>,
@@ -32,26 +36,38 @@ struct State {
     off: Option<Instant>,
     /// How long it goes on then.
     duration: Option<Duration>,
+    /// Whether `duration` begins with the first operation.
+    from_first_use: bool,
+    /// Whether the threads that look from outside are to.
+    looking: Looking,
+    is_looking: bool,
     /// Where a copy of the recording is to go.
     keep: Option<PathBuf>,
 }
 
 impl Recorder {
-    /// Makes the control page of a recording directory. The clock begins now.
-    pub(super) fn start(directory: &Path, when: &When, waits: Waits) -> io::Result<Recorder> {
+    /// Makes the control page of a recording directory. The clock begins now. Whether to look from outside is said by
+    /// `looking`.
+    pub(super) fn start(
+        directory: &Path,
+        when: &When,
+        waits: Waits,
+        looking: Looking,
+    ) -> io::Result<Recorder> {
         let now = Instant::now();
         let wanted = Wanted {
             recording: when.delay.is_none(),
             waits,
         };
+        looking.want(wanted.recording);
         let state = State {
             page: Some(ControlPage::create(directory, wanted)?),
             on: when.delay.map(|delay| now + delay),
-            off: when
-                .duration
-                .filter(|_| when.delay.is_none())
-                .map(|it| now + it),
+            off: None,
             duration: when.duration,
+            from_first_use: when.delay.is_none() && when.duration.is_some(),
+            looking,
+            is_looking: true,
             keep: None,
         };
         Ok(Recorder(Arc::new(Mutex::new(state))))
@@ -84,6 +100,29 @@ impl Recorder {
         })
     }
 
+    /// The GPU was used for the first time that is recorded: `--duration` begins, unless a delay comes before it.
+    pub(super) fn used(&self, now: Instant) {
+        self.with(|state| {
+            if std::mem::take(&mut state.from_first_use) {
+                state.off = state.duration.map(|duration| now + duration);
+            }
+        });
+    }
+
+    /// Has the threads that look from outside pause, or go on while recording is on. Returns what was done, in a sentence.
+    pub(super) fn look(&self) -> String {
+        self.with(|state| {
+            state.is_looking = !state.is_looking;
+            let is_recording = state.page.as_ref().is_some_and(|it| it.wanted().recording);
+            state.looking.want(state.is_looking && is_recording);
+            match state.is_looking {
+                true => "looking from outside goes on (SIGUSR2)".to_owned(),
+                false => "looking from outside pauses (SIGUSR2): no Python stacks, no hardware"
+                    .to_owned(),
+            }
+        })
+    }
+
     /// Switches recording on or off by hand; the clock has no more say. Returns what was done, in a sentence.
     ///
     /// # Errors
@@ -95,6 +134,7 @@ impl Recorder {
             };
             let on = !page.wanted().recording;
             (state.on, state.off) = (None, None);
+            state.from_first_use = false;
             state
                 .ask(on)
                 .map_err(|error| format!("recording cannot be switched: {error}"))?;
@@ -135,9 +175,11 @@ impl State {
             Some(page) => page.ask(Wanted {
                 recording,
                 ..page.wanted()
-            }),
-            None => Ok(()),
+            })?,
+            None => return Ok(()),
         }
+        self.looking.want(recording && self.is_looking);
+        Ok(())
     }
 }
 
@@ -154,17 +196,63 @@ mod tests {
             duration: Some(5 * second),
             range: None,
         };
-        let it = Recorder::start(directory.path(), &when, Waits::Auto).expect("starts");
+        let looking = Looking::new(true);
+        let it = Recorder::start(directory.path(), &when, Waits::Auto, looking.clone());
+        let it = it.expect("starts");
         let asked = || it.with(|state| state.page.as_ref().map(|page| page.wanted().recording));
         let begin = Instant::now();
         assert_eq!((asked(), it.tick(begin + 9 * second)), (Some(false), None));
         let began = begin + 11 * second;
-        assert!(it.tick(began).is_some() && asked() == Some(true));
+        assert!(!looking.is_wanted());
+        assert!(it.tick(began).is_some() && asked() == Some(true) && looking.is_wanted());
         assert_eq!(it.tick(began + 4 * second), None);
         assert!(it.tick(began + 5 * second).is_some() && asked() == Some(false));
+        assert!(!looking.is_wanted());
         assert!(it.toggle().is_ok() && asked() == Some(true));
         assert_eq!(it.tick(began + 100 * second), None);
         it.end();
         assert!(it.toggle().is_err());
+    }
+
+    #[test]
+    fn a_duration_without_a_delay_begins_with_the_first_operation() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let second = Duration::from_secs(1);
+        let when = When {
+            duration: Some(5 * second),
+            ..When::default()
+        };
+        let looking = Looking::new(false);
+        let it = Recorder::start(directory.path(), &when, Waits::Off, looking.clone());
+        let it = it.expect("starts");
+        let asked = || it.with(|state| state.page.as_ref().map(|page| page.wanted().recording));
+        let begin = Instant::now();
+        // Importing takes a minute.
+        let used = begin + 60 * second;
+        assert_eq!((it.tick(used), asked()), (None, Some(true)));
+        it.used(used);
+        it.used(used + 3 * second);
+        assert_eq!(it.tick(used + 4 * second), None);
+        assert!(it.tick(used + 5 * second).is_some() && asked() == Some(false));
+    }
+
+    #[test]
+    fn looking_pauses_by_itself_but_not_without_recording() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let looking = Looking::new(false);
+        let when = When::default();
+        let it = Recorder::start(directory.path(), &when, Waits::Off, looking.clone());
+        let it = it.expect("starts");
+        assert!(looking.is_wanted());
+        it.look();
+        assert!(!looking.is_wanted());
+        // Recording off and on again does not undo it.
+        assert!(it.toggle().is_ok() && it.toggle().is_ok() && !looking.is_wanted());
+        it.look();
+        assert!(looking.is_wanted());
+        assert!(it.toggle().is_ok() && !looking.is_wanted());
+        it.look();
+        it.look();
+        assert!(!looking.is_wanted());
     }
 }

@@ -22,6 +22,7 @@ use crossbeam_channel::{Sender, bounded};
 
 use crate::activity::feed::{Gone, Message, Outlet};
 use crate::activity::{Batch, Def, Hardware, OffCpu, Uuid, What};
+use crate::source::looking::Looking;
 
 /// The least time between two looks. NVML's counters are refreshed every 100 ms, and two samples that lie nearer to each
 /// other may tell nothing (nvml.h).
@@ -62,15 +63,15 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Starts it; its files go to `directory`, which must exist.
+    /// Starts it; its files go to `directory`, which must exist. It looks while that is wanted.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn start(directory: &Path) -> io::Result<Watch> {
+    pub(super) fn start(directory: &Path, looking: Looking) -> io::Result<Watch> {
         let wanted = Arc::new(Mutex::new(Wanted::default()));
         // Nothing is ever sent: the thread ends when this end is gone.
         let (stop, stopped) = bounded(0);
-        let rounds = round::Rounds::new(directory, Arc::clone(&wanted));
+        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking);
         let thread = std::thread::Builder::new()
             .name("cuptop-hardware".to_owned())
             .spawn(move || rounds.run(&stopped))?;

@@ -16,8 +16,11 @@ use super::gpu::Gpu;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
 use crate::activity::{Hardware, Uuid, WatchCost};
+use crate::source::looking::Looking;
 use crate::source::recording::{offcpu, readings};
 
+/// How soon it is noticed that looking is wanted again.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Time between two accounts of what it took.
 const ACCOUNT: Duration = Duration::from_secs(1);
 
@@ -26,6 +29,7 @@ const ACCOUNT: Duration = Duration::from_secs(1);
 pub(super) struct Rounds {
     directory: PathBuf,
     wanted: Arc<Mutex<Wanted>>,
+    looking: Looking,
     begin: i64,
 }
 
@@ -44,10 +48,11 @@ struct Open {
 }
 
 impl Rounds {
-    pub(super) fn new(directory: &Path, wanted: Arc<Mutex<Wanted>>) -> Rounds {
+    pub(super) fn new(directory: &Path, wanted: Arc<Mutex<Wanted>>, looking: Looking) -> Rounds {
         Rounds {
             directory: directory.to_path_buf(),
             wanted,
+            looking,
             begin: Clocks::now().realtime,
         }
     }
@@ -71,11 +76,19 @@ impl Rounds {
         let mut accounted = began;
         // Of one round, as a mean that forgets.
         let mut usual = 0.0;
+        // Time in which nobody wanted a look counts in no share.
+        let mut paused = Duration::ZERO;
         loop {
+            let turn = Instant::now();
             let wait = next.saturating_duration_since(Instant::now());
             match stopped.recv_timeout(wait) {
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => break,
+            }
+            if !self.looking.is_wanted() {
+                next = Instant::now() + PAUSE;
+                paused += turn.elapsed();
+                continue;
             }
             let wanted = self
                 .wanted
@@ -92,7 +105,7 @@ impl Rounds {
             if is_due {
                 accounted = Instant::now();
                 open.cost.cpu_ns = as_ns(before);
-                open.cost.wall_ns = as_ns(began.elapsed());
+                open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
             }
             open.look(&wanted, opening, is_due);
             let took = cpu_time().saturating_sub(before).as_secs_f64();
@@ -105,7 +118,7 @@ impl Rounds {
             next = Instant::now() + pause;
         }
         open.cost.cpu_ns = as_ns(cpu_time());
-        open.cost.wall_ns = as_ns(began.elapsed());
+        open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
         if open.cost.rounds > 0 {
             let cost = Hardware::Cost(open.cost);
             open.write_hardware(&[cost]);

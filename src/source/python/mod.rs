@@ -8,7 +8,8 @@
 //! A thread of ours reads the interpreters' memory (`process_vm_readv`, by the library `py-spy`) some hundred times a second,
 //! at jittered times so that it does not keep step with the program. Nothing is stopped and nothing is put into the
 //! program. What a look came to may be torn, because the program goes on meanwhile: such looks are counted and left out.
-//! All looking together stays under a tenth of one core; it becomes rarer where that needs more time.
+//! All looking together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
+//! ([`Looking`]), nothing is read at all, and the timeline knows that nobody looked.
 
 mod tree;
 mod watched;
@@ -26,6 +27,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::activity::Ns;
 use crate::activity::feed::Message;
+use crate::source::looking::Looking;
 use tree::Tree;
 use watched::{Looked, Watched};
 
@@ -35,6 +37,8 @@ pub const HZ: u32 = 100;
 pub const MOST_HZ: u32 = 1000;
 /// Looking may take this part of one core: one in so many.
 const SHARE: u32 = 10;
+/// How soon it is noticed that looking is wanted again.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Notices that may wait. Each kind of them comes once, so there are never more.
 const NOTICES: usize = 8;
 
@@ -47,16 +51,23 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples the process `root` and all its descendants, `hz` times a second, into files in `directory`.
+    /// Samples the process `root` and all its descendants, `hz` times a second while that is wanted, into files in
+    /// `directory`.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub fn start(root: u32, directory: &Path, hz: u32) -> io::Result<Sampler> {
+    pub(super) fn start(
+        root: u32,
+        directory: &Path,
+        hz: u32,
+        looking: Looking,
+    ) -> io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let (notices, received) = bounded(NOTICES);
         let mut work = Work {
             directory: directory.to_path_buf(),
             hz: hz.clamp(1, MOST_HZ),
+            looking,
             tree: Tree::new(root),
             watched: FxHashMap::default(),
             notices,
@@ -107,6 +118,7 @@ struct Told {
 struct Work {
     directory: PathBuf,
     hz: u32,
+    looking: Looking,
     tree: Tree,
     watched: FxHashMap<u32, Watched>,
     notices: Sender<Message>,
@@ -117,7 +129,16 @@ struct Work {
 impl Work {
     fn run(&mut self, stop: &AtomicBool) {
         let mut next_search = Instant::now();
+        let mut is_paused = false;
         while !stop.load(Ordering::Relaxed) {
+            if !self.looking.is_wanted() {
+                if !std::mem::replace(&mut is_paused, true) {
+                    self.watched.values_mut().for_each(Watched::pause);
+                }
+                std::thread::park_timeout(PAUSE);
+                continue;
+            }
+            is_paused = false;
             let now = Instant::now();
             if now >= next_search {
                 self.tree.search(now);

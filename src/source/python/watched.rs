@@ -151,6 +151,14 @@ impl Watched {
         }
     }
 
+    /// Nobody will look for a while: what was seen until now is written.
+    pub(super) fn pause(&mut self) {
+        if let State::Attached(attached) = &mut self.state {
+            // What cannot be written is said at the next look, which cannot be written either.
+            let _ = attached.write();
+        }
+    }
+
     /// The process has ended, or sampling does.
     pub(super) fn finish(&mut self) {
         if let State::Attached(attached) = &mut self.state {

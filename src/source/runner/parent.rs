@@ -10,6 +10,7 @@ use collector::Graphs;
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use crate::scenario::{Overrides, Source};
 use crate::source::hardware::{self, Watch};
+use crate::source::looking::Looking;
 use crate::source::recording::{Follower, scratch};
 
 use super::child::{Child, ChildEvent, End};
@@ -65,7 +66,10 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     });
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;
-    let watch = request.hardware.then(|| Watch::start(&dir)).transpose()?;
+    let watch = request
+        .hardware
+        .then(|| Watch::start(&dir, Looking::new(true)))
+        .transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {
             child,

@@ -3,7 +3,13 @@
 //! The samples themselves are kept whole: the moments of all looks, and for each thread what changed at which. The lanes
 //! are an estimate made of them: a frame lasts from the first look that sees it to the first that does not.
 
+mod stacks;
+#[cfg(test)]
+mod tests;
+
 use rustc_hash::FxHashMap;
+
+pub use stacks::{Stacks, short_file, wants};
 
 use super::pool::Pool;
 use super::rows::Row;
@@ -16,119 +22,6 @@ use crate::activity::{
 const PIECE: Ns = 500_000_000;
 /// A look that comes later than so many periods after the one before says nothing of the time between.
 const LATE: Ns = 4;
-
-/// All stacks of a timeline, each defined once.
-#[derive(Clone, Debug, Default)]
-pub struct Stacks {
-    frames: Pool<Frame>,
-    stacks: Pool<(StackId, u32)>,
-    frame_ids: FxHashMap<Frame, u32>,
-    stack_ids: FxHashMap<(StackId, u32), StackId>,
-}
-
-/// Whether a source file is one of the user's own: not of the interpreter, and not of an installed package.
-#[must_use]
-pub fn is_own(file: &str) -> bool {
-    let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
-    let installed = [
-        "/site-packages/",
-        "/dist-packages/",
-        "/lib/python",
-        "/lib64/python",
-    ];
-    !of_interpreter && !installed.iter().any(|part| file.contains(part))
-}
-
-/// A source file in few words: the user's own by its name, one of a package by its path in there.
-#[must_use]
-pub fn short_file(file: &str) -> &str {
-    for folder in ["/site-packages/", "/dist-packages/"] {
-        if let Some((_, rest)) = file.rsplit_once(folder) {
-            return rest;
-        }
-    }
-    for folder in ["/lib/python", "/lib64/python"] {
-        // The version stands between the folder and the rest.
-        if let Some((_, rest)) = file.rsplit_once(folder) {
-            return rest.split_once('/').map_or(rest, |(_, rest)| rest);
-        }
-    }
-    file.rsplit('/').next().unwrap_or(file)
-}
-
-impl Stacks {
-    fn define(&mut self, caller: StackId, frame: Frame) -> StackId {
-        let frame = match self.frame_ids.get(&frame) {
-            Some(&known) => known,
-            None => {
-                let id = self.frames.push(frame.clone()) as u32;
-                self.frame_ids.insert(frame, id);
-                id
-            }
-        };
-        let stacks = &mut self.stacks;
-        let new = || stacks.push((caller, frame)) as StackId + 1;
-        *self.stack_ids.entry((caller, frame)).or_insert_with(new)
-    }
-
-    /// The frames of a stack, innermost first.
-    pub fn frames(&self, stack: StackId) -> impl Iterator<Item = &Frame> {
-        let mut next = stack;
-        std::iter::from_fn(move || {
-            let index = (next as usize).checked_sub(1)?;
-            let &(caller, frame) = self.stacks.get(index)?;
-            // A caller is always defined before its callee, so this ends.
-            next = caller;
-            self.frames.get(frame as usize)
-        })
-    }
-
-    /// The innermost frame of the user's own, and the frame that it called.
-    #[must_use]
-    pub fn own_line(&self, stack: StackId) -> Option<(&Frame, Option<&Frame>)> {
-        let mut called = None;
-        for frame in self.frames(stack) {
-            if is_own(&frame.file) {
-                return Some((frame, called));
-            }
-            called = Some(frame);
-        }
-        None
-    }
-
-    /// What is drawn of a stack, outermost first: the user's own frames with their lines, and what the innermost of them
-    /// called. All of it where none is the user's own.
-    fn drawn(&self, stack: StackId) -> Vec<String> {
-        let mut drawn = Vec::new();
-        let mut called = None;
-        for frame in self.frames(stack) {
-            let file = short_file(&frame.file);
-            if is_own(&frame.file) {
-                if drawn.is_empty() {
-                    drawn.extend(called.take());
-                }
-                drawn.push(format!("{file}:{} {}", frame.line, frame.function));
-            } else {
-                called = Some(format!("{file} {}", frame.function));
-            }
-        }
-        if drawn.is_empty() {
-            let whole = |f: &Frame| format!("{} {}", short_file(&f.file), f.function);
-            drawn = self.frames(stack).map(whole).collect();
-        }
-        drawn.reverse();
-        drawn
-    }
-
-    /// The same to be read.
-    pub(super) fn snapshot(&self) -> Stacks {
-        Stacks {
-            frames: self.frames.clone(),
-            stacks: self.stacks.clone(),
-            ..Stacks::default()
-        }
-    }
-}
 
 /// What one thread was seen doing from a look on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +51,8 @@ pub struct Sampled {
     threads: FxHashMap<u32, Pool<Change>>,
     /// Totals of each series.
     totals: FxHashMap<u32, Sampling>,
+    /// Stretches in which nobody looked, from one look to one that came late.
+    blind: Pool<Span>,
     /// Looks that came before one that was there already.
     disordered: u64,
     /// The stacks of each series.
@@ -219,7 +114,40 @@ impl Sampled {
     #[must_use]
     pub fn extent(&self) -> Option<Span> {
         let last = self.looks.len().checked_sub(1)?;
-        Some(Span::new(*self.looks.get(0)?, *self.looks.get(last)?))
+        let first = self.looks.get(self.looks.first())?;
+        Some(Span::new(*first, *self.looks.get(last)?))
+    }
+
+    /// How much of `window` lies where somebody looked, in ns.
+    #[must_use]
+    pub fn looked(&self, window: Span) -> Ns {
+        let window = window.intersect(self.extent().unwrap_or_default());
+        let from = partition(&self.blind, |blind| blind.end <= window.start);
+        let blind: Ns = (from..self.blind.len())
+            .map_while(|at| self.blind.get(at).filter(|it| it.start < window.end))
+            .map(|it| it.intersect(window).len())
+            .sum();
+        window.len() - blind
+    }
+
+    /// Lets go of looks before `time`, whole chunks of them.
+    pub(super) fn forget_before(&mut self, time: Ns) {
+        self.looks
+            .forget_before(partition(&self.looks, |&it| it < time));
+        let first = self.looks.first();
+        for changes in self.threads.values_mut() {
+            // What a thread was doing at the first look that stays is said by the last change until then.
+            let after = partition(changes, |change| change.look as usize <= first);
+            changes.forget_before(after.saturating_sub(1));
+        }
+        self.blind
+            .forget_before(partition(&self.blind, |it| it.end <= time));
+    }
+
+    /// Bytes that samples take.
+    pub(super) fn memory(&self) -> usize {
+        let changes: usize = self.threads.values().map(Pool::memory).sum();
+        self.looks.memory() + self.blind.memory() + changes
     }
 
     /// The samples of a thread within a window, in order of time.
@@ -249,15 +177,16 @@ impl Sampled {
             looks: self.looks.clone(),
             threads: self.threads.clone(),
             totals: self.totals.clone(),
+            blind: self.blind.clone(),
             disordered: self.disordered,
             ..Sampled::default()
         }
     }
 }
 
-/// How many entries from the beginning on are such.
+/// How many entries from the beginning on are such, those that were let go among them.
 fn partition<T: Clone>(pool: &Pool<T>, is_such: impl Fn(&T) -> bool) -> usize {
-    let (mut from, mut to) = (0, pool.len());
+    let (mut from, mut to) = (pool.first(), pool.len());
     while from < to {
         let middle = from + (to - from) / 2;
         match pool.get(middle) {
@@ -390,6 +319,7 @@ impl Sampled {
         }
         let last = last.unwrap_or(time);
         if time - last > late {
+            self.blind.push(Span::new(last, time));
             // Nobody looked for a while: what was open lasted one look more, as far as is known.
             let until = last + late / LATE;
             for (&thread, open) in &mut self.open {
@@ -454,177 +384,4 @@ fn put<T: Clone + Default>(table: &mut Vec<T>, id: u32, value: T) {
         table.resize(index + 1, T::default());
     }
     table[index] = value;
-}
-
-/// Whether a process that loads data for PyTorch waits for something to do in this stack; `None` for stacks of others.
-#[must_use]
-pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
-    let is_worker = |it: &Frame| {
-        it.function == "_worker_loop" && it.file.ends_with("torch/utils/data/_utils/worker.py")
-    };
-    if !stacks.frames(stack).any(is_worker) {
-        return None;
-    }
-    // The loop asks its queue of indices; fetching a batch leads through a `fetch`.
-    let mut inner = stacks.frames(stack).take_while(|it| !is_worker(it));
-    Some(inner.any(|it| it.function == "get" && it.file.ends_with("multiprocessing/queues.py")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::activity::{Batch, Look};
-
-    fn frame(file: &str, function: &str, line: u32) -> Frame {
-        Frame {
-            file: file.to_owned(),
-            function: function.to_owned(),
-            line,
-        }
-    }
-
-    /// `main` at line 3 calls `step` at 10, then at 11, where it calls into a library.
-    fn defs() -> Vec<SampleDef> {
-        let frames = [
-            frame("/home/me/train.py", "<module>", 3),
-            frame("/home/me/train.py", "step", 10),
-            frame("/home/me/train.py", "step", 11),
-            frame(
-                "/opt/lib/python3.12/site-packages/torch/nn/module.py",
-                "forward",
-                99,
-            ),
-            frame("/opt/lib/python3.12/threading.py", "wait", 5),
-        ];
-        let define = |(frame, id)| SampleDef::Frame { id, frame };
-        let mut defs: Vec<SampleDef> = frames.into_iter().zip(1..).map(define).collect();
-        for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 3, 4), (5, 4, 5)] {
-            defs.push(SampleDef::Stack { id, caller, frame });
-        }
-        defs
-    }
-
-    const MS: Ns = 1_000_000;
-
-    fn trace(seen: &[(Ns, StackId)]) -> Trace {
-        let look = |&(at, stack): &(Ns, StackId)| Look {
-            time: at * MS,
-            changed: vec![Seen {
-                thread: 7,
-                stack,
-                is_running: true,
-            }],
-        };
-        let mut trace = Trace::default();
-        trace.apply(Batch {
-            samples: Some(Samples {
-                series: 3,
-                defs: defs(),
-                looks: seen.iter().map(look).collect(),
-                sampling: Sampling {
-                    hz: 100,
-                    looks: seen.len() as u64,
-                    ..Sampling::default()
-                },
-            }),
-            ..Batch::default()
-        });
-        trace
-    }
-
-    fn drawn(trace: &Trace) -> Vec<(String, Ns, Ns)> {
-        let lane = &trace.lanes()[0];
-        (0..lane.len())
-            .map(|row| {
-                let it = trace.activity(0, row);
-                let What::Range(range) = it.what else {
-                    panic!("{it:?}")
-                };
-                let name = trace.names().full(range.name).to_owned();
-                (name, it.span.start / MS, it.span.end / MS)
-            })
-            .collect()
-    }
-
-    #[test]
-    fn frames_last_from_the_first_look_that_sees_them_to_the_first_that_does_not() {
-        let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 5), (40, 2), (50, 0)]);
-        let expected = [
-            ("train.py:3 <module>", 0, 50),
-            ("train.py:10 step", 0, 20),
-            ("train.py:11 step", 20, 40),
-            ("torch/nn/module.py forward", 20, 40),
-            ("train.py:10 step", 40, 50),
-        ];
-        let expected = expected.map(|(name, start, end)| (name.to_owned(), start, end));
-        assert_eq!(drawn(&trace), expected);
-        assert_eq!(trace.late(), 0);
-    }
-
-    #[test]
-    fn what_lasts_is_drawn_in_pieces_and_what_nobody_saw_is_not_drawn() {
-        // Nobody looked between 510 and 700 ms.
-        let trace = trace(&[(490, 1), (500, 1), (510, 1), (700, 1), (710, 0)]);
-        let expected = [(490, 500), (500, 520), (700, 710)]
-            .map(|(start, end)| ("train.py:3 <module>".to_owned(), start, end));
-        assert_eq!(drawn(&trace), expected);
-    }
-
-    #[test]
-    fn samples_of_a_window_are_those_whose_look_lies_in_it() {
-        let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 0), (40, 5)]);
-        let sampled = &trace.processes()[0].sampled;
-        let of = |from: Ns, to: Ns| -> Vec<Ns> {
-            let samples = sampled.of(7, Span::new(from * MS, to * MS));
-            samples.map(|it| it.time / MS).collect()
-        };
-        assert_eq!(of(0, 100), [0, 10, 20, 40]);
-        assert_eq!(of(10, 20), [10]);
-        assert!(of(11, 20).is_empty());
-        assert_eq!(sampled.of(8, Span::new(0, 100 * MS)).count(), 0);
-        let stack = sampled
-            .of(7, Span::new(20 * MS, 21 * MS))
-            .next()
-            .expect("one");
-        let (own, called) = trace.stacks().own_line(stack.stack).expect("an own frame");
-        assert_eq!((own.function.as_str(), own.line), ("step", 11));
-        assert_eq!(called.map(|it| it.line), Some(99));
-        // The snapshot says the same.
-        let copy = trace.snapshot();
-        assert_eq!(
-            copy.processes()[0]
-                .sampled
-                .of(7, Span::new(0, 100 * MS))
-                .count(),
-            4
-        );
-        assert_eq!(copy.stacks().frames(5).count(), 4);
-    }
-
-    #[test]
-    fn own_files_are_told_from_installed_ones() {
-        for (file, own, short) in [
-            ("/home/me/train.py", true, "train.py"),
-            ("train.py", true, "train.py"),
-            ("<string>", true, "<string>"),
-            (
-                "<frozen importlib._bootstrap>",
-                false,
-                "<frozen importlib._bootstrap>",
-            ),
-            ("/usr/lib/python3.12/threading.py", false, "threading.py"),
-            (
-                "/usr/lib/python3/dist-packages/numpy/a.py",
-                false,
-                "numpy/a.py",
-            ),
-            (
-                "/work/.venv/lib/python3.12/site-packages/torch/_ops.py",
-                false,
-                "torch/_ops.py",
-            ),
-        ] {
-            assert_eq!((is_own(file), short_file(file)), (own, short), "{file}");
-        }
-    }
 }
