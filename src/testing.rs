@@ -23,7 +23,7 @@ pub mod activity {
 pub mod analysis {
     pub use crate::analysis::VariantFigures;
     pub mod causes {
-        pub use crate::analysis::causes::Causes;
+        pub use crate::analysis::causes::{Causes, explain_device};
     }
     pub mod figures {
         pub use crate::analysis::figures::{Peaks, of, whole};

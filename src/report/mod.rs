@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod expect;
 mod hardware;
+mod idle;
 mod let_go;
 mod lines;
 mod offsets;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 pub use super::page::Options;
 use super::page::{Page, Tone};
 use super::table::Table;
-use super::{Report, VariantReport, runs};
+use super::{Report, VariantReport, idle, runs};
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
@@ -200,7 +200,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     for line in lines {
         page.wrapped(&line);
     }
-    idle_table(page, f);
+    idle::table(page, f);
     let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
     for direction in Direction::NAMED {
         let Some(d) = f.direction(direction).filter(|d| d.count > 0) else {
@@ -221,65 +221,6 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     }
     if copies > 0 {
         page.table(&table);
-    }
-}
-
-/// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
-fn idle_table(page: &mut Page, f: &DeviceFigures) {
-    let of_idle = |ns: Ns| share(ns, f.idle_ns);
-    let mut rows: Vec<(String, u64, Ns)> = Vec::new();
-    let mut roots: Vec<(&str, Ns)> = Vec::new();
-    for piece in &f.idle {
-        let mut what = piece.cause.to_owned();
-        if let Some(culprit) = &piece.culprit {
-            what.push_str(": ");
-            what.push_str(culprit);
-        }
-        if piece.certainty == "likely" {
-            what.push_str(", likely");
-        }
-        match rows.iter_mut().find(|row| row.0 == what) {
-            Some(row) => {
-                row.1 += piece.count;
-                row.2 += piece.total_ns;
-            }
-            None => rows.push((what, piece.count, piece.total_ns)),
-        }
-        let Some(root) = piece.root.as_deref() else {
-            continue;
-        };
-        match roots.iter_mut().find(|r| r.0 == root) {
-            Some(sum) => sum.1 += piece.total_ns,
-            None => roots.push((root, piece.total_ns)),
-        }
-    }
-    rows.retain(|row| of_idle(row.2) >= 0.01);
-    if rows.is_empty() {
-        return;
-    }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.2));
-    let mut table = Table::new(["idle because", "count", "total", "share"]);
-    for (what, number, total) in rows.into_iter().take(page.rows) {
-        table.row([
-            what,
-            count(number),
-            duration(total),
-            percent(of_idle(total)),
-        ]);
-    }
-    page.table(&table);
-    roots.retain(|root| of_idle(root.1) >= 0.1);
-    roots.sort_by_key(|root| std::cmp::Reverse(root.1));
-    let roots: Vec<String> = roots
-        .iter()
-        .take(3)
-        .map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))))
-        .collect();
-    if !roots.is_empty() {
-        let line = format!("nothing was queued ahead, after: {}", roots.join(", "));
-        for line in wrap(&line, page.width - 2) {
-            page.line(&format!("  {line}"));
-        }
     }
 }
 

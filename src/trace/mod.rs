@@ -44,7 +44,7 @@ pub use lane::{Cursor, Lane};
 pub use names::Names;
 pub use off_cpu::{ProcessOffCpu, ThreadTime, Throttling};
 pub use recorded::Recorded;
-pub use samples::{Sample, Sampled, Stacks};
+pub use samples::{Sampled, Stacks};
 pub use usage::{Engine, Measure, Usage};
 
 use crate::activity::{

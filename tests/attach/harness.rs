@@ -51,6 +51,16 @@ fn make() -> PathBuf {
     made
 }
 
+/// Whether there is a Python interpreter; says so where a test is left out for want of one.
+pub(crate) fn has_python() -> bool {
+    let found = Command::new("python3").arg("--version").output();
+    let is_there = found.is_ok_and(|it| it.status.success());
+    if !is_there {
+        eprintln!("left out: there is no python3");
+    }
+    is_there
+}
+
 /// What a run came to.
 #[derive(Debug)]
 pub(crate) struct Seen {

@@ -10,6 +10,7 @@ mod faults;
 mod hardware;
 mod harness;
 mod limits;
+mod lines;
 mod modes;
 mod python;
 mod records;

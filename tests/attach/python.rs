@@ -7,6 +7,8 @@ use cuptop::testing::activity::feed::{Message, Outcome};
 use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
 use cuptop::testing::trace::{LaneKind, SourceInfo, Trace};
 
+use crate::harness::has_python;
+
 const PROGRAM: &str = r#"
 import os, sys, time
 
@@ -90,6 +92,9 @@ fn count(counts: &BTreeMap<String, usize>, name: &str) -> usize {
 
 #[test]
 fn the_lines_of_a_python_program_are_seen_and_found_again_when_it_is_opened() {
+    if !has_python() {
+        return;
+    }
     let (trace, notices, outcome, directory) = run(Some(200), &["0.7", "fork"]);
     assert!(
         matches!(outcome, Outcome::Failed(_)),
@@ -142,6 +147,9 @@ fn the_lines_of_a_python_program_are_seen_and_found_again_when_it_is_opened() {
 
 #[test]
 fn nothing_is_looked_at_when_it_is_off() {
+    if !has_python() {
+        return;
+    }
     let (trace, _, _, directory) = run(None, &["0.2"]);
     assert!(trace.processes().is_empty());
     let files = std::fs::read_dir(directory.path().join("run")).expect("a directory");

@@ -7,12 +7,13 @@
 //! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
 //!
 //! `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
-//! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `words`
-//! says them.
+//! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
+//! that samples saw meanwhile, `words` says them.
 
 mod host;
 mod limits;
 mod missing;
+mod seen;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -213,6 +214,8 @@ pub struct Causes<'a> {
     host: host::Host,
     /// Operations before which others ran that left no record, with the call that shows it.
     missing: FxHashMap<OpId, CallId>,
+    /// Whether stacks of some process were sampled.
+    is_sampled: bool,
 }
 
 impl<'a> Causes<'a> {
@@ -225,6 +228,7 @@ impl<'a> Causes<'a> {
             limits: limits::Limits::of(graph),
             host: host::Host::of(trace),
             missing: missing::of(trace, graph),
+            is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
         }
     }
 
@@ -296,7 +300,7 @@ impl<'a> Causes<'a> {
             pieces.clear();
             self.walk(gap, &mut pieces);
             for piece in &pieces {
-                sums.add(self, piece);
+                sums.add(self, gap.next, piece);
             }
         }
         sums.rows(self)
@@ -339,7 +343,7 @@ impl<'a> Causes<'a> {
                     for span in near {
                         let span = piece.span.intersect(*span);
                         if !span.is_empty() {
-                            sums.add(self, &Piece { span, ..*piece });
+                            sums.add(self, gap.next, &Piece { span, ..*piece });
                         }
                     }
                 }

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::super::graph::OpId;
+use super::super::lines::{Seen, Told};
 use super::{Cause, Causes, Certainty, Culprit, Piece};
 use crate::activity::{NameId, Ns, What};
 use crate::trace::{LaneId, describe};
@@ -22,6 +24,12 @@ pub struct IdleCause {
     pub count: u64,
     /// Their lengths together.
     pub total_ns: Ns,
+    /// The source line at which the launching thread was seen for most of it; absent where too few samples tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<Told>,
+    /// The samples that tell it.
+    #[serde(skip)]
+    pub seen: Seen,
     /// The cause.
     #[serde(skip)]
     pub kind: Option<Cause>,
@@ -46,11 +54,12 @@ struct Key {
 /// Sums under way.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    sums: FxHashMap<Key, (u64, Ns)>,
+    sums: FxHashMap<Key, (u64, Ns, Seen)>,
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, causes: &Causes<'_>, piece: &Piece) {
+    /// Adds a piece of the gap that `next` ends.
+    pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
         let key = Key {
             cause: piece.cause,
             certainty: piece.certainty,
@@ -60,6 +69,9 @@ impl Sums {
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
+        if piece.cause.is_of_host() {
+            causes.look(next, piece.span, &mut sum.2);
+        }
     }
 
     pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {
@@ -67,7 +79,7 @@ impl Sums {
         let mut rows: Vec<IdleCause> = self
             .sums
             .into_iter()
-            .map(|(key, (count, total_ns))| IdleCause {
+            .map(|(key, (count, total_ns, seen))| IdleCause {
                 cause: key.cause.label(),
                 culprit: match key.culprit {
                     Named::Nobody => None,
@@ -78,6 +90,8 @@ impl Sums {
                 certainty: key.certainty.label(),
                 count,
                 total_ns,
+                line: None,
+                seen,
                 kind: Some(key.cause),
             })
             .collect();
@@ -89,9 +103,13 @@ impl Sums {
             if is_same {
                 before.count += row.count;
                 before.total_ns += row.total_ns;
+                before.seen.add(&row.seen);
             }
             is_same
         });
+        for row in &mut rows {
+            row.line = row.seen.telling(causes.trace);
+        }
         rows.sort_by(|a, b| {
             let order = |r: &IdleCause| (std::cmp::Reverse(r.total_ns), r.kind);
             order(a)

@@ -1,9 +1,10 @@
 //! A gap's answer in a sentence, with the records that show it.
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use crate::activity::units::duration;
+use crate::activity::units::{count, duration};
 use crate::activity::{Ns, Span};
 use crate::analysis::findings::Evidence;
+use crate::analysis::lines::Seen;
 use crate::trace::describe;
 
 /// A gap with its cause.
@@ -81,7 +82,11 @@ impl Causes<'_> {
             return Explanation::nothing(gap.span);
         };
         let length = gap.span.len();
-        let mut parts = vec![self.part(main, length, gap)];
+        let seen = match main.piece.cause.is_of_host() {
+            true => self.seen_in(gap, &pieces, &main.piece),
+            false => String::new(),
+        };
+        let mut parts = vec![self.part(main, length, gap, seen.is_empty())];
         let others = shares[1..]
             .iter()
             .take(2)
@@ -102,6 +107,7 @@ impl Causes<'_> {
             sentence.push_str(&format!("; nothing was queued ahead since {name}"));
         }
         sentence.push('.');
+        sentence.push_str(&seen);
         let mut evidence: Vec<Evidence> = shares
             .iter()
             .filter_map(|s| self.evidence(s.piece.culprit))
@@ -129,8 +135,32 @@ impl Causes<'_> {
         }
     }
 
-    /// The greatest cause in words.
-    fn part(&self, share: &Share, length: Ns, gap: Gap) -> String {
+    /// What stack samples saw of the host in the pieces that are like `main`, as a sentence of its own: an estimate beside
+    /// the fact. Empty without samples in them.
+    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> String {
+        let mut seen = Seen::default();
+        for piece in pieces {
+            if piece.cause == main.cause && self.named(piece) == self.named(main) {
+                self.look(gap.next, piece.span, &mut seen);
+            }
+        }
+        match seen.most(self.trace) {
+            None => String::new(),
+            Some(told) if told.of == 1 => {
+                format!(" One stack sample lies in it, at {}.", told.at())
+            }
+            Some(told) => format!(
+                " Of {} stack samples in it {} {} at {}.",
+                count(told.of),
+                count(told.samples),
+                if told.samples == 1 { "is" } else { "are" },
+                told.at()
+            ),
+        }
+    }
+
+    /// The greatest cause in words. Without samples nothing says what the host did outside CUDA and ranges.
+    fn part(&self, share: &Share, length: Ns, gap: Gap, is_unseen: bool) -> String {
         let piece = &share.piece;
         let name = self.name_of(piece.culprit);
         let time = if share.total == length {
@@ -148,9 +178,15 @@ impl Causes<'_> {
             ),
             Cause::Staging => format!("the host staged a pageable copy in {name} for {time}"),
             Cause::Host => match piece.culprit {
-                Culprit::Nobody => format!(
-                    "the host had not launched {next} yet: it was outside CUDA for {time}, in nothing that was traced"
-                ),
+                Culprit::Nobody => {
+                    let what = match is_unseen {
+                        true => ", in nothing that was traced",
+                        false => "",
+                    };
+                    format!(
+                        "the host had not launched {next} yet: it was outside CUDA for {time}{what}"
+                    )
+                }
                 _ => format!("the host had not launched {next} yet: it was in {name} for {time}"),
             },
             Cause::Launching => format!(

@@ -2,11 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{NameId, Ns, Span, What};
 use crate::analysis::causes::{Cause, Culprit, Piece};
 use crate::analysis::figures;
+use crate::analysis::lines::Seen;
 use crate::analysis::verdict::Waits;
 
 pub(super) const RULE: &str = "host-bound";
@@ -19,6 +21,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut waits = Waits::default();
     let mut at: Vec<(Ns, Span)> = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
+    let mut seen = Seen::default();
     for (gap, pieces) in scope.gaps(f) {
         let mut sum: Ns = 0;
         for piece in &pieces {
@@ -27,6 +30,9 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             let time = piece.span.len() - waited;
             if is_host && gap.span.len() > thresholds::LAUNCH_GAP_MAX && time > 0 {
                 sum += time;
+                if 2 * time >= piece.span.len() {
+                    scope.causes.look(gap.next, piece.span, &mut seen);
+                }
                 *by.entry(name_of(scope, piece)).or_default() += time;
             }
         }
@@ -40,6 +46,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     at.sort_by_key(|a| std::cmp::Reverse(a.0));
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
+    let line = seen.telling(scope.trace);
     let doing = match most {
         _ if figures::share(time, idle) < MOST => String::new(),
         Some(name) => format!(
@@ -48,14 +55,19 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             scope.trace.names().short(name)
         ),
         None => format!(
-            ", {} of it in nothing that was traced",
-            percent(figures::share(time, idle))
+            ", {} of it {}",
+            percent(figures::share(time, idle)),
+            match line {
+                Some(_) => "outside CUDA",
+                None => "in nothing that was traced",
+            }
         ),
     };
+    let seen = seen_at(line.as_ref());
     let at: Vec<Place> = at.iter().map(|a| Place::Gap(f.index, a.1)).collect();
     Some(Finding {
         title: format!(
-            "host-bound: the GPU waits for the host for {} ({}){doing}",
+            "host-bound: the GPU waits for the host for {} ({}){doing}{seen}",
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),

@@ -3,10 +3,12 @@
 use rustc_hash::FxHashMap;
 
 use super::no_overlap::Engines;
+use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
 use crate::analysis::graph::CallId;
+use crate::analysis::lines::Seen;
 use crate::analysis::verdict::Waits;
 use crate::analysis::{figures, tables};
 
@@ -17,13 +19,17 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
-    for (_, pieces) in scope.gaps(f) {
+    let mut seen = Seen::default();
+    for (gap, pieces) in scope.gaps(f) {
         for piece in &pieces {
             // A copy that blocks its caller is another rule's.
             if let Some((wait, part)) = waits.take(scope.causes, piece)
                 && calls.kind[wait as usize].is_wait()
             {
                 *by_wait.entry(wait).or_default() += part;
+                if 2 * part >= piece.span.len() {
+                    scope.causes.look(gap.next, piece.span, &mut seen);
+                }
             }
         }
     }
@@ -53,10 +59,11 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         tables::union(waited.collect()).min(f.recorded_ns() - Engines::new(scope, f).least());
     Some(Finding {
         title: format!(
-            "{} between launches: the GPU is idle for {} ({}) around them",
+            "{} between launches: the GPU is idle for {} ({}) around them{}",
             crate::text::counted(at.len() as u64, "wait of the host", "waits of the host"),
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
+            seen_at(seen.telling(scope.trace).as_ref()),
         ),
         advice: "Launch ahead and wait once at the end; where one stream needs another's result, use an event (cudaStreamWaitEvent) instead of the host.".to_owned(),
         ..scope.found(RULE, f.span_ns, bound, &at)

@@ -3,6 +3,12 @@
 use super::{Finding, Per, Predicted};
 use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
+use crate::analysis::lines::Told;
+
+/// The line at which the host was seen meanwhile, to be put after a title; empty without one.
+pub(super) fn seen_at(line: Option<&Told>) -> String {
+    line.map_or_else(String::new, |it| format!("; then at {}", it.words()))
+}
 
 impl Finding {
     /// What it is worth, in words: what its edit is predicted to save, else the bound and why nothing is predicted.

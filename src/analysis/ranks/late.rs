@@ -40,7 +40,7 @@ pub enum Pattern {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// Its GPU was idle: this cause had most of it.
-    Idle(IdleCause),
+    Idle(Box<IdleCause>),
     /// Its GPU was idle, without one cause that had most of it.
     IdleForMany,
     /// The same kernels take this many times as long.
@@ -272,7 +272,9 @@ fn idle_reason(
     let mine = causes.idle_within(&device(rank), own);
     let most = mine.into_iter().max_by_key(|cause| more(cause));
     match most {
-        Some(cause) if more(&cause) as f64 >= CAUSE * excess as f64 => Reason::Idle(cause),
+        Some(cause) if more(&cause) as f64 >= CAUSE * excess as f64 => {
+            Reason::Idle(Box::new(cause))
+        }
         _ => Reason::IdleForMany,
     }
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
+use super::lines::Told;
 use super::steps::Steps;
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneKind, Trace};
@@ -65,6 +66,9 @@ pub struct Verdict {
     pub span_ns: Ns,
     /// Steady steps that were looked at; `None` where there are no steps.
     pub steps: Option<usize>,
+    /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<Told>,
     /// All in one line.
     pub text: String,
 }
@@ -118,6 +122,7 @@ pub fn of(
             ideal_ns: 0,
             span_ns: 0,
             steps: None,
+            line: None,
             text: "nothing ran on a GPU".to_owned(),
         },
         [(one, _)] => Verdict {
@@ -146,6 +151,7 @@ fn together(trace: &Trace, several: &[(Verdict, Split)]) -> Verdict {
 fn judge(trace: &Trace, device: Option<u32>, split: &Split, steps: Option<usize>) -> Verdict {
     let bound_by = bound(split);
     let share = share(split.time_of(bound_by), split.counted());
+    let line = split.seen.get(&bound_by).and_then(|it| it.telling(trace));
     Verdict {
         device,
         bound_by,
@@ -153,7 +159,15 @@ fn judge(trace: &Trace, device: Option<u32>, split: &Split, steps: Option<usize>
         ideal_ns: split.ideal,
         span_ns: split.span.len(),
         steps,
-        text: words::of(trace, split, bound_by, share, steps.is_some()),
+        text: words::of(
+            trace,
+            split,
+            bound_by,
+            share,
+            line.as_ref(),
+            steps.is_some(),
+        ),
+        line,
     }
 }
 

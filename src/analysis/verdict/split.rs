@@ -6,6 +6,7 @@ use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
 use super::super::figures::{DeviceFigures, share};
 use super::super::findings::thresholds::LAUNCH_GAP_MAX;
 use super::super::graph::{EdgeKind, Engine, OpId};
+use super::super::lines::Seen;
 use super::{Bound, Waits, path};
 use crate::activity::{Direction, NameId, Ns, Span, What};
 use crate::trace::{LaneKind, Trace};
@@ -37,6 +38,8 @@ pub(super) struct Split {
     pub host_by: FxHashMap<Doing, Ns>,
     /// Idle time in `sync` by the waiting call.
     pub sync_by: FxHashMap<NameId, Ns>,
+    /// What the launching threads were seen doing in idle time, by class.
+    pub seen: FxHashMap<Bound, Seen>,
     /// Waits of `sync`.
     pub syncs: u64,
     /// Kernels by name: time.
@@ -136,6 +139,9 @@ impl Split {
         for (name, time) in other.sync_by {
             *self.sync_by.entry(name).or_default() += time;
         }
+        for (class, seen) in &other.seen {
+            self.seen.entry(*class).or_default().add(seen);
+        }
         for (name, time) in other.kernels {
             *self.kernels.entry(name).or_default() += time;
         }
@@ -211,50 +217,69 @@ impl Split {
                     *self.sync_by.entry(name).or_default() += part;
                 }
             }
-            if time > 0 {
-                self.piece(trace, causes, gap, piece, time);
+            let class = match time {
+                0 => Bound::Sync,
+                time => self.piece(trace, causes, gap, piece, time),
+            };
+            if piece.cause.is_of_host() {
+                let is_waited = 2 * time < piece.span.len();
+                let class = if is_waited { Bound::Sync } else { class };
+                let seen = self.seen.entry(class).or_default();
+                causes.look(gap.next, piece.span, seen);
             }
         }
     }
 
-    fn piece(&mut self, trace: &Trace, causes: &Causes<'_>, gap: Gap, piece: &Piece, time: Ns) {
+    /// Puts a piece where it belongs. Returns its class.
+    fn piece(
+        &mut self,
+        trace: &Trace,
+        causes: &Causes<'_>,
+        gap: Gap,
+        piece: &Piece,
+        time: Ns,
+    ) -> Bound {
         let is_short = gap.span.len() <= LAUNCH_GAP_MAX;
-        match piece.cause {
-            Cause::Missing | Cause::Profiler => self.left_out += time,
-            Cause::Unknown => self.unknown += time,
+        let (class, sum) = match piece.cause {
+            Cause::Missing | Cause::Profiler => (Bound::Nothing, &mut self.left_out),
+            Cause::Unknown => (Bound::Unknown, &mut self.unknown),
             Cause::SyncDevice
             | Cause::SyncStream
             | Cause::SyncEvent
             | Cause::BlockingH2D
             | Cause::BlockingD2H
-            | Cause::BlockingCopy => self.sync += time,
-            Cause::Staging => self.copy += time,
+            | Cause::BlockingCopy => (Bound::Sync, &mut self.sync),
+            Cause::Staging => (Bound::Copy, &mut self.copy),
             Cause::Launching
             | Cause::SlowLaunch
             | Cause::GraphSetup
             | Cause::QueueFull
-            | Cause::Latency => self.launch += time,
+            | Cause::Latency => (Bound::Launch, &mut self.launch),
             // A GPU takes its time between kernels launched one by one, however far ahead they queue.
-            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => self.launch += time,
-            Cause::Host | Cause::Call if is_short => self.launch += time,
+            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => {
+                (Bound::Launch, &mut self.launch)
+            }
+            Cause::Host | Cause::Call if is_short => (Bound::Launch, &mut self.launch),
             Cause::Host | Cause::Call | Cause::Load | Cause::Memory => {
-                self.host += time;
                 let doing = match piece.cause {
                     Cause::Load => Doing::Load,
                     _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
                 };
                 *self.host_by.entry(doing).or_default() += time;
+                (Bound::Host, &mut self.host)
             }
             Cause::Event | Cause::Stream | Cause::Engine if is_elsewhere(trace, causes, gap) => {
-                self.peer += time;
+                (Bound::Peer, &mut self.peer)
             }
             // Between two queued operations: the GPU's own.
             _ => match causes.graph().ops.engine[gap.next as usize] {
-                Engine::Compute | Engine::Memset => self.compute += time,
-                Engine::P2P => self.peer += time,
-                _ => self.copy += time,
+                Engine::Compute | Engine::Memset => (Bound::Compute, &mut self.compute),
+                Engine::P2P => (Bound::Peer, &mut self.peer),
+                _ => (Bound::Copy, &mut self.copy),
             },
-        }
+        };
+        *sum += time;
+        class
     }
 }
 

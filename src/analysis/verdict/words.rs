@@ -9,6 +9,7 @@ use super::{Bound, Verdict};
 use crate::activity::units::{factor, percent};
 use crate::activity::{Direction, Ns};
 use crate::analysis::figures::share;
+use crate::analysis::lines::Told;
 use crate::text::printable;
 use crate::trace::{Trace, short};
 
@@ -29,6 +30,7 @@ pub(super) fn of(
     split: &Split,
     bound: Bound,
     part: f64,
+    line: Option<&Told>,
     is_in_steps: bool,
 ) -> String {
     let whole = if is_in_steps { "a step" } else { "the time" };
@@ -36,7 +38,7 @@ pub(super) fn of(
     let text = match bound {
         Bound::Host => format!(
             "host-bound: for {part} of {whole} the GPU waits for the host{}",
-            doing(trace, split)
+            doing(trace, split, line.is_some())
         ),
         Bound::Launch => format!(
             "launch-bound: for {part} of {whole} the GPU is idle because launches do not keep up"
@@ -55,8 +57,9 @@ pub(super) fn of(
         }
         Bound::Nothing => nothing(split, whole),
     };
+    let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
     printable(&format!(
-        "{text}{}{}",
+        "{text}{line}{}{}",
         beside(split, bound),
         at_best(split, bound)
     ))
@@ -98,7 +101,8 @@ fn at_best(split: &Split, bound: Bound) -> String {
     }
 }
 
-fn doing(trace: &Trace, split: &Split) -> String {
+/// What the host did. Where no line is known either, that what it did outside CUDA is in no record is said.
+fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
     let Some((what, time)) = most(&split.host_by) else {
         return String::new();
     };
@@ -108,6 +112,7 @@ fn doing(trace: &Trace, split: &Split) -> String {
     let (name, load) = match what {
         Doing::Name(name) => (trace.names().short(name).to_owned(), false),
         Doing::Load => ("loading GPU code".to_owned(), true),
+        Doing::Untraced if has_line => ("outside CUDA".to_owned(), true),
         Doing::Untraced => ("outside CUDA, in nothing that was traced".to_owned(), true),
     };
     let inside = if load { "" } else { "in " };

@@ -222,8 +222,7 @@ mod tests {
             duration: Some(5 * second),
             ..When::default()
         };
-        let looking = Looking::new(false);
-        let it = Recorder::start(directory.path(), &when, Waits::Off, looking.clone());
+        let it = Recorder::start(directory.path(), &when, Waits::Off, Looking::new(false));
         let it = it.expect("starts");
         let asked = || it.with(|state| state.page.as_ref().map(|page| page.wanted().recording));
         let begin = Instant::now();

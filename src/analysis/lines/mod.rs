@@ -5,13 +5,18 @@
 //! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
 //! times, long gaps are measured better than that.
 
+mod seen;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::CallIndex;
 use super::steps::Steps;
-use crate::activity::{Ns, Span};
+use crate::activity::{Frame, Ns, Span, StackId};
 use crate::trace::samples::{short_file, wants};
-use crate::trace::{LaneId, Measure, Sample, Trace};
+use crate::trace::{LaneId, Measure, Trace};
+pub use seen::{Seen, Told};
 
 /// The line that a device waited for.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +146,7 @@ fn of_device(
         let mut seen = 0;
         for sample in sampled.of(thread, gap) {
             seen += 1;
-            let (count, of_steps) = counts.entry(key(trace, sample)).or_default();
+            let (count, of_steps) = counts.entry(Key::of(trace, sample.stack)).or_default();
             *count += 1;
             of_steps.extend(step_at(steps, process, sample.time));
         }
@@ -207,37 +212,25 @@ fn launcher(
         // Nothing says who launched it: the program's main thread is where its lines are.
         _ => trace.processes()[process].info.pid,
     };
-    Some((process, main_of(trace, process, thread)))
+    Some((process, seen::main_of(trace, process, thread)))
 }
 
-/// The thread whose lines tell what this one does: itself where it was seen in Python, else the main one. (PyTorch's
-/// backward pass launches from a thread without Python while the main one waits for it in a line of the program.)
-fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
-    let it = &trace.processes()[process];
-    if it.sampled.has(thread) {
-        thread
-    } else {
-        it.info.pid
-    }
-}
-
-fn key(trace: &Trace, sample: Sample) -> Key {
-    match trace.stacks().own_line(sample.stack) {
-        Some((own, called)) => Key {
-            file: own.file.clone(),
-            line: own.line,
-            function: own.function.clone(),
-            call: called.map_or_else(String::new, |it| {
-                format!("{} {}", short_file(&it.file), it.function)
-            }),
-        },
-        None => {
-            let innermost = trace.stacks().frames(sample.stack).next();
-            Key {
-                call: innermost.map_or_else(String::new, |it| {
-                    format!("{} {}", short_file(&it.file), it.function)
-                }),
-                ..Key::default()
+impl Key {
+    fn of(trace: &Trace, stack: StackId) -> Key {
+        let called = |it: &Frame| format!("{} {}", short_file(&it.file), it.function);
+        match trace.stacks().own_line(stack) {
+            Some((own, call)) => Key {
+                file: own.file.clone(),
+                line: own.line,
+                function: own.function.clone(),
+                call: call.map_or_else(String::new, called),
+            },
+            None => {
+                let innermost = trace.stacks().frames(stack).next();
+                Key {
+                    call: innermost.map_or_else(String::new, called),
+                    ..Key::default()
+                }
             }
         }
     }
@@ -300,128 +293,4 @@ pub fn workers(trace: &Trace) -> Vec<Worker> {
         }
     }
     workers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling, Seen};
-    use crate::analysis::testing::Scene;
-
-    const MS: Ns = 1_000_000;
-
-    /// Stack 1 is train.py:19 in a library's `__next__`, stack 2 train.py:21 by itself.
-    fn samples(looks: &[(Ns, u32)]) -> Batch {
-        let frames = [
-            ("/w/train.py", "main", 19),
-            (
-                "/w/lib/python3/site-packages/torch/utils/data/dataloader.py",
-                "__next__",
-                700,
-            ),
-            ("/w/train.py", "main", 21),
-        ];
-        let mut defs: Vec<SampleDef> = frames
-            .iter()
-            .zip(1..)
-            .map(|(&(file, function, line), id)| SampleDef::Frame {
-                id,
-                frame: Frame {
-                    file: file.to_owned(),
-                    function: function.to_owned(),
-                    line,
-                },
-            })
-            .collect();
-        for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 0, 3)] {
-            defs.push(SampleDef::Stack { id, caller, frame });
-        }
-        let look = |&(at, which): &(Ns, u32)| Look {
-            time: at * MS,
-            changed: vec![Seen {
-                // The main thread of the scene's process.
-                thread: 0,
-                stack: if which == 1 { 2 } else { 3 },
-                is_running: true,
-            }],
-        };
-        Batch {
-            samples: Some(Samples {
-                series: 0,
-                defs,
-                looks: looks.iter().map(look).collect(),
-                sampling: Sampling {
-                    hz: 100,
-                    ..Sampling::default()
-                },
-            }),
-            ..Batch::default()
-        }
-    }
-
-    #[test]
-    fn idle_goes_to_the_lines_that_were_seen_in_it() {
-        let mut scene = Scene::new();
-        // Busy 0-10, idle 10-40, busy 40-50, idle 50-55, busy 55-65, idle 65-75, busy 75-80.
-        for (start, end) in [(0, 10), (40, 50), (55, 65), (75, 80)] {
-            scene.kernel("k", 7, start * MS, end * MS);
-        }
-        let mut trace = scene.trace();
-        // Looks in busy time count for nothing; 50-55 has none.
-        trace.apply(samples(&[
-            (1, 2),
-            (12, 1),
-            (22, 1),
-            (32, 1),
-            (42, 2),
-            (62, 1),
-            (70, 2),
-            (79, 2),
-        ]));
-        let found = of(&trace, &CallIndex::new(&trace), &[], None);
-        let [device] = &found[..] else {
-            panic!("{found:?}")
-        };
-        assert_eq!((device.idle_ns, device.unseen_ns), (45 * MS, 5 * MS));
-        assert_eq!((device.samples, device.hz), (4, 100));
-        let told: Vec<(String, &str, u64, Ns)> = device
-            .lines
-            .iter()
-            .map(|it| (it.place(), it.call.as_str(), it.samples, it.idle_ns))
-            .collect();
-        let next = "torch/utils/data/dataloader.py __next__";
-        // Three of four samples, and one.
-        assert_eq!(
-            told,
-            [
-                ("train.py:19".to_owned(), next, 3, 33_750_000),
-                ("train.py:21".to_owned(), "", 1, 11_250_000),
-            ]
-        );
-    }
-
-    #[test]
-    fn without_samples_there_are_no_lines() {
-        let mut scene = Scene::new();
-        scene.kernel("k", 7, 0, 5);
-        let trace = scene.trace();
-        assert!(of(&trace, &CallIndex::new(&trace), &[], None).is_empty());
-    }
-
-    #[test]
-    fn intervals_are_wilsons() {
-        // From R: prop.test(n, all, correct = FALSE)$conf.int.
-        for (n, all, low, high) in [
-            (3, 4, 0.3006, 0.9544),
-            (0, 10, 0.0, 0.2775),
-            (50, 100, 0.4038, 0.5962),
-            (10, 10, 0.7225, 1.0),
-        ] {
-            let (a, b) = wilson(n, all);
-            assert!(
-                (a - low).abs() < 1e-4 && (b - high).abs() < 1e-4,
-                "{n}/{all}: {a} {b}"
-            );
-        }
-    }
 }

@@ -1,0 +1,121 @@
+//! Why a device was idle, as a table.
+
+use super::page::Page;
+use super::table::Table;
+use crate::activity::Ns;
+use crate::activity::units::{count, duration, percent};
+use crate::analysis::DeviceFigures;
+use crate::analysis::causes::IdleCause;
+use crate::analysis::figures::share;
+use crate::analysis::lines::Told;
+use crate::text::{plural, wrap};
+
+/// The source line of rows that are shown as one.
+enum Lines {
+    /// No line is told by so many samples.
+    Unknown(u64),
+    One(Told),
+    /// Rows differ: none speaks for all.
+    Several,
+}
+
+impl Lines {
+    fn of(piece: &IdleCause) -> Lines {
+        match &piece.line {
+            Some(line) => Lines::One(line.clone()),
+            None => Lines::Unknown(piece.seen.samples()),
+        }
+    }
+
+    fn add(&mut self, piece: &IdleCause) {
+        *self = match (std::mem::replace(self, Lines::Several), &piece.line) {
+            (Lines::One(known), Some(it)) if known.at() == it.at() => Lines::One(Told {
+                samples: known.samples + it.samples,
+                of: known.of + it.of,
+                ..known
+            }),
+            (Lines::One(known), None) => Lines::One(Told {
+                of: known.of + piece.seen.samples(),
+                ..known
+            }),
+            (Lines::Unknown(samples), Some(it)) => Lines::One(Told {
+                of: it.of + samples,
+                ..it.clone()
+            }),
+            (Lines::Unknown(samples), None) => Lines::Unknown(samples + piece.seen.samples()),
+            (Lines::One(_) | Lines::Several, _) => Lines::Several,
+        };
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Lines::One(it) if it.is_telling() => format!(
+                ", at {} ({} of {})",
+                it.place,
+                count(it.samples),
+                plural(it.of, "sample")
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
+pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
+    let of_idle = |ns: Ns| share(ns, f.idle_ns);
+    let mut rows: Vec<(String, u64, Ns, Lines)> = Vec::new();
+    let mut roots: Vec<(&str, Ns)> = Vec::new();
+    for piece in &f.idle {
+        let mut what = piece.cause.to_owned();
+        if let Some(culprit) = &piece.culprit {
+            what.push_str(": ");
+            what.push_str(culprit);
+        }
+        if piece.certainty == "likely" {
+            what.push_str(", likely");
+        }
+        match rows.iter_mut().find(|row| row.0 == what) {
+            Some(row) => {
+                row.1 += piece.count;
+                row.2 += piece.total_ns;
+                row.3.add(piece);
+            }
+            None => rows.push((what, piece.count, piece.total_ns, Lines::of(piece))),
+        }
+        let Some(root) = piece.root.as_deref() else {
+            continue;
+        };
+        match roots.iter_mut().find(|r| r.0 == root) {
+            Some(sum) => sum.1 += piece.total_ns,
+            None => roots.push((root, piece.total_ns)),
+        }
+    }
+    rows.retain(|row| of_idle(row.2) >= 0.01);
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.2));
+    let mut table = Table::new(["idle because", "count", "total", "share"]);
+    for (what, number, total, lines) in rows.into_iter().take(page.rows) {
+        table.row([
+            what + &lines.words(),
+            count(number),
+            duration(total),
+            percent(of_idle(total)),
+        ]);
+    }
+    page.table(&table);
+    roots.retain(|root| of_idle(root.1) >= 0.1);
+    roots.sort_by_key(|root| std::cmp::Reverse(root.1));
+    let roots: Vec<String> = roots
+        .iter()
+        .take(3)
+        .map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))))
+        .collect();
+    if !roots.is_empty() {
+        let line = format!("nothing was queued ahead, after: {}", roots.join(", "));
+        for line in wrap(&line, page.width - 2) {
+            page.line(&format!("  {line}"));
+        }
+    }
+}

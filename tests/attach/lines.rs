@@ -1,0 +1,155 @@
+//! A Python program that uses CUDA (the fakes, through ctypes): idle time has the lines that the program was made to wait at.
+
+use cuptop::testing::activity::Span;
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::analysis::causes::explain_device;
+use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::report::{self, Report};
+use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
+use cuptop::testing::trace::{SourceInfo, Trace};
+
+use crate::harness::{fakes, has_python};
+
+/// Each round waits 90 ms at line 11 and 30 ms at line 14, then launches: of the idle time 75 % and 25 %.
+const PROGRAM: &str = r#"import ctypes, os, signal, sys, time
+
+cuda = ctypes.CDLL(os.path.join(os.environ["FAKES"], "libcuda.so.1"))
+assert cuda.cuInit(0) == 0
+cupti = ctypes.CDLL(os.environ["CUPTOP_CUPTI"])
+launch = cupti.fake_launch
+launch.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
+
+
+def load():
+    time.sleep(0.09)
+
+def prepare():
+    time.sleep(0.03)
+
+rounds, quiet = int(sys.argv[1]), int(sys.argv[2])
+for step in range(1, rounds + 1):
+    if quiet and step == quiet:
+        os.kill(os.getppid(), signal.SIGUSR2)
+    load()
+    prepare()
+    launch(step, 2000)
+"#;
+
+fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
+    let made = fakes();
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("train.py");
+    std::fs::write(&program, PROGRAM).expect("written");
+    // No `env` in between, which would be the program's parent: variables that only the fakes read go to all.
+    let command = format!(
+        "import os, runpy, sys; os.environ.update(FAKES={:?}, CUPTOP_CUPTI={:?}); sys.argv = sys.argv[1:]; \
+         runpy.run_path(sys.argv[0], run_name='__main__')",
+        made.display().to_string(),
+        made.join("libcupti.so.13").display().to_string(),
+    );
+    let mut words: Vec<std::ffi::OsString> = vec!["python3".into(), "-c".into(), command.into()];
+    words.push(program.into());
+    words.extend([rounds.to_string().into(), quiet.to_string().into()]);
+    let (feed, _) = attach::run(AttachRequest {
+        command: words,
+        dir: directory.path().join("run"),
+        flush_period: std::time::Duration::from_millis(20),
+        max_bytes: 0,
+        keep: None,
+        waits: Waits::Off,
+        when: When::default(),
+        graphs: Graphs::Nodes,
+        hardware: false,
+        python: Some(200),
+        output: Output::Capture,
+    })
+    .expect("started");
+    let (mut trace, mut said) = (Trace::new(SourceInfo::default()), Vec::new());
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => trace.apply(batch),
+            Message::Notice { text, .. } => said.push(text),
+            Message::Output { line, .. } => said.push(line),
+            Message::Finished(it) => assert_eq!(it, Outcome::Complete, "{said:?}"),
+            Message::Progress(_) => {}
+        }
+    }
+    (trace, said)
+}
+
+#[test]
+fn idle_time_is_told_by_line_wherever_its_cause_is() {
+    if !has_python() {
+        return;
+    }
+    let (trace, said) = run(30, 0);
+    let report = Report::new(&trace, None, Peaks::default());
+    let [device] = &report.lines[..] else {
+        panic!("{said:?}")
+    };
+    let shares: Vec<(&str, f64)> = device
+        .lines
+        .iter()
+        .take(2)
+        .map(|it| (it.place.as_str(), it.share))
+        .collect();
+    assert_eq!(shares[0].0, "train.py:11", "{shares:?}");
+    assert_eq!(shares[1].0, "train.py:14", "{shares:?}");
+    assert!((0.65..0.85).contains(&shares[0].1), "{shares:?}");
+    // 29 gaps of 120 ms with a look each 5 ms; a loaded machine has fewer looks.
+    assert!(device.samples > 100, "{device:?}");
+
+    let told = report.verdicts[0].line.as_ref().expect("a line");
+    assert_eq!(
+        (told.place.as_str(), told.function.as_str()),
+        ("train.py:11", "load")
+    );
+    let text = &report.verdicts[0].text;
+    assert!(
+        text.contains("outside CUDA, then at train.py:11 in "),
+        "{text}"
+    );
+    assert!(!text.contains("nothing that was traced"), "{text}");
+    let cause = &report.devices[0].idle[0];
+    let line = cause.line.as_ref().expect("a line");
+    assert_eq!(
+        (cause.cause, line.place.as_str()),
+        ("host work", "train.py:11")
+    );
+    let finding = report.findings.iter().find(|it| it.rule == "host-bound");
+    let title = &finding.expect("host-bound").title;
+    assert!(title.contains("then at train.py:11 in "), "{title}");
+    let page = report::text(&report);
+    assert!(page.contains("host work, at train.py:11 ("), "{page}");
+
+    // One gap: what was seen in it and no more.
+    let gap = trace.devices()[0]
+        .usage
+        .gaps_within(trace.operations_extent().expect("operations"));
+    let gap: Span = gap.into_iter().nth(7).expect("gaps");
+    let sentence = explain_device(&trace, 0, gap).sentence;
+    assert!(
+        sentence.contains("stack samples in it") && sentence.ends_with("at train.py:11."),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn while_nobody_looks_idle_time_is_no_lines() {
+    if !has_python() {
+        return;
+    }
+    // The program asks for a pause at its fifteenth round.
+    let (trace, said) = run(30, 15);
+    assert!(
+        said.iter()
+            .any(|it| it.contains("looking from outside pauses")),
+        "{said:?}"
+    );
+    let report = Report::new(&trace, None, Peaks::default());
+    let (lines, idle) = (&report.lines[0], report.devices[0].idle_ns);
+    // 14 of 29 gaps.
+    let part = lines.idle_ns as f64 / idle as f64;
+    assert!((0.35..0.6).contains(&part), "{part} {lines:?}");
+    assert_eq!(lines.lines[0].place, "train.py:11");
+}
