@@ -54,7 +54,7 @@ pub mod analysis {
     }
 }
 pub mod export {
-    pub use crate::export::{Entry, FORMATS, Timeline, to, to_file};
+    pub use crate::export::{Entry, FORMATS, Format, Timeline, to, to_file};
 }
 pub mod report {
     pub use crate::report::{Report, text};

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::args::{Export, Open, Report as ReportArgs, ScreenArgs};
+use super::args::{Export, Open, Report as ReportArgs, ScreenArgs, Weigh};
 use super::drain::drain_into;
 use super::exit::{self, Ending};
 use super::handed::Handed;
@@ -103,8 +103,31 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         let message = format!("--replay is for .cast, and {} stands still", format.name);
         return Err(Ending::input(message));
     }
+    let is_folded = matches!(
+        format.format,
+        export::Format::Timeline(export::Timeline::Folded(_))
+    );
+    if args.weight.is_some() && !is_folded {
+        let message = format!("--weight is for `--to folded`, and not for {}", format.name);
+        return Err(Ending::input(message));
+    }
     let (first, handed) = (&args.first, Handed::on(args.anonymous));
     match format.format {
+        export::Format::Timeline(export::Timeline::Folded(_)) => {
+            let (trace, code) = load_handed(&args.traces, handed)?;
+            if !export::folded::has_stacks(&trace) {
+                return Err(Ending::input("there are no stack samples in it").help(
+                    "`cuptop trace` takes them of Python programs; --python says how often, and a notice where it may not",
+                ));
+            }
+            let weight = match args.weight {
+                Some(Weigh::Samples) => export::folded::Weight::Samples,
+                Some(Weigh::Idle) | None => export::folded::Weight::Idle,
+            };
+            let format = export::Timeline::Folded(weight);
+            write(args, |out| export::to(format, &trace, out))?;
+            Ok(code)
+        }
         export::Format::Cast => {
             let played = play(&args.traces, handed)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;

@@ -7,6 +7,7 @@
 mod chrome;
 mod counters;
 mod csv;
+pub mod folded;
 mod perfetto;
 mod rows;
 pub mod screen;
@@ -29,6 +30,8 @@ pub enum Timeline {
     Csv,
     /// One line a window of a counter or sensor of a GPU.
     Counters,
+    /// One line a stack of what was sampled, for flame graphs.
+    Folded(folded::Weight),
 }
 
 /// What a timeline can be exported as.
@@ -69,6 +72,11 @@ pub const FORMATS: [Entry; 9] = [
         "counters",
         &["counters"],
         Format::Timeline(Timeline::Counters),
+    ),
+    text(
+        "folded",
+        &["folded"],
+        Format::Timeline(Timeline::Folded(folded::Weight::Idle)),
     ),
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
     Entry {
@@ -146,6 +154,7 @@ pub fn to(format: Timeline, trace: &Trace, out: &mut dyn Write) -> io::Result<()
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
         Timeline::Counters => counters::write(trace, out),
+        Timeline::Folded(weight) => folded::write(trace, weight, out),
     }
 }
 

@@ -4,6 +4,7 @@ use cuptop::testing::activity::Span;
 use cuptop::testing::activity::feed::{Message, Outcome};
 use cuptop::testing::analysis::causes::explain_device;
 use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::export;
 use cuptop::testing::report::{self, Report};
 use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
 use cuptop::testing::trace::{SourceInfo, Trace};
@@ -121,6 +122,29 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     assert!(title.contains("then at train.py:11 in "), "{title}");
     let page = report::text(&report);
     assert!(page.contains("host work, at train.py:11 ("), "{page}");
+
+    // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
+    let format = export::Entry::named("folded").expect("a format").format;
+    let export::Format::Timeline(format) = format else {
+        panic!("{format:?}")
+    };
+    let mut folded = Vec::new();
+    export::to(format, &trace, &mut folded).expect("written");
+    let folded = String::from_utf8(folded).expect("text");
+    let stacks: Vec<(&str, u64)> = folded
+        .lines()
+        .map(|line| line.rsplit_once(' ').expect("a weight"))
+        .map(|(stack, weight)| (stack, weight.parse().expect("a number")))
+        .collect();
+    let sum: u64 = stacks.iter().map(|it| it.1).sum();
+    let off = sum.abs_diff(device.idle_ns as u64 / 1000);
+    assert!(off <= stacks.len() as u64, "{sum} {folded}");
+    let most = stacks.iter().max_by_key(|it| it.1).expect("stacks").0;
+    assert!(most.starts_with("GPU 0;"), "{most}");
+    assert!(
+        most.ends_with(";<module> (train.py:20);load (train.py:11)"),
+        "{most}"
+    );
 
     // One gap: what was seen in it and no more.
     let gap = trace.devices()[0]

@@ -114,9 +114,6 @@ fn of_device(
     device: usize,
     window: Option<Span>,
 ) -> Option<DeviceLines> {
-    let usage = &trace.devices()[device].usage;
-    let window = window.or(usage.span())?;
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
     let mut found = DeviceLines {
         device,
         idle_ns: 0,
@@ -128,19 +125,9 @@ fn of_device(
     };
     let mut counts: BTreeMap<Key, (u64, BTreeSet<(usize, usize)>)> = BTreeMap::new();
     let mut processes = BTreeSet::new();
-    for gap in usage.gaps_within(window) {
-        if trace.is_unrecorded(device, gap) {
-            continue;
-        }
-        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
-            continue;
-        };
+    for it in looked_gaps(trace, calls, device, window) {
+        let (process, thread, looked, gap) = (it.process, it.thread, it.looked, it.span);
         let sampled = &trace.processes()[process].sampled;
-        // Time in which nobody looked says nothing of lines.
-        let looked = sampled.looked(gap);
-        if looked == 0 {
-            continue;
-        }
         processes.insert(process);
         found.idle_ns += looked;
         let mut seen = 0;
@@ -189,6 +176,72 @@ fn of_device(
         .lines
         .sort_by_key(|line| std::cmp::Reverse(line.samples));
     Some(found)
+}
+
+/// A gap of a device in which somebody looked at the thread that launched what ends it.
+struct LookedGap {
+    span: Span,
+    process: usize,
+    thread: u32,
+    /// How much of it lies where somebody looked: the rest says nothing of lines.
+    looked: Ns,
+}
+
+fn looked_gaps<'a>(
+    trace: &'a Trace,
+    calls: &'a CallIndex,
+    device: usize,
+    window: Option<Span>,
+) -> impl Iterator<Item = LookedGap> + 'a {
+    let usage = &trace.devices()[device].usage;
+    let window = window.or(usage.span()).unwrap_or_default();
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    usage.gaps_within(window).filter_map(move |span| {
+        if trace.is_unrecorded(device, span) {
+            return None;
+        }
+        let (process, thread) = launcher(trace, calls, &streams, span.end)?;
+        let looked = trace.processes()[process].sampled.looked(span);
+        (looked > 0).then_some(LookedGap {
+            span,
+            process,
+            thread,
+            looked,
+        })
+    })
+}
+
+/// The stacks of launching threads in a device's idle time.
+#[derive(Clone, Debug)]
+pub struct DeviceStacks {
+    /// The device: index into [`Trace::devices`].
+    pub device: usize,
+    /// Its idle time between operations while its processes were being sampled.
+    pub idle_ns: Ns,
+    /// Samples by stack.
+    pub stacks: BTreeMap<StackId, u64>,
+}
+
+/// The stacks that launching threads were seen in while each device was idle. Devices without such samples are left out.
+#[must_use]
+pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
+    let of_device = |device: usize| {
+        let mut found = DeviceStacks {
+            device,
+            idle_ns: 0,
+            stacks: BTreeMap::new(),
+        };
+        for gap in looked_gaps(trace, calls, device, None) {
+            found.idle_ns += gap.looked;
+            let sampled = &trace.processes()[gap.process].sampled;
+            for sample in sampled.of(gap.thread, gap.span) {
+                *found.stacks.entry(sample.stack).or_default() += 1;
+            }
+        }
+        found
+    };
+    let devices = (0..trace.devices().len()).map(of_device);
+    devices.filter(|it| !it.stacks.is_empty()).collect()
 }
 
 /// The process and the thread that launched the first operation of these streams that starts at `time` or after it.

@@ -2,12 +2,21 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use super::first::{First, Replayed};
 use super::values::size;
 use crate::export::FORMATS;
+
+/// What a stack weighs in collapsed stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Weigh {
+    /// Microseconds of GPUs' idle time, by the stacks of the threads that launch.
+    Idle,
+    /// Samples of all threads.
+    Samples,
+}
 
 /// `cuptop export`.
 #[derive(Debug, Args)]
@@ -21,6 +30,9 @@ pub struct Export {
     /// The file to write, compressed where its name ends in .gz; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// With --to folded: what a stack weighs.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub weight: Option<Weigh>,
     /// Size of the screen for pictures.
     #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
     pub size: (u16, u16),

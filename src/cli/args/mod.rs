@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 pub use calibrate::Calibrate;
 pub use check::Check;
 pub use compare::Compare;
-pub use export::Export;
+pub use export::{Export, Weigh};
 pub use first::{First, Replayed};
 pub use help::{Completions, Help, Man};
 pub use new::New;

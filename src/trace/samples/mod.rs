@@ -110,6 +110,14 @@ impl Sampled {
         self.threads.contains_key(&thread)
     }
 
+    /// The threads that were seen, in order of their ids.
+    #[must_use]
+    pub fn threads(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.threads.keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
     /// First look to last.
     #[must_use]
     pub fn extent(&self) -> Option<Span> {
