@@ -298,6 +298,7 @@ mod tests {
         Export {
             traces: Vec::new(),
             to: to.map(str::to_owned),
+            weight: None,
             output: output.map(PathBuf::from),
             size: (120, 40),
             first: crate::cli::args::First::default(),

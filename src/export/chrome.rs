@@ -207,7 +207,13 @@ impl Writer<'_> {
                     args.text("cuptop range", kind);
                     args.int("index", u64::from(r.index));
                 }
-                ("user_annotation", host, i64::from(r.thread))
+                // Nobody reads the arguments of these two, so where there are several processes they go as annotations.
+                let category = match r.kind {
+                    RangeKind::CpuOp if process == 0 => "cpu_op",
+                    RangeKind::Function if process == 0 => "python_function",
+                    _ => "user_annotation",
+                };
+                (category, host, i64::from(r.thread))
             }
             // Drawn as a counter: see [`Writer::memory`].
             What::Memory(_) => return Ok(()),
@@ -308,6 +314,8 @@ fn range_word(kind: RangeKind) -> Option<&'static str> {
         RangeKind::Repeat => Some("repeat"),
         RangeKind::Phase => Some("phase"),
         RangeKind::Python => Some("python"),
+        RangeKind::CpuOp => Some("cpu_op"),
+        RangeKind::Function => Some("python_function"),
         RangeKind::Nvtx => None,
     }
 }

@@ -8,16 +8,18 @@ use super::table::Table;
 use crate::activity::Ns;
 use crate::activity::units::{count, duration, percent};
 use crate::analysis::CallIndex;
-use crate::analysis::lines::{self, DeviceLines, Line};
+use crate::analysis::lines::{self, DeviceLines, Line, workers_in_words};
 use crate::analysis::steps::Steps;
 use crate::text::{plural, printable};
 use crate::trace::Trace;
 
-/// The lines that one device waited for: an estimate made of stack samples.
+/// The lines that one device waited for: an estimate made of stack samples, or functions that a profiler recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinesReport {
     /// The device's id.
     pub device: u32,
+    /// Whether the program's own profiler recorded every Python function: no estimate, and lines are where functions begin.
+    pub exact: bool,
     /// Its idle time between operations while stacks were sampled.
     pub idle_ns: Ns,
     /// Of that, time in gaps into which no sample fell.
@@ -93,6 +95,7 @@ pub(super) fn of(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<Lines
 fn report(trace: &Trace, it: DeviceLines) -> LinesReport {
     LinesReport {
         device: trace.devices()[it.device].info.id,
+        exact: it.is_exact,
         idle_ns: it.idle_ns,
         unseen_ns: it.unseen_ns,
         samples: it.samples,
@@ -150,6 +153,10 @@ pub(super) fn sampling(trace: &Trace) -> Vec<SamplingReport> {
 pub(super) fn section(page: &mut Page, report: &Report) {
     for device in &report.lines {
         page.title(&format!("Where GPU {} waited", device.device));
+        if device.exact {
+            exact(page, device);
+            continue;
+        }
         page.painted(
             Tone::Dim,
             &format!(
@@ -166,25 +173,14 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         }
         let mut table = Table::new(["", "share", "95 %", "idle", "samples", "steps"]);
         for line in device.lines.iter().take(page.rows) {
-            let mut name = printable(&line.place);
-            if !line.function.is_empty() {
-                name = format!("{name} {}", printable(&line.function));
-            }
-            if let Some(call) = &line.call {
-                name = format!("{name} > {}", printable(call));
-            }
             let [low, high] = line.interval;
-            let steps = match device.steps {
-                0 => String::new(),
-                all => format!("{} of {}", count(line.steps), count(all)),
-            };
             table.row([
-                name,
+                name(line),
                 percent(line.share),
                 format!("{}–{}", percent(low), percent(high)),
                 duration(line.idle_ns),
                 count(line.samples),
-                steps,
+                steps_of(device, line),
             ]);
         }
         page.table(&table);
@@ -207,22 +203,56 @@ pub(super) fn section(page: &mut Page, report: &Report) {
     }
 }
 
+/// The table of a program whose profiler recorded its Python functions.
+fn exact(page: &mut Page, device: &LinesReport) {
+    page.painted(
+        Tone::Dim,
+        &format!(
+            "Python functions that the launching thread was in, as the program's own profiler recorded them, in {} of its {} of \
+             idle time; a function's line is the one that it begins at",
+            duration(device.idle_ns - device.unseen_ns),
+            duration(device.idle_ns)
+        ),
+    );
+    let mut table = Table::new(["", "share", "idle", "steps"]);
+    for line in device.lines.iter().take(page.rows) {
+        table.row([
+            name(line),
+            percent(line.share),
+            duration(line.idle_ns),
+            steps_of(device, line),
+        ]);
+    }
+    page.table(&table);
+    let left = device.lines.len().saturating_sub(page.rows);
+    if left > 0 {
+        page.line(&format!("  … and {left} more"));
+    }
+}
+
+fn name(line: &LineRow) -> String {
+    let mut name = printable(&line.place);
+    if !line.function.is_empty() {
+        name = format!("{name} {}", printable(&line.function));
+    }
+    if let Some(call) = &line.call {
+        name = format!("{name} > {}", printable(call));
+    }
+    name
+}
+
+fn steps_of(device: &LinesReport, line: &LineRow) -> String {
+    match device.steps {
+        0 => String::new(),
+        all => format!("{} of {}", count(line.steps), count(all)),
+    }
+}
+
 fn worker_lines(page: &mut Page, workers: &[WorkerReport]) {
     if workers.is_empty() {
         return;
     }
-    let samples: u64 = workers.iter().map(|it| it.samples).sum();
-    let waiting: u64 = workers.iter().map(|it| it.waiting).sum();
-    let busy = 1.0 - waiting as f64 / samples as f64;
-    let words = match busy {
-        share if share >= 0.8 => "they are what is slow, or too few",
-        share if share <= 0.2 => "they had nothing to do: the delay is elsewhere",
-        _ => "they were partly busy",
-    };
-    page.wrapped(&format!(
-        "{}: busy in {} of their {} while the GPU was idle; {words}",
-        plural(workers.len() as u64, "DataLoader worker"),
-        percent(busy),
-        plural(samples, "sample")
-    ));
+    let samples = workers.iter().map(|it| it.samples).sum();
+    let waiting = workers.iter().map(|it| it.waiting).sum();
+    page.wrapped(&workers_in_words(workers.len(), samples, waiting));
 }

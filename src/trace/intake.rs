@@ -3,7 +3,8 @@
 use super::rows::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
-    Activity, Batch, Collective, Def, DeviceInfo, Direction, LaunchShape, NameId, ShapeId, What,
+    Activity, Batch, Collective, Def, DeviceInfo, Direction, LaunchShape, NameId, RangeKind,
+    ShapeId, What,
 };
 use crate::text::printable;
 
@@ -268,7 +269,10 @@ impl Trace {
         let kind = match what {
             What::Call(c) => LaneKind::Thread { thread: c.thread },
             What::Range(r) => LaneKind::Range {
-                kind: r.kind,
+                kind: match r.kind {
+                    RangeKind::CpuOp => RangeKind::Nvtx,
+                    kind => kind,
+                },
                 thread: r.thread,
             },
             What::Overhead(_) => LaneKind::Overhead,

@@ -14,7 +14,8 @@ pub enum LaneKind {
         /// The process's id of the stream.
         stream: u32,
     },
-    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX.
+    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX. CPU ops lie among NVTX ranges, as they nest in
+    /// them.
     Range {
         /// Which kind.
         kind: RangeKind,

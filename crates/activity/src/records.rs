@@ -242,6 +242,10 @@ codes! {
         Nvtx = 4,
         /// A Python function: an estimate made of stack samples.
         Python = 5,
+        /// An operation of a framework on the host, as its profiler recorded it (Kineto's `cpu_op`).
+        CpuOp = 6,
+        /// A Python function, as the program's own profiler recorded it: exact.
+        Function = 7,
     }
 }
 

@@ -73,7 +73,7 @@ impl Host {
             let process = lane.key().process;
             match lane.key().kind {
                 LaneKind::Range {
-                    kind: RangeKind::Nvtx | RangeKind::Phase,
+                    kind: RangeKind::Nvtx | RangeKind::Phase | RangeKind::Function,
                     thread,
                 } => {
                     let ranges = Ranges::of(trace, id);
@@ -144,7 +144,7 @@ impl Host {
     ) -> Vec<(Span, Option<(LaneId, usize)>)> {
         let mut parts = vec![(span, None)];
         for ranges in self.ranges.get(&(process, thread)).into_iter().flatten() {
-            // Later lists (phases of a scenario) name what the ones before (NVTX) do not.
+            // Later lists (Python functions) name what the ones before (phases, NVTX ranges, CPU ops) do not.
             parts = parts
                 .into_iter()
                 .flat_map(|(span, row)| match row {

@@ -5,6 +5,7 @@
 //! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
 //! times, long gaps are measured better than that.
 
+mod exact;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CallIndex;
 use super::steps::Steps;
+use crate::activity::units::percent;
 use crate::activity::{Frame, Ns, Span, StackId};
+use crate::text::plural;
 use crate::trace::samples::{short_file, wants};
 use crate::trace::{LaneId, Measure, Trace};
 pub use seen::{Seen, Told};
@@ -39,6 +42,8 @@ pub struct Line {
     pub idle_ns: Ns,
     /// Steps in whose idle time it was seen.
     pub steps: u64,
+    /// The longest gap in which it was seen.
+    pub longest: Span,
 }
 
 impl Line {
@@ -57,6 +62,8 @@ impl Line {
 pub struct DeviceLines {
     /// The device: index into [`Trace::devices`].
     pub device: usize,
+    /// Whether the program's own profiler recorded every Python function: no estimate, but functions in place of lines.
+    pub is_exact: bool,
     /// Its idle time between operations while its processes were being sampled.
     pub idle_ns: Ns,
     /// Samples of launching threads that fell into it.
@@ -82,6 +89,23 @@ pub struct Worker {
     pub waiting: u64,
 }
 
+/// What DataLoader workers did while a device was idle: in how many of their samples they waited for something to do.
+#[must_use]
+pub fn workers_in_words(count: usize, samples: u64, waiting: u64) -> String {
+    let busy = 1.0 - waiting as f64 / samples.max(1) as f64;
+    let words = match busy {
+        busy if busy >= 0.8 => "they are what is slow, or too few",
+        busy if busy <= 0.2 => "they had nothing to do: the delay is elsewhere",
+        _ => "they were partly busy",
+    };
+    format!(
+        "{}: busy in {} of their {} while the GPU was idle; {words}",
+        plural(count as u64, "DataLoader worker"),
+        percent(busy),
+        plural(samples, "sample")
+    )
+}
+
 /// What is counted as one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -91,7 +115,8 @@ struct Key {
     call: String,
 }
 
-/// The lines of every device whose launching threads were sampled. With a window, only of what lies in it.
+/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a window,
+/// only of what lies in it.
 #[must_use]
 pub fn of(
     trace: &Trace,
@@ -99,11 +124,12 @@ pub fn of(
     steps: &[Steps],
     window: Option<Span>,
 ) -> Vec<DeviceLines> {
-    if trace.processes().iter().all(|it| it.sampled.is_empty()) {
-        return Vec::new();
-    }
+    let is_sampled = trace.processes().iter().any(|it| !it.sampled.is_empty());
     (0..trace.devices().len())
-        .filter_map(|device| of_device(trace, calls, steps, device, window))
+        .filter_map(|device| match is_sampled {
+            true => of_device(trace, calls, steps, device, window),
+            false => exact::of_device(trace, calls, steps, device, window),
+        })
         .collect()
 }
 
@@ -116,6 +142,7 @@ fn of_device(
 ) -> Option<DeviceLines> {
     let mut found = DeviceLines {
         device,
+        is_exact: false,
         idle_ns: 0,
         samples: 0,
         unseen_ns: 0,
@@ -123,19 +150,23 @@ fn of_device(
         steps: 0,
         lines: Vec::new(),
     };
-    let mut counts: BTreeMap<Key, (u64, BTreeSet<(usize, usize)>)> = BTreeMap::new();
+    let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
     let mut processes = BTreeSet::new();
     for it in looked_gaps(trace, calls, device, window) {
-        let (process, thread, looked, gap) = (it.process, it.thread, it.looked, it.span);
+        let (process, looked, gap) = (it.process, it.looked, it.span);
+        let thread = it.thread;
         let sampled = &trace.processes()[process].sampled;
         processes.insert(process);
         found.idle_ns += looked;
         let mut seen = 0;
         for sample in sampled.of(thread, gap) {
             seen += 1;
-            let (count, of_steps) = counts.entry(Key::of(trace, sample.stack)).or_default();
-            *count += 1;
-            of_steps.extend(step_at(steps, process, sample.time));
+            let count = counts.entry(Key::of(trace, sample.stack)).or_default();
+            count.samples += 1;
+            count.steps.extend(step_at(steps, process, sample.time));
+            if gap.len() > count.longest.len() {
+                count.longest = gap;
+            }
         }
         found.samples += seen;
         if seen == 0 {
@@ -155,7 +186,8 @@ fn of_device(
     let idle = found.idle_ns;
     found.lines = counts
         .into_iter()
-        .map(|(key, (samples, of_steps))| {
+        .map(|(key, count)| {
+            let samples = count.samples;
             let share = samples as f64 / all as f64;
             let (low, high) = wilson(samples, all);
             Line {
@@ -168,7 +200,8 @@ fn of_device(
                 low,
                 high,
                 idle_ns: (share * idle as f64).round() as Ns,
-                steps: of_steps.len() as u64,
+                steps: count.steps.len() as u64,
+                longest: count.longest,
             }
         })
         .collect();
@@ -201,6 +234,7 @@ fn looked_gaps<'a>(
             return None;
         }
         let (process, thread) = launcher(trace, calls, &streams, span.end)?;
+        let thread = seen::main_of(trace, process, thread);
         let looked = trace.processes()[process].sampled.looked(span);
         (looked > 0).then_some(LookedGap {
             span,
@@ -265,7 +299,15 @@ fn launcher(
         // Nothing says who launched it: the program's main thread is where its lines are.
         _ => trace.processes()[process].info.pid,
     };
-    Some((process, seen::main_of(trace, process, thread)))
+    Some((process, thread))
+}
+
+/// Samples of one line.
+#[derive(Default)]
+struct Count {
+    samples: u64,
+    steps: BTreeSet<(usize, usize)>,
+    longest: Span,
 }
 
 impl Key {

@@ -80,7 +80,8 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                     RangeKind::Variant => "variants",
                     RangeKind::Warmup | RangeKind::Repeat => "passes",
                     RangeKind::Phase => "phases",
-                    RangeKind::Nvtx => "ranges",
+                    RangeKind::Nvtx | RangeKind::CpuOp => "ranges",
+                    RangeKind::Function => "python functions",
                     RangeKind::Python => "python",
                 };
                 writer.lane(id, process, &format!("{what} of thread {thread}"))?;

@@ -5,11 +5,12 @@
 //! | `kernel` (`Kernel`), `gpu_memcpy` (`Memcpy`), `gpu_memset` (`Memset`), cuptop's own `gpu_graph` | the operation |
 //! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
-//! | `user_annotation`, `cpu_op` (`Operator`) | a range on its host thread: what the host did in a gap |
+//! | `user_annotation`, `cpu_op` (`Operator`), `python_function` | a range of its own kind on its host thread: what the host did in a gap |
 //!
 //! Flow arrows (`ac2g`, `fwdbwd`) say nothing that correlation ids do not. Everything else
-//! (`python_function`, the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host
-//! ranges again on the GPU) is counted and named to the user.
+//! (the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host ranges again on the GPU) is counted and
+//! named to the user. The addresses in names of Python's built-in functions say nothing, and make each of them another: they
+//! are left out.
 
 use std::borrow::Cow;
 
@@ -50,7 +51,7 @@ impl Converter {
     pub(super) fn passes(phase: u8, category: &str) -> bool {
         matches!(
             (phase, category),
-            (b's' | b't' | b'f', _) | (b'X', "python_function" | "gpu_user_annotation")
+            (b's' | b't' | b'f', _) | (b'X', "gpu_user_annotation")
         )
     }
 
@@ -96,7 +97,9 @@ impl Converter {
             "cuda_sync" => self.span(event, Self::sync),
             "cuda_event" => self.span(event, Self::event),
             "overhead" => self.span(event, Self::overhead),
-            "user_annotation" | "cpu_op" | "Operator" => self.range(event),
+            "user_annotation" => self.range(event, RangeKind::Nvtx),
+            "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
+            "python_function" => self.range(event, RangeKind::Function),
             // The profiler's own window, with words in place of ids.
             "Trace" => {}
             other => self.leave_out(other, 1),
@@ -266,10 +269,9 @@ impl Converter {
         })
     }
 
-    fn range(&mut self, event: &Event<'_>) {
+    fn range(&mut self, event: &Event<'_>, kind: RangeKind) {
         // Tensor shapes and the like fill the arguments of a cpu_op: they are not looked at.
-        let is_annotation = event.category.0 == "user_annotation";
-        let args = if is_annotation {
+        let args = if kind == RangeKind::Nvtx {
             Args::of(event)
         } else {
             Cow::default()
@@ -285,9 +287,17 @@ impl Converter {
                 "repeat" => RangeKind::Repeat,
                 "phase" => RangeKind::Phase,
                 "python" => RangeKind::Python,
-                _ => RangeKind::Nvtx,
+                "cpu_op" => RangeKind::CpuOp,
+                "python_function" => RangeKind::Function,
+                _ => kind,
             },
-            name: self.gather.name(process, &event.name.0),
+            name: match kind {
+                RangeKind::Function => {
+                    let name = without_address(&event.name.0);
+                    self.gather.name(process, &name)
+                }
+                _ => self.gather.name(process, &event.name.0),
+            },
             thread: self.thread(process, event),
             index: id(args.index),
         });
@@ -344,6 +354,17 @@ impl Converter {
                 self.gather.define(process, Def::Device(info));
             }
         }
+    }
+}
+
+/// "<built-in method reshape of Tensor object at 0x7cc1559c5310>" without its address.
+fn without_address(name: &str) -> Cow<'_, str> {
+    let Some((what, _)) = name.rsplit_once(" at 0x") else {
+        return Cow::Borrowed(name);
+    };
+    match name.starts_with('<') {
+        true => Cow::Owned(format!("{what}>")),
+        false => Cow::Borrowed(name),
     }
 }
 
@@ -441,6 +462,20 @@ fn memory_kinds(name: &str) -> (MemoryKind, MemoryKind) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_built_in_functions_have_no_address() {
+        for (name, expected) in [
+            (
+                "<built-in method reshape of Tensor object at 0x7cc1559c5310>",
+                "<built-in method reshape of Tensor object>",
+            ),
+            ("<built-in function len>", "<built-in function len>"),
+            ("look at 0x1.py(3): f", "look at 0x1.py(3): f"),
+        ] {
+            assert_eq!(without_address(name), expected);
+        }
+    }
 
     /// The directions that CUPTI's kinds of copies have in the collector, and the reference figures give them.
     #[test]

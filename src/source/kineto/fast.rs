@@ -66,8 +66,11 @@ fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -
             EventKey::Args if has_args || reader.peek()? != b'{' => return None,
             EventKey::Args => {
                 has_args = true;
-                // Nobody asks for an operator's.
-                if !matches!(into.category.0.as_ref(), "cpu_op" | "Operator") {
+                // Nobody asks for those of an operator or a Python function.
+                if !matches!(
+                    into.category.0.as_ref(),
+                    "cpu_op" | "Operator" | "python_function"
+                ) {
                     return reader.object(|reader, key| {
                         let from = reader.at;
                         let part = Part::Argument(ArgsKey::of(key));

@@ -41,7 +41,11 @@ pub fn short_file(file: &str) -> &str {
             return rest.split_once('/').map_or(rest, |(_, rest)| rest);
         }
     }
-    file.rsplit('/').next().unwrap_or(file)
+    match file.starts_with('/') {
+        true => file.rsplit('/').next().unwrap_or(file),
+        // Relative to where the program was started, or to a package's folder.
+        false => file,
+    }
 }
 
 impl Stacks {

@@ -112,6 +112,10 @@ impl Details {
                     .get(process)
                     .and_then(|it| it.sampled.words()),
             ),
+            What::Range(r) if r.kind == RangeKind::CpuOp => self.facts.push("CPU op".to_owned()),
+            What::Range(r) if r.kind == RangeKind::Function => self.facts.push(
+                "Python function, recorded by the program's profiler; its number is the line where it begins".to_owned(),
+            ),
             What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
             _ => {}
         }

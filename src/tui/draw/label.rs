@@ -15,7 +15,9 @@ pub fn role(trace: &Trace, what: &What) -> Role {
         // A stream's wait for an event is no wait of the host, but a wait all the same.
         What::Sync(_) => Role::Wait,
         what if describe::is_host_wait(trace, what) => Role::Wait,
-        What::Range(r) if r.kind == RangeKind::Nvtx => kernel_role(trace.names().full(r.name)),
+        What::Range(r) if matches!(r.kind, RangeKind::Nvtx | RangeKind::CpuOp) => {
+            kernel_role(trace.names().full(r.name))
+        }
         What::Range(_) => Role::Range,
         what => describe::operation_kind(what).map_or(Role::Host, kernel_role),
     }
@@ -58,6 +60,11 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     if pen::width(&name) <= columns {
         return name;
     }
+    if let What::Range(range) = activity.what
+        && let Some(text) = shorter_range(range.kind, &name, columns)
+    {
+        return text;
+    }
     // "add<float>" of "elementwise add<float>".
     if let (What::Kernel(_), Some((_, telling))) = (activity.what, name.split_once(' '))
         && pen::width(telling) <= columns
@@ -68,6 +75,30 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     } else {
         String::new()
     }
+}
+
+/// The longest short form of a Python function that fits: "train.py:19 main", "train.py:19", ":19"; of "module.py(7): forward",
+/// "<built-in function len>" and "nn/module.py forward" the function.
+fn shorter_range(kind: RangeKind, name: &str, columns: usize) -> Option<String> {
+    let fits = |text: &&str| !text.is_empty() && pen::width(text) <= columns;
+    let forms: Vec<&str> = match kind {
+        RangeKind::Python => match name.rsplit_once(' ') {
+            Some((place, function)) => match place.rfind(':') {
+                Some(colon) => vec![place, &place[colon..]],
+                None => vec![function],
+            },
+            None => Vec::new(),
+        },
+        RangeKind::Function => {
+            let built_in = name.strip_prefix("<built-in ").and_then(|rest| {
+                let rest = rest.split_once(' ')?.1;
+                rest.split([' ', '>']).next()
+            });
+            vec![built_in.or(name.rsplit_once(": ").map(|it| it.1))?]
+        }
+        _ => Vec::new(),
+    };
+    forms.into_iter().find(|form| fits(form)).map(str::to_owned)
 }
 
 /// Labels that say more than the name, the longest first.
@@ -103,4 +134,37 @@ pub fn times(span: Span, zero: Ns) -> String {
     let number = |t: Ns| format!("{:.digits$}", t as f64 / ns);
     let length = units::duration(span.len());
     format!("{} → {} {unit} ({length})", number(start), number(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_python_frames_keep_what_tells_them_apart() {
+        use RangeKind::{Function, Nvtx, Python};
+        for (kind, name, columns, expected) in [
+            (Python, "train.py:19 main", 12, Some("train.py:19")),
+            (Python, "train.py:19 main", 5, Some(":19")),
+            (Python, "train.py:19 main", 2, None),
+            (Python, "torch/nn/module.py forward", 10, Some("forward")),
+            (
+                Function,
+                "torch/nn/module.py(99): forward",
+                10,
+                Some("forward"),
+            ),
+            (
+                Function,
+                "<built-in method reshape of Tensor object>",
+                8,
+                Some("reshape"),
+            ),
+            (Function, "<built-in function len>", 3, Some("len")),
+            (Nvtx, "a: b", 2, None),
+        ] {
+            let found = shorter_range(kind, name, columns);
+            assert_eq!(found.as_deref(), expected, "{name} {columns}");
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Which rows the timeline has, in which order, under which names.
 
+use rustc_hash::FxHashSet;
+
 use super::counters::Counters;
 use super::nest;
-use crate::activity::{Direction, Metric, RangeKind, Span};
+use crate::activity::{Direction, Metric, RangeKind, Span, What};
 use crate::trace::describe;
 use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 
@@ -196,7 +198,12 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             _ => false,
         })
         .collect();
-    lanes.sort_by_key(|&(id, key)| (key.process, host_order(key.kind), id));
+    let launching = launching(trace);
+    let launches = |key: LaneKey| match key.kind {
+        LaneKind::Range { thread, .. } => launching.contains(&(key.process, thread)),
+        _ => true,
+    };
+    lanes.sort_by_key(|&(id, key)| (key.process, host_order(key.kind, launches(key)), id));
     let mut group = None;
     for (id, key) in lanes {
         if group != Some(key.process) {
@@ -208,18 +215,10 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             title(rows, text);
         }
         let (kind, label) = match key.kind {
-            LaneKind::Range { kind, .. } => (
-                RowKind::Range(id, 0),
-                match kind {
-                    RangeKind::Variant => "variants",
-                    RangeKind::Warmup => "warm-up",
-                    RangeKind::Repeat => "repeats",
-                    RangeKind::Phase => "phases",
-                    RangeKind::Nvtx => "nvtx",
-                    RangeKind::Python => "python",
-                }
-                .to_owned(),
-            ),
+            LaneKind::Range { kind, thread } => {
+                let label = range_label(trace, id, key.process, kind, thread);
+                (RowKind::Range(id, 0), label)
+            }
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
             LaneKind::Thread { thread } => {
                 let label = describe::thread(trace, key.process, thread);
@@ -228,7 +227,12 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             _ => (RowKind::Thread(id), String::new()),
         };
         rows.push(Row { kind, label });
-        for depth in 1..depths(trace, id, key.kind, scope) {
+        let depths = match launches(key) {
+            true => depths(trace, id, key.kind, scope),
+            // Threads that launch nothing would crowd out those that do.
+            false => 1,
+        };
+        for depth in 1..depths {
             rows.push(Row {
                 kind: RowKind::Range(id, depth),
                 label: String::new(),
@@ -249,14 +253,62 @@ fn depths(trace: &Trace, id: LaneId, kind: LaneKind, scope: Span) -> usize {
 
 /// Whether ranges of a kind lie in each other, which takes several rows.
 fn nests(kind: RangeKind) -> bool {
-    matches!(kind, RangeKind::Phase | RangeKind::Nvtx | RangeKind::Python)
+    matches!(
+        kind,
+        RangeKind::Phase | RangeKind::Nvtx | RangeKind::Python | RangeKind::Function
+    )
 }
 
-fn host_order(kind: LaneKind) -> (u8, u32) {
+/// The threads that call CUDA.
+fn launching(trace: &Trace) -> FxHashSet<(usize, u32)> {
+    let keys = trace.lanes().iter().map(|lane| lane.key());
+    keys.filter_map(|key| match key.kind {
+        LaneKind::Thread { thread } => Some((key.process, thread)),
+        _ => None,
+    })
+    .collect()
+}
+
+/// What a lane of ranges is called: what they are, and of which thread where several have some.
+fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, thread: u32) -> String {
+    /// Rows that are looked at for what a lane holds.
+    const GLANCE: usize = 32;
+    let what = match kind {
+        RangeKind::Variant => "variants",
+        RangeKind::Warmup => "warm-up",
+        RangeKind::Repeat => "repeats",
+        RangeKind::Phase => "phases",
+        RangeKind::Nvtx | RangeKind::CpuOp => {
+            let is_op = |row: usize| matches!(trace.activity(id, row).what, What::Range(it) if it.kind == RangeKind::CpuOp);
+            match trace.lanes()[id].kept().take(GLANCE).any(is_op) {
+                true => "CPU ops",
+                false => "nvtx",
+            }
+        }
+        RangeKind::Python | RangeKind::Function => "python",
+    };
+    let is_like = |key: LaneKey| {
+        key.process == process
+            && matches!(key.kind, LaneKind::Range { kind: k, thread: t } if k == kind && t != thread)
+    };
+    let is_alone = !trace.lanes().iter().any(|lane| is_like(lane.key()));
+    if is_alone || kind < RangeKind::Nvtx {
+        return what.to_owned();
+    }
+    // "CPU ops 2919752": what differs must not be what is cut off.
+    let name = describe::thread(trace, process, thread);
+    let name = name.strip_prefix("thread ").unwrap_or(&name);
+    format!("{name} {what}")
+}
+
+/// What cuptop's own runs are made of, then threads that call CUDA, each with its ranges above its calls, then the others.
+fn host_order(kind: LaneKind, launches: bool) -> (u8, u32, u8) {
     match kind {
-        LaneKind::Range { kind, thread } => (kind as u8, thread),
-        LaneKind::Thread { thread } => (10, thread),
-        _ => (20, 0),
+        LaneKind::Range { kind, thread } if kind < RangeKind::Nvtx => (kind as u8, thread, 0),
+        LaneKind::Range { kind, thread } if launches => (10, thread, kind as u8),
+        LaneKind::Range { kind, thread } => (30, thread, kind as u8),
+        LaneKind::Thread { thread } => (10, thread, 20),
+        _ => (20, 0, 0),
     }
 }
 

@@ -9,6 +9,7 @@ mod compare;
 pub mod filter;
 mod findings;
 mod journal;
+mod lines;
 mod list;
 mod operations;
 mod picker;
@@ -190,6 +191,7 @@ pub const VIEWS: &[Entry] = &[
     entry('6', "output", "what the program printed", || Box::new(journal::output())),
     entry('7', "log", "log", || Box::new(journal::log())),
     entry('8', "ranks", "ranks of a job: who waits for whom", || Box::<ranks::RanksView>::default()),
+    entry('9', "lines", "source lines that GPUs wait for", || Box::<lines::LinesView>::default()),
 ];
 
 /// The view of this key, or of a title that begins so.

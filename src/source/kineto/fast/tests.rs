@@ -6,7 +6,7 @@ use super::*;
 fn seen(event: &Event<'_>) -> String {
     // An operator's arguments are never asked for, and are only read by serde.
     let args = match event.category.0.as_ref() {
-        "cpu_op" => Args::default(),
+        "cpu_op" | "python_function" => Args::default(),
         _ => Args::of(event).into_owned(),
     };
     let Event {

@@ -1,0 +1,249 @@
+//! The source lines that the GPUs waited for.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::list::{Cell, List};
+use super::{Place, Request, View};
+use crate::activity::RangeKind;
+use crate::activity::feed::Stop;
+use crate::activity::units::{count, duration, percent};
+use crate::analysis::lines::{self, DeviceLines, workers_in_words};
+use crate::analysis::{CallIndex, steps};
+use crate::text::{plural, printable};
+use crate::trace::{LaneKind, Trace, describe};
+use crate::tui::state::State;
+use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::rows::RowKind;
+use crate::tui::theme::{Role, Theme};
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    devices: Vec<DeviceLines>,
+    /// Of DataLoader workers; empty where there are none.
+    workers: String,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Row {
+    /// What the lines of a device rest on: index into what was found.
+    Device(usize),
+    /// A line of a device.
+    Line(usize, usize),
+    Workers,
+}
+
+/// The view.
+#[derive(Debug)]
+pub(super) struct LinesView {
+    question: Question<(), Found>,
+    rows: Vec<Row>,
+    list: List,
+    in_full: String,
+}
+
+impl Default for LinesView {
+    fn default() -> Self {
+        LinesView {
+            question: Question::new("lines", Weight::Heavy),
+            rows: Vec::new(),
+            list: List::default(),
+            in_full: String::new(),
+        }
+    }
+}
+
+fn find(trace: &Trace, stop: &Stop) -> Found {
+    let calls = CallIndex::new(trace);
+    if stop.is_stopped() {
+        return Found::default();
+    }
+    let devices = lines::of(trace, &calls, &steps::of(trace, None), None);
+    let workers = lines::workers(trace);
+    let (samples, waiting) = workers.iter().fold((0, 0), |(samples, waiting), it| {
+        (samples + it.samples, waiting + it.waiting)
+    });
+    Found {
+        devices,
+        workers: match workers.len() {
+            0 => String::new(),
+            number => workers_in_words(number, samples, waiting),
+        },
+    }
+}
+
+/// Whether the timeline has what tells of lines.
+fn has_lines(trace: &Trace) -> bool {
+    let is_function = |kind: LaneKind| {
+        matches!(
+            kind,
+            LaneKind::Range {
+                kind: RangeKind::Function,
+                ..
+            }
+        )
+    };
+    trace.processes().iter().any(|it| !it.sampled.is_empty())
+        || trace.lanes().iter().any(|it| is_function(it.key().kind))
+}
+
+impl View for LinesView {
+    fn has_content(&self, state: &State) -> bool {
+        has_lines(&state.run.trace)
+    }
+
+    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
+        if !is_on_screen {
+            return;
+        }
+        let trace = &state.run.trace;
+        if has_lines(trace) {
+            self.question.ask(&state.analyst, &state.run, (), find);
+        }
+        self.list.empty = match has_lines(trace) {
+            true if self.question.is_open() => "computing …",
+            true => "no GPU waited while anybody looked at the program's stacks",
+            false => {
+                "no stacks of Python were sampled (trace --python), and no profiler recorded its functions"
+            }
+        };
+        let nothing = Found::default();
+        let found = self.question.last(&state.run).unwrap_or(&nothing);
+        self.rows = rows(found);
+        self.list.heading = match self.rows.is_empty() {
+            true => Vec::new(),
+            false => heading(),
+        };
+        let rows = &self.rows;
+        self.list
+            .fill(area, rows.len(), |i| cells(trace, found, rows[i]));
+        self.in_full = match self.rows.get(self.list.cursor) {
+            Some(&row) => in_full(trace, found, row),
+            None => String::new(),
+        };
+    }
+
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        self.list.draw(theme, area, buf);
+    }
+
+    fn list(&mut self) -> Option<&mut List> {
+        Some(&mut self.list)
+    }
+
+    /// The longest gap in which the line under the cursor was seen.
+    fn choose(&mut self, state: &State) -> Option<Request> {
+        let found = self.question.last(&state.run)?;
+        let (device, line) = match *self.rows.get(self.list.cursor)? {
+            Row::Device(device) => (device, 0),
+            Row::Line(device, line) => (device, line),
+            Row::Workers => return None,
+        };
+        let device = found.devices.get(device)?;
+        Some(Request::Place(Place {
+            row: Some(RowKind::Gpu(device.device)),
+            record: None,
+            span: device.lines.get(line)?.longest,
+        }))
+    }
+
+    fn in_full(&self) -> Option<&str> {
+        Some(&self.in_full)
+    }
+}
+
+fn rows(found: &Found) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (at, device) in found.devices.iter().enumerate() {
+        rows.push(Row::Device(at));
+        rows.extend((0..device.lines.len()).map(|line| Row::Line(at, line)));
+    }
+    if !rows.is_empty() && !found.workers.is_empty() {
+        rows.push(Row::Workers);
+    }
+    rows
+}
+
+fn heading() -> Vec<Cell> {
+    vec![
+        Cell::right("share", 6, Role::Accent).bold(),
+        Cell::right("95 %", 11, Role::Dim),
+        Cell::right("idle", 9, Role::Dim),
+        Cell::right("samples", 8, Role::Dim),
+        Cell::right("steps", 11, Role::Dim),
+        Cell::rest("line", Role::Dim),
+    ]
+}
+
+fn cells(trace: &Trace, found: &Found, row: Row) -> Vec<Cell> {
+    let (device, line) = match row {
+        Row::Device(at) => return vec![Cell::rest(basis(trace, &found.devices[at]), Role::Dim)],
+        Row::Workers => return vec![Cell::rest(&found.workers, Role::Text)],
+        Row::Line(at, line) => (&found.devices[at], &found.devices[at].lines[line]),
+    };
+    let (interval, samples) = match device.is_exact {
+        true => ("exact".to_owned(), String::new()),
+        false => (
+            format!("{}–{}", percent(line.low), percent(line.high)),
+            count(line.samples),
+        ),
+    };
+    let steps = match device.steps {
+        0 => String::new(),
+        all => format!("{} of {}", count(line.steps), count(all)),
+    };
+    vec![
+        Cell::right(percent(line.share), 6, Role::Text),
+        Cell::right(interval, 11, Role::Dim),
+        Cell::right(duration(line.idle_ns), 9, Role::Text),
+        Cell::right(samples, 8, Role::Dim),
+        Cell::right(steps, 11, Role::Dim),
+        Cell::rest(name(line), Role::Text),
+    ]
+}
+
+/// What the lines of a device rest on.
+fn basis(trace: &Trace, device: &DeviceLines) -> String {
+    let name = describe::device_id(trace, device.device);
+    let idle = duration(device.idle_ns);
+    match device.is_exact {
+        true => format!(
+            "{name}: Python functions in {} of {idle} of idle time, as the program's profiler recorded them (at the lines where they begin)",
+            duration(device.idle_ns - device.unseen_ns)
+        ),
+        false => format!(
+            "{name}: estimated from {} of the launching thread, {} a second, in {idle} of idle time",
+            plural(device.samples, "sample"),
+            device.hz
+        ),
+    }
+}
+
+fn name(line: &lines::Line) -> String {
+    let mut name = line.place();
+    for (mark, part) in [(" ", &line.function), (" > ", &line.call)] {
+        if !part.is_empty() {
+            name.push_str(mark);
+            name.push_str(part);
+        }
+    }
+    printable(&name)
+}
+
+fn in_full(trace: &Trace, found: &Found, row: Row) -> String {
+    match row {
+        Row::Device(at) => basis(trace, &found.devices[at]),
+        Row::Workers => found.workers.clone(),
+        Row::Line(at, line) => {
+            let line = &found.devices[at].lines[line];
+            let file = printable(&line.file);
+            format!(
+                "{}; {file}; its longest gap lasts {} (enter shows it)",
+                name(line),
+                duration(line.longest.len())
+            )
+        }
+    }
+}
