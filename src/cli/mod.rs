@@ -4,6 +4,7 @@
 //! output goes to standard output; messages, progress and help go to standard error.
 
 pub mod args;
+mod attach;
 mod bare;
 mod calibrate;
 mod check;
@@ -92,6 +93,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         None => run::pick(&screen),
         Some(Command::Run(args)) => run::run(&args, &screen),
         Some(Command::Trace(args)) => trace::trace(&args, &screen),
+        Some(Command::Attach(args)) => attach::attach(&args, &screen),
         Some(Command::Open(args)) => report::open(&args, &screen),
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Compare(args)) => compare::compare(&args),

@@ -124,6 +124,12 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
                 Some(Weigh::Samples) => export::folded::Weight::Samples,
                 Some(Weigh::Idle) | None => export::folded::Weight::Idle,
             };
+            if weight == export::folded::Weight::Idle && trace.operations_extent().is_none() {
+                return Err(
+                    Ending::input("nothing ran on a GPU in it, so none was idle")
+                        .help("--weight samples weighs the stacks of all threads by their samples"),
+                );
+            }
             let format = export::Timeline::Folded(weight);
             write(args, |out| export::to(format, &trace, out))?;
             Ok(code)

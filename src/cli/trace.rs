@@ -150,12 +150,8 @@ impl Watched<'_> {
     }
 
     fn controls(&self, recorder: Recorder) -> Controls {
-        Controls {
-            recorder,
-            dir: self.dir.clone(),
-            is_kept: self.args.save.is_some(),
-            name: kept_name(&self.info().title),
-        }
+        let is_kept = self.args.save.is_some();
+        Controls::new(recorder, &self.dir, is_kept, &self.info().title)
     }
 
     fn info(&self) -> SourceInfo {
@@ -177,12 +173,24 @@ impl Watched<'_> {
 }
 
 /// What the keys of the screen can do with a run.
-struct Controls {
+pub(super) struct Controls {
     recorder: Recorder,
     dir: PathBuf,
     /// Whether the recording stays where it is.
     is_kept: bool,
     name: String,
+}
+
+impl Controls {
+    /// Of a recording in `dir`; one that is kept from now on is named after the program's `title`.
+    pub(super) fn new(recorder: Recorder, dir: &Path, is_kept: bool, title: &str) -> Controls {
+        Controls {
+            recorder,
+            dir: dir.to_owned(),
+            is_kept,
+            name: kept_name(title),
+        }
+    }
 }
 
 impl tui::Controls for Controls {

@@ -59,7 +59,7 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 9] = [
+pub const FORMATS: [Entry; 10] = [
     Entry {
         name: "perfetto",
         extensions: &["pftrace", "perfetto-trace"],

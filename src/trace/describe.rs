@@ -56,10 +56,15 @@ pub fn stream_at(trace: &Trace, process: usize, place: Place) -> String {
 #[must_use]
 pub fn thread(trace: &Trace, process: usize, thread: u32) -> String {
     let process = trace.processes().get(process);
+    let is_main = process.is_some_and(|p| p.info.pid == thread && thread != 0);
     if let Some(name) = process.and_then(|p| p.threads.get(&thread)) {
-        return name.clone();
+        // PyTorch's profiler names every thread so, the main one too: "thread 4711 (python3)".
+        let is_number = name.starts_with(&format!("thread {thread} ("));
+        if !(is_main && is_number) {
+            return name.clone();
+        }
     }
-    if process.is_some_and(|p| p.info.pid == thread && thread != 0) {
+    if is_main {
         return "main".to_owned();
     }
     format!("thread {thread}")
@@ -239,6 +244,11 @@ mod tests {
         assert_eq!(thread(&t, 0, 7), "main");
         assert_eq!(thread(&t, 0, 9), "loader");
         assert_eq!(thread(&t, 0, 10), "thread 10");
+        let mut t = t;
+        t.processes[0]
+            .threads
+            .insert(7, "thread 7 (python3)".to_owned());
+        assert_eq!(thread(&t, 0, 7), "main");
         assert_eq!(device(&t, 0), "GPU 0 NVIDIA");
         assert_eq!(device_id(&t, 0), "GPU 0");
         assert_eq!(process(&t, 0), "rank 3 · pid 7 · python · did not end well");

@@ -66,6 +66,8 @@ pub enum SourceKind {
     Cuda,
     /// A program that was traced.
     Traced,
+    /// A program that ran already, and was looked at from outside alone.
+    Attached,
     /// A saved recording.
     Recording,
     /// A Kineto or Chrome JSON trace.
@@ -82,6 +84,7 @@ impl SourceKind {
             SourceKind::Simulator => "simulator",
             SourceKind::Cuda => "cuda",
             SourceKind::Traced => "traced",
+            SourceKind::Attached => "attached",
             SourceKind::Recording => "recording",
             SourceKind::Kineto => "kineto",
             SourceKind::Nsys => "nsys",

@@ -1,8 +1,8 @@
 //! Idle time by Python function, where the program's own profiler recorded every call of one: no estimate.
 //!
-//! At each moment of a gap the launching thread is in the innermost function that is of a file; what is built in counts as
-//! called by it. Which files are the user's own is not known: such profilers leave out where packages lie. The line of such
-//! a function is the one that it begins at.
+//! At each moment of a gap the launching thread is in the innermost function that is of a file and not of PyTorch; what is built in,
+//! or PyTorch's, counts as called by it. Which other files are the user's own is not known: such profilers leave out where
+//! packages lie. The line of such a function is the one that it begins at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,8 @@ use crate::analysis::CallIndex;
 use crate::analysis::steps::Steps;
 use crate::trace::{LaneId, LaneKind, Trace};
 
+/// Where PyTorch's own files lie.
+const TORCH: &str = "torch/";
 /// No row.
 const NONE: u32 = u32::MAX;
 
@@ -27,7 +29,7 @@ struct Functions {
     names: Vec<NameId>,
 }
 
-/// A function, and the built-in one that it called.
+/// A function, and the one that it called.
 type Doing = (NameId, Option<NameId>);
 
 /// Time of one function.
@@ -90,8 +92,8 @@ pub(super) fn of_device(
     let mut lines: BTreeMap<(String, u32, String, String), Sum> = BTreeMap::new();
     for ((function, called), of) in sums {
         let (file, line, function) = parse(trace.names().full(function)).unwrap_or_default();
-        let call = called.map_or("", |it| trace.names().full(it));
-        let key = (file.to_owned(), line, function.to_owned(), call.to_owned());
+        let call = called.map_or_else(String::new, |it| words(trace.names().full(it)));
+        let key = (file.to_owned(), line, function.to_owned(), call);
         let sum = lines.entry(key).or_default();
         sum.time += of.time;
         sum.steps.extend(of.steps);
@@ -204,16 +206,35 @@ impl Functions {
 
     fn doing(&self, trace: &Trace, row: u32) -> Option<Doing> {
         let (mut row, mut called) = (row, None);
+        let mut of_torch = None;
         while row != NONE {
             let index = row as usize - self.first;
             let name = self.names[index];
-            if parse(trace.names().full(name)).is_some() {
-                return Some((name, called));
+            match parse(trace.names().full(name)) {
+                Some((file, ..)) if file.starts_with(TORCH) => {
+                    of_torch = of_torch.or(Some((name, called)));
+                }
+                Some(_) => return Some((name, called)),
+                None => {}
             }
             called = Some(name);
             row = self.parents[index];
         }
-        None
+        of_torch
+    }
+}
+
+/// What a function that was called is called: "torch/nn/module.py forward", "isinstance".
+fn words(name: &str) -> String {
+    match parse(name) {
+        Some((file, _, function)) => format!("{file} {function}"),
+        None => {
+            let built_in = name.strip_prefix("<built-in ").and_then(|rest| {
+                let rest = rest.split_once(' ')?.1;
+                rest.split([' ', '>']).next()
+            });
+            built_in.unwrap_or(name).to_owned()
+        }
     }
 }
 

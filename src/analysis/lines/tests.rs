@@ -1,5 +1,5 @@
 use super::*;
-use crate::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling, Seen};
+use crate::activity::{Batch, Frame, Look, RangeKind, SampleDef, Samples, Sampling, Seen};
 use crate::analysis::testing::Scene;
 
 const MS: Ns = 1_000_000;
@@ -117,4 +117,47 @@ fn intervals_are_wilsons() {
             "{n}/{all}: {a} {b}"
         );
     }
+}
+
+#[test]
+fn recorded_functions_share_idle_time_exactly() {
+    let mut scene = Scene::new();
+    // Idle from 10 to 40, launched by thread 1.
+    scene.kernel("k", 7, 0, 10);
+    scene.call("cudaLaunchKernel", 38, 39);
+    scene.kernel("k", 7, 40, 50);
+    for (name, start, end) in [
+        ("train.py(1): <module>", 0, 100),
+        ("train.py(5): step", 12, 38),
+        ("torch/nn/module.py(9): forward", 20, 30),
+        ("torch/nn/module.py(50): inner", 22, 28),
+        ("<built-in function sleep>", 32, 36),
+    ] {
+        scene.range(RangeKind::Function, name, 0, start, end);
+    }
+    let trace = scene.trace();
+    let found = of(&trace, &CallIndex::new(&trace), &[], None);
+    let [device] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert!(device.is_exact);
+    assert_eq!(
+        (device.idle_ns, device.unseen_ns, device.samples),
+        (30, 0, 0)
+    );
+    let mut told: Vec<(String, &str, Ns)> = device
+        .lines
+        .iter()
+        .map(|it| (it.place(), it.call.as_str(), it.idle_ns))
+        .collect();
+    told.sort();
+    let expected = [
+        ("train.py:1", "", 4),
+        ("train.py:5", "", 12),
+        ("train.py:5", "sleep", 4),
+        ("train.py:5", "torch/nn/module.py forward", 10),
+    ]
+    .map(|(place, call, time)| (place.to_owned(), call, time));
+    assert_eq!(told, expected);
+    assert_eq!(device.lines[0].longest, Span::new(10, 40));
 }

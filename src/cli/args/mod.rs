@@ -1,5 +1,6 @@
 //! What the command line accepts: a file for each command.
 
+mod attach;
 mod calibrate;
 mod check;
 mod compare;
@@ -20,6 +21,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+pub use attach::Attach;
 pub use calibrate::Calibrate;
 pub use check::Check;
 pub use compare::Compare;
@@ -61,6 +63,8 @@ pub enum Command {
     Run(Run),
     /// Run any CUDA program and show its timeline, live: cuptop trace -- python train.py
     Trace(Trace),
+    /// Show the Python source lines of a program that runs already; kernels need a start under `trace`.
+    Attach(Attach),
     /// Show a recording, a Kineto/Chrome JSON trace, or an Nsight Systems SQLite export.
     Open(Open),
     /// Print a trace's figures and findings.

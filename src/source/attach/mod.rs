@@ -4,8 +4,10 @@
 //! library      the collector as a shared library, unpacked from this binary
 //! environment  what makes the CUDA driver and NVTX load it
 //! child        the program: its output, its signals, its end
+//! outside      commands that start it where nothing of ours reaches it
 //! recorder     recording on and off while it runs
 //! trial        whether all that would work here, tried on a process of our own
+//! running      a program that runs already, from outside alone
 //! signal       looking from outside on and off, by SIGUSR2
 //! ```
 //!
@@ -15,9 +17,11 @@
 mod child;
 mod environment;
 mod library;
+mod outside;
 mod profiler;
 mod recorder;
 pub mod trial;
+mod running;
 mod signal;
 
 use std::ffi::OsString;
@@ -28,6 +32,7 @@ use std::time::{Duration, Instant};
 pub use collector::{Graphs, Waits};
 use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
+pub use running::{Refused, RunningRequest, check, command, running};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use crate::activity::{Activity, What};
@@ -84,12 +89,15 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 /// How long a program that was told to end may take before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What a program sends, and the hand on its recording.
+pub type Attached = (Feed, Recorder);
+
 /// Starts the program and follows it.
 ///
 /// # Errors
 /// When it cannot be started, the recording directory cannot be made or holds recordings already, the library cannot
 /// be unpacked, or another tool has claimed the driver's injection variable.
-pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
+pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let Some(program) = request.command.first() else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -105,6 +113,7 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
     let looking = Looking::new(true);
     let recorder = Recorder::start(&directory, &request.when, request.waits, looking.clone())?;
     let switch = Switch::listen()?;
+    let warning = outside::warning(&request.command);
     let variables = environment::of(&request, &directory, library.path());
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
@@ -130,6 +139,7 @@ pub fn run(request: AttachRequest) -> io::Result<(Feed, Recorder)> {
             directory,
             recorder,
             switch,
+            warning,
         }
         .follow(outlet)
     })?;
@@ -157,16 +167,26 @@ struct Run {
     directory: PathBuf,
     recorder: Recorder,
     switch: Switch,
+    /// What is to be said of the command.
+    warning: Option<String>,
 }
 
 impl Run {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
+        if let Some(text) = &self.warning {
+            let is_warning = true;
+            let text = text.clone();
+            if outlet.send(Message::Notice { is_warning, text }).is_err() {
+                return Outcome::Stopped;
+            }
+        }
         let ended = self.until_the_end(outlet);
         self.recorder.end();
         let stopped = outlet.stop.is_stopped();
         if ended.is_err() || stopped {
             self.child.stop(PATIENCE);
         }
+        let listed = self.watch.as_ref().map(Watch::listed).unwrap_or_default();
         // What it wrote last is read below.
         self.watch = None;
         let mut send = |message| outlet.send(message);
@@ -191,7 +211,14 @@ impl Run {
             Ok(Some(code)) => code,
             _ => return Outcome::Stopped,
         };
-        conclude(&self.name, code, &self.follower.states(), outlet)
+        let states = self.follower.states();
+        if let Some(text) = unrecorded(&listed, &states) {
+            let is_warning = true;
+            if send(Message::Notice { is_warning, text }).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        conclude(&self.name, code, &states, outlet)
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -223,14 +250,7 @@ impl Run {
             }
             next = Instant::now() + PERIOD;
             if let Some(to) = self.recorder.take_keep() {
-                let (is_warning, text) = match recording::keep(&self.directory, &to) {
-                    Ok(_) => (
-                        false,
-                        format!("kept the recording so far in {}", to.display()),
-                    ),
-                    Err(error) => (true, format!("the recording could not be kept: {error}")),
-                };
-                outlet.send(Message::Notice { is_warning, text })?;
+                outlet.send(kept(&self.directory, &to))?;
             }
             if let Some(text) = self.recorder.tick(Instant::now()) {
                 outlet.send(Message::Notice {
@@ -274,6 +294,18 @@ impl Run {
     }
 }
 
+/// Copies a recording as it is by now, and says what became of it.
+fn kept(directory: &Path, to: &Path) -> Message {
+    let (is_warning, text) = match recording::keep(directory, to) {
+        Ok(_) => (
+            false,
+            format!("kept the recording so far in {}", to.display()),
+        ),
+        Err(error) => (true, format!("the recording could not be kept: {error}")),
+    };
+    Message::Notice { is_warning, text }
+}
+
 /// Whether a message has a record of something that ran on a GPU.
 fn has_operation(message: &Message) -> bool {
     let is_operation = |it: &Activity| {
@@ -283,6 +315,25 @@ fn has_operation(message: &Message) -> bool {
         )
     };
     matches!(message, Message::Batch(batch) if batch.items.iter().any(is_operation))
+}
+
+/// The processes of the program that NVML saw on a GPU and that left no recording, in a sentence.
+fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<String> {
+    let is_missing = |it: &&(u32, String)| recorded.iter().all(|known| known.pid != it.0);
+    let missing: Vec<String> = listed
+        .iter()
+        .filter(is_missing)
+        .map(|(pid, name)| format!("{pid} ({name})"))
+        .collect();
+    let (first, rest) = missing.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "process {first}{more} used a GPU and left no record: its environment was cleared on the way, or it got its CUDA context from \
+         another process"
+    ))
 }
 
 /// The outcome for the program's exit code, and what was not traced.
@@ -331,4 +382,23 @@ fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) 
         );
     }
     Outcome::Complete
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_on_a_gpu_without_a_recording_are_named() {
+        let state = |pid| ProcessState {
+            pid,
+            ..ProcessState::default()
+        };
+        let listed = [(7, "python3".to_owned()), (8, "sh".to_owned())];
+        assert_eq!(unrecorded(&listed, &[state(7), state(8)]), None);
+        let text = unrecorded(&listed, &[state(7)]).expect("one is missing");
+        assert!(text.starts_with("process 8 (sh) used a GPU"), "{text}");
+        let text = unrecorded(&listed, &[]).expect("both");
+        assert!(text.starts_with("process 7 (python3) and 1 more"), "{text}");
+    }
 }

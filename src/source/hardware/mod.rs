@@ -11,7 +11,7 @@ mod occupants;
 mod round;
 mod threads;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use std::time::Duration;
 use crossbeam_channel::{Sender, bounded};
 
 use crate::activity::feed::{Gone, Message, Outlet};
-use crate::activity::{Batch, Def, Hardware, OffCpu, Uuid, What};
+use crate::activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
 use crate::source::looking::Looking;
 
 /// The least time between two looks. NVML's counters are refreshed every 100 ms, and two samples that lie nearer to each
@@ -58,6 +58,8 @@ pub(super) struct Watch {
     /// The same, without the lock.
     known: Wanted,
     seen: HashMap<u32, Seen>,
+    /// Processes of the program that NVML listed on a GPU, by id.
+    listed: BTreeMap<u32, String>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -79,6 +81,7 @@ impl Watch {
             wanted,
             known: Wanted::default(),
             seen: HashMap::new(),
+            listed: BTreeMap::new(),
             stop: Some(stop),
             thread: Some(thread),
         })
@@ -118,7 +121,19 @@ impl Watch {
                 .extend(place.and_then(|it| seen.devices.get(&it.device)));
         }
         self.learn(found);
+        for it in &batch.hardware {
+            if let Hardware::Occupants { all, .. } = it {
+                let programs = all.iter().filter(|it| it.owner == Owner::Program);
+                self.listed
+                    .extend(programs.map(|it| (it.pid, it.name.clone())));
+            }
+        }
         note_of(batch)
+    }
+
+    /// The processes of the program that were seen on a GPU: their ids and names.
+    pub(super) fn listed(&self) -> Vec<(u32, String)> {
+        self.listed.clone().into_iter().collect()
     }
 
     fn learn(&mut self, found: Wanted) {

@@ -107,6 +107,28 @@ impl Drop for Sampler {
     }
 }
 
+/// Whether a process is there, and not one that has ended and waits for its parent.
+#[must_use]
+pub(super) fn is_there(pid: u32) -> bool {
+    tree::began(pid).is_some()
+}
+
+/// Whether a process or a descendant of it has Python in it, or gets it within some time.
+#[must_use]
+pub(super) fn is_in(pid: u32, within: Duration) -> bool {
+    let (mut tree, begin) = (Tree::new(pid), Instant::now());
+    loop {
+        tree.search(Instant::now());
+        if !tree.pythons().is_empty() {
+            return true;
+        }
+        if begin.elapsed() >= within || !is_there(pid) {
+            return false;
+        }
+        std::thread::sleep(tree.pause());
+    }
+}
+
 /// What has been said once.
 #[derive(Debug, Default)]
 struct Told {

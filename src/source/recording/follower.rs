@@ -13,7 +13,7 @@ use crate::activity::feed::{Gone, Message};
 use crate::activity::{Batch, Health};
 
 /// What is known of a process of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessState {
     /// Its id.
     pub pid: u32,

@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::activity::units;
 use crate::analysis::verdict::Bound;
+use crate::trace::SourceKind;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
 use crate::tui::theme::{Role, Theme};
@@ -45,7 +46,12 @@ impl VerdictLine {
         };
         let Some(verdict) = answer.verdicts.first() else {
             return quiet(if run.is_running() {
-                "waiting for the first operations …"
+                match run.trace.source.kind {
+                    SourceKind::Attached => {
+                        "looked at from outside: kernels and copies are not recorded"
+                    }
+                    _ => "waiting for the first operations …",
+                }
             } else {
                 "nothing ran on a GPU"
             });

@@ -2,7 +2,7 @@
 
 use crate::trace::SourceKind;
 use crate::tui::action::Action;
-use crate::tui::state::{Scope, State, Status};
+use crate::tui::state::{Run, Scope, State, Status};
 use crate::tui::view::Views;
 
 /// Whether an action does something as things are.
@@ -19,13 +19,9 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::WholeRun => !run.passes.list.is_empty(),
         Action::Follow | Action::Pause | Action::Stop => run.status == Status::Running,
         // What is opened is what it is.
-        Action::Rerun => {
-            run.replay.is_some() || is_scenario || run.trace.source.kind == SourceKind::Traced
-        }
+        Action::Rerun => run.replay.is_some() || is_scenario || is_watched(run),
         Action::Edit => is_scenario,
-        Action::Record | Action::Keep => {
-            run.trace.source.kind == SourceKind::Traced && run.is_running()
-        }
+        Action::Record | Action::Keep => is_watched(run) && run.is_running(),
         Action::Counters => !run.trace.hardware().is_empty(),
         Action::Troubles => !state.troubles.is_empty(),
         Action::Predict => {
@@ -44,4 +40,12 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::Sort | Action::Choose => views.on_screen(state).offers(action),
         _ => true,
     }
+}
+
+/// Whether a program of the user's is watched.
+fn is_watched(run: &Run) -> bool {
+    matches!(
+        run.trace.source.kind,
+        SourceKind::Traced | SourceKind::Attached
+    )
 }

@@ -200,7 +200,13 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
         .collect();
     let launching = launching(trace);
     let launches = |key: LaneKey| match key.kind {
-        LaneKind::Range { thread, .. } => launching.contains(&(key.process, thread)),
+        LaneKind::Range { thread, .. } => {
+            let of_process = |it: &(usize, u32)| it.0 == key.process;
+            // Where nothing launches, the main thread is what a program does.
+            launching.contains(&(key.process, thread))
+                || (!launching.iter().any(of_process)
+                    && trace.processes()[key.process].info.pid == thread)
+        }
         _ => true,
     };
     lanes.sort_by_key(|&(id, key)| (key.process, host_order(key.kind, launches(key)), id));
@@ -222,7 +228,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
             LaneKind::Thread { thread } => {
                 let label = describe::thread(trace, key.process, thread);
-                (RowKind::Thread(id), label)
+                (RowKind::Thread(id), short_thread(&label).to_owned())
             }
             _ => (RowKind::Thread(id), String::new()),
         };
@@ -295,10 +301,27 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
     if is_alone || kind < RangeKind::Nvtx {
         return what.to_owned();
     }
-    // "CPU ops 2919752": what differs must not be what is cut off.
+    // "ops 2919752": the gutter has room for eleven letters.
+    let what = match what {
+        "CPU ops" => "ops",
+        "python" => "py",
+        what => what,
+    };
     let name = describe::thread(trace, process, thread);
-    let name = name.strip_prefix("thread ").unwrap_or(&name);
-    format!("{name} {what}")
+    format!("{what} {}", short_thread(&name))
+}
+
+/// A thread's name for the gutter: of one that is called after its id, the id, which differs from others in its last digits.
+fn short_thread(name: &str) -> &str {
+    /// Ids that are longer have no room behind "thread".
+    const ROOM: usize = 4;
+    let number = name.strip_prefix("thread ").unwrap_or("");
+    let number = number.split_once(" (").map_or(number, |it| it.0);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number && number.len() > ROOM {
+        true => number,
+        false => name,
+    }
 }
 
 /// What cuptop's own runs are made of, then threads that call CUDA, each with its ranges above its calls, then the others.
@@ -384,4 +407,22 @@ fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Or
         u64::from(context) << 32 | u64::from(stream),
         id,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_called_after_long_ids_differ_within_the_gutter() {
+        for (name, expected) in [
+            ("thread 2919752 (python3.10)", "2919752"),
+            ("thread 2919752", "2919752"),
+            ("thread 10", "thread 10"),
+            ("main", "main"),
+            ("thread pool", "thread pool"),
+        ] {
+            assert_eq!(short_thread(name), expected);
+        }
+    }
 }

@@ -385,7 +385,7 @@ mod tests {
         assert_eq!((view_named("4"), view_named("comp")), (Ok(3), Ok(3)));
         assert_eq!(view_named("Findings"), Ok(2));
         // Operations and output.
-        for wrong in ["", "o", "9", "compared"] {
+        for wrong in ["", "o", "0", "compared"] {
             assert!(view_named(wrong).is_err_and(|text| text.contains("4 compare")));
         }
     }

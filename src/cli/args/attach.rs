@@ -1,0 +1,36 @@
+//! `cuptop attach`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::first::First;
+use super::values::{size_of_memory, time};
+use crate::source::python;
+
+/// `cuptop attach`.
+#[derive(Debug, Args)]
+pub struct Attach {
+    /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// How many times a second Python stacks are looked at from outside.
+    #[arg(long, value_name = "HZ", default_value_t = python::HZ, value_parser = clap::value_parser!(u32).range(1..=i64::from(python::MOST_HZ)))]
+    pub python: u32,
+    /// Look for this long ("10s"); the program goes on.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Keep what was seen in this directory (see `cuptop open`).
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Only keep what is seen, without a screen.
+    #[arg(long, requires = "save")]
+    pub headless: bool,
+    /// How much memory this program may take; beyond, single records of the oldest stretch are let go.
+    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
+    pub memory: u64,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
+}

@@ -1,0 +1,118 @@
+//! `cuptop attach PID`: a program that runs already.
+
+use std::io;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::args::{Attach, ScreenArgs};
+use super::drain::drain;
+use super::exit::{self, Ending};
+use super::screen;
+use super::trace::Controls;
+use crate::activity::feed::Outcome;
+use crate::source::attach::{self, Attached, RunningRequest};
+use crate::source::recording::scratch;
+use crate::trace::{SourceInfo, SourceKind, Trace};
+use crate::tui::{Peaks, Running, Wanted};
+
+/// Looks at a running program.
+pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let refused = |it: attach::Refused| Ending::input(it.message).help(it.help);
+    attach::check(args.pid).map_err(refused)?;
+    let mut looked = Looked {
+        args,
+        scratch: None,
+        runs: 0,
+        dir: PathBuf::new(),
+    };
+    if args.headless {
+        return headless(&mut looked);
+    }
+    screen::open(
+        Box::new(move |_| {
+            attach::check(args.pid).map_err(|it| refused(it).for_screen(None))?;
+            let (feed, recorder) = looked.start().map_err(|error| {
+                Ending::machine(format!("cannot attach: {error}")).for_screen(None)
+            })?;
+            let source = looked.info();
+            let controls = Controls::new(recorder, &looked.dir, args.save.is_some(), &source.title);
+            Ok(Running {
+                feed,
+                source,
+                plan: None,
+                peaks: Peaks::default(),
+                warnings: Vec::new(),
+                file: None,
+                memory: Some(looked.rows_memory()),
+                replay: None,
+                controls: Some(Box::new(controls)),
+            })
+        }),
+        Some(Wanted::Same),
+        screen::no_scenario(),
+        &args.first,
+        screen_args,
+    )
+}
+
+fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
+    let (feed, _) = looked
+        .start()
+        .map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
+    let mut trace = Trace::new(looked.info());
+    trace.set_limit(Some(looked.rows_memory()));
+    match drain(&feed, &mut trace) {
+        Outcome::Complete | Outcome::Stopped => {}
+        Outcome::Failed(failure) => return Err(failure.into()),
+    }
+    let samples: u64 = trace
+        .processes()
+        .iter()
+        .map(|it| it.sampled.totals().looks)
+        .sum();
+    super::eprint(&format!(
+        "cuptop: {samples} looks are kept in {}: cuptop open shows them, cuptop export --to folded --weight samples is for flame graphs\n",
+        crate::text::printable(&looked.dir.display().to_string())
+    ));
+    Ok(exit::FINE)
+}
+
+/// The program, to be looked at again and again.
+struct Looked<'a> {
+    args: &'a Attach,
+    scratch: Option<TempDir>,
+    runs: usize,
+    dir: PathBuf,
+}
+
+impl Looked<'_> {
+    fn start(&mut self) -> io::Result<Attached> {
+        let dir = match &self.args.save {
+            Some(dir) => super::numbered(dir, self.runs),
+            None => self.scratch.insert(scratch::directory()?).path().to_owned(),
+        };
+        self.dir.clone_from(&dir);
+        let started = attach::running(RunningRequest {
+            pid: self.args.pid,
+            dir,
+            hz: self.args.python,
+            duration: self.args.duration,
+        })?;
+        self.runs += 1;
+        Ok(started)
+    }
+
+    fn rows_memory(&self) -> usize {
+        usize::try_from(self.args.memory / 4).unwrap_or(usize::MAX)
+    }
+
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            kind: SourceKind::Attached,
+            title: attach::command(self.args.pid).unwrap_or_default(),
+            path: None,
+            simulated: false,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `cuptop attach PID`: a program that runs already, looked at from outside.
+//!
+//! Only what the operating system lets anybody see of a process that he may debug: its Python stacks. The CUDA driver loads a
+//! collector when a program begins to use CUDA and never later, so kernels and copies need a start under `cuptop trace`.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::recorder::{Recorder, When};
+use super::signal::Switch;
+use super::{Attached, PERIOD, STRAGGLERS, Waits};
+use crate::activity::feed::{Feed, Gone, Message, Outcome, Outlet};
+use crate::source::looking::Looking;
+use crate::source::python::{self, Sampler};
+use crate::source::recording::Follower;
+
+/// A running program to be looked at.
+#[derive(Clone, Debug)]
+pub struct RunningRequest {
+    /// The process; its descendants are looked at too.
+    pub pid: u32,
+    /// Where what was seen goes; made if it does not exist.
+    pub dir: PathBuf,
+    /// How many times a second its Python stacks are looked at.
+    pub hz: u32,
+    /// For how long; until it ends without.
+    pub duration: Option<Duration>,
+}
+
+/// Why a running program cannot be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    /// What is wrong.
+    pub message: String,
+    /// What helps.
+    pub help: String,
+}
+
+impl Refused {
+    fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
+        Refused {
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// How long Python is looked for in a process that may have begun just now.
+const PYTHON_WITHIN: Duration = Duration::from_secs(2);
+
+/// Whether a process is there, may be read, and has Python in it or in a descendant.
+///
+/// # Errors
+/// What of it is not so, and what helps.
+pub fn check(pid: u32) -> Result<(), Refused> {
+    let Some(command) = command(pid) else {
+        return Err(Refused::new(
+            format!("there is no process {pid}"),
+            "`pgrep -af python` lists those that run Python; in a container only its own are seen",
+        ));
+    };
+    if pid == std::process::id() {
+        return Err(Refused::new("that is cuptop itself", ""));
+    }
+    match File::open(format!("/proc/{pid}/mem")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Refused::new(format!("process {pid} has just ended"), ""));
+        }
+        Err(error) => {
+            let message = format!("process {pid} ({command}) may not be read: {error}");
+            return Err(Refused::new(message, permitted(pid)));
+        }
+        Ok(_) => {}
+    }
+    if !python::is_in(pid, PYTHON_WITHIN) {
+        return Err(Refused::new(
+            format!(
+                "there is no Python in process {pid} ({command}), nor in a process that it started"
+            ),
+            "attach shows Python source lines; the kernels and copies of any CUDA program are recorded from a start under `cuptop trace -- CMD`",
+        ));
+    }
+    Ok(())
+}
+
+/// What allows reading a process.
+fn permitted(pid: u32) -> String {
+    let own = rustix::process::geteuid().as_raw();
+    let owner = std::fs::metadata(format!("/proc/{pid}"))
+        .map(|it| std::os::unix::fs::MetadataExt::uid(&it))
+        .ok();
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let scope: Option<u32> = scope.ok().and_then(|it| it.trim().parse().ok());
+    words(own, owner, scope)
+}
+
+fn words(own: u32, owner: Option<u32>, scope: Option<u32>) -> String {
+    match (own, owner, scope) {
+        (0, _, Some(3)) => "kernel.yama.ptrace_scope is 3: nobody may until the machine starts anew with less".to_owned(),
+        (0, ..) => "it takes CAP_SYS_PTRACE, which root in a container has not by itself: --cap-add SYS_PTRACE".to_owned(),
+        (_, Some(owner), _) if owner != own => {
+            format!("it belongs to user {owner}: attach as that user, or as root (sudo)")
+        }
+        (_, _, Some(scope @ 1..)) => format!(
+            "kernel.yama.ptrace_scope is {scope}, which lets nobody but a parent or root read a process: `sudo cuptop attach`, or for \
+             everybody `sudo sysctl kernel.yama.ptrace_scope=0`; in a container --cap-add SYS_PTRACE"
+        ),
+        _ => "it takes CAP_SYS_PTRACE (sudo; in a container --cap-add SYS_PTRACE), or it made itself unreadable".to_owned(),
+    }
+}
+
+/// The command line of a process; its short name where it has none.
+#[must_use]
+pub fn command(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<_> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    if !words.is_empty() {
+        return Some(words.join(" "));
+    }
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim().to_owned())
+}
+
+/// Looks at a running program until it ends, the time is over, or nobody wants it.
+///
+/// # Errors
+/// When the directory cannot be made or holds a recording, or the system gives no thread.
+pub fn running(request: RunningRequest) -> io::Result<Attached> {
+    collector::recording::create_directory(&request.dir)?;
+    let directory = request.dir.canonicalize()?;
+    let follower = super::empty(&directory)?;
+    let looking = Looking::new(true);
+    let when = When::default();
+    let recorder = Recorder::start(&directory, &when, Waits::Off, looking.clone())?;
+    let switch = Switch::listen()?;
+    let sampler = Sampler::start(request.pid, &directory, request.hz, looking)?;
+    let hand = recorder.clone();
+    let feed = Feed::spawn("cuptop-attach", move |outlet| {
+        Look {
+            request,
+            follower,
+            sampler,
+            directory,
+            recorder,
+            switch,
+        }
+        .follow(outlet)
+    })?;
+    Ok((feed, hand))
+}
+
+struct Look {
+    request: RunningRequest,
+    follower: Follower,
+    sampler: Sampler,
+    directory: PathBuf,
+    recorder: Recorder,
+    switch: Switch,
+}
+
+impl Look {
+    fn follow(mut self, outlet: &Outlet) -> Outcome {
+        let ended = self.until_the_end(outlet);
+        self.recorder.end();
+        // Its files are whole when they are read to their end.
+        self.sampler.stop();
+        let mut send = |message| outlet.send(message);
+        for message in self.sampler.notices() {
+            if send(message).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        let is_read = self.follower.finish_into(&mut send).is_ok();
+        match ended {
+            Ok(true) if is_read => Outcome::Complete,
+            _ => Outcome::Stopped,
+        }
+    }
+
+    /// Returns false when it was asked to stop.
+    fn until_the_end(&mut self, outlet: &Outlet) -> Result<bool, Gone> {
+        let notice = |text: String| {
+            outlet.send(Message::Notice {
+                is_warning: false,
+                text,
+            })
+        };
+        let pid = self.request.pid;
+        notice(format!(
+            "looking at the Python stacks of process {pid} from outside; its kernels and copies are not recorded: that needs a start \
+             under `cuptop trace`"
+        ))?;
+        let began = Instant::now();
+        let mut over: Option<Instant> = None;
+        loop {
+            std::thread::sleep(PERIOD);
+            if outlet.stop.is_stopped() {
+                return Ok(false);
+            }
+            if let Some(to) = self.recorder.take_keep() {
+                outlet.send(super::kept(&self.directory, &to))?;
+            }
+            if self.switch.has_come() {
+                notice(self.recorder.look())?;
+            }
+            for message in self.sampler.notices() {
+                outlet.send(message)?;
+            }
+            self.follower
+                .poll_into(&mut |message| outlet.send(message))?;
+            if self
+                .request
+                .duration
+                .is_some_and(|it| began.elapsed() >= it)
+            {
+                notice(format!(
+                    "the time is over (--duration); process {pid} goes on"
+                ))?;
+                return Ok(true);
+            }
+            // What it wrote last is still to be read.
+            if over.is_none() && !python::is_there(pid) {
+                over = Some(Instant::now());
+                notice(format!("process {pid} has ended"))?;
+            }
+            let is_alive = self.follower.any_alive();
+            if over.is_some_and(|since| !is_alive || since.elapsed() > STRAGGLERS) {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_says_what_helps() {
+        let gone = check(u32::MAX >> 1).expect_err("there is none");
+        assert!(gone.message.contains("there is no process"), "{gone}");
+        let mut sleep = std::process::Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .expect("starts");
+        let plain = check(sleep.id()).expect_err("no Python");
+        assert!(plain.message.contains("(sleep"), "{plain}");
+        // In a container without the right to read it, that is what is wrong.
+        assert!(
+            plain.message.contains("no Python") || plain.message.contains("may not be read"),
+            "{plain}"
+        );
+        sleep.kill().expect("killed");
+        sleep.wait().expect("ends");
+        for (own, owner, scope, expected) in [
+            (0, Some(0), Some(1), "--cap-add SYS_PTRACE"),
+            (0, Some(0), Some(3), "ptrace_scope is 3"),
+            (1000, Some(0), Some(1), "belongs to user 0"),
+            (1000, Some(1000), Some(1), "ptrace_scope is 1"),
+            (1000, Some(1000), Some(0), "CAP_SYS_PTRACE"),
+            (1000, None, None, "CAP_SYS_PTRACE"),
+        ] {
+            let help = words(own, owner, scope);
+            assert!(help.contains(expected), "{own} {owner:?} {scope:?}: {help}");
+        }
+    }
+}
