@@ -20,9 +20,9 @@ mod library;
 mod outside;
 mod profiler;
 mod recorder;
-pub mod trial;
 mod running;
 mod signal;
+pub mod trial;
 
 use std::ffi::OsString;
 use std::io;
