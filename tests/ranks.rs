@@ -147,7 +147,6 @@ fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost()
         steps: 36,
         ..Job::default()
     };
-    let mean = |steps: &[i64]| steps.iter().sum::<i64>() as f64 / steps.len() as f64;
     let (before, after) = (mean(&truth.steps), mean(&cured.make().1.steps));
     let saving = lateness.saving.expect("steps");
     let predicted = (saving.now_ns - saving.without_ns) as f64;
@@ -157,6 +156,80 @@ fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost()
     );
     // And without it nobody is told of.
     assert!(found(&cured.make().0).late.is_empty());
+}
+
+/// What a step takes on average.
+fn mean(steps: &[i64]) -> f64 {
+    steps.iter().sum::<i64>() as f64 / steps.len() as f64
+}
+
+#[test]
+fn what_lateness_costs_is_what_the_job_takes_without_it() {
+    // Idle on every step, on every third, slower kernels; collectives that block, that hide behind kernels, and that are
+    // most of a step.
+    let late = |rank: usize, _: usize| if rank == 1 { 2_000_000 } else { 0 };
+    let third = |rank: usize, step: usize| {
+        if rank == 1 && step % 3 == 1 {
+            3_000_000
+        } else {
+            0
+        }
+    };
+    let none = |_: usize, _: usize| 0;
+    let even = |_: usize| 1.0;
+    let slow = |rank: usize| if rank == 1 { 1.4 } else { 1.0 };
+    type Idle = fn(usize, usize) -> i64;
+    type Slow = fn(usize) -> f64;
+    let mistakes: [(&str, Idle, Slow); 3] = [
+        ("every step", late, even),
+        ("every third", third, even),
+        ("slow kernels", none, slow),
+    ];
+    let kinds = [
+        ("blocking", false, 250_000),
+        ("hidden", true, 250_000),
+        ("most of a step", true, 2_000_000),
+    ];
+    for (kind, is_overlapped, transfer) in kinds {
+        for (mistake, idle, slow) in mistakes {
+            let job = |idle: Idle, slow: Slow| Job {
+                ranks: 3,
+                steps: 36,
+                kernels: 9,
+                is_overlapped,
+                transfer,
+                idle,
+                slow,
+                clock: |rank| Clock {
+                    offset: rank as i64 * 400_000,
+                    drift: 0.0,
+                },
+                ..Job::default()
+            };
+            let (trace, truth) = job(idle, slow).make();
+            let cured = job(none, even).make();
+            let ranks = found(&trace);
+            let [lateness] = ranks.late.as_slice() else {
+                panic!("{kind}, {mistake}: {:?}", ranks.late);
+            };
+            assert_eq!(lateness.rank, 1);
+            let saving = lateness.saving.expect("the ranks run the same kernels");
+            let predicted = (saving.now_ns - saving.without_ns) as f64;
+            let made = mean(&truth.steps) - mean(&cured.1.steps);
+            assert!(
+                (predicted / made - 1.0).abs() < 0.1,
+                "{kind}, {mistake}: {predicted} of {made}, {lateness:?}"
+            );
+            let is_slow = matches!(lateness.reason, Reason::SlowKernels(_));
+            assert_eq!(
+                is_slow,
+                mistake == "slow kernels",
+                "{kind}, {mistake}: {:?}",
+                lateness.reason
+            );
+            assert!(found(&cured.0).late.is_empty(), "{kind}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::page::{Page, Tone};
 use super::table::Table;
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
-use crate::analysis::ranks::{Lateness, Pattern, Ranks};
+use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
 use crate::text::{counted, plural, printable};
 use crate::trace::Trace;
 
@@ -110,9 +110,9 @@ pub struct LateReport {
     pub pattern: &'static str,
     /// On how many of how many steps, when by turns.
     pub late_steps: Option<[usize; 2]>,
-    /// Why, in words. Null: what is worked out was wrong on the first real jobs (`docs/RANKS.md`).
+    /// Why, in words; null where nothing shows, or no other rank runs the same kernels.
     pub reason: Option<String>,
-    /// What the run would be shorter by without it (predicted), ns. Null for the same reason.
+    /// What the steady steps together would be shorter by without it (predicted), ns. Null where no other rank runs the same kernels.
     pub saving_ns: Option<Ns>,
     /// What a step takes on average, ns.
     pub step_ns: Option<Ns>,
@@ -204,15 +204,30 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         name: rank.name.clone(),
         pattern,
         late_steps,
-        reason: None,
-        saving_ns: None,
+        reason: reason(ranks, &late.reason),
+        saving_ns: late.saving.map(|saving| saving.all_ns),
         step_ns: late.saving.map(|saving| saving.now_ns),
-        step_without_ns: None,
+        step_without_ns: late.saving.map(|saving| saving.without_ns),
         text: printable(&sentence(ranks, late)),
     }
 }
 
-/// "rank 5 keeps the others waiting on 4 of 12 steps: it arrives last at 35 % of 417 collectives, …"
+fn reason(ranks: &Ranks, reason: &Reason) -> Option<String> {
+    Some(match reason {
+        Reason::Idle(cause) => match &cause.culprit {
+            Some(culprit) => format!("its GPU is idle meanwhile: {} ({culprit})", cause.cause),
+            None => format!("its GPU is idle meanwhile: {}", cause.cause),
+        },
+        Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
+        Reason::SlowKernels(ratio) => {
+            format!("the same kernels take {ratio:.2}× as long on its GPU")
+        }
+        Reason::Waited(rank) => format!("it waits for {} itself", ranks.ranks[*rank].name),
+        Reason::Unknown => return None,
+    })
+}
+
+/// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step would take 18.9 ms in the place of 22.0 ms."
 fn sentence(ranks: &Ranks, late: &Lateness) -> String {
     let (rank, sums) = (&ranks.ranks[late.rank], &ranks.split.sums[late.rank]);
     let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
@@ -228,6 +243,18 @@ fn sentence(ranks: &Ranks, late: &Lateness) -> String {
         count(sums.judged),
         duration(sums.late_ns)
     ));
+    match reason(ranks, &late.reason) {
+        Some(reason) => text.push_str(&format!("; {reason}")),
+        None => text.push_str("; why is unknown"),
+    }
+    if let Some(saving) = late.saving {
+        text.push_str(&format!(
+            ". Without that a step would take {} in the place of {} (predicted, mean of {})",
+            duration(saving.without_ns),
+            duration(saving.now_ns),
+            plural(saving.steps as u64, "step")
+        ));
+    }
     text
 }
 

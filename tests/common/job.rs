@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) kernels: usize,
     /// Collectives a step.
     pub(crate) collectives: usize,
+    /// Whether collectives run beside the kernels, each as soon as its part of them is done, and only what follows waits for them.
+    pub(crate) is_overlapped: bool,
     /// ns of each kernel, and of each transfer.
     pub(crate) work: i64,
     pub(crate) transfer: i64,
@@ -55,6 +57,7 @@ impl Default for Job {
             steps: 30,
             kernels: 8,
             collectives: 3,
+            is_overlapped: false,
             work: 400_000,
             transfer: 250_000,
             jitter: 15_000,
@@ -115,9 +118,11 @@ impl Job {
         let mut batches: Vec<Batch> = (0..self.ranks).map(|rank| self.head(rank)).collect();
         let mut chance = Chance(7);
         let mut free = vec![0i64; self.ranks];
+        let mut free_of_comm = vec![0i64; self.ranks];
         let mut before = 0;
         for step in 0..self.steps {
             let mut ready = Vec::new();
+            let mut done = vec![Vec::new(); self.ranks];
             for rank in 0..self.ranks {
                 let mut at = free[rank] + 5_000;
                 let idle = (self.idle)(rank, step);
@@ -140,11 +145,19 @@ impl Job {
                         id,
                     );
                     at += length + 1_000;
+                    done[rank].push(at);
                 }
                 ready.push(at);
             }
             truth.arrivals.push(ready.clone());
             for collective in 0..self.collectives {
+                if self.is_overlapped {
+                    // When its part of the kernels was done, and the collective before it.
+                    for rank in 0..self.ranks {
+                        let kernels = (collective + 1) * self.kernels / self.collectives;
+                        ready[rank] = done[rank][kernels - 1].max(free_of_comm[rank]);
+                    }
+                }
                 let last = ready.iter().copied().max().unwrap_or(0);
                 let end = last + self.transfer;
                 for rank in 0..self.ranks {
@@ -154,6 +167,7 @@ impl Job {
                     let span = (ready[rank], out);
                     self.operation(&mut batches[rank], rank, step, span, 20, 1, id as u32 + 1);
                     ready[rank] = out + 2_000 + chance.below(self.jitter);
+                    free_of_comm[rank] = ready[rank];
                 }
             }
             free = ready;

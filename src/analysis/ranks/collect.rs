@@ -135,6 +135,12 @@ fn is_collective(name: &str) -> bool {
     name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel")
 }
 
+/// Whether kernels of this shape are collectives.
+pub(super) fn is_one(trace: &Trace, shape: ShapeId) -> bool {
+    let shape = trace.shape(shape);
+    trace.collective(&shape).is_some() || is_collective(trace.names().full(shape.name))
+}
+
 /// What is known of a shape's kernels, with the communicator where that has a name; `None` for those that are no collective.
 type Known = Option<(Kind, Option<usize>)>;
 

@@ -3,7 +3,7 @@
 use super::collect::{Channel, Label, Part};
 use super::line::Line;
 use super::pair;
-use crate::activity::Ns;
+use crate::activity::{Ns, Span};
 
 /// A rank that has no kernel of a collective, or none that was recorded.
 const NONE: u32 = u32::MAX;
@@ -48,6 +48,11 @@ impl Group {
             .filter(|(_, part)| **part != NONE)
             .map(|(slot, part)| (slot, &self.parts[slot][*part as usize]))
             .collect()
+    }
+
+    /// Every collective of one of its ranks, judged or not.
+    pub(super) fn spans(&self, slot: usize) -> impl Iterator<Item = Span> + '_ {
+        self.parts[slot].iter().map(|part| part.span)
     }
 
     /// Rows of the table.
@@ -148,7 +153,7 @@ fn is_together(a: &Channel, b: &Channel, pairs: &[(usize, usize)]) -> bool {
     let Some(line) = Line::through(&points) else {
         return false;
     };
-    let is_impossible = |(a, b): &&(crate::activity::Span, crate::activity::Span)| {
+    let is_impossible = |(a, b): &&(Span, Span)| {
         line.apply(b.end) + TOLERANCE < a.start || a.end + TOLERANCE < line.apply(b.start)
     };
     let impossible = both.iter().filter(is_impossible).count();

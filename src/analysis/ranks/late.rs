@@ -1,24 +1,31 @@
 //! Who the others wait for, on which steps, why, and what a step would take without it.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 
+use super::arose::{self, Arose, Behind, Own, Side};
 use super::collect::Unit;
+use super::group::Group;
+use super::line::Line;
 use super::split::{Late, Split, Wait};
-use crate::activity::{Ns, ShapeId, Span, What};
+use crate::activity::{Ns, Span};
 use crate::analysis::causes::{Causes, IdleCause};
 use crate::analysis::stats;
 use crate::analysis::steps::Steps;
-use crate::trace::{LaneKind, Measure, Trace};
+use crate::trace::Trace;
 
 /// A rank whose lateness makes less of the run than this is not told of.
 const WORTH: f64 = 0.01;
-/// Collectives that are looked at to tell why one is late: those at which it was latest.
-const LOOKED_AT: usize = 200;
-/// A part of the excess that is a reason, and one that is the reason of idle time.
+/// Of the ranks that a late one works with, so many are held against it.
+const ASKED: usize = 8;
+/// A part of the lateness that is a reason, and one that is the reason of idle time.
 const MOST: f64 = 0.5;
 const CAUSE: f64 = 0.3;
 /// Kernels that take this much longer than another rank's same ones are slow.
 const SLOW: f64 = 1.05;
+/// Being behind by less than this part of a step is not told from unevenness.
+const LEAST: f64 = 0.005;
 
 /// How a rank is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +43,7 @@ pub enum Pattern {
     Unknown,
 }
 
-/// What a rank had more of than the one that waited longest, between what both last did together and its arrival.
+/// Where a rank fell behind one that runs the same kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// Its GPU was idle: this cause had most of it.
@@ -45,11 +52,9 @@ pub enum Reason {
     IdleForMany,
     /// The same kernels take this many times as long.
     SlowKernels(f64),
-    /// It had this many times as much to do.
-    MoreWork(f64),
     /// It waited for another rank itself, in another communicator.
     Waited(usize),
-    /// Nothing of that shows.
+    /// Nothing of that shows, or no other rank runs the same kernels.
     Unknown,
 }
 
@@ -59,6 +64,8 @@ pub struct Saving {
     pub steps: usize,
     pub now_ns: Ns,
     pub without_ns: Ns,
+    /// What all of them together would be shorter by, ns.
+    pub all_ns: Ns,
 }
 
 /// A rank that others wait for.
@@ -68,8 +75,9 @@ pub struct Lateness {
     pub rank: usize,
     pub pattern: Pattern,
     pub reason: Reason,
-    /// Time that the others lost and could not use, ns: what the run would be shorter by.
-    pub saving_ns: Ns,
+    /// Time that the others waited for it and had no other work, ns.
+    pub exposed_ns: Ns,
+    /// `None` where no other rank runs the same kernels in its steps.
     pub saving: Option<Saving>,
 }
 
@@ -77,6 +85,8 @@ pub struct Lateness {
 pub(super) struct Known<'a> {
     pub(super) trace: &'a Trace,
     pub(super) units: &'a [Unit],
+    pub(super) groups: &'a [Group],
+    pub(super) clocks: &'a [Line],
     pub(super) causes: Option<&'a Causes<'a>>,
     pub(super) steps: &'a [Steps],
     /// First to last collective, ns.
@@ -90,67 +100,174 @@ pub(super) fn of(known: &Known<'_>, split: &Split) -> Vec<Lateness> {
     for late in &split.late {
         by_rank[late.rank].push(*late);
     }
+    let sides = Sides::new(known, split);
     let mut found: Vec<Lateness> = by_rank
         .into_iter()
         .enumerate()
-        .filter_map(|(rank, all)| one(known, split, rank, all))
+        .filter_map(|(rank, all)| one(known, split, &sides, rank, &all))
         .collect();
-    found.sort_by_key(|late| (std::cmp::Reverse(late.saving_ns), late.rank));
+    let cost = |late: &Lateness| late.saving.map_or(late.exposed_ns, |saving| saving.all_ns);
+    found.sort_by_key(|late| (std::cmp::Reverse(cost(late)), late.rank));
     found
 }
 
-fn one(known: &Known<'_>, split: &Split, rank: usize, mut all: Vec<Late>) -> Option<Lateness> {
-    let exposed: Ns = all.iter().map(|late| late.exposed).sum();
-    if exposed as f64 <= WORTH * known.span as f64 {
+fn one(
+    known: &Known<'_>,
+    split: &Split,
+    sides: &Sides<'_>,
+    rank: usize,
+    all: &[Late],
+) -> Option<Lateness> {
+    let exposed_ns: Ns = all.iter().map(|late| late.exposed).sum();
+    let is_worth = |time: Ns| time as f64 > WORTH * known.span as f64;
+    let by: Ns = all.iter().map(|late| late.by).sum();
+    if !is_worth(by) {
         return None;
     }
-    let process = known.units[rank].process;
-    let steps = known.steps.iter().find(|steps| steps.process == process);
-    let (mut pattern, mut saving_ns, mut saving) = (Pattern::Unknown, exposed, None);
-    if let Some(steps) = steps {
-        let spans = steps.steady();
-        let by_step = |what: fn(&Late) -> Ns| -> Vec<f64> {
+    let without_steps = || Lateness {
+        rank,
+        pattern: Pattern::Unknown,
+        reason: Reason::Unknown,
+        exposed_ns,
+        saving: None,
+    };
+    let Some(steps) = sides.steps(rank) else {
+        return is_worth(exposed_ns).then(without_steps);
+    };
+    let spans = steps.steady();
+    let least = known.noise.max((LEAST * steps.median_ns as f64) as Ns);
+    let arose = fell_behind(sides, rank, least);
+    let by_step: Vec<f64> = match &arose {
+        Some(arose) => arose.cost.iter().map(|cost| *cost as f64).collect(),
+        None => {
             let mut sums = vec![0.0; spans.len()];
-            for late in &all {
+            for late in all {
                 if let Some(step) = step_of(spans, late.start) {
-                    sums[step] += what(late) as f64;
+                    sums[step] += late.by as f64;
                 }
             }
             sums
+        }
+    };
+    let late = late_steps(&by_step, known.noise as f64, steps.median_ns as f64);
+    let (pattern, cost) = if late.is_empty() {
+        (Pattern::Steady, by_step.iter().sum::<f64>())
+    } else {
+        let usual = stats::median(&by_step).unwrap_or(0.0);
+        let pattern = Pattern::ByTurns {
+            late: late.len(),
+            of: spans.len(),
         };
-        let (by, useful) = (by_step(|late| late.by), by_step(|late| late.exposed));
-        let late = late_steps(&by, known.noise as f64, steps.median_ns as f64);
-        let of_steps = if late.is_empty() {
-            pattern = Pattern::Steady;
-            useful.iter().sum::<f64>()
-        } else {
-            pattern = Pattern::ByTurns {
-                late: late.len(),
-                of: spans.len(),
-            };
-            let usual = stats::median(&useful).unwrap_or(0.0);
-            saving_ns = late
-                .iter()
-                .map(|&i| (useful[i] - usual).max(0.0) as Ns)
-                .sum();
-            // Why it is late is asked of the steps on which it is.
-            all.retain(|l| step_of(spans, l.start).is_some_and(|step| late.contains(&step)));
-            saving_ns as f64
-        };
-        let count = spans.len() as Ns;
-        let now_ns = steps.steady_span().len() / count.max(1);
-        saving = Some(Saving {
+        let more = late.iter().map(|&i| (by_step[i] - usual).max(0.0));
+        (pattern, more.sum::<f64>())
+    };
+    let saving = arose.as_ref().map(|_| {
+        let count = (spans.len() as Ns).max(1);
+        let now_ns = steps.steady_span().len() / count;
+        Saving {
             steps: spans.len(),
             now_ns,
-            without_ns: (now_ns - of_steps as Ns / count.max(1)).max(0),
-        });
+            without_ns: (now_ns - cost as Ns / count).max(0),
+            all_ns: cost as Ns,
+        }
+    });
+    if !is_worth(saving.map_or(exposed_ns, |saving| saving.all_ns)) {
+        return None;
     }
     Some(Lateness {
         rank,
         pattern,
-        reason: reason(known, split, rank, all),
-        saving_ns,
+        reason: arose.map_or(Reason::Unknown, |arose| {
+            reason(known, &split.waits[rank], rank, &arose.nearest, &late)
+        }),
+        exposed_ns,
         saving,
+    })
+}
+
+/// What is held against each other, by rank, made when first asked for.
+struct Sides<'a> {
+    known: &'a Known<'a>,
+    split: &'a Split,
+    kernels: Vec<OnceCell<Own>>,
+    collectives: Vec<OnceCell<Vec<Span>>>,
+}
+
+impl<'a> Sides<'a> {
+    fn new(known: &'a Known<'a>, split: &'a Split) -> Sides<'a> {
+        let count = known.units.len();
+        Sides {
+            known,
+            split,
+            kernels: std::iter::repeat_with(OnceCell::new).take(count).collect(),
+            collectives: std::iter::repeat_with(OnceCell::new).take(count).collect(),
+        }
+    }
+
+    fn steps(&self, rank: usize) -> Option<&'a Steps> {
+        let process = self.known.units[rank].process;
+        let mut all = self.known.steps.iter();
+        all.find(|steps| steps.process == process)
+    }
+
+    fn of(&self, rank: usize) -> Option<Side<'_>> {
+        let steps = self.steps(rank)?;
+        let unit = self.known.units[rank];
+        let own =
+            self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit, steps.steady_span()));
+        let collectives = self.collectives[rank].get_or_init(|| {
+            let groups = self.known.groups.iter();
+            let mine = groups.flat_map(|group| {
+                let slot = group.ranks.iter().position(|r| *r == rank);
+                slot.into_iter().flat_map(|slot| group.spans(slot))
+            });
+            merged(mine.collect())
+        });
+        Some(Side {
+            own,
+            clock: &self.known.clocks[rank],
+            steps: steps.steady(),
+            waits: &self.split.waits[rank],
+            collectives,
+        })
+    }
+}
+
+/// What a rank's falling behind cost all others.
+struct Cost {
+    /// By step, ns: what even the one that is next to it lost.
+    cost: Vec<Ns>,
+    /// How it fell behind that one.
+    nearest: Arose,
+}
+
+fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
+    let late = sides.of(rank)?;
+    let groups = sides.known.groups.iter();
+    let mut others: Vec<usize> = groups
+        .filter(|group| group.ranks.contains(&rank))
+        .flat_map(|group| group.ranks.iter().copied())
+        .filter(|other| *other != rank)
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    let stride = others.len().div_ceil(ASKED).max(1);
+    let asked = others.into_iter().step_by(stride);
+    let all: Vec<Arose> = asked
+        .filter_map(|other| arose::between(&late, rank, &sides.of(other)?, least))
+        .collect();
+    let mut cost: Option<Vec<Ns>> = None;
+    for arose in &all {
+        let by = arose.by_step();
+        cost = Some(match cost {
+            None => by,
+            Some(before) => before.iter().zip(by).map(|(a, b)| (*a).min(b)).collect(),
+        });
+    }
+    let total = |arose: &Arose| arose.paid.iter().map(|behind| behind.by).sum::<Ns>();
+    Some(Cost {
+        cost: cost?,
+        nearest: all.into_iter().min_by_key(total)?,
     })
 }
 
@@ -177,60 +294,54 @@ fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
     }
 }
 
-fn reason(known: &Known<'_>, split: &Split, rank: usize, mut all: Vec<Late>) -> Reason {
-    // One other rank to compare with: the one that waited longest most often.
-    let mut firsts: FxHashMap<usize, Ns> = FxHashMap::default();
-    for late in &all {
-        *firsts.entry(late.first).or_default() += late.by;
-    }
-    let Some((&other, _)) = firsts.iter().max_by_key(|(rank, by)| (**by, **rank)) else {
+/// Why a rank fell behind, on these steps or, when there are none, on all.
+fn reason(known: &Known<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &[usize]) -> Reason {
+    let asked = |step: usize| late.is_empty() || late.contains(&step);
+    let here: Vec<&Behind> = arose.paid.iter().filter(|it| asked(it.step)).collect();
+    let all: Ns = here.iter().map(|it| it.by).sum();
+    let idle: Ns = here
+        .iter()
+        .filter(|it| it.idle.is_some())
+        .map(|it| it.by)
+        .sum();
+    let most = (MOST * all as f64) as Ns;
+    if all <= 0 {
         return Reason::Unknown;
-    };
-    all.retain(|late| late.first == other && late.before < late.start);
-    all.sort_by_key(|late| std::cmp::Reverse(late.by));
-    all.truncate(LOOKED_AT);
-    let own = apart(all.iter().map(|l| Span::new(l.before, l.start)));
-    let others = apart(all.iter().map(|l| Span::new(l.first_before, l.first_start)));
-    let length = |spans: &[Span]| spans.iter().map(|span| span.len()).sum::<Ns>();
-    let busy = |rank: usize, spans: &[Span]| -> Ns {
-        let usage = &known.trace.devices()[known.units[rank].device].usage;
-        spans
-            .iter()
-            .map(|span| usage.time(Measure::Busy, *span))
-            .sum()
-    };
-    let (waited, whom) = waited(&split.waits[rank], &own);
-    let waited_more = waited - self::waited(&split.waits[other], &others).0;
-    let excess = length(&own) - length(&others);
-    let (busy_own, busy_other) = (busy(rank, &own), busy(other, &others));
-    let worked_more = busy_own - busy_other - waited_more;
-    let most = (MOST * excess as f64) as Ns;
-    match excess {
-        ..=0 => Reason::Unknown,
-        _ if waited_more >= most => whom.map_or(Reason::Unknown, Reason::Waited),
-        _ if worked_more >= most => {
-            let ratio = kernel_ratio(known, (rank, &own), (other, &others));
-            if ratio >= SLOW {
-                return Reason::SlowKernels(ratio);
-            }
-            Reason::MoreWork(busy_own as f64 / busy_other.max(1) as f64)
+    }
+    if all - idle >= most {
+        let steps = arose.worked.iter().enumerate().filter(|(i, _)| asked(*i));
+        let (mine, theirs) = steps.fold((0, 0), |sum, (_, it)| (sum.0 + it.0, sum.1 + it.1));
+        let ratio = mine as f64 / theirs.max(1) as f64;
+        return if ratio >= SLOW {
+            Reason::SlowKernels(ratio)
+        } else {
+            Reason::Unknown
+        };
+    }
+    let spans = merged(here.iter().filter_map(|it| it.idle).collect());
+    let (waited, whom) = waited(waits, &spans);
+    if waited >= most {
+        return whom.map_or(Reason::Unknown, Reason::Waited);
+    }
+    let causes = known
+        .causes
+        .map(|causes| causes.idle_within(&[known.units[rank].device], &spans));
+    match causes.and_then(|all| all.into_iter().max_by_key(|cause| cause.total_ns)) {
+        Some(cause) if cause.total_ns as f64 >= CAUSE * idle as f64 => {
+            Reason::Idle(Box::new(cause))
         }
-        _ if excess - worked_more - waited_more >= most => {
-            let idle = excess - (busy_own - busy_other);
-            idle_reason(known, (rank, &own), (other, &others), idle)
-        }
-        _ => Reason::Unknown,
+        _ => Reason::IdleForMany,
     }
 }
 
-/// Stretches in order of time, without those that lie in another.
-fn apart(spans: impl Iterator<Item = Span>) -> Vec<Span> {
-    let mut spans: Vec<Span> = spans.collect();
+/// Stretches in order and apart: those that touch are one.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut apart: Vec<Span> = Vec::new();
     for span in spans {
-        if apart.last().is_none_or(|last| last.end <= span.start) {
-            apart.push(span);
+        match apart.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => apart.push(span),
         }
     }
     apart
@@ -250,73 +361,6 @@ fn waited(waits: &[Wait], spans: &[Span]) -> (Ns, Option<usize>) {
     }
     let whom = by.iter().max_by_key(|(rank, time)| (**time, **rank));
     (by.values().sum(), whom.map(|(rank, _)| *rank))
-}
-
-fn idle_reason(
-    known: &Known<'_>,
-    (rank, own): (usize, &[Span]),
-    (other, others): (usize, &[Span]),
-    excess: Ns,
-) -> Reason {
-    let Some(causes) = known.causes else {
-        return Reason::IdleForMany;
-    };
-    let device = |rank: usize| [known.units[rank].device];
-    let theirs = causes.idle_within(&device(other), others);
-    let more = |cause: &IdleCause| -> Ns {
-        let same = theirs
-            .iter()
-            .filter(|o| (o.kind, &o.culprit) == (cause.kind, &cause.culprit));
-        cause.total_ns - same.map(|o| o.total_ns).sum::<Ns>()
-    };
-    let mine = causes.idle_within(&device(rank), own);
-    let most = mine.into_iter().max_by_key(|cause| more(cause));
-    match most {
-        Some(cause) if more(&cause) as f64 >= CAUSE * excess as f64 => {
-            Reason::Idle(Box::new(cause))
-        }
-        _ => Reason::IdleForMany,
-    }
-}
-
-/// How many times as long the kernels take that both ran in these stretches.
-fn kernel_ratio(
-    known: &Known<'_>,
-    (rank, own): (usize, &[Span]),
-    (other, others): (usize, &[Span]),
-) -> f64 {
-    let (mine, theirs) = (kernels(known, rank, own), kernels(known, other, others));
-    let (mut own, mut other) = (0.0, 0.0);
-    for (shape, (count, time)) in &mine {
-        if let Some((count_other, time_other)) = theirs.get(shape) {
-            own += *time as f64;
-            other += *time_other as f64 / *count_other as f64 * *count as f64;
-        }
-    }
-    if other > 0.0 { own / other } else { 1.0 }
-}
-
-/// Count and time of a rank's kernels, but collectives, by what they are.
-fn kernels(known: &Known<'_>, rank: usize, spans: &[Span]) -> FxHashMap<ShapeId, (u64, Ns)> {
-    let unit = known.units[rank];
-    let mut sums: FxHashMap<ShapeId, (u64, Ns)> = FxHashMap::default();
-    for (id, lane) in known.trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        let is_its = matches!(key.kind, LaneKind::Stream { device, .. } if device == unit.device);
-        if !is_its || key.process != unit.process {
-            continue;
-        }
-        for span in spans {
-            for row in lane.starting(*span) {
-                if let What::Kernel(kernel) = known.trace.activity(id, row).what {
-                    let sum = sums.entry(kernel.shape).or_default();
-                    sum.0 += 1;
-                    sum.1 += lane.span(row).len();
-                }
-            }
-        }
-    }
-    sums
 }
 
 #[cfg(test)]

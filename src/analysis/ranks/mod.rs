@@ -1,10 +1,11 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
 //! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
-//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why.
+//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind).
 //! Times on the timeline stay as they were recorded; a device that waits inside a collective stays busy in its figures, and
 //! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
 
+mod arose;
 mod clocks;
 mod collect;
 mod group;
@@ -97,6 +98,8 @@ impl Ranks {
         let known = late::Known {
             trace,
             units: &units,
+            groups: &groups,
+            clocks: &clocks.lines,
             causes,
             steps,
             span: ranks.iter().map(|rank| rank.span.len()).max().unwrap_or(0),

@@ -38,14 +38,8 @@ pub struct Sums {
 pub struct Late {
     /// Who.
     pub rank: usize,
-    /// The rank that waited longest.
-    pub first: usize,
-    /// When the late one began, and the one that waited longest, each in its own time.
+    /// When it began, in its own time.
     pub start: Ns,
-    pub first_start: Ns,
-    /// When each ended what it did together with others before, in its own time.
-    pub before: Ns,
-    pub first_before: Ns,
     /// How much later than the last but one it came, ns.
     pub by: Ns,
     /// Of that, the time in which the others had nothing else to do.
@@ -100,7 +94,6 @@ pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> 
     };
     let mut times: Vec<(Kind, u32, Ns)> = Vec::new();
     for group in groups {
-        let mut before: Vec<Option<Ns>> = vec![None; group.ranks.len()];
         let width = group.size.unwrap_or(group.ranks.len() as u32);
         for members in group.collectives() {
             if !members[0].1.kind.operation.is_mutual() {
@@ -113,7 +106,7 @@ pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> 
             let length = |i: usize| members[i].1.span.len();
             let mut order: Vec<usize> = (0..members.len()).collect();
             order.sort_by_key(|&i| (length(i), i));
-            let (last, next, first) = (order[0], order[1], order[order.len() - 1]);
+            let (last, next) = (order[0], order[1]);
             let (transfer, by) = (length(last), length(next) - length(last));
             times.push((members[0].1.kind, width, transfer));
             let rank_of = |i: usize| group.ranks[members[i].0];
@@ -143,24 +136,15 @@ pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> 
                     let stretch = Span::new(came - by, came);
                     exposed(trace, &lanes[rank_of(i)], part.lane, stretch)
                 });
-                let came = members[last].1.span.start;
-                let waited = members[first].1.span.start;
                 let sums = &mut split.sums[rank_of(last)];
                 sums.last_arrivals += 1;
                 sums.late_ns += by;
                 split.late.push(Late {
                     rank: rank_of(last),
-                    first: rank_of(first),
-                    start: came,
-                    first_start: waited,
-                    before: before[members[last].0].unwrap_or(came).min(came),
-                    first_before: before[members[first].0].unwrap_or(waited).min(waited),
+                    start: members[last].1.span.start,
                     by,
                     exposed: asked.min().unwrap_or(0),
                 });
-            }
-            for (slot, part) in &members {
-                before[*slot] = Some(part.span.end);
             }
         }
         for (slot, alone) in group.alone().into_iter().enumerate() {

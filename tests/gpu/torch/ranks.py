@@ -9,6 +9,10 @@ mistake (its cure), and asks `cuptop report DIR --json`. The truth is the child'
   even     nobody is late
   third    rank 1 sleeps 3 ms before the forward pass of every third step
   loader   rank 1's loader takes 6 ms on every step
+  python   rank 1's Python is busy for 4 ms between forward and backward pass on every step
+
+The job without a mistake runs before each of them and at the end; a cure is compared with the mean of the two around it, and
+how far apart those are is printed.
 """
 import json
 import os
@@ -49,6 +53,10 @@ def child(case):
             torch.cuda.synchronize()
             began = time.perf_counter()
         loss = net(load(step)).square().mean()
+        if rank == 1 and case == "python":
+            until = time.perf_counter() + 0.004
+            while time.perf_counter() < until:
+                pass
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
@@ -77,7 +85,7 @@ def main():
     out = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="ranks-"))
     out.mkdir(parents=True, exist_ok=True)
     stamp = f"{time.time_ns():x}"
-    even_ms, even = run(cuptop, "even", out / f"even-{stamp}")
+    even_ms, even = run(cuptop, "even", out / f"even-{stamp}-0")
     rows, bad = [], []
 
     def check(what, measured, wanted, is_fine):
@@ -88,13 +96,15 @@ def main():
     check("even: ranks with numbers", [r["rank"] for r in even.get("ranks", [])], [0, 1],
           [r["rank"] for r in even.get("ranks", [])] == [0, 1])
     check("even: residual, us", residual and residual / 1e3, "< 100", bool(residual) and residual < 100_000)
-    for case in ("third", "loader"):
+    for i, case in enumerate(("third", "loader", "python"), 1):
         late_ms, report = run(cuptop, case, out / f"{case}-{stamp}")
+        before_ms, (even_ms, _) = even_ms, run(cuptop, "even", out / f"even-{stamp}-{i}")
+        cured_ms = (before_ms + even_ms) / 2
         first = next(iter(report.get("job", {}).get("late", [])), None)
         check(f"{case}: late rank", first and first["rank"], 1, bool(first) and first["rank"] == 1)
         if not first:
             continue
-        wanted = {"third": "by turns", "loader": "steady"}[case]
+        wanted = {"third": "by turns"}.get(case, "steady")
         check(f"{case}: pattern", first["pattern"], wanted, first["pattern"] == wanted)
         reason = first["reason"] or "unknown"
         check(f"{case}: reason", reason[:60], "idle", "idle" in reason)
@@ -103,11 +113,15 @@ def main():
             check("third: share of late steps", f"{late} of {of}", "1/3", abs(late / of - 1 / 3) < 0.05)
         if first["step_ns"]:
             predicted = (first["step_ns"] - first["step_without_ns"]) / 1e6
-            measured = late_ms - even_ms
+            measured = late_ms - cured_ms
             off = predicted / measured - 1 if measured else float("inf")
-            check(f"{case}: cure saves, ms a step", f"{predicted:.3f} ({off:+.1%})", f"{measured:.3f} +- 10 %", abs(off) <= 0.1)
+            # Two runs of one thing differ; nothing finer than that can be told.
+            floor = abs(before_ms - even_ms)
+            is_near = abs(predicted - measured) <= max(0.1 * measured, floor)
+            check(f"{case}: cure saves, ms a step", f"{predicted:.3f} ({off:+.1%}; without a mistake {floor:.3f} apart)",
+                  f"{measured:.3f} +- 10 %", is_near)
         print(f"{case}: {first['text']}")
-    print(f"\nsteps without a mistake: {even_ms:.3f} ms; recordings in {out}")
+    print(f"\nthe last steps without a mistake: {even_ms:.3f} ms; recordings in {out}")
     for what, measured, wanted, verdict in rows:
         print(f"{what:32} {measured!s:62} {wanted!s:16} {verdict}")
     sys.exit(1 if bad else 0)
