@@ -68,7 +68,9 @@ def run_benches(folder, wanted, quick, files=()):
     """Rows of every criterion bench, and the lines that the graph's bench says of its parts."""
     rows, said = [], []
     with tempfile.TemporaryDirectory() as home:
-        environment = dict(os.environ, CRITERION_HOME=home, CUPTOP_BENCH_FILES=":".join(map(str, files)))
+        environment = dict(os.environ, CRITERION_HOME=home)
+        if files:
+            environment["CUPTOP_BENCH_FILES"] = ":".join(map(str, files))
         for bench in wanted:
             if folder:
                 command = [str(folder / bench), "--bench"]

@@ -171,8 +171,13 @@ pub struct Range {
     pub name: NameId,
     /// The thread it was opened on.
     pub thread: u32,
-    /// Which one, counted from 0, where phases of one name repeat.
+    /// Which one, counted from 0, where phases of one name repeat; or [`Range::OPEN`].
     pub index: u32,
+}
+
+impl Range {
+    /// The `index` of a range of which only the beginning was recorded. It has no length.
+    pub const OPEN: u32 = u32::MAX;
 }
 
 codes! {

@@ -346,7 +346,7 @@ impl Decoder {
 
     /// Nothing more will come: writes the ranges that were never closed, and counts what waited in vain.
     pub(crate) fn end(&mut self, writer: &mut Writer) {
-        self.marks.end(Clocks::now().realtime, writer);
+        self.marks.end(writer);
         self.health.no_timestamp += self.host.end();
     }
 }

@@ -65,7 +65,7 @@ impl Marks {
             }
             match self.open.remove(&it.id) {
                 Some(open) => {
-                    write(&open, time, writer);
+                    write(&open, time, 0, writer);
                     0
                 }
                 None => 1,
@@ -76,20 +76,23 @@ impl Marks {
                 name: name.into(),
                 thread,
             };
-            write(&open, time, writer);
+            write(&open, time, 0, writer);
             0
         }
     }
 
-    /// Ranges that are open at the end of the program end with it.
-    pub(crate) fn end(&mut self, now: i64, writer: &mut Writer) {
-        for (_, open) in self.open.drain() {
-            write(&open, now, writer);
+    /// Of ranges that are open at the end of the program only the beginning is known: a library may have left one by a call that
+    /// CUPTI does not record (NCCL 2.28 does, of `ncclCommInitRankConfig`), so that nothing says how far it reached.
+    pub(crate) fn end(&mut self, writer: &mut Writer) {
+        let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
+        open.sort_by_key(|open| open.start);
+        for open in open {
+            write(&open, open.start, Range::OPEN, writer);
         }
     }
 }
 
-fn write(open: &Open, end: i64, writer: &mut Writer) {
+fn write(open: &Open, end: i64, index: u32, writer: &mut Writer) {
     let name = writer.name(&open.name);
     writer.record(&Activity {
         span: Span::new(open.start, end),
@@ -98,7 +101,7 @@ fn write(open: &Open, end: i64, writer: &mut Writer) {
             kind: RangeKind::Nvtx,
             name,
             thread: open.thread,
-            index: 0,
+            index,
         }),
     });
 }

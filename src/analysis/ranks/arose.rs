@@ -3,7 +3,8 @@
 //! On aligned clocks the distance of a kernel's edges on one rank from the same kernel's on the other is how far that one is
 //! behind. It grows in a gap (the rank idled longer) or in a kernel (it took longer). It shrinks when the other is held up by itself,
 //! which costs nobody anything, or when the other can go on no further until a collective has ended, in which the late one came last:
-//! only then the job has lost that time. Where a collective runs beside other work, being behind goes on, and is not counted
+//! only then the job has lost that time. So it has where the other's kernels take longer because a collective that waits for the late one
+//! keeps a part of its SMs. Where a collective runs beside other work, being behind goes on, and is not counted
 //! again at each of them.
 
 use rustc_hash::FxHashMap;
@@ -26,7 +27,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    pub(super) fn of(trace: &Trace, unit: Unit, window: Span) -> Own {
+    pub(super) fn of(trace: &Trace, unit: Unit) -> Own {
         let mut collectives: FxHashMap<ShapeId, bool> = FxHashMap::default();
         let mut kernels = Vec::new();
         for (id, lane) in trace.lanes().iter().enumerate() {
@@ -36,7 +37,7 @@ impl Own {
             if !is_its || key.process != unit.process {
                 continue;
             }
-            for row in lane.starting(window) {
+            for row in lane.kept() {
                 let What::Kernel(kernel) = trace.activity(id, row).what else {
                     continue;
                 };
@@ -56,6 +57,27 @@ impl Own {
         let from = self.kernels.partition_point(|k| k.1.start < span.start);
         let to = self.kernels.partition_point(|k| k.1.start < span.end);
         &self.kernels[from..to.max(from)]
+    }
+
+    /// Where the same kernels stand as in a step of another rank: at `next`, or at a time as near as may be to `time` and no further
+    /// from it than `within`. (What two ranks' steps begin with may differ, where the operations alone show them.)
+    fn same(
+        &self,
+        step: &[(ShapeId, Span)],
+        next: Option<usize>,
+        time: Ns,
+        within: Ns,
+    ) -> Option<usize> {
+        let is_same = |at: &usize| {
+            let here = self.kernels.get(*at..*at + step.len());
+            here.is_some_and(|here| here.iter().zip(step).all(|(a, b)| a.0 == b.0))
+        };
+        next.filter(is_same).or_else(|| {
+            let bound = |time: Ns| self.kernels.partition_point(|k| k.1.start < time);
+            let mut near: Vec<usize> = (bound(time - within)..bound(time + within)).collect();
+            near.sort_by_key(|&at| (self.kernels[at].1.start - time).abs());
+            near.into_iter().find(is_same)
+        })
     }
 }
 
@@ -85,7 +107,17 @@ impl Side<'_> {
         here.map(|c| c.intersect(stretch).len().max(0)).sum()
     }
 
-    /// How long it waited for a rank in collectives.
+    /// For how much of a stretch it was waiting for a rank in a collective.
+    fn waits_for(&self, rank: usize, stretch: Span) -> Ns {
+        let from = self.waits.partition_point(|w| w.span.end <= stretch.start);
+        let here = self.waits[from..]
+            .iter()
+            .take_while(|w| w.span.start < stretch.end)
+            .filter(|w| w.for_rank == rank);
+        here.map(|w| w.span.intersect(stretch).len().max(0)).sum()
+    }
+
+    /// How long it waited for a rank in collectives that began in a stretch.
     fn waited_for(&self, rank: usize, stretch: Span) -> Ns {
         let from = self.waits.partition_point(|w| w.span.start < stretch.start);
         let here = self.waits[from..]
@@ -116,6 +148,17 @@ pub(super) struct Arose {
 }
 
 impl Arose {
+    /// So much of this the other lost at the most.
+    fn pay(&mut self, behind: Vec<Behind>, mut most: Ns) {
+        for it in behind {
+            let by = it.by.min(most);
+            most -= by;
+            if by > 0 {
+                self.paid.push(Behind { by, ..it });
+            }
+        }
+    }
+
     /// What the other lost, by step.
     pub(super) fn by_step(&self) -> Vec<Ns> {
         let mut sums = vec![0; self.worked.len()];
@@ -126,7 +169,7 @@ impl Arose {
     }
 }
 
-/// How `late` (index `rank` of all) fell behind `other`. Less than `least` is none. `None` where they do not run the same kernels.
+/// How `late` (index `rank` of all) fell behind `other`; in a step by less than `least` is not at all. `None` where they do not run the same kernels.
 pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns) -> Option<Arose> {
     let mut found = Arose {
         worked: vec![(0, 0); late.steps.len()],
@@ -137,18 +180,21 @@ pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns)
     let mut before: Option<(Ns, Ns)> = None;
     // Since when the two went on together, in the other's time.
     let mut since = Ns::MIN;
+    let mut next = None;
     let mut same = 0;
     for (i, step) in late.steps.iter().enumerate() {
-        let Some(theirs) = nearest(other, late.at(step.start)) else {
+        let mine = late.own.within(*step);
+        let Some(first) = mine.first() else {
             continue;
         };
-        let (mine, theirs) = (late.own.within(*step), other.own.within(theirs));
-        let shapes = |all: &[(ShapeId, Span)]| all.iter().map(|k| k.0).collect::<Vec<_>>();
-        if mine.is_empty() || shapes(mine) != shapes(theirs) {
-            before = None;
+        let time = other.clock.invert(late.at(first.1.start));
+        let Some(at) = other.own.same(mine, next, time, step.len()) else {
+            (before, next) = (None, None);
             pending = Pending::default();
             continue;
-        }
+        };
+        let theirs = &other.own.kernels[at..at + mine.len()];
+        next = Some(at + mine.len());
         same += 1;
         for ((_, a), (_, b)) in mine.iter().zip(theirs) {
             let behind = late.at(a.start) - other.at(b.start);
@@ -164,9 +210,7 @@ pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns)
                 idle = Some(gap);
                 if is_held_up {
                     // A collective let both go on at once: from there they begin anew.
-                    if was > least {
-                        found.paid.extend_from_slice(&pending.stack);
-                    }
+                    found.paid.append(&mut pending.stack);
                     pending = Pending::default();
                     since = b.start;
                     let new = behind.clamp(0, gap.len());
@@ -174,12 +218,17 @@ pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns)
                 }
             }
             pending.set(behind, i, idle);
-            pending.set(late.at(a.end) - other.at(b.end), i, None);
+            // A collective that waits keeps a part of the SMs: what its own kernels take longer meanwhile it lost by waiting.
+            let waited = other.waits_for(rank, *b);
+            let caught_up = pending.set(late.at(a.end) - other.at(b.end), i, None);
+            found.pay(caught_up, waited);
             let worked = &mut found.worked[i];
             *worked = (worked.0 + a.len(), worked.1 + b.len());
             before = Some((a.end, b.end));
         }
     }
+    let by_step = found.by_step();
+    found.paid.retain(|behind| by_step[behind.step] >= least);
     (same as f64 >= SAME * late.steps.len() as f64 && same > 0).then_some(found)
 }
 
@@ -192,8 +241,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// It is behind by `by` now: more than before by what happened in `step`, or less. Being ahead is none.
-    fn set(&mut self, by: Ns, step: usize, idle: Option<Span>) {
+    /// It is behind by `by` now: more than before by what happened in `step`, or less, which is returned. Being ahead is none.
+    fn set(&mut self, by: Ns, step: usize, idle: Option<Span>) -> Vec<Behind> {
         let more = by.max(0) - self.by;
         self.by = by.max(0);
         if more > 0 {
@@ -202,27 +251,20 @@ impl Pending {
                 by: more,
                 idle,
             });
-            return;
         }
         let mut less = -more;
+        let mut gone = Vec::new();
         while less > 0
             && let Some(last) = self.stack.last_mut()
         {
             let taken = less.min(last.by);
+            gone.push(Behind { by: taken, ..*last });
             last.by -= taken;
             less -= taken;
             if last.by == 0 {
                 self.stack.pop();
             }
         }
+        gone
     }
-}
-
-/// The step of a rank that begins nearest to an aligned time.
-fn nearest(side: &Side<'_>, time: Ns) -> Option<Span> {
-    let after = side.steps.partition_point(|s| side.at(s.start) < time);
-    let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
-    near.filter_map(|i| side.steps.get(i))
-        .min_by_key(|step| (side.at(step.start) - time).abs())
-        .copied()
 }

@@ -213,8 +213,7 @@ impl<'a> Sides<'a> {
     fn of(&self, rank: usize) -> Option<Side<'_>> {
         let steps = self.steps(rank)?;
         let unit = self.known.units[rank];
-        let own =
-            self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit, steps.steady_span()));
+        let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));
         let collectives = self.collectives[rank].get_or_init(|| {
             let groups = self.known.groups.iter();
             let mine = groups.flat_map(|group| {

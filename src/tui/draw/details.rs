@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::{gaps, label, pen};
 use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Metric, RangeKind, Span, What, units};
+use crate::activity::{Activity, LaunchShape, Metric, Range, RangeKind, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
 use crate::analysis::{hardware, occupancy};
 use crate::trace::{LaneId, Measure, Trace, describe, printable};
@@ -116,6 +116,9 @@ impl Details {
             What::Range(r) if r.kind == RangeKind::Function => self.facts.push(
                 "Python function, recorded by the program's profiler; its number is the line where it begins".to_owned(),
             ),
+            What::Range(r) if r.index == Range::OPEN => {
+                self.facts.push("its end was not recorded".to_owned())
+            }
             What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
             _ => {}
         }

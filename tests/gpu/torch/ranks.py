@@ -101,13 +101,17 @@ def main():
         before_ms, (even_ms, _) = even_ms, run(cuptop, "even", out / f"even-{stamp}-{i}")
         cured_ms = (before_ms + even_ms) / 2
         first = next(iter(report.get("job", {}).get("late", [])), None)
+        if late_ms < 1.01 * cured_ms:
+            # What costs less than a hundredth is not worth a line.
+            check(f"{case}: nobody is told of, a step takes {late_ms:.3f} against", first and first["text"], f"{cured_ms:.3f}", first is None)
+            continue
         check(f"{case}: late rank", first and first["rank"], 1, bool(first) and first["rank"] == 1)
         if not first:
             continue
         wanted = {"third": "by turns"}.get(case, "steady")
         check(f"{case}: pattern", first["pattern"], wanted, first["pattern"] == wanted)
         reason = first["reason"] or "unknown"
-        check(f"{case}: reason", reason[:60], "idle", "idle" in reason)
+        check(f"{case}: reason", reason[:60], "idle, host work", "idle" in reason and "nccl" not in reason)
         if case == "third" and first["late_steps"]:
             late, of = first["late_steps"]
             check("third: share of late steps", f"{late} of {of}", "1/3", abs(late / of - 1 / 3) < 0.05)
