@@ -483,6 +483,21 @@ fn it_follows_the_terminals_size() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_change_of_size_is_not_lost() {
+    let mut session = Session::start(&RUN, 120, 40);
+    session.wait_for("DONE");
+    // Stopped, so that both are there at once when it goes on.
+    session.signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(50));
+    session.size.cols = 100;
+    session.master.resize(session.size).expect("the pty");
+    session.press("q");
+    session.signal(libc::SIGCONT);
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
+#[test]
 fn tiny_terminals_are_survived() {
     for (columns, rows) in [(1, 1), (20, 5), (3, 50), (200, 2)] {
         let mut session = Session::start(&RUN, columns, rows);

@@ -36,6 +36,9 @@ pub enum Input {
 /// How long the thread may take to see that it should end.
 const PATIENCE: Duration = Duration::from_millis(40);
 
+/// How long crossterm looks for what the terminal has; without any time it would not look at all.
+const READ: Duration = Duration::from_millis(1);
+
 /// Reads the terminal's events until it is dropped, which waits for it.
 pub(super) struct InputThread {
     stop: Arc<AtomicBool>,
@@ -119,7 +122,7 @@ fn wait(terminal: &OwnedFd) -> Waited {
 /// Passes on what has been typed. Returns whether to go on.
 fn pass_on(inputs: &Sender<Input>) -> bool {
     loop {
-        let input = match event::poll(Duration::ZERO) {
+        let input = match event::poll(READ) {
             Ok(false) => return true,
             Ok(true) => event::read(),
             Err(error) => Err(error),
