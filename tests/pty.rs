@@ -326,6 +326,22 @@ fn a_simulated_run_opens_and_q_leaves_the_terminal_as_it_was() {
     session.assert_restored();
 }
 
+#[test]
+fn what_another_program_wrote_over_the_screen_is_painted_over_at_a_key() {
+    let mut session = Session::start(&RUN, 100, 30);
+    session.wait_for("DONE");
+    let painted = |session: &Session| count(&session.raw(), b"SIMULATED");
+    let before = painted(&session);
+    session.press("\x0c");
+    let began = Instant::now();
+    while painted(&session) == before {
+        assert!(began.elapsed() < PATIENCE, "nothing was painted again");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    session.press("q");
+    assert_eq!(session.end(), 0);
+}
+
 /// A trace comes through the pipe that standard input is, keys from the terminal.
 #[test]
 fn a_name_is_copied_through_the_terminal() {

@@ -133,13 +133,17 @@ pub fn flops(per_s: f64) -> String {
     format!("{} {unit}FLOP/s", rate(value))
 }
 
-/// A plain number: "512", "64 Ki" for multiples of powers of two, else "20 k", "3 M".
+/// A plain number: "512", "1024", from 10,000 on "64 Ki" for multiples of powers of two, else "20 k", "3 M".
 #[must_use]
 pub fn number(value: f64) -> String {
     if value < 10.0 && value.fract() != 0.0 {
         return format!("{value:.2}");
     }
     let whole = value.round();
+    // A matrix of 1024 is not one of "1 Ki".
+    if whole < 10_000.0 {
+        return format!("{whole:.0}");
+    }
     for (unit, size) in [("Gi", 1u64 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)] {
         let size = size as f64;
         if whole >= size && whole % size == 0.0 {
@@ -230,6 +234,9 @@ mod tests {
             (1_000_000.0, "1 M"),
             (0.25, "0.25"),
             (1_234.0, "1234"),
+            (1_024.0, "1024"),
+            (9_999.0, "9999"),
+            (16_384.0, "16 Ki"),
         ];
         for (value, text) in cases {
             assert_eq!(number(value), text);

@@ -309,6 +309,13 @@ const LAST: &[Binding] = &[
     ),
     key(
         Any,
+        Char('C'),
+        Action::Colors,
+        "other colours (light, colour-blind)",
+        "",
+    ),
+    key(
+        Any,
         Char('R'),
         Action::Record,
         "recording of a traced program on or off",

@@ -1,7 +1,7 @@
 //! A figure over the swept parameter, one curve a variant.
 
 use super::state::Run;
-use super::theme::{KERNEL_COLORS, Role};
+use super::theme::Role;
 use crate::activity::units::Unit;
 use crate::analysis::VariantFigures;
 use crate::analysis::passes::point_text;
@@ -178,13 +178,18 @@ fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
 }
 
 fn curve_role(index: usize) -> Role {
-    match index {
-        0 => Role::H2D,
-        1 => Role::Kernel(2),
-        2 => Role::Kernel(0),
-        3 => Role::D2H,
-        n => Role::Kernel((n % usize::from(KERNEL_COLORS)) as u8),
-    }
+    // Hues that are far from each other, as long as there are any.
+    const ROLES: [Role; 8] = [
+        Role::H2D,
+        Role::Kernel(2),
+        Role::Kernel(0),
+        Role::D2H,
+        Role::D2D,
+        Role::P2P,
+        Role::Kernel(1),
+        Role::Memset,
+    ];
+    ROLES[index % ROLES.len()]
 }
 
 /// The variants that the scenario compares, by its expectations.

@@ -48,6 +48,8 @@ pub enum Effect {
     Stop,
     /// Save the screen.
     Save,
+    /// Go on to the next choice of colours.
+    Colors,
     /// Copy this to the clipboard.
     Copy(String),
     /// Switch recording on or off.

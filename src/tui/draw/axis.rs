@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::activity::{Ns, Span, units};
 use crate::tui::theme::{Role, Theme};
-use crate::tui::time_scale::TimeScale;
+use crate::tui::time_scale::{Ticks, TimeScale};
 
 /// Ticks over the plot, counted from the first operation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +29,7 @@ impl Axis {
             return;
         }
         let (tick, text) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
-        let ticks = self.scale.ticks(self.zero, 11);
-        let unit = Unit::of(ticks.step, self.scale.window.end - self.zero);
+        let (ticks, unit) = self.ticks();
         let mut is_first = true;
         for time in ticks {
             let Some(x) = self.scale.column(self.zero + time) else {
@@ -53,6 +52,25 @@ impl Axis {
         if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
             let style = theme.bold(Role::Accent);
             pen::cell(buf, area, x, theme.glyph('▾'), style);
+        }
+    }
+
+    /// Ticks far enough apart for their labels, the first of which has the unit.
+    fn ticks(&self) -> (Ticks, Unit) {
+        let window = self.scale.window;
+        let (start, end) = (window.start - self.zero, window.end - self.zero);
+        let mut apart = 11;
+        loop {
+            let ticks = self.scale.ticks(self.zero, apart);
+            let unit = Unit::of(ticks.step, end);
+            let width = |time| pen::width(&unit.number(time, ticks.step));
+            // A tick, the label, the unit, and air.
+            let needed = width(start).max(width(end)) + unit.name.len() + 3;
+            let needed = u16::try_from(needed).unwrap_or(u16::MAX);
+            if needed <= apart || apart >= self.scale.columns {
+                return (ticks, unit);
+            }
+            apart = needed;
         }
     }
 
@@ -169,5 +187,17 @@ mod tests {
             "╷0 µs               ╷0.5                ╷1.0                "
         );
         assert_eq!(draw(Span::new(0, 10), 0), "");
+    }
+
+    #[test]
+    fn labels_with_many_digits_stand_apart() {
+        // 336.27 ms from the start, 2.1 us over 60 columns: a column is 35 ns, so that labels need four decimals.
+        let drawn = draw(Span::new(336_270_000, 336_272_100), 60);
+        let labels: Vec<&str> = drawn.split('╷').map(str::trim).collect();
+        assert_eq!(
+            labels,
+            ["", "336.2700 ms", "336.2705", "336.2710", "336.2715"],
+            "{drawn}"
+        );
     }
 }

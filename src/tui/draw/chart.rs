@@ -25,7 +25,8 @@ const GUTTER: u16 = 14;
 struct Canvas {
     width: usize,
     height: usize,
-    points: Vec<Option<Role>>,
+    /// Their colours, and which curve they are of.
+    points: Vec<Option<(Role, usize)>>,
 }
 
 impl Canvas {
@@ -44,27 +45,32 @@ impl Canvas {
         (x * w as f64, (1.0 - y) * h as f64)
     }
 
-    fn dot(&mut self, x: f64, y: f64, role: Role) {
+    fn dot(&mut self, x: f64, y: f64, of: (Role, usize)) {
         let (x, y) = (x.round(), y.round());
         if x >= 0.0 && y >= 0.0 && x < self.width as f64 && y < self.height as f64 {
-            self.points[y as usize * self.width + x as usize] = Some(role);
+            self.points[y as usize * self.width + x as usize] = Some(of);
         }
     }
 
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), role: Role) {
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), of: (Role, usize)) {
         let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil();
         let steps = steps.clamp(1.0, 4096.0);
         for i in 0..=steps as usize {
             let share = i as f64 / steps;
             let at = |a: f64, b: f64| a + (b - a) * share;
-            self.dot(at(from.0, to.0), at(from.1, to.1), role);
+            self.dot(at(from.0, to.0), at(from.1, to.1), of);
         }
+    }
+
+    /// Whether any point of a curve was left by those drawn later.
+    fn shows(&self, curve: usize) -> bool {
+        self.points.iter().flatten().any(|(_, of)| *of == curve)
     }
 
     fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         for (y, line) in pen::lines(area).enumerate() {
             for x in 0..self.width {
-                let point = |y: usize| self.points[y * self.width + x];
+                let point = |y: usize| self.points[y * self.width + x].map(|(role, _)| role);
                 let (upper, lower) = (point(2 * y), point(2 * y + 1));
                 let (glyph, style) = match (upper, lower) {
                     (None, None) => continue,
@@ -140,27 +146,34 @@ impl Chart {
                 let share = column as f64 / width as f64;
                 let bound = (xs.value(share) * memory).min(flops);
                 let (x, y) = canvas.place(share, ys.share(bound));
-                canvas.dot(x, y, Role::Rule);
+                canvas.dot(x, y, (Role::Rule, usize::MAX));
             }
         }
-        for curve in &self.sweep.curves {
+        for (i, curve) in self.sweep.curves.iter().enumerate() {
             let places: Vec<(f64, f64)> = curve
                 .points
                 .iter()
                 .map(|(x, y)| canvas.place(xs.share(*x), ys.share(*y)))
                 .collect();
             for pair in places.windows(2) {
-                canvas.line(pair[0], pair[1], curve.role);
+                canvas.line(pair[0], pair[1], (curve.role, i));
             }
             if let [only] = places[..] {
-                canvas.dot(only.0, only.1, curve.role);
+                canvas.dot(only.0, only.1, (curve.role, i));
             }
         }
         canvas.draw(theme, plot, buf);
         let below = Rect::new(area.x + 1, plot.bottom() + 2, area.width - 1, lines);
-        for ((text, role), line) in legend.iter().zip(pen::lines(below)) {
+        for (i, ((text, role), line)) in legend.iter().zip(pen::lines(below)).enumerate() {
+            // The first lines are those of the curves.
+            let is_under = i < self.sweep.curves.len() && !canvas.shows(i);
+            let text = if is_under {
+                format!("{text} (hidden under another)")
+            } else {
+                text.clone()
+            };
             let x = pen::text(buf, line, 0, &pen::plain(theme, "■ "), theme.fg(*role));
-            let text = pen::cut(text, usize::from(line.width - x));
+            let text = pen::cut(&text, usize::from(line.width - x));
             pen::text(
                 buf,
                 line,
@@ -308,13 +321,18 @@ mod tests {
         let area = Rect::new(0, 0, 4, 2);
         let mut canvas = Canvas::new(area);
         let (a, b) = (canvas.place(0.0, 0.0), canvas.place(1.0, 1.0));
-        canvas.line(a, b, Role::H2D);
+        canvas.line(a, b, (Role::H2D, 0));
         let (a, b) = (canvas.place(-1.0, 2.0), canvas.place(3.0, 2.0));
-        canvas.line(a, b, Role::D2H);
+        canvas.line(a, b, (Role::D2H, 1));
         let mut buf = Buffer::empty(area);
         let theme = Theme::default();
         canvas.draw(&theme, area, &mut buf);
         let text: String = buf.content().iter().map(|c| c.symbol()).collect();
         assert_eq!(text, "  ▄▀▄▀  ");
+        assert!(canvas.shows(0) && !canvas.shows(1));
+        // Another one over the same points.
+        let (a, b) = (canvas.place(0.0, 0.0), canvas.place(1.0, 1.0));
+        canvas.line(a, b, (Role::D2D, 2));
+        assert!(!canvas.shows(0) && canvas.shows(2));
     }
 }

@@ -89,11 +89,13 @@ fn device(state: &State) -> String {
     let Some(info) = state.run.device() else {
         return String::new();
     };
-    let mut text = printable(&info.name);
-    let devices = state.run.trace.devices().len();
-    if devices > 1 {
-        text = format!("{devices} × {text}");
-    }
+    let name = printable(&info.name);
+    let mut text = match (state.run.trace.devices().len(), name.is_empty()) {
+        (1, _) => name,
+        // Some traces do not say what the GPUs are.
+        (devices, true) => format!("{devices} GPUs"),
+        (devices, false) => format!("{devices} × {name}"),
+    };
     if !info.link.is_empty() {
         text = format!("{text} · {}", printable(&info.link));
     }

@@ -112,7 +112,7 @@ mod tests {
         let ticks: Vec<String> = sizes.binary_ticks(6).into_iter().map(number).collect();
         assert_eq!(
             ticks,
-            ["4 Ki", "32 Ki", "256 Ki", "2 Mi", "16 Mi", "128 Mi"]
+            ["4096", "32 Ki", "256 Ki", "2 Mi", "16 Mi", "128 Mi"]
         );
         assert_eq!(Range::of(std::iter::empty(), true), None);
     }

@@ -19,7 +19,7 @@ use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, Status, Wanted};
-use crate::tui::{Controls, Exit, Session, StartError, keys, render};
+use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
 
 /// Frames are at least this far apart: 40 a second.
 const FRAME: Duration = Duration::from_millis(25);
@@ -245,6 +245,9 @@ impl<'a> Loop<'a> {
         let action = match input {
             Input::Key(key) => {
                 let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+                if is_control && key.code == KeyCode::Char('l') {
+                    return self.repaint(terminal);
+                }
                 if is_control && key.code == KeyCode::Char('z') {
                     host.suspend()?;
                     return self.repaint(terminal);
@@ -303,6 +306,16 @@ impl<'a> Loop<'a> {
                 let buffer = render(&mut self.app, &self.session.theme);
                 let (Ok(text) | Err(text)) = (self.session.save)(&buffer);
                 self.app.state.messages.flash = Some(text);
+            }
+            Some(Effect::Colors) => {
+                let theme = &mut self.session.theme;
+                let said = if theme.level == ColorLevel::None {
+                    "this terminal shows no colours".to_owned()
+                } else {
+                    theme.choice = theme.choice.next();
+                    format!("colours {}", theme.choice.words())
+                };
+                self.app.state.messages.flash = Some(said);
             }
             Some(Effect::Copy(text)) => {
                 let (Ok(said) | Err(said)) = host.copy(&text);

@@ -1,6 +1,6 @@
 //! What the mouse asks for.
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::tui::action::Action;
 
@@ -25,7 +25,13 @@ impl Mouse {
     /// The wheel zooms, a press that moves drags, a press that does not selects.
     pub(super) fn action(&mut self, mouse: MouseEvent) -> Option<Action> {
         let (x, y) = (mouse.column, mouse.row);
+        let is_shifted = mouse.modifiers.contains(KeyModifiers::SHIFT);
         match mouse.kind {
+            // Sideways by a wheel that can, or by any one with shift.
+            MouseEventKind::ScrollLeft => Some(Action::PanLeft),
+            MouseEventKind::ScrollRight => Some(Action::PanRight),
+            MouseEventKind::ScrollUp if is_shifted => Some(Action::PanLeft),
+            MouseEventKind::ScrollDown if is_shifted => Some(Action::PanRight),
             MouseEventKind::ScrollUp => Some(Action::Wheel { x, y, is_in: true }),
             MouseEventKind::ScrollDown => Some(Action::Wheel { x, y, is_in: false }),
             MouseEventKind::Down(MouseButton::Left) => {
@@ -54,6 +60,43 @@ impl Mouse {
                 _ => None,
             },
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wheels_zoom_and_sideways_they_pan() {
+        let turn = |kind, modifiers| {
+            Mouse::default().action(MouseEvent {
+                kind,
+                column: 3,
+                row: 4,
+                modifiers,
+            })
+        };
+        let (none, shift) = (KeyModifiers::NONE, KeyModifiers::SHIFT);
+        let (x, y) = (3, 4);
+        let cases = [
+            (
+                MouseEventKind::ScrollUp,
+                none,
+                Action::Wheel { x, y, is_in: true },
+            ),
+            (MouseEventKind::ScrollUp, shift, Action::PanLeft),
+            (MouseEventKind::ScrollDown, shift, Action::PanRight),
+            (MouseEventKind::ScrollLeft, none, Action::PanLeft),
+            (MouseEventKind::ScrollRight, none, Action::PanRight),
+        ];
+        for (kind, modifiers, action) in cases {
+            assert_eq!(
+                turn(kind, modifiers),
+                Some(action),
+                "{kind:?} {modifiers:?}"
+            );
         }
     }
 }

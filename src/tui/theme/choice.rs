@@ -62,6 +62,33 @@ impl Choice {
         }
     }
 
+    /// The next choice; the user's own colours stay.
+    #[must_use]
+    pub fn next(self) -> Choice {
+        let (is_light, is_color_blind) = match (self.is_light, self.is_color_blind) {
+            (false, false) => (false, true),
+            (false, true) => (true, false),
+            (true, false) => (true, true),
+            (true, true) => (false, false),
+        };
+        Choice {
+            is_light,
+            is_color_blind,
+            ..self
+        }
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match (self.is_light, self.is_color_blind) {
+            (false, false) => "for a dark background",
+            (false, true) => "for a dark background, without red and green",
+            (true, false) => "for a light background",
+            (true, true) => "for a light background, without red and green",
+        }
+    }
+
     /// The user's own colour of a role.
     fn own(&self, role: Role) -> Option<u32> {
         let name = match role {
