@@ -315,3 +315,6 @@ pub(crate) unsafe extern "C" fn completed(
         }
     });
 }
+
+#[cfg(test)]
+mod tests;
