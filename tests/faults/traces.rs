@@ -195,3 +195,21 @@ fn operations_that_overlap_on_one_stream() {
     assert_eq!(names, [("b", 15_000), ("a", 10_000), ("c", 10_000)]);
     leaves_every_way(&path);
 }
+
+#[test]
+fn copies_of_no_bytes() {
+    let copy = |ts: u32, bytes: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":{ts},"dur":5,"args":{{"device":0,"context":1,"stream":7,"correlation":{ts},"bytes":{bytes}}}}}"#
+        )
+    };
+    let (_folder, path) = kineto(&[copy(10, 0), copy(12, 1000), copy(30, 0)].join(","));
+    let report = report(&path);
+    let copies = &report["devices"][0]["h2d"];
+    // 10 to 17 and 30 to 35.
+    assert_eq!(
+        (&copies["count"], &copies["bytes"], &copies["busy_ns"]),
+        (&3.into(), &1000.into(), &12_000.into())
+    );
+    leaves_every_way(&path);
+}

@@ -282,7 +282,8 @@ impl Writer<'_> {
     fn rates(&mut self, device: usize, parent: u64) -> io::Result<()> {
         let trace = self.trace;
         for direction in Direction::NAMED {
-            let mut edges: Vec<(Ns, f64)> = Vec::new();
+            // When, whether a copy begins there, and by how much the rate changes: a copy of no bytes changes it by nothing.
+            let mut edges: Vec<(Ns, bool, f64)> = Vec::new();
             for (id, lane) in trace.streams_of(device) {
                 for row in lane.kept() {
                     let activity = trace.activity(id, row);
@@ -290,23 +291,19 @@ impl Writer<'_> {
                         && copy.direction == direction
                         && let Some(rate) = gb_per_s(copy.bytes, activity.span.len())
                     {
-                        edges.push((activity.span.start, rate));
-                        edges.push((activity.span.end, -rate));
+                        edges.push((activity.span.start, true, rate));
+                        edges.push((activity.span.end, false, -rate));
                     }
                 }
             }
             if edges.is_empty() {
                 continue;
             }
-            edges.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
             let track = self.counter(parent, &format!("{} GB/s", direction.label()), "GB/s")?;
             let (mut running, mut sum) = (0usize, 0.0);
-            for (i, (time, change)) in edges.iter().enumerate() {
-                running = if *change > 0.0 {
-                    running + 1
-                } else {
-                    running - 1
-                };
+            for (i, (time, begins, change)) in edges.iter().enumerate() {
+                running = if *begins { running + 1 } else { running - 1 };
                 // Rounding must not add up to a rate where nothing runs.
                 sum = if running == 0 { 0.0 } else { sum + change };
                 if edges.get(i + 1).is_none_or(|next| next.0 != *time) {
