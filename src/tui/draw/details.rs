@@ -117,7 +117,7 @@ impl Details {
                 "Python function, recorded by the program's profiler; its number is the line where it begins".to_owned(),
             ),
             What::Range(r) if r.index == Range::OPEN => {
-                self.facts.push("its end was not recorded".to_owned())
+                self.facts.push("its end was not recorded".to_owned());
             }
             What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
             _ => {}
