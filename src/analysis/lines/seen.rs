@@ -69,15 +69,27 @@ impl Seen {
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.
     #[must_use]
     pub fn most(&self, trace: &Trace) -> Option<Told> {
-        let mut by: BTreeMap<Key, u64> = BTreeMap::new();
+        // What a line calls is told where it is most of what the line does.
+        let mut by: BTreeMap<(String, u32, String), BTreeMap<String, u64>> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
-            *by.entry(Key::of(trace, stack)).or_default() += samples;
+            let Key {
+                file,
+                line,
+                function,
+                call,
+            } = Key::of(trace, stack);
+            let calls = by.entry((file, line, function)).or_default();
+            *calls.entry(call).or_default() += samples;
         }
-        let (key, samples) = by.into_iter().max_by_key(|it| it.1)?;
-        (!key.file.is_empty()).then(|| Told {
-            place: printable(&format!("{}:{}", short_file(&key.file), key.line)),
-            function: printable(&key.function),
-            call: (!key.call.is_empty()).then(|| printable(&key.call)),
+        let of_line = |calls: &BTreeMap<String, u64>| calls.values().sum::<u64>();
+        let ((file, line, function), calls) = by.into_iter().max_by_key(|it| of_line(&it.1))?;
+        let samples = of_line(&calls);
+        let call = calls.into_iter().max_by_key(|it| it.1);
+        let call = call.filter(|it| !it.0.is_empty() && 2 * it.1 > samples);
+        (!file.is_empty()).then(|| Told {
+            place: printable(&format!("{}:{line}", short_file(&file))),
+            function: printable(&function),
+            call: call.map(|it| printable(&it.0)),
             samples,
             of: self.all,
         })

@@ -161,3 +161,50 @@ fn recorded_functions_share_idle_time_exactly() {
     assert_eq!(told, expected);
     assert_eq!(device.lines[0].longest, Span::new(10, 40));
 }
+
+#[test]
+fn a_line_is_told_by_all_that_it_calls() {
+    let define = |id, file: &str, line| SampleDef::Frame {
+        id,
+        frame: Frame {
+            file: file.to_owned(),
+            function: "f".to_owned(),
+            line,
+        },
+    };
+    let mut defs = vec![
+        define(1, "/w/train.py", 5),
+        define(2, "/w/site-packages/a.py", 1),
+        define(3, "/w/site-packages/b.py", 1),
+        define(4, "/w/train.py", 9),
+    ];
+    // Line 5 calls a and b, line 9 nothing.
+    for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 0, 4)] {
+        defs.push(SampleDef::Stack { id, caller, frame });
+    }
+    let look = |(at, stack): (Ns, u32)| Look {
+        time: at,
+        changed: vec![Seen {
+            thread: 7,
+            stack,
+            is_running: true,
+        }],
+    };
+    let mut trace = Scene::new().trace();
+    // Twice a, twice b, three times line 9.
+    let looks = [2, 2, 3, 3, 4, 4, 4];
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 0,
+            defs,
+            looks: (1..).zip(looks).map(look).collect(),
+            sampling: Sampling::default(),
+        }),
+        ..Batch::default()
+    });
+    let mut seen = crate::analysis::lines::Seen::default();
+    seen.look(&trace, 0, 7, Span::new(0, 100));
+    let told = seen.most(&trace).expect("a line");
+    assert_eq!((told.place.as_str(), told.call), ("train.py:5", None));
+    assert_eq!((told.samples, told.of), (4, 7));
+}
