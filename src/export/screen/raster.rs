@@ -159,8 +159,31 @@ impl Letters {
     }
 }
 
+/// A line from the lower left corner of a cell to the upper right one, one that meets those of its neighbours.
+fn diagonal() -> Coverage {
+    /// Half of the line's width, in pixels.
+    const HALF: f32 = 1.2;
+    let (w, h) = (WIDTH as f32, HEIGHT as f32);
+    let mut coverage = Coverage::new();
+    for y in 0..HEIGHT {
+        for x in 0..WIDTH {
+            // From the middle of the pixel to the line.
+            let (dx, dy) = (x as f32 + 0.5, y as f32 + 0.5);
+            let distance = (h * dx + w * dy - w * h).abs() / (w * w + h * h).sqrt();
+            let share = (HALF + 0.5 - distance).clamp(0.0, 1.0);
+            if share > 0.0 {
+                coverage.push((x as i16, y as i16, share));
+            }
+        }
+    }
+    coverage
+}
+
 /// Draws a letter; a box stands for one that the font lacks.
 fn drawn(font: &FontRef<'_>, c: char) -> Coverage {
+    if c == '╱' {
+        return diagonal();
+    }
     let scaled = font.as_scaled(PxScale::from(HEIGHT as f32));
     let glyph: Glyph = scaled
         .glyph_id(c)

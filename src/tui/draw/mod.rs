@@ -17,3 +17,4 @@ pub mod pen;
 mod range;
 pub mod strip;
 pub mod verdict;
+pub mod versus;

@@ -1,4 +1,7 @@
-//! Variants against the first one at the same value of the sweep, and this run against the one before.
+//! Variants against the one that they are compared with, and this run against the one before: a table, and under it the
+//! variant under the cursor below its baseline on one axis.
+
+mod picture;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,20 +16,26 @@ use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
+use picture::Picture;
 
 /// Two runs of one program differ by that much without a reason.
 const SAME: f64 = 0.02;
+
+/// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
+const FEW: u16 = 3;
 
 /// The view.
 #[derive(Debug)]
 pub(super) struct Compare {
     list: List,
+    picture: Picture,
 }
 
 impl Default for Compare {
     fn default() -> Self {
         Compare {
             list: List::new("no variant has ended yet"),
+            picture: Picture::default(),
         }
     }
 }
@@ -40,11 +49,32 @@ impl View for Compare {
         if !is_on_screen {
             return;
         }
-        self.fill(state, area);
+        let count = state.run.measured.variants.len() as u16;
+        let table = (1 + count.min(FEW.max(area.height / 4))).min(area.height);
+        self.fill(
+            state,
+            Rect {
+                height: table,
+                ..area
+            },
+        );
+        // Set apart where there is a line for that.
+        let apart = u16::from(area.height > 2 * table + 12);
+        let below = Rect {
+            y: area.y + table + apart,
+            height: area.height - (table + apart).min(area.height),
+            ..area
+        };
+        self.picture.prepare(state, self.list.cursor, below);
+    }
+
+    fn open(&mut self, state: &State) {
+        self.list.cursor = picture::first(state);
     }
 
     fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         self.list.draw(theme, area, buf);
+        self.picture.draw(theme, buf);
     }
 
     fn list(&mut self) -> Option<&mut List> {

@@ -1,0 +1,134 @@
+//! The picture under the table: which two stand above each other, and what is said of them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::activity::{Span, units};
+use crate::analysis::VariantFigures;
+use crate::analysis::variants::measure::{Speedup, speedup};
+use crate::scenario::figures::Kind;
+use crate::trace::printable;
+use crate::tui::draw::layout::Layout;
+use crate::tui::draw::versus::{Half, Versus};
+use crate::tui::state::State;
+use crate::tui::theme::{Role, Theme};
+
+/// Less than that is no difference to speak of.
+const SAME: f64 = 0.01;
+
+/// What a picture was made of: as long as it is the same, it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Made {
+    run: u64,
+    revision: u64,
+    cursor: usize,
+    area: Rect,
+}
+
+/// The picture, ready to be drawn.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    of: Option<Made>,
+    versus: Versus,
+    area: Rect,
+}
+
+impl Picture {
+    pub(super) fn prepare(&mut self, state: &State, cursor: usize, area: Rect) {
+        let of = Made {
+            run: state.run.number,
+            revision: state.run.trace.revision(),
+            cursor,
+            area,
+        };
+        if self.of == Some(of) {
+            return;
+        }
+        self.of = Some(of);
+        self.area = area;
+        let gutter = Layout::of(state).gutter;
+        self.versus = variants(state, cursor, area, gutter).unwrap_or_default();
+    }
+
+    pub(super) fn draw(&self, theme: &Theme, buf: &mut Buffer) {
+        self.versus.draw(theme, self.area, buf);
+    }
+}
+
+/// The line of the table to begin with: the variant on screen where it is compared with another, else the one that
+/// gains most over it.
+pub(super) fn first(state: &State) -> usize {
+    let now = &state.run.measured.variants;
+    let on_screen = state.camera.variant(&state.run);
+    let at = now.iter().position(|v| Some(v.position) == on_screen);
+    let at = at.unwrap_or(0);
+    pair(state, at).map_or(at, |(_, cure, _)| cure)
+}
+
+/// The two variants that a line of the table stands for, as lines, and how much faster the second is: a baseline
+/// stands above the one that gains most over it.
+fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
+    let run = &state.run;
+    let all = &run.measured.variants;
+    let of = |line: usize| {
+        let variant = all.get(line)?;
+        let base = run.passes.baseline(variant.position)?;
+        let base = all.iter().position(|v| v.position == base)?;
+        Some((base, line, speedup(&run.passes, variant, all)?))
+    };
+    of(line).or_else(|| {
+        let pairs = (0..all.len()).filter_map(of);
+        let gains = pairs.filter(|(base, ..)| *base == line);
+        gains.max_by(|a, b| a.2.factor.total_cmp(&b.2.factor))
+    })
+}
+
+fn variants(state: &State, cursor: usize, area: Rect, gutter: u16) -> Option<Versus> {
+    let (base, cure, faster) = pair(state, cursor)?;
+    let all = &state.run.measured.variants;
+    let is_wall = faster.by == Kind::Wall;
+    let trace = &state.run.trace;
+    let span = |v: &VariantFigures| match is_wall {
+        true => Some(v.pass.span),
+        false => v.pass.operations,
+    };
+    let (a, b) = (&all[base], &all[cure]);
+    let spans = [span(a)?, span(b)?];
+    let names = [a, b].map(|v| printable(&v.label()));
+    let figures = [figures(a, spans[0]), figures(b, spans[1])];
+    let clock = if is_wall { ", by the host's time" } else { "" };
+    let (words, role) = words(faster.factor, clock, spans);
+    let half = |i: usize| Half {
+        trace,
+        span: spans[i],
+        name: &names[i],
+        figures: &figures[i],
+    };
+    let halves = [half(0), half(1)];
+    Some(Versus::new(halves, &words, role, is_wall, area, gutter))
+}
+
+/// "2.16× faster" and "4.47 ms saved".
+pub(super) fn words(factor: f64, clock: &str, [a, b]: [Span; 2]) -> (Vec<String>, Role) {
+    let apart = units::duration((a.len() - b.len()).abs());
+    if (factor - 1.0).abs() < SAME {
+        return (vec![format!("as fast{clock}")], Role::Dim);
+    }
+    if factor > 1.0 {
+        let faster = format!("{} faster{clock}", units::factor(factor));
+        return (vec![faster, format!("{apart} saved")], Role::Good);
+    }
+    let slower = format!("{} slower{clock}", units::factor(1.0 / factor));
+    (vec![slower, format!("{apart} lost")], Role::Warning)
+}
+
+/// "8.32 ms · idle 2 % · overlap 0 %".
+fn figures(v: &VariantFigures, span: Span) -> String {
+    let mut parts = vec![units::duration(span.len())];
+    for (kind, word) in [(Kind::Idle, "idle"), (Kind::Overlap, "overlap")] {
+        if let Some(value) = v.value(kind) {
+            parts.push(format!("{word} {}", kind.spec().unit.show(value)));
+        }
+    }
+    parts.join(" · ")
+}
