@@ -52,7 +52,8 @@ fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
 
 /// The lines of the compare view.
 fn compare_view(app: &mut App) -> Vec<String> {
-    app.state.size = Size::new(160, app.state.run.measured.variants.len() as u16 + 30);
+    // The table takes a quarter of the view where it is long.
+    app.state.size = Size::new(160, 4 * app.state.run.measured.variants.len() as u16 + 60);
     app.act(Action::Show(3));
     let buffer = render(app, &Theme::default());
     let width = usize::from(buffer.area.width);

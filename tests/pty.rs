@@ -227,6 +227,7 @@ fn child() {
                 memory: None,
                 controls: None,
                 replay: None,
+                beside: None,
             })
         }),
         first: Some(tui::Wanted::Same),

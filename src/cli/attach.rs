@@ -46,6 +46,7 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
                 file: None,
                 memory: Some(looked.rows_memory()),
                 replay: None,
+                beside: None,
                 controls: Some(Box::new(controls)),
             })
         }),

@@ -1,15 +1,29 @@
 //! `cuptop compare`: whether one side is faster, and why.
 
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
+use std::sync::Arc;
 
-use super::args::Compare;
+use super::args::{Compare, First, Open, Picture, Replayed, ScreenArgs};
 use super::exit::{self, Ending};
 use super::print;
 use super::report::load;
+use super::screen::{self, Shot, Shown};
 use crate::report::compare::{Answer, Run};
+use crate::text::printable;
+use crate::tui::{self, Beside, Pair, Wanted};
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
-pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
+pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let shot = screen::shot(&args.picture, Replayed::default())?;
+    if args.screen || shot.is_some() {
+        return above_each_other(&args.a, &args.b, &args.picture, &args.first, screen_args);
+    }
+    if let Some(option) = args.first.given() {
+        return Err(Ending::input(format!(
+            "{option} needs --screen or --screenshot FILE"
+        )));
+    }
     let (a, code_a) = side(&args.a)?;
     let (b, code_b) = side(&args.b)?;
     let nothing = || Ending::input("there is no operation of a GPU to compare");
@@ -29,6 +43,73 @@ pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
         exit::FINE
     };
     Ok(code_a.max(code_b).max(regressed))
+}
+
+/// Whether `open` is asked for two timelines that are to be compared: then they are no parts of one.
+pub(super) fn is_meant(args: &Open) -> bool {
+    args.traces.len() == 2
+        && args.first.view.is_some()
+        && args.first.view == tui::view_named("compare").ok()
+        && args.replayed.replay.is_none()
+}
+
+/// `open` of two timelines that are to be compared.
+pub(super) fn opened(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let [a, b] = &args.traces[..] else {
+        return Err(Ending::input("two timelines are compared"));
+    };
+    above_each_other(a, b, &args.picture, &args.first, screen_args)
+}
+
+/// Shows two timelines above each other, on the screen or as a picture.
+fn above_each_other(
+    a: &Path,
+    b: &Path,
+    picture: &Picture,
+    first: &First,
+    screen_args: &ScreenArgs,
+) -> Result<u8, Ending> {
+    if screen::shot(picture, Replayed::default())? == Some(Shot::Cast) {
+        return Err(Ending::input("a .cast is of one timeline"));
+    }
+    let ([a], [b]) = (&paths(a)[..], &paths(b)[..]) else {
+        let message = "one run a side can be shown above each other";
+        return Err(Ending::input(message).help("without --screen several are compared, as text"));
+    };
+    let ((trace_a, code_a), (trace_b, code_b)) = (load(from_ref(a))?, load(from_ref(b))?);
+    let code = code_a.max(code_b);
+    let nothing = || Ending::input("there is no operation of a GPU to compare");
+    let runs = [Run::of(&trace_a), Run::of(&trace_b)];
+    let answer = Answer::new(&runs[..1], &runs[1..], None).ok_or_else(nothing)?;
+    let beside = Arc::new(Beside {
+        names: [&trace_a, &trace_b].map(|trace| trace.source.title.clone()),
+        trace: Arc::new(trace_a),
+        headline: answer.text.clone(),
+        pairs: answer.rows.iter().map(Pair::from).collect(),
+    });
+    for warning in &answer.warnings {
+        super::eprint(&format!("cuptop: {}\n", printable(warning)));
+    }
+    let mut first = first.clone();
+    // The view that is about them.
+    first.view = first.view.or(tui::view_named("compare").ok());
+    if picture.screenshot.is_some() {
+        let shown = Shown {
+            beside: Some(beside),
+            ..Shown::of(trace_b)
+        };
+        screen::take_picture(shown, picture, &first, screen_args)?;
+        return Ok(code);
+    }
+    drop(trace_b);
+    let opened = screen::open(
+        super::report::opener(vec![b.clone()], Some(beside))?,
+        Some(Wanted::Same),
+        screen::no_scenario(),
+        &first,
+        screen_args,
+    )?;
+    Ok(code.max(opened))
 }
 
 /// The runs of a side: a file, or several with commas between them.

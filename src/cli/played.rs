@@ -11,7 +11,7 @@ use super::args::{First, Picture, Replayed, ScreenArgs};
 use super::drain::drain_into;
 use super::exit::Ending;
 use super::handed::Handed;
-use super::screen;
+use super::screen::{self, Shown};
 use crate::activity::feed::{Feed, Outcome, Pause};
 use crate::export::{self, screen::Cast};
 use crate::scenario::plan::Plan;
@@ -127,6 +127,7 @@ impl Played {
                     memory: None,
                     controls: None,
                     replay: Some(replay),
+                    beside: None,
                 })
             }),
             Some(Wanted::Same),
@@ -146,14 +147,12 @@ impl Played {
     ) -> Result<Reeled<'_>, Ending> {
         let size = Size { width, height };
         // What is not there is said before anything is written.
-        let last = screen::draw(
-            self.trace(),
-            self.plan.clone(),
-            self.peaks,
-            (width, height),
-            first,
-            args,
-        )?;
+        let shown = Shown {
+            plan: self.plan.clone(),
+            peaks: self.peaks,
+            ..Shown::of(self.trace())
+        };
+        let last = screen::draw(shown, (width, height), first, args)?;
         let length = self.reel.length() as f64 / 1e9;
         let usual = round(length / USUAL.as_secs_f64());
         let speed = speed.unwrap_or(usual).max(1e-9);

@@ -2,13 +2,14 @@
 
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::args::{Export, Open, Report as ReportArgs, ScreenArgs, Weigh};
 use super::drain::drain_into;
 use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::played::Played;
-use super::screen::Shot;
+use super::screen::{Shot, Shown};
 use super::{print, screen};
 use crate::activity::feed::Outcome;
 use crate::analysis::figures;
@@ -17,7 +18,7 @@ use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
 use crate::text::printable;
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{Peaks, Running, Wanted};
+use crate::tui::{Beside, Peaks, Running, StartFn, Wanted};
 
 /// Shows traces.
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -39,40 +40,45 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
     }
     if args.picture.screenshot.is_some() {
         let (trace, code) = load(&args.traces)?;
-        let peaks = Peaks::default();
-        screen::take_picture(trace, None, peaks, &args.picture, &args.first, screen_args)?;
+        screen::take_picture(Shown::of(trace), &args.picture, &args.first, screen_args)?;
         return Ok(code);
     }
-    // What cannot be opened is said before the screen takes the terminal.
-    let mut first = Some(file::open(&args.traces).map_err(Ending::input)?);
-    let paths = args.traces.clone();
     screen::open(
-        Box::new(move |_| {
-            let opened = match first.take() {
-                Some(opened) => opened,
-                None => {
-                    file::open(&paths).map_err(|error| Ending::input(error).for_screen(None))?
-                }
-            };
-            let source = source_info(&opened, &paths);
-            Ok(Running {
-                feed: opened.feed,
-                source,
-                plan: None,
-                // "% of peak" would need the calibrated profile of the GPU that the trace is from.
-                peaks: Peaks::default(),
-                warnings: Vec::new(),
-                file: None,
-                memory: None,
-                controls: None,
-                replay: None,
-            })
-        }),
+        opener(args.traces.clone(), None)?,
         Some(Wanted::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,
     )
+}
+
+/// Opens traces for the screen, again for each rerun. What cannot be opened is said before the screen takes the
+/// terminal.
+pub(super) fn opener(
+    paths: Vec<PathBuf>,
+    beside: Option<Arc<Beside>>,
+) -> Result<StartFn<'static>, Ending> {
+    let mut first = Some(file::open(&paths).map_err(Ending::input)?);
+    Ok(Box::new(move |_| {
+        let opened = match first.take() {
+            Some(opened) => opened,
+            None => file::open(&paths).map_err(|error| Ending::input(error).for_screen(None))?,
+        };
+        let source = source_info(&opened, &paths);
+        Ok(Running {
+            feed: opened.feed,
+            source,
+            plan: None,
+            // "% of peak" would need the calibrated profile of the GPU that the trace is from.
+            peaks: Peaks::default(),
+            warnings: Vec::new(),
+            file: None,
+            memory: None,
+            controls: None,
+            replay: None,
+            beside: beside.clone(),
+        })
+    }))
 }
 
 /// Prints the figures of traces.
@@ -147,8 +153,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         }
         export::Format::Screen(format) => {
             let (trace, code) = load_handed(&args.traces, handed)?;
-            let peaks = Peaks::default();
-            let drawn = screen::draw(trace, None, peaks, args.size, first, screen_args)?;
+            let drawn = screen::draw(Shown::of(trace), args.size, first, screen_args)?;
             write(args, |out| drawn.write(format, out))?;
             Ok(code)
         }

@@ -12,7 +12,7 @@ use super::drain::drain;
 use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::played::Played;
-use super::screen::Shot;
+use super::screen::{Shot, Shown};
 use super::{own, print, screen};
 use crate::activity::feed::Outcome;
 use crate::report::{Report, text};
@@ -114,8 +114,12 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     } else {
         exit::FINE
     };
-    let plan = Some(started.plan);
-    screen::take_picture(trace, plan, peaks, &args.picture, &args.first, screen_args)?;
+    let shown = Shown {
+        plan: Some(started.plan),
+        peaks,
+        ..Shown::of(trace)
+    };
+    screen::take_picture(shown, &args.picture, &args.first, screen_args)?;
     ended(outcome, code)
 }
 

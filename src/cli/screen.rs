@@ -18,7 +18,9 @@ use crate::scenario::plan::Plan;
 use crate::scenario::{Overrides, Source, compile};
 use crate::text;
 use crate::trace::{SourceInfo, Trace};
-use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn, Theme, Wanted};
+use crate::tui::{
+    self, Beside, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn, Theme, Wanted,
+};
 
 /// The theme for a terminal.
 pub(super) fn theme(args: &ScreenArgs) -> Theme {
@@ -176,11 +178,30 @@ pub(super) fn shot(picture: &Picture, replayed: Replayed) -> Result<Option<Shot>
     }
 }
 
+/// A complete timeline, to be drawn.
+pub(super) struct Shown {
+    pub(super) trace: Trace,
+    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) peaks: Peaks,
+    /// What it is compared with.
+    pub(super) beside: Option<Arc<Beside>>,
+}
+
+impl Shown {
+    /// One of which nothing else is known.
+    pub(super) fn of(trace: Trace) -> Shown {
+        Shown {
+            trace,
+            plan: None,
+            peaks: Peaks::default(),
+            beside: None,
+        }
+    }
+}
+
 /// Draws a complete timeline and writes it to the file that was asked for.
 pub(super) fn take_picture(
-    trace: Trace,
-    plan: Option<Arc<Plan>>,
-    peaks: Peaks,
+    shown: Shown,
     picture: &Picture,
     show: &First,
     args: &ScreenArgs,
@@ -189,7 +210,7 @@ pub(super) fn take_picture(
     let (Some(path), Some(Shot::Picture(format))) = (&picture.screenshot, kind) else {
         return Ok(());
     };
-    let drawn = draw(trace, plan, peaks, picture.size, show, args)?;
+    let drawn = draw(shown, picture.size, show, args)?;
     export::to_file(path, |out| drawn.write(format, out)).map_err(Ending::input)
 }
 
@@ -212,17 +233,21 @@ impl Drawn {
 
 /// A complete timeline's screen.
 pub(super) fn draw(
-    mut trace: Trace,
-    plan: Option<Arc<Plan>>,
-    peaks: Peaks,
+    shown: Shown,
     (width, height): (u16, u16),
     show: &First,
     args: &ScreenArgs,
 ) -> Result<Drawn, Ending> {
+    let Shown {
+        mut trace,
+        plan,
+        peaks,
+        beside,
+    } = shown;
     entitle(&mut trace.source, show);
     let theme = picture_theme(args);
     let size = Size { width, height };
-    let buffer = tui::screenshot(trace, plan, peaks, &theme, size, &show.opening());
+    let buffer = tui::screenshot(trace, plan, peaks, beside, &theme, size, &show.opening());
     Ok(Drawn {
         buffer: buffer.map_err(Ending::input)?,
         title: match &show.title {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
+use super::screen::Shown;
 use super::{print, screen};
 use crate::activity::feed::{Feed, Outcome};
 use crate::analysis::figures;
@@ -53,6 +54,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 memory: Some(watched.rows_memory()),
                 controls: Some(Box::new(watched.controls(recorder))),
                 replay: None,
+                beside: None,
             })
         }),
         Some(Wanted::Same),
@@ -81,7 +83,7 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
         }
     }
     let TraceArgs { picture, first, .. } = watched.args;
-    screen::take_picture(trace, None, Peaks::default(), picture, first, screen_args)?;
+    screen::take_picture(Shown::of(trace), picture, first, screen_args)?;
     match outcome {
         Outcome::Complete => Ok(exit::FINE),
         Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),

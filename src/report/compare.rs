@@ -23,7 +23,7 @@ use crate::activity::{Direction, Ns};
 use crate::analysis::DeviceFigures;
 use crate::analysis::tables::NameRow;
 
-pub use answer::Answer;
+pub use answer::{Answer, Row};
 pub use side::Run;
 
 /// Two timelines side by side.

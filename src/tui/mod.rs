@@ -64,6 +64,7 @@ pub use app::{Choice, Peaks, Wanted};
 pub use film::Film;
 pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
+pub use state::beside::{Beside, Pair};
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
@@ -116,6 +117,8 @@ pub struct Running {
     pub controls: Option<Box<dyn Controls>>,
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
+    /// What it is compared with, when it is one of two.
+    pub beside: Option<Arc<Beside>>,
 }
 
 /// What keys can do with a program that is being traced. Each says what was done, or why not, in a sentence.
@@ -176,11 +179,13 @@ pub fn screenshot(
     trace: Trace,
     plan: Option<Arc<Plan>>,
     peaks: Peaks,
+    beside: Option<Arc<Beside>>,
     theme: &Theme,
     size: Size,
     opening: &Opening,
 ) -> Result<Buffer, String> {
     let mut app = app::App::of_trace(trace, plan, peaks);
+    app.state.run.beside = beside;
     app.state.size = size;
     app.open_at(opening)?;
     Ok(render(&mut app, theme))

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::first::First;
+use super::values::Picture;
+
 /// `cuptop compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
@@ -21,6 +24,15 @@ pub struct Compare {
     /// Print Markdown, for a pull request.
     #[arg(long)]
     pub markdown: bool,
+    /// Open the screen: both above each other on one axis, and all of B in the other views. Takes one run a side.
+    #[arg(long, conflicts_with_all = ["json", "markdown", "fail_over"])]
+    pub screen: bool,
+    /// Where the picture goes, if one is wanted.
+    #[command(flatten)]
+    pub picture: Picture,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
 }
 
 /// "5%" as 0.05.

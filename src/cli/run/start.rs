@@ -204,6 +204,7 @@ impl Runner {
             memory: None,
             controls: None,
             replay: None,
+            beside: None,
         })
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Measured {
 /// A stretch of time and what it went to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretch {
+    /// When it was.
+    pub(super) window: Span,
     pub(super) time: Ns,
     /// At least one kernel ran, on any device.
     pub(super) compute: Ns,
@@ -81,6 +83,7 @@ impl Stretch {
         };
         let idle = window.len() - busy - not_recorded;
         Stretch {
+            window,
             time: window.len(),
             compute,
             copy,

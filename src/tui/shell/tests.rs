@@ -107,6 +107,7 @@ fn run_of(
                 memory: None,
                 controls: None,
                 replay: None,
+                beside: None,
             })
         }),
         first,

@@ -2,6 +2,7 @@
 
 pub mod analyst;
 pub mod answers;
+pub mod beside;
 mod camera;
 pub mod counters;
 mod ghost;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::beside::Beside;
 use super::{Peaks, Status};
 use crate::activity::feed::{Outcome, Pause, Progress};
 use crate::activity::{DeviceInfo, Span};
@@ -47,6 +48,8 @@ pub struct Run {
     pub progress: Option<Progress>,
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
+    /// What it is compared with, when it is one of two.
+    pub beside: Option<Arc<Beside>>,
     /// Since it began; stands still when it ended.
     pub elapsed: Duration,
     /// Passes and variants.

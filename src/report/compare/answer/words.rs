@@ -55,7 +55,7 @@ pub(super) fn headline(rows: &[Row]) -> String {
 }
 
 /// "2.43× faster", where that is shown, or where there are too few samples to show anything.
-fn verdict(row: &Row) -> Option<String> {
+pub(super) fn verdict(row: &Row) -> Option<String> {
     let is_same = (row.ratio - 1.0).abs() < SAME;
     if row.shown == Some(false) || row.shown.is_none() && is_same {
         return None;

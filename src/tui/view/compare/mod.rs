@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
-use super::{Request, View};
+use super::{Place, Request, View};
 use crate::activity::units;
 use crate::analysis::VariantFigures;
 use crate::analysis::variants::measure::speedup;
@@ -15,6 +15,7 @@ use crate::scenario::figures::Kind;
 use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
+use crate::tui::state::beside::Beside;
 use crate::tui::theme::{Role, Theme};
 use picture::Picture;
 
@@ -42,22 +43,28 @@ impl Default for Compare {
 
 impl View for Compare {
     fn has_content(&self, state: &State) -> bool {
-        state.run.passes.variants.len() > 1 || !state.run.previous.is_empty()
+        let run = &state.run;
+        run.passes.variants.len() > 1 || !run.previous.is_empty() || run.beside.is_some()
     }
 
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
         if !is_on_screen {
             return;
         }
-        let count = state.run.measured.variants.len() as u16;
+        let beside = state.run.beside.as_deref();
+        let count = match beside {
+            Some(beside) => beside.pairs.len() as u16,
+            None => state.run.measured.variants.len() as u16,
+        };
         let table = (1 + count.min(FEW.max(area.height / 4))).min(area.height);
-        self.fill(
-            state,
-            Rect {
-                height: table,
-                ..area
-            },
-        );
+        let top = Rect {
+            height: table,
+            ..area
+        };
+        match beside {
+            Some(beside) => self.fill_pairs(beside, top),
+            None => self.fill(state, top),
+        }
         // Set apart where there is a line for that.
         let apart = u16::from(area.height > 2 * table + 12);
         let below = Rect {
@@ -82,6 +89,14 @@ impl View for Compare {
     }
 
     fn choose(&mut self, state: &State) -> Option<Request> {
+        if let Some(beside) = &state.run.beside {
+            let span = beside.pairs.get(self.list.cursor)?.spans[1];
+            return Some(Request::Place(Place {
+                row: None,
+                record: None,
+                span,
+            }));
+        }
         let variant = state.run.measured.variants.get(self.list.cursor)?.position;
         let pass = state.run.passes.representative(variant)?;
         Some(Request::Pass(pass))
@@ -89,6 +104,39 @@ impl View for Compare {
 }
 
 impl Compare {
+    /// Two timelines: what is compared, and what that came to.
+    fn fill_pairs(&mut self, beside: &Beside, area: Rect) {
+        let (text, dim) = (Role::Text, Role::Dim);
+        let longest = beside.pairs.iter().map(|pair| pen::width(&pair.of)).max();
+        let name = longest.unwrap_or(0).clamp(8, 30) as u16;
+        self.list.heading = vec![
+            Cell::left("compared", name, dim),
+            Cell::right("A", 9, dim),
+            Cell::right("B", 9, dim),
+            Cell::rest(printable(&beside.headline), dim),
+        ];
+        self.list.fill(area, beside.pairs.len(), |i| {
+            let pair = &beside.pairs[i];
+            let role = match pair.ratio {
+                _ if !pair.differs => dim,
+                ratio if ratio < 1.0 => Role::Good,
+                _ => Role::Warning,
+            };
+            vec![
+                Cell::left(printable(&pair.of), name, text),
+                Cell::right(units::duration(pair.spans[0].len()), 9, text),
+                Cell::right(units::duration(pair.spans[1].len()), 9, text),
+                Cell::rest(
+                    match pair.differs {
+                        true => format!("B is {}", pair.told),
+                        false => pair.told.clone(),
+                    },
+                    role,
+                ),
+            ]
+        });
+    }
+
     fn fill(&mut self, state: &State, area: Rect) {
         let (text, dim) = (Role::Text, Role::Dim);
         let (passes, previous) = (&state.run.passes, &state.run.previous);

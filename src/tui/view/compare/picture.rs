@@ -11,6 +11,7 @@ use crate::trace::printable;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::versus::{Half, Versus};
 use crate::tui::state::State;
+use crate::tui::state::beside::Beside;
 use crate::tui::theme::{Role, Theme};
 
 /// Less than that is no difference to speak of.
@@ -47,7 +48,11 @@ impl Picture {
         self.of = Some(of);
         self.area = area;
         let gutter = Layout::of(state).gutter;
-        self.versus = variants(state, cursor, area, gutter).unwrap_or_default();
+        let versus = match &state.run.beside {
+            Some(beside) => timelines(state, beside, cursor, area, gutter),
+            None => variants(state, cursor, area, gutter),
+        };
+        self.versus = versus.unwrap_or_default();
     }
 
     pub(super) fn draw(&self, theme: &Theme, buf: &mut Buffer) {
@@ -55,9 +60,41 @@ impl Picture {
     }
 }
 
+/// The two timelines, each with its stretch of median time.
+fn timelines(
+    state: &State,
+    beside: &Beside,
+    line: usize,
+    area: Rect,
+    gutter: u16,
+) -> Option<Versus> {
+    let pair = beside.pairs.get(line)?;
+    let (mut words, role) = words(1.0 / pair.ratio, "", pair.spans);
+    let role = match pair.differs {
+        true => role,
+        false => Role::Dim,
+    };
+    words.truncate(if pair.differs { 2 } else { 1 });
+    words[0].clone_from(&pair.told);
+    let traces = [beside.trace.as_ref(), &state.run.trace];
+    let names = ["A", "B"].map(str::to_owned);
+    let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
+    let half = |i: usize| Half {
+        trace: traces[i],
+        span: pair.spans[i],
+        name: &names[i],
+        figures: &pair.figures[i],
+    };
+    let halves = [half(0), half(1)];
+    Some(Versus::new(halves, &words, role, false, area, gutter))
+}
+
 /// The line of the table to begin with: the variant on screen where it is compared with another, else the one that
 /// gains most over it.
 pub(super) fn first(state: &State) -> usize {
+    if state.run.beside.is_some() {
+        return 0;
+    }
     let now = &state.run.measured.variants;
     let on_screen = state.camera.variant(&state.run);
     let at = now.iter().position(|v| Some(v.position) == on_screen);
