@@ -122,13 +122,40 @@ fn code_of(exit: Exit) -> Result<u8, Ending> {
 fn choices() -> Vec<Choice> {
     SCENARIOS
         .iter()
-        .map(|scenario| Choice {
-            name: scenario.name.to_owned(),
-            about: compile(&Source::from(scenario), &Overrides::default())
-                .map(|compiled| compiled.plan.about)
-                .unwrap_or_default(),
+        .map(|scenario| {
+            let name = scenario.name.to_owned();
+            match compile(&Source::from(scenario), &Overrides::default()) {
+                Ok(compiled) => choice(name, compiled.plan),
+                Err(_) => Choice {
+                    name,
+                    ..Choice::default()
+                },
+            }
         })
         .collect()
+}
+
+fn choice(name: String, plan: Plan) -> Choice {
+    let mut names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    // In the order of the file.
+    names.sort_by_key(|name| plan.variants.iter().position(|v| v.name == *name));
+    let mut variants = names.join(", ");
+    if let Some(sweep) = &plan.sweep {
+        variants.push_str(&format!(
+            ", at {} values of {}",
+            sweep.values.len(),
+            sweep.param
+        ));
+    }
+    Choice {
+        name,
+        variants,
+        title: plan.name,
+        about: plan.about,
+        look_for: plan.look_for,
+    }
 }
 
 /// Saves the screen as SVG and text in the working directory, under the next free name.

@@ -47,6 +47,10 @@ pub enum Action {
     Down,
     PageUp,
     PageDown,
+    /// The first line of a list.
+    First,
+    /// Its last line.
+    Last,
     /// The next operation of the lane.
     NextOperation,
     /// The operation before.

@@ -272,6 +272,19 @@ const FIRST: &[Binding] = &[
     key(Picker, Char('j'), Action::Down, "scenario below", ""),
     key(Picker, KeyCode::Down, Action::Down, "", ""),
     key(Picker, KeyCode::Enter, Action::Choose, "run it", "run"),
+    key(
+        Picker,
+        Char('/'),
+        Action::Find,
+        "only those with a word",
+        "filter",
+    ),
+    key(Picker, KeyCode::Home, Action::First, "the first one", ""),
+    key(Picker, KeyCode::End, Action::Last, "the last one", ""),
+    key(Picker, Char('G'), Action::Last, "", ""),
+    key(List, KeyCode::Home, Action::First, "the first line", ""),
+    key(List, KeyCode::End, Action::Last, "the last line", ""),
+    key(List, Char('G'), Action::Last, "", ""),
 ];
 
 /// The keys behind those of the views.

@@ -350,10 +350,12 @@ fn the_picker() {
         Choice {
             name: "pipeline".to_owned(),
             about: "Eight batches: one stream against eight.".to_owned(),
+            ..Default::default()
         },
         Choice {
             name: "tiny_copies".to_owned(),
             about: "4096 copies of 4 bytes.".to_owned(),
+            ..Default::default()
         },
     ]);
     app.state.size = Size::new(80, 24);

@@ -1,6 +1,6 @@
 //! What each action does that is not a view's own.
 
-use super::{App, Effect, Scope, Wanted};
+use super::{App, Effect, Run, Scope, Wanted};
 use crate::activity::Span;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
@@ -56,7 +56,7 @@ impl App {
             Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}
-            Action::Back => self.back(),
+            Action::Back => return self.back(),
             Action::Help => self.overlay = Overlay::Help { first: 0 },
             Action::Troubles if state.troubles.is_empty() => {
                 state.messages.flash = Some("nothing is wrong".to_owned());
@@ -132,20 +132,28 @@ impl App {
         }
     }
 
-    fn back(&mut self) {
-        if self.state.messages.error.take().is_some() {
-            return;
-        }
-        if self.end_search() {
-            return;
+    fn back(&mut self) -> Option<Effect> {
+        if self.state.messages.error.take().is_some() || self.end_search() {
+            return None;
         }
         if self.views.is_home() {
-            if !self.state.marks.clear() && !self.state.ghost.close() {
-                self.state.selection = Selection::default();
+            if self.state.marks.clear() || self.state.ghost.close() {
+                return None;
             }
+            if self.state.selection.row.is_none() && self.views.has_choices() {
+                // Nothing is left to close but the run that was chosen.
+                let number = self.state.run.number;
+                self.state.replace(Run {
+                    number,
+                    ..Run::default()
+                });
+                return Some(Effect::Leave);
+            }
+            self.state.selection = Selection::default();
         } else {
             self.views.show_home(&self.state);
         }
+        None
     }
 
     /// Does what a view asks for.

@@ -46,6 +46,8 @@ pub enum Effect {
     Start(Wanted),
     /// Ask the source to stop.
     Stop,
+    /// End the run: the picker is on screen again.
+    Leave,
     /// Save the screen.
     Save,
     /// Go on to the next choice of colours.

@@ -267,6 +267,7 @@ fn the_picker_starts_what_it_points_at() {
     let choice = |name: &str| Choice {
         name: name.to_owned(),
         about: String::new(),
+        ..Default::default()
     };
     let mut app = App::new(vec![choice("one"), choice("two")]);
     let effects = press(&mut app, "jjj^");
@@ -325,6 +326,7 @@ fn a_list_takes_the_line_that_is_clicked_twice() {
     let choice = |name: &str| Choice {
         name: name.to_owned(),
         about: String::new(),
+        ..Default::default()
     };
     let mut app = App::new(vec![choice("one"), choice("two"), choice("three")]);
     app.state.size = Size::new(80, 24);
@@ -470,4 +472,36 @@ fn what_was_let_go_can_be_looked_at_and_not_selected() {
             assert!(start <= end);
         }
     }
+}
+
+#[test]
+fn the_picker_is_filtered_and_come_back_to() {
+    let choice = |name: &str, about: &str| Choice {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        ..Choice::default()
+    };
+    let mut app = App::new(vec![
+        choice("pipeline", "one stream against eight"),
+        choice("warmup", "a cold start"),
+        choice("streams", "three of them"),
+    ]);
+    app.state.size = Size::new(80, 24);
+    press(&mut app, "/cold^");
+    let wanted = Wanted::Scenario("warmup".to_owned());
+    assert_eq!(press(&mut app, "^"), [Effect::Start(wanted)]);
+    // Its run; escape first clears the selection, then leads back.
+    app.start(fixture::source(), None, PEAKS);
+    for batch in fixture::batches() {
+        app.take(Message::Batch(batch));
+    }
+    app.finish(Outcome::Complete);
+    press(&mut app, "j");
+    assert!(press(&mut app, "~").is_empty() && !app.is_picking());
+    assert_eq!(press(&mut app, "~"), [Effect::Leave]);
+    assert!(app.is_picking());
+    // All of them, the last one.
+    press(&mut app, "~G");
+    let wanted = Wanted::Scenario("streams".to_owned());
+    assert_eq!(press(&mut app, "^"), [Effect::Start(wanted)]);
 }

@@ -297,6 +297,11 @@ impl<'a> Loop<'a> {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
             Some(Effect::Start(wanted)) => self.start(wanted),
+            Some(Effect::Leave) => {
+                self.feed = None;
+                self.controls = None;
+                self.watch = None;
+            }
             Some(Effect::Stop) => {
                 if let Some(feed) = &self.feed {
                     feed.stop.stop();

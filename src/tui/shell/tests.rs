@@ -114,6 +114,7 @@ fn run_of(
         choices: vec![Choice {
             name: "broken".to_owned(),
             about: String::new(),
+            ..Default::default()
         }],
         file: Box::new(|| Err("there is no file".to_owned())),
         save: Box::new(move |buffer| {

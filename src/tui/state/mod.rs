@@ -60,8 +60,14 @@ pub enum Wanted {
 pub struct Choice {
     /// What to run.
     pub name: String,
+    /// In a few words.
+    pub title: String,
     /// What it shows.
     pub about: String,
+    /// What to look for on its timeline.
+    pub look_for: String,
+    /// Its variants, in words.
+    pub variants: String,
 }
 
 /// The most that the hardware can do, for "% of peak".

@@ -124,6 +124,8 @@ impl List {
             Action::Down => self.step(1),
             Action::PageUp => self.step(-PAGE),
             Action::PageDown => self.step(PAGE),
+            Action::First => self.cursor = 0,
+            Action::Last => self.cursor = self.count.saturating_sub(1),
             Action::Wheel { is_in: true, .. } => self.step(-WHEEL),
             Action::Wheel { is_in: false, .. } => self.step(WHEEL),
             Action::Choose => return Chosen::Line,

@@ -239,6 +239,12 @@ impl Views {
         }
     }
 
+    /// Whether there is a picker to go back to.
+    #[must_use]
+    pub fn has_choices(&self) -> bool {
+        !self.picker.is_empty()
+    }
+
     /// What is on screen: before a run the picker.
     #[must_use]
     pub fn on_screen(&self, state: &State) -> &dyn View {
