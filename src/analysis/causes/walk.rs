@@ -197,8 +197,7 @@ impl Walk<'_, '_> {
         let begun = graph.ops.start[op as usize];
         let is_node = graph.ops.is_graph(op);
         // The launch spent most of the time in its call.
-        let is_slow = (end - graph.calls.start[call as usize]) * 2
-            >= begun - graph.calls.start[call as usize];
+        let is_slow = end - graph.calls.start[call as usize] >= begun - end;
         let (cause, certainty) = match graph.calls.kind[call as usize] {
             CallKind::GraphLaunch => (Cause::GraphSetup, Certainty::Likely),
             _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {

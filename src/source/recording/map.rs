@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use collector::recording::Entry;
 
-use crate::activity::{Activity, Batch, Def, NameId, ProcessInfo, ShapeId, StreamInfo, What};
+use crate::activity::{Activity, Batch, Def, NameId, Ns, ProcessInfo, ShapeId, StreamInfo, What};
 
 /// What became of an entry.
 pub(super) enum Mapped {
@@ -14,7 +14,12 @@ pub(super) enum Mapped {
     Process,
     /// It is a message for the user.
     Notice(bool, String),
+    /// It is at a time that no clock shows, and so left out.
+    BadClock,
 }
+
+/// Times beyond (73 years from 1970) are no clock's, and lengths must not overflow.
+const TIME_MAX: Ns = 1 << 61;
 
 /// What the earlier parts of a recording came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +32,8 @@ pub(super) struct Before {
     pub(super) lost: u64,
     /// Records of unknown kinds.
     pub(super) unknown: u64,
+    /// Records at times that no clock shows, those of the present part among them.
+    pub(super) bad_clock: u64,
 }
 
 impl Before {
@@ -63,6 +70,9 @@ pub(super) fn entry_into(
     streams: &mut HashMap<(u32, u32, u32), StreamInfo>,
 ) -> Mapped {
     match entry {
+        Entry::Record(record) if record.span.start < -TIME_MAX || record.span.end > TIME_MAX => {
+            return Mapped::BadClock;
+        }
         Entry::Record(record) => batch.items.push(Activity {
             what: with_ids(record.what, |id| before.name(id), |id| before.shape(id)),
             ..record

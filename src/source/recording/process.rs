@@ -162,14 +162,17 @@ impl Process {
             let (info, streams) = (&mut self.info, &mut self.streams);
             let before = self.before;
             let mut changed = self.changed;
+            let mut bad_clock = 0;
             let more = self.reader.read(&mut |entry| match map::entry_into(
                 entry, &before, &mut batch, info, streams,
             ) {
                 map::Mapped::Yes => {}
                 map::Mapped::Process => changed = true,
                 map::Mapped::Notice(is_warning, text) => notices.push((is_warning, text)),
+                map::Mapped::BadClock => bad_clock += 1,
             });
             self.changed = changed;
+            self.before.bad_clock += bad_clock;
             let more = match more {
                 Ok(more) => more,
                 Err(error) => return self.fail(&error, sink),
@@ -213,6 +216,7 @@ impl Process {
         let mut health = self.reader.status().health;
         health.lost += self.before.lost + self.reader.lost();
         health.unknown += self.before.unknown + self.reader.unknown();
+        health.bad_clock += self.before.bad_clock;
         if self.over {
             // What was open when a process was killed is not open any more.
             health.oldest_open = None;
