@@ -2,7 +2,7 @@
 //! reckoned by hand from the events, which are written here.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn launch(thread: u32, correlation: u32, ts: u64, dur: u64) -> String {
     )
 }
 
-fn report(path: &PathBuf) -> Value {
+fn report(path: &Path) -> Value {
     let args = ["report".as_ref(), "--json".as_ref(), path.as_os_str()];
     let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -37,7 +37,7 @@ fn report(path: &PathBuf) -> Value {
 }
 
 /// Every way in which a trace leaves the program ends well.
-fn leaves_every_way(path: &PathBuf) {
+fn leaves_every_way(path: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     for name in [
         "a.pftrace",
