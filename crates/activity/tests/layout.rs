@@ -76,7 +76,7 @@ fn each_number_is_that_of_at_most_one_value() {
     check(MemoryKind::from_code, MemoryKind::code, 6);
     check(SyncKind::from_code, SyncKind::code, 4);
     check(MemoryAction::from_code, MemoryAction::code, 2);
-    check(RangeKind::from_code, RangeKind::code, 6);
+    check(RangeKind::from_code, RangeKind::code, 8);
 }
 
 #[test]
