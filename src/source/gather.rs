@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use collector::recording::shortened;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::TIME_MAX;
 use crate::activity::feed::{Gone, Message, Outlet, Progress};
 use crate::activity::{
     Activity, Batch, Collective, Correlation, Def, Direction, Health, LaunchShape, NameId, Ns,
@@ -26,8 +27,6 @@ const RUN: usize = 64 * 1024;
 const BATCH: usize = 16 * 1024;
 /// Activities that one file may hold: 64 M of them take some 5 GB. What lies beyond is counted as lost.
 const ACTIVITIES_MAX: usize = 64 << 20;
-/// Times that are further than this from zero (73 years) come from a broken clock: sums of them overflow.
-const TIME_MAX: Ns = 1 << 61;
 /// Units between two reports of how far work of unknown length has come.
 const STEP: u64 = 4 << 20;
 /// Greatest device ordinal that is believed.

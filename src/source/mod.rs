@@ -14,3 +14,6 @@ pub mod replay;
 pub mod runner;
 pub mod sim;
 mod stream;
+
+/// Times that are further than this from zero (73 years) come from a broken clock: sums of them overflow.
+const TIME_MAX: crate::activity::Ns = 1 << 61;

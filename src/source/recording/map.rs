@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use collector::recording::Entry;
 
-use crate::activity::{Activity, Batch, Def, NameId, Ns, ProcessInfo, ShapeId, StreamInfo, What};
+use crate::activity::{Activity, Batch, Def, NameId, ProcessInfo, ShapeId, StreamInfo, What};
+use crate::source::TIME_MAX;
 
 /// What became of an entry.
 pub(super) enum Mapped {
@@ -17,9 +18,6 @@ pub(super) enum Mapped {
     /// It is at a time that no clock shows, and so left out.
     BadClock,
 }
-
-/// Times beyond (73 years from 1970) are no clock's, and lengths must not overflow.
-const TIME_MAX: Ns = 1 << 61;
 
 /// What the earlier parts of a recording came to.
 #[derive(Clone, Copy, Debug, Default)]
