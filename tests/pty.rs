@@ -480,9 +480,10 @@ fn it_follows_the_terminals_size() {
         pixel_width: 0,
         pixel_height: 0,
     };
-    session.master.resize(session.size).expect("the pty");
-    // What was drawn for the old size is not what this terminal would show: only the new counts.
+    // What was drawn for the old size is not what this terminal would show: only the new counts. It may
+    // be there as soon as the size has changed.
     let old = session.raw().len();
+    session.master.resize(session.size).expect("the pty");
     let began = Instant::now();
     loop {
         let raw = session.raw();
