@@ -55,7 +55,10 @@ impl Anonymous {
                     }
                 }
                 Hardware::Note(text) => clean(text),
-                Hardware::Limits(_) | Hardware::Reading(_) | Hardware::Cost(_) => {}
+                Hardware::Gpu(_)
+                | Hardware::Limits(_)
+                | Hardware::Reading(_)
+                | Hardware::Cost(_) => {}
             }
         }
     }

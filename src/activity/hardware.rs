@@ -185,6 +185,17 @@ pub struct GpuLimits {
     pub tells_slowdowns: bool,
 }
 
+/// Which GPU it is, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GpuIdentity {
+    /// Which GPU.
+    pub uuid: Uuid,
+    /// Its number in NVML's order, which need not be CUDA's.
+    pub index: u32,
+    /// "NVIDIA H200"; empty where unknown.
+    pub name: String,
+}
+
 /// One look at a GPU.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -238,6 +249,8 @@ pub struct WatchCost {
 /// Something about the hardware, in a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hardware {
+    /// A GPU that no record tells of, because none are made: a program that runs already is looked at.
+    Gpu(GpuIdentity),
     /// What is known of a GPU; may come again.
     Limits(GpuLimits),
     /// A look at a GPU.

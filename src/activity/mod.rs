@@ -15,7 +15,7 @@ pub mod units;
 pub use ::activity::*;
 pub use batch::{Batch, Def};
 pub use hardware::{
-    GpuLimits, GroupWindow, Hardware, Metric, MetricUnit, Occupant, OffCpu, Owner, Reading,
-    SLOWDOWNS, SLOWED, ThreadWindow, Uuid, WatchCost,
+    GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, MetricUnit, Occupant, OffCpu, Owner,
+    Reading, SLOWDOWNS, SLOWED, ThreadWindow, Uuid, WatchCost,
 };
 pub use samples::{Frame, Look, SampleDef, Samples, Sampling, Seen, StackId};

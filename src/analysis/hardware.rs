@@ -1,4 +1,5 @@
-//! What GPUs' counters and sensors came to between the first operation of a device and its last.
+//! What GPUs' counters and sensors came to between the first operation of a device and its last; of a program of which no operations are
+//! recorded (`cuptop attach`), while it was looked at.
 //!
 //! Every figure is of windows of about a tenth of a second: a mean over the time in which it was read, and the greatest
 //! window. Throttling is told of windows whose end was slowed down. None of it is a cause of idle time.
@@ -110,11 +111,16 @@ impl OtherProcess {
 #[must_use]
 pub fn of(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
     let hardware = trace.hardware();
+    let of_device = |f: &DeviceFigures| Some(of_gpu(trace.readings(f.index)?, f.device, f.span));
+    let of_looked = |index: usize| {
+        let gpu = trace.readings(index)?;
+        Some(of_gpu(gpu, trace.devices()[index].info.id, gpu.span()?))
+    };
     (!hardware.is_empty()).then(|| HardwareFigures {
-        devices: devices
-            .iter()
-            .filter_map(|f| Some(of_gpu(trace.readings(f.index)?, f.device, f.span)))
-            .collect(),
+        devices: match trace.operations_extent() {
+            Some(_) => devices.iter().filter_map(of_device).collect(),
+            None => (0..trace.devices().len()).filter_map(of_looked).collect(),
+        },
         notes: hardware.notes.clone(),
         watching: watching(hardware),
     })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::args::{Attach, ScreenArgs};
+use super::args::{Attach, ScreenArgs, Switch};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::screen;
@@ -97,6 +97,7 @@ impl Looked<'_> {
         let started = attach::running(RunningRequest {
             pid: self.args.pid,
             dir,
+            hardware: self.args.hardware == Switch::On,
             hz: self.args.python,
             duration: self.args.duration,
         })?;

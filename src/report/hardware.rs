@@ -17,7 +17,10 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         cost_of(page, cost);
     }
     if let Some(hardware) = &report.hardware {
-        page.title("Hardware (windows of about 0.1 s, from the first operation to the last)");
+        page.title(match report.devices.is_empty() {
+            false => "Hardware (windows of about 0.1 s, from the first operation to the last)",
+            true => "Hardware (windows of about 0.1 s, while it was looked at)",
+        });
         for gpu in &hardware.devices {
             of_gpu(page, gpu);
         }

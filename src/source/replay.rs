@@ -100,7 +100,7 @@ impl Reel {
                 Hardware::Occupants { time, .. } => {
                     self.push(*time, process, Part::Hardware(hardware));
                 }
-                Hardware::Limits(_) | Hardware::Note(_) | Hardware::Cost(_) => {
+                Hardware::Gpu(_) | Hardware::Limits(_) | Hardware::Note(_) | Hardware::Cost(_) => {
                     batch.hardware.push(hardware);
                 }
             }

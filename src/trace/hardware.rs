@@ -309,6 +309,8 @@ impl HardwareReadings {
             }
             Hardware::Reading(reading) => self.gpu(reading.uuid).add(&reading),
             Hardware::Occupants { uuid, all, .. } => self.gpu(uuid).list(all),
+            // A device of the timeline.
+            Hardware::Gpu(_) => {}
             Hardware::Note(text) => {
                 let text = printable(&text);
                 if !self.notes.contains(&text) {

@@ -3,8 +3,8 @@
 use super::rows::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
-    Activity, Batch, Collective, Def, DeviceInfo, Direction, LaunchShape, NameId, RangeKind,
-    ShapeId, What,
+    Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
+    NameId, RangeKind, ShapeId, What,
 };
 use crate::text::printable;
 
@@ -39,7 +39,10 @@ impl Trace {
         }
         let mut taken = batch.items.len() + batch.hardware.len() + batch.off_cpu.len();
         for it in batch.hardware {
-            self.hardware.take(it);
+            match it {
+                Hardware::Gpu(gpu) => self.define_gpu(gpu),
+                other => self.hardware.take(other),
+            }
         }
         for it in batch.off_cpu {
             self.processes[process].off_cpu.take(it);
@@ -197,6 +200,21 @@ impl Trace {
             name: printable(&info.name),
             link: printable(&info.link),
             ..info
+        };
+    }
+
+    /// A GPU that was looked at and that no process's records tell of (yet).
+    fn define_gpu(&mut self, gpu: GpuIdentity) {
+        let is_same = |it: &Device| it.info.uuid == Some(gpu.uuid);
+        if self.devices.iter().any(is_same) {
+            return;
+        }
+        let index = self.add_device(gpu.index);
+        self.devices[index].info = DeviceInfo {
+            id: self.devices[index].info.id,
+            uuid: Some(gpu.uuid),
+            name: printable(&gpu.name),
+            ..DeviceInfo::default()
         };
     }
 

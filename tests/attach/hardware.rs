@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::fakes;
+use crate::harness::{fakes, has_python};
 
 /// Traces the program as a user would, with these variables, and returns the report and the recording.
 fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, tempfile::TempDir) {
@@ -153,4 +153,87 @@ fn processes_of_another_namespace_are_nobodys() {
     assert_eq!(gpu["unknown_processes"], 1);
     assert!(!rules(&report).contains(&"shared-gpu"));
     assert_eq!(gpu["throttled_ns"], 0);
+}
+
+/// Attaches to a process for some seconds, with the fake of NVML, which lists the process whose id is in `own`. Returns what was said
+/// and the recording; nothing where this machine does not allow it.
+fn attached(pid: u32, own: &Path) -> Option<(String, tempfile::TempDir)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args([
+            "attach",
+            &pid.to_string(),
+            "--headless",
+            "--duration",
+            "4s",
+            "--save",
+        ])
+        .arg(directory.path().join("run"))
+        .env("LD_LIBRARY_PATH", fakes())
+        .env("FAKE_NVML_OWN", own)
+        .env("FAKE_NVML_PIDS", "4000000")
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("may not be read") {
+        eprintln!("left out: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some((said, directory))
+}
+
+#[test]
+fn a_running_process_has_hardware_rows_of_the_gpu_that_nvml_lists_it_on() {
+    if !has_python() {
+        return;
+    }
+    let mut python = Command::new("python3")
+        .args(["-c", "import time\nwhile True: time.sleep(0.01)"])
+        .spawn()
+        .expect("starts");
+    let folder = tempfile::tempdir().expect("a directory");
+    let own = folder.path().join("pid");
+    std::fs::write(&own, python.id().to_string()).expect("written");
+    let listed = attached(python.id(), &own);
+    let unlisted = attached(python.id(), &folder.path().join("none"));
+    python.kill().expect("killed");
+    python.wait().expect("ends");
+    let (Some((_, listed)), Some((said, _unlisted))) = (listed, unlisted) else {
+        return;
+    };
+    assert!(said.contains("use no GPU so far"), "{said}");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["export", "--to", "counters"])
+        .arg(listed.path().join("run"))
+        .output()
+        .expect("runs");
+    let csv = String::from_utf8(output.stdout).expect("UTF-8");
+    // The one of the two that is listed is the second of NVML, and the fake says 111 W of it. Of 4 s in looks 105 ms apart or more.
+    let power: Vec<&str> = csv.lines().filter(|it| it.contains(",power,W,")).collect();
+    assert!((8..=39).contains(&power.len()), "{csv}");
+    assert!(power.iter().all(|it| it.contains(",111,")), "{power:?}");
+    let report = opened(listed.path());
+    let device = &report["hardware"]["devices"][0];
+    assert_eq!(
+        device["others"][0]["pid"], 4_000_000,
+        "{:#}",
+        report["hardware"]
+    );
+    // The screen has rows of it, and no row of operations that nobody recorded.
+    let path = listed.path().join("picture.txt");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .arg("open")
+        .arg(listed.path().join("run"))
+        .arg("--screenshot")
+        .arg(&path)
+        .output()
+        .expect("runs");
+    let picture = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{output:?}"));
+    let has_row = |name: &str| {
+        picture
+            .lines()
+            .any(|it| it.starts_with(&format!(" {name} ")))
+    };
+    assert!(has_row("clock") && !has_row("GPU"), "{picture}");
 }

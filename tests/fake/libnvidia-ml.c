@@ -36,6 +36,24 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
     return NOT_FOUND;
 }
 
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) { *count = 2; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
+    if (index > 1) return INVALID_ARGUMENT;
+    *device = &devices[index];
+    return SUCCESS;
+}
+static nvmlReturn_t text(const char *from, char *to, unsigned int length) {
+    if (length <= strlen(from)) return INSUFFICIENT_SIZE;
+    strcpy(to, from);
+    return SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length) { return text(device->uuid, uuid, length); }
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
+    return text(device == &devices[0] ? "Fake A" : "Fake B", name, length);
+}
+/* Device files are numbered in an order of their own, too. */
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor) { *minor = device == &devices[0] ? 7 : 3; return SUCCESS; }
+
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power) {
 #ifdef FORBIDDEN
     return NO_PERMISSION;

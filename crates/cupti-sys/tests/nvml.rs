@@ -50,6 +50,20 @@ fn a_gpu_is_found_by_its_uuid_and_read() {
     assert_eq!(device.pcie_peak().map(|it| it / 1_000_000), Ok(63_015));
     assert_eq!(nvml.device(&[9; 16]).err(), Some(code::NOT_FOUND));
 
+    let all = nvml.devices().expect("a list");
+    let told: Vec<_> = all
+        .iter()
+        .map(|it| (it.uuid(), it.name(), it.minor_number()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Ok(FIRST), Ok("Fake A".to_owned()), Ok(7)),
+            (Ok(SECOND), Ok("Fake B".to_owned()), Ok(3))
+        ]
+    );
+    drop(all);
+
     let mut gpm = Gpm::new(&device).expect("has GPM");
     let asked = [metric::SM, metric::PCIE_RX, metric::NVLINK_RX];
     assert_eq!(gpm.between(&asked), Ok(None));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::first::First;
-use super::values::{size_of_memory, time};
+use super::values::{Switch, size_of_memory, time};
 use crate::source::python;
 
 /// `cuptop attach`.
@@ -18,6 +18,10 @@ pub struct Attach {
     /// How many times a second Python stacks are looked at from outside.
     #[arg(long, value_name = "HZ", default_value_t = python::HZ, value_parser = clap::value_parser!(u32).range(1..=i64::from(python::MOST_HZ)))]
     pub python: u32,
+    /// Read counters, clocks and power of the GPUs that the process and those it started use (NVML), about ten times a second; takes
+    /// at most 2 % of one core.
+    #[arg(long, value_enum, default_value_t)]
+    pub hardware: Switch,
     /// Look for this long ("10s"); the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,

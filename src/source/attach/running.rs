@@ -1,6 +1,7 @@
 //! `cuptop attach PID`: a program that runs already, looked at from outside.
 //!
-//! Only what the operating system lets anybody see of a process that he may debug: its Python stacks. The CUDA driver loads a
+//! Only what the operating system lets anybody see of a process that he may debug: its Python stacks, and of the GPUs that it uses
+//! what NVML tells of them. The CUDA driver loads a
 //! collector when a program begins to use CUDA and never later, so kernels and copies need a start under `cuptop trace`.
 
 use std::fs::File;
@@ -12,6 +13,7 @@ use super::recorder::{Recorder, When};
 use super::signal::Switch;
 use super::{Attached, PERIOD, STRAGGLERS, Waits};
 use crate::activity::feed::{Feed, Gone, Message, Outcome, Outlet};
+use crate::source::hardware::{self, Watch};
 use crate::source::looking::Looking;
 use crate::source::python::{self, Sampler};
 use crate::source::recording::Follower;
@@ -23,6 +25,8 @@ pub struct RunningRequest {
     pub pid: u32,
     /// Where what was seen goes; made if it does not exist.
     pub dir: PathBuf,
+    /// Whether counters and sensors of its GPUs are read.
+    pub hardware: bool,
     /// How many times a second its Python stacks are looked at.
     pub hz: u32,
     /// For how long; until it ends without.
@@ -66,7 +70,8 @@ pub fn check(pid: u32) -> Result<(), Refused> {
         return Err(Refused::new("that is cuptop itself", ""));
     }
     match File::open(format!("/proc/{pid}/mem")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        // Of one that has ended and waits for its parent there is no memory either.
+        Err(error) if error.kind() == io::ErrorKind::NotFound || !python::is_there(pid) => {
             return Err(Refused::new(format!("process {pid} has just ended"), ""));
         }
         Err(error) => {
@@ -140,12 +145,17 @@ pub fn running(request: RunningRequest) -> io::Result<Attached> {
     let when = When::default();
     let recorder = Recorder::start(&directory, &when, Waits::Off, looking.clone())?;
     let switch = Switch::listen()?;
+    let watch = request
+        .hardware
+        .then(|| Watch::of_running(&directory, looking.clone(), request.pid))
+        .transpose()?;
     let sampler = Sampler::start(request.pid, &directory, request.hz, looking)?;
     let hand = recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         Look {
             request,
             follower,
+            watch,
             sampler,
             directory,
             recorder,
@@ -159,6 +169,7 @@ pub fn running(request: RunningRequest) -> io::Result<Attached> {
 struct Look {
     request: RunningRequest,
     follower: Follower,
+    watch: Option<Watch>,
     sampler: Sampler,
     directory: PathBuf,
     recorder: Recorder,
@@ -169,7 +180,8 @@ impl Look {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         let ended = self.until_the_end(outlet);
         self.recorder.end();
-        // Its files are whole when they are read to their end.
+        // Their files are whole when they are read to their end.
+        self.watch = None;
         self.sampler.stop();
         let mut send = |message| outlet.send(message);
         for message in self.sampler.notices() {
@@ -194,8 +206,12 @@ impl Look {
         };
         let pid = self.request.pid;
         notice(format!(
-            "looking at the Python stacks of process {pid} from outside; its kernels and copies are not recorded: that needs a start \
-             under `cuptop trace`"
+            "looking at the Python stacks{} of process {pid} from outside; its kernels and copies are not recorded: that needs a \
+             start under `cuptop trace`",
+            match self.watch {
+                Some(_) => " and the GPUs",
+                None => "",
+            }
         ))?;
         let began = Instant::now();
         let mut over: Option<Instant> = None;
@@ -213,8 +229,9 @@ impl Look {
             for message in self.sampler.notices() {
                 outlet.send(message)?;
             }
+            let watch = &mut self.watch;
             self.follower
-                .poll_into(&mut |message| outlet.send(message))?;
+                .poll_into(&mut |message| hardware::pass_on(watch, message, outlet))?;
             if self
                 .request
                 .duration
@@ -258,6 +275,12 @@ mod tests {
             "{plain}"
         );
         sleep.kill().expect("killed");
+        let begun = Instant::now();
+        while python::is_there(sleep.id()) && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::yield_now();
+        }
+        let ended = check(sleep.id()).expect_err("nobody has waited for it yet");
+        assert!(ended.message.contains("has just ended"), "{ended}");
         sleep.wait().expect("ends");
         for (own, owner, scope, expected) in [
             (0, Some(0), Some(1), "--cap-add SYS_PTRACE"),

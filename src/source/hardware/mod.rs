@@ -3,9 +3,10 @@
 //! One thread, about ten looks a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes
 //! to files beside the recording (kinds `hardware` and `host`), so that it comes to the timeline the way everything else
 //! does. Which GPUs and threads are worth a look is learned from the records that pass by ([`Watch::note`]): a program
-//! that never comes to use CUDA costs nothing.
+//! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 
 mod cgroup;
+mod finder;
 mod gpu;
 mod occupants;
 mod round;
@@ -37,6 +38,8 @@ const GLANCE: usize = 16;
 /// What the thread is to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Wanted {
+    /// A process that records nothing, whose GPUs are to be found.
+    root: Option<u32>,
     gpus: BTreeSet<Uuid>,
     /// Process and thread.
     threads: BTreeSet<(u32, u32)>,
@@ -70,7 +73,23 @@ impl Watch {
     /// # Errors
     /// When the system gives no thread.
     pub(super) fn start(directory: &Path, looking: Looking) -> io::Result<Watch> {
-        let wanted = Arc::new(Mutex::new(Wanted::default()));
+        Watch::begin(directory, looking, Wanted::default())
+    }
+
+    /// As [`Watch::start`], for a process that records nothing, and what it started: their GPUs are found from outside.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn of_running(directory: &Path, looking: Looking, pid: u32) -> io::Result<Watch> {
+        let known = Wanted {
+            root: Some(pid),
+            ..Wanted::default()
+        };
+        Watch::begin(directory, looking, known)
+    }
+
+    fn begin(directory: &Path, looking: Looking, known: Wanted) -> io::Result<Watch> {
+        let wanted = Arc::new(Mutex::new(known.clone()));
         // Nothing is ever sent: the thread ends when this end is gone.
         let (stop, stopped) = bounded(0);
         let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking);
@@ -79,7 +98,7 @@ impl Watch {
             .spawn(move || rounds.run(&stopped))?;
         Ok(Watch {
             wanted,
-            known: Wanted::default(),
+            known,
             seen: HashMap::new(),
             listed: BTreeMap::new(),
             stop: Some(stop),

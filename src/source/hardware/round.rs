@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use cupti_sys::nvml::Nvml;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::finder::Finder;
 use super::gpu::Gpu;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
@@ -40,6 +41,7 @@ struct Open {
     begin: i64,
     nvml: Option<Nvml>,
     has_tried: bool,
+    finder: Option<Finder>,
     gpus: HashMap<Uuid, Option<Gpu>>,
     processes: HashMap<u32, ProcessThreads>,
     hardware: File,
@@ -64,6 +66,7 @@ impl Rounds {
             begin: self.begin,
             nvml: None,
             has_tried: false,
+            finder: None,
             gpus: HashMap::new(),
             processes: HashMap::new(),
             hardware: File::default(),
@@ -90,7 +93,7 @@ impl Rounds {
                 paused += turn.elapsed();
                 continue;
             }
-            let wanted = self
+            let mut wanted = self
                 .wanted
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -99,7 +102,8 @@ impl Rounds {
                 next = Instant::now() + PERIOD;
                 continue;
             }
-            let opening = open.open(&wanted);
+            let found = open.find(&mut wanted);
+            let opening = found.into_iter().chain(open.open(&wanted)).collect();
             let before = cpu_time();
             let is_due = accounted.elapsed() >= ACCOUNT;
             if is_due {
@@ -140,16 +144,42 @@ fn as_ns(time: Duration) -> u64 {
 }
 
 impl Open {
+    /// Adds the GPUs of a process that records nothing. What is to be said comes back.
+    fn find(&mut self, wanted: &mut Wanted) -> Vec<Hardware> {
+        let Some(root) = wanted.root else {
+            return Vec::new();
+        };
+        let mut said = self.load();
+        let finder = self.finder.get_or_insert_with(|| Finder::new(root));
+        if let Some(nvml) = &self.nvml {
+            said.extend(finder.find(nvml, Instant::now()));
+        }
+        wanted.gpus.extend(&finder.gpus);
+        wanted.processes.extend(&finder.processes);
+        said
+    }
+
+    /// Loads NVML, once. Why it cannot be comes back.
+    fn load(&mut self) -> Vec<Hardware> {
+        if std::mem::replace(&mut self.has_tried, true) {
+            return Vec::new();
+        }
+        match Nvml::load() {
+            Ok(nvml) => {
+                self.nvml = Some(nvml);
+                Vec::new()
+            }
+            Err(error) => vec![Hardware::Note(format!(
+                "no hardware rows: {error}; in a container, NVIDIA_DRIVER_CAPABILITIES needs utility"
+            ))],
+        }
+    }
+
     /// Opens what is newly wanted, which takes long and is none of a round's time. What is to be said comes back.
     fn open(&mut self, wanted: &Wanted) -> Vec<Hardware> {
         let mut said = Vec::new();
-        if !wanted.gpus.is_empty() && !std::mem::replace(&mut self.has_tried, true) {
-            match Nvml::load() {
-                Ok(nvml) => self.nvml = Some(nvml),
-                Err(error) => said.push(Hardware::Note(format!(
-                    "no hardware rows: {error}; in a container, NVIDIA_DRIVER_CAPABILITIES needs utility"
-                ))),
-            }
+        if !wanted.gpus.is_empty() {
+            said = self.load();
         }
         let Some(nvml) = &self.nvml else {
             return said;

@@ -113,6 +113,12 @@ pub(super) fn is_there(pid: u32) -> bool {
     tree::began(pid).is_some()
 }
 
+/// A process and its descendants, as they are now.
+#[must_use]
+pub(super) fn family(root: u32) -> Vec<u32> {
+    tree::family(root)
+}
+
 /// Whether a process or a descendant of it has Python in it, or gets it within some time.
 #[must_use]
 pub(super) fn is_in(pid: u32, within: Duration) -> bool {

@@ -144,6 +144,19 @@ pub(super) fn began(pid: u32) -> Option<u64> {
     (!matches!(state, "Z" | "X")).then_some(began)
 }
 
+/// A process and its descendants, as they are now.
+pub(super) fn family(root: u32) -> Vec<u32> {
+    let (mut all, mut open) = (Vec::new(), vec![root]);
+    while let Some(pid) = open.pop() {
+        // Ids may be used again while they are read.
+        if !all.contains(&pid) {
+            all.push(pid);
+            open.extend(children(pid));
+        }
+    }
+    all
+}
+
 /// The children of all threads of a process.
 fn children(pid: u32) -> impl Iterator<Item = u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));

@@ -11,10 +11,13 @@
 //! | 3 | processes on a GPU: 16 bytes UUID, i64 when, then to the end (u32 pid, u8 whose: 0 the program's, 1 another's, 2 unknown; u64 bytes, all ones where unknown; text name) |
 //! | 4 | why something is not there: text |
 //! | 5 | what watching took so far: u64 rounds, ns of processor time, ns since its begin, windows lost |
+//! | 6 | a GPU that no recording tells of: 16 bytes UUID, u32 number in NVML's order, text name |
 
 use super::bytes::{Entries, Rest, each_entry};
 use super::decoder::{Decoder, Unreadable};
-use crate::activity::{Batch, GpuLimits, Hardware, Metric, Occupant, Owner, Reading, WatchCost};
+use crate::activity::{
+    Batch, GpuIdentity, GpuLimits, Hardware, Metric, Occupant, Owner, Reading, WatchCost,
+};
 
 pub(crate) const KIND: &str = "hardware";
 pub(crate) const VERSION: u32 = 1;
@@ -24,6 +27,7 @@ const READING: u8 = 2;
 const OCCUPANTS: u8 = 3;
 const NOTE: u8 = 4;
 const COST: u8 = 5;
+const GPU: u8 = 6;
 
 /// Entries as a block.
 #[must_use]
@@ -31,6 +35,11 @@ pub(crate) fn encode(all: &[Hardware]) -> Vec<u8> {
     let mut entries = Entries::default();
     for one in all {
         match one {
+            Hardware::Gpu(gpu) => entries.add(GPU, |out| {
+                out.raw(&gpu.uuid);
+                out.u32(gpu.index);
+                out.text(&gpu.name);
+            }),
             Hardware::Limits(limits) => entries.add(LIMITS, |out| {
                 out.raw(&limits.uuid);
                 out.u8(u8::from(limits.tells_slowdowns));
@@ -153,6 +162,11 @@ fn decode(tag: u8, mut rest: Rest<'_>) -> Option<Option<Hardware>> {
             }
             Hardware::Occupants { uuid, time, all }
         }
+        GPU => Hardware::Gpu(GpuIdentity {
+            uuid: rest.raw()?,
+            index: rest.u32()?,
+            name: rest.text()?,
+        }),
         NOTE => Hardware::Note(rest.text()?),
         COST => Hardware::Cost(WatchCost {
             rounds: rest.u64()?,
@@ -195,6 +209,11 @@ mod tests {
                 }],
             },
             Hardware::Note("no NVML".to_owned()),
+            Hardware::Gpu(GpuIdentity {
+                uuid: [7; 16],
+                index: 3,
+                name: "NVIDIA H200".to_owned(),
+            }),
             Hardware::Cost(WatchCost {
                 rounds: 1,
                 cpu_ns: 2,

@@ -85,10 +85,17 @@ impl RowKind {
 #[must_use]
 pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
     let mut rows = Vec::new();
-    let used: Vec<usize> = (0..trace.devices().len())
+    let mut used: Vec<usize> = (0..trace.devices().len())
         .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
         .collect();
-    for &device in &used {
+    let busy = used.clone();
+    if trace.operations_extent().is_none() {
+        // Of a program that was running already only the hardware is known.
+        used = (0..trace.devices().len())
+            .filter(|&d| trace.readings(d).is_some())
+            .collect();
+    }
+    for &device in &busy {
         let label = match used.len() {
             1 => "GPU".to_owned(),
             _ => describe::device_id(trace, device),

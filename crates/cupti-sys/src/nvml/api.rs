@@ -10,6 +10,7 @@ use crate::library::Library;
 pub(super) type Handle = *mut c_void;
 
 type OfDevice<T> = Option<unsafe extern "C" fn(Handle, *mut T) -> u32>;
+type Text = Option<unsafe extern "C" fn(Handle, *mut c_char, u32) -> u32>;
 type Processes = Option<unsafe extern "C" fn(Handle, *mut u32, *mut ProcessInfo) -> u32>;
 
 /// NVML's functions. Their names are those of `nvml.h` without `nvml` and `DeviceGet`.
@@ -18,6 +19,11 @@ pub(super) struct Api {
     pub(super) init: unsafe extern "C" fn() -> u32,
     pub(super) shutdown: Option<unsafe extern "C" fn() -> u32>,
     pub(super) handle_by_uuid: unsafe extern "C" fn(*const c_char, *mut Handle) -> u32,
+    pub(super) count: Option<unsafe extern "C" fn(*mut u32) -> u32>,
+    pub(super) handle_by_index: Option<unsafe extern "C" fn(u32, *mut Handle) -> u32>,
+    pub(super) uuid: Text,
+    pub(super) name: Text,
+    pub(super) minor_number: OfDevice<u32>,
     pub(super) power_usage: OfDevice<u32>,
     pub(super) power_limit: OfDevice<u32>,
     pub(super) clock: Option<unsafe extern "C" fn(Handle, u32, *mut u32) -> u32>,
@@ -53,6 +59,11 @@ impl Api {
                 handle_by_uuid: library
                     .function(c"nvmlDeviceGetHandleByUUID")
                     .ok_or("nvmlDeviceGetHandleByUUID")?,
+                count: library.function(c"nvmlDeviceGetCount_v2"),
+                handle_by_index: library.function(c"nvmlDeviceGetHandleByIndex_v2"),
+                uuid: library.function(c"nvmlDeviceGetUUID"),
+                name: library.function(c"nvmlDeviceGetName"),
+                minor_number: library.function(c"nvmlDeviceGetMinorNumber"),
                 power_usage: library.function(c"nvmlDeviceGetPowerUsage"),
                 power_limit: library.function(c"nvmlDeviceGetEnforcedPowerLimit"),
                 clock: library.function(c"nvmlDeviceGetClockInfo"),

@@ -1,6 +1,6 @@
 //! One GPU.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write as _;
 
 use super::api::Handle;
@@ -54,6 +54,8 @@ const fn version_of<T>(version: u32) -> u32 {
 const CLOCK_SM: u32 = 1;
 /// `NVML_TEMPERATURE_GPU`.
 const SENSOR_GPU: u32 = 0;
+/// `NVML_DEVICE_UUID_V2_BUFFER_SIZE` and `NVML_DEVICE_NAME_V2_BUFFER_SIZE`, with the NUL.
+const TEXT_MAX: usize = 96;
 /// Processes that are read of a GPU at most.
 const PROCESSES_MAX: u32 = 1024;
 
@@ -106,6 +108,21 @@ pub fn uuid_text(uuid: &[u8; 16]) -> String {
     text
 }
 
+/// The bytes of "GPU-8f0c2a4e-…" or "MIG-…"; `None` for another form.
+fn uuid_of(text: &str) -> Option<[u8; 16]> {
+    let (_, digits) = text.split_once('-')?;
+    let digits: Vec<u8> = digits.bytes().filter(|it| *it != b'-').collect();
+    let mut uuid = [0; 16];
+    if digits.len() != 2 * uuid.len() {
+        return None;
+    }
+    for (byte, pair) in uuid.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |it: u8| char::from(it).to_digit(16);
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some(uuid)
+}
+
 impl Device {
     pub(super) fn find(nvml: &Nvml, prefix: &CStr, uuid: &[u8; 16]) -> Result<Device, u32> {
         let mut name = prefix.to_bytes().to_vec();
@@ -121,6 +138,60 @@ impl Device {
             }),
             code => Err(code),
         }
+    }
+
+    pub(super) fn at(nvml: &Nvml, index: u32) -> Result<Device, u32> {
+        let function = nvml.api().handle_by_index;
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let mut handle: Handle = std::ptr::null_mut();
+        // SAFETY: room for one handle; NVML checks the index.
+        match unsafe { function(index, &raw mut handle) } {
+            code::SUCCESS => Ok(Device {
+                nvml: nvml.clone(),
+                handle,
+            }),
+            code => Err(code),
+        }
+    }
+
+    fn text(
+        &self,
+        function: Option<unsafe extern "C" fn(Handle, *mut c_char, u32) -> u32>,
+    ) -> Result<String, u32> {
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let mut bytes = [0u8; TEXT_MAX];
+        // SAFETY: the handle is of this session, which lives; NVML writes a NUL-terminated string of no more than the length given.
+        match unsafe { function(self.handle, bytes.as_mut_ptr().cast(), TEXT_MAX as u32) } {
+            code::SUCCESS => {
+                let text = CStr::from_bytes_until_nul(&bytes).map_err(|_| code::NO_DATA)?;
+                Ok(text.to_string_lossy().into_owned())
+            }
+            code => Err(code),
+        }
+    }
+
+    /// Its UUID. Of a part of a GPU (MIG) that of the part.
+    ///
+    /// # Errors
+    /// NVML's code; [`code::NO_DATA`] for a text that is none.
+    pub fn uuid(&self) -> Result<[u8; 16], u32> {
+        uuid_of(&self.text(self.nvml.api().uuid)?).ok_or(code::NO_DATA)
+    }
+
+    /// What it is called ("NVIDIA H200").
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn name(&self) -> Result<String, u32> {
+        self.text(self.nvml.api().name)
+    }
+
+    /// The N of its device file `/dev/nvidiaN`.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn minor_number(&self) -> Result<u32, u32> {
+        self.ask(self.nvml.api().minor_number, 0)
     }
 
     fn ask<T: Default>(
@@ -294,6 +365,20 @@ impl From<&ProcessInfo> for GpuProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_uuid_is_read_as_it_is_written() {
+        let uuid = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xfe];
+        assert_eq!(uuid_of(&format!("GPU-{}", uuid_text(&uuid))), Some(uuid));
+        for text in [
+            "",
+            "GPU-",
+            "01020304-0506",
+            "GPU-0102030405060708090a0b0c0d0e0fgg",
+        ] {
+            assert_eq!(uuid_of(text), None, "{text}");
+        }
+    }
 
     /// Lengths and offsets as `nvidia-ml-py` 13.615 has them (ctypes).
     #[test]

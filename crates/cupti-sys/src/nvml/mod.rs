@@ -134,6 +134,22 @@ impl Nvml {
         Err(last)
     }
 
+    /// All GPUs that this process may use, in NVML's order, which is that of the PCI bus. Those that NVML cannot open are left out.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn devices(&self) -> Result<Vec<Device>, u32> {
+        let count = self.api().count.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let mut number = 0;
+        // SAFETY: room for one number.
+        match unsafe { count(&raw mut number) } {
+            code::SUCCESS => Ok((0..number)
+                .filter_map(|index| Device::at(self, index).ok())
+                .collect()),
+            code => Err(code),
+        }
+    }
+
     fn api(&self) -> &Api {
         &self.0.0
     }
