@@ -58,6 +58,8 @@ pub struct Row {
     pub refused: Option<String>,
     /// What it takes for granted.
     pub notes: Vec<String>,
+    /// What no record tells, and the interval covers.
+    pub unknowns: Vec<String>,
 }
 
 /// What faster operations would gain.
@@ -169,22 +171,16 @@ impl Answer {
                 lines.extend(wrap(&format!("{}: refused: {refused}", row.edit), width));
             }
         }
-        let mut notes: Vec<&String> = Vec::new();
-        for note in self.predictions.iter().flat_map(|row| &row.notes) {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
-        if !notes.is_empty() {
-            lines.push(String::new());
-            lines.push("Taken for granted:".to_owned());
-            for note in notes {
-                let wrapped = wrap(note, width.saturating_sub(4));
-                for (i, line) in wrapped.iter().enumerate() {
-                    lines.push(format!("{}{line}", if i == 0 { "  - " } else { "    " }));
-                }
-            }
-        }
+        let rows = &self.predictions;
+        let unknowns = rows.iter().flat_map(|row| &row.unknowns);
+        list(
+            &mut lines,
+            "Not known, so that the interval is as wide:",
+            unknowns,
+            width,
+        );
+        let notes = rows.iter().flat_map(|row| &row.notes);
+        list(&mut lines, "Taken for granted:", notes, width);
         if !self.faster.is_empty() {
             lines.push(String::new());
             let mut table =
@@ -254,6 +250,30 @@ impl Answer {
     }
 }
 
+/// Sentences, each once, under a title; nothing where there are none.
+fn list<'a>(
+    lines: &mut Vec<String>,
+    title: &str,
+    sentences: impl Iterator<Item = &'a String>,
+    width: usize,
+) {
+    let mut told: Vec<&String> = Vec::new();
+    for sentence in sentences {
+        if told.contains(&sentence) {
+            continue;
+        }
+        if told.is_empty() {
+            lines.push(String::new());
+            lines.push(title.to_owned());
+        }
+        told.push(sentence);
+        let wrapped = wrap(sentence, width.saturating_sub(4));
+        for (i, line) in wrapped.iter().enumerate() {
+            lines.push(format!("{}{line}", if i == 0 { "  - " } else { "    " }));
+        }
+    }
+}
+
 impl From<Prediction> for Row {
     fn from(prediction: Prediction) -> Row {
         let edit = prediction.edit;
@@ -266,6 +286,7 @@ impl From<Prediction> for Row {
                 saving_ns: Some(outcome.saving),
                 refused: None,
                 notes: outcome.notes,
+                unknowns: outcome.unknowns,
             },
             Err(refused) => Row {
                 edit,
@@ -275,6 +296,7 @@ impl From<Prediction> for Row {
                 saving_ns: None,
                 refused: Some(refused),
                 notes: Vec::new(),
+                unknowns: Vec::new(),
             },
         }
     }
@@ -348,6 +370,7 @@ pub fn known(trace: &Trace, profile: &Profile) -> Known {
         event: Some(latency.event_ns),
         wake: Some(latency.wake_ns),
         graph_call: Some([api.graph_launch_ns, api.graph_launch_node_ns]),
+        graph_upload: Some(api.graph_upload_node_ns),
         graph_node: Some(latency.graph_node_ns),
         link_share: Some(shared / (copy.h2d_gbps + copy.d2h_gbps)),
     }

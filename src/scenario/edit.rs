@@ -17,6 +17,9 @@ use crate::text::is_unprintable;
 /// Bytes of a set of edits.
 const MAX_LENGTH: usize = 1000;
 
+/// Workers that one edit may ask for.
+const WORKERS_MAX: f64 = 1024.0;
+
 /// How each edit is written, and what it changes.
 pub const FORMS: &[(&str, &str)] = &[
     (
@@ -47,6 +50,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "`scale:NAME=0.5`: what has this name takes that share of its time",
     ),
     ("drop", "`drop:NAME`: what has this name is left out"),
+    (
+        "prefetch",
+        "`prefetch:NAME`: what the host does in this range is done ahead by a worker; `prefetch:NAME=4` by four",
+    ),
 ];
 
 /// Edits that are made together.
@@ -100,6 +107,12 @@ pub enum EditKind {
     },
     /// Operations or host work of a name go.
     Drop { name: String },
+    /// What the host does in ranges of a name is done ahead.
+    Prefetch {
+        name: String,
+        /// By so many at a time, at least one.
+        workers: u32,
+    },
 }
 
 /// Why a text is not a set of edits.
@@ -255,6 +268,7 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
             let name = name(named, "this edit needs a name: `drop:NAME`")?;
             return Ok(EditKind::Drop { name });
         }
+        "prefetch" => return prefetch(word, operand),
         "async" => EditKind::Async,
         "no-sync" => EditKind::NoSync,
         "own-stream" => EditKind::OwnStream,
@@ -305,14 +319,7 @@ fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprEr
             ..error(word, "this edit needs a name and a factor")
         });
     };
-    // The last one outside of quotes: names may hold it, factors may not.
-    let mut equals = None;
-    let mut from = 0;
-    while let Some(at) = find(operand, from, '=')? {
-        equals = Some(at);
-        from = at + 1;
-    }
-    let Some(equals) = equals else {
+    let Some(equals) = last_equals(operand)? else {
         return Err(ExprError {
             help: Some(SHAPE.to_owned()),
             ..error(operand, format!("{} says no factor", quoted(operand.text)))
@@ -333,6 +340,44 @@ fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprEr
         name: name(operand.slice(0, equals), SHAPE)?,
         factor: value.as_f64(),
     })
+}
+
+/// `NAME`, or `NAME=4`.
+fn prefetch(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
+    const SHAPE: &str = "write `prefetch:NAME`, or `prefetch:NAME=4` for four workers";
+    let operand = operand.unwrap_or(word.slice(word.text.len(), word.text.len()));
+    let Some(equals) = last_equals(operand)? else {
+        let name = name(operand, "this edit needs a name: `prefetch:NAME`")?;
+        return Ok(EditKind::Prefetch { name, workers: 1 });
+    };
+    let count = operand.slice(equals + 1, operand.text.len());
+    let is_count = |value: &Value| {
+        let number = value.as_f64();
+        value.unit() == Unit::None && number.fract() == 0.0 && (1.0..=WORKERS_MAX).contains(&number)
+    };
+    match number(count).filter(is_count) {
+        Some(value) => Ok(EditKind::Prefetch {
+            name: name(operand.slice(0, equals), SHAPE)?,
+            workers: value.as_f64() as u32,
+        }),
+        None => Err(ExprError {
+            help: Some(SHAPE.to_owned()),
+            ..error(
+                count,
+                format!("{} is not a number of workers", quoted(count.text)),
+            )
+        }),
+    }
+}
+
+/// The last `=` outside of quotes: names may hold it, what follows may not.
+fn last_equals(piece: Piece<'_>) -> Result<Option<usize>, ExprError> {
+    let (mut equals, mut from) = (None, 0);
+    while let Some(at) = find(piece, from, '=')? {
+        equals = Some(at);
+        from = at + 1;
+    }
+    Ok(equals)
 }
 
 fn number(piece: Piece<'_>) -> Option<Value> {
@@ -424,6 +469,14 @@ mod tests {
             kinds("drop:'operator+'+drop:aten::copy_"),
             [drop("operator+"), drop("aten::copy_")]
         );
+        let prefetch = |name: &str, workers| K::Prefetch {
+            name: name.to_owned(),
+            workers,
+        };
+        assert_eq!(
+            kinds("prefetch:load+prefetch:'a=b'=4"),
+            [prefetch("load", 1), prefetch("a=b", 4)]
+        );
     }
 
     #[test]
@@ -455,6 +508,9 @@ mod tests {
             ("scale:x=fast", 8..12, "`fast` is not a factor", "drop:NAME"),
             ("scale:x=0", 8..9, "not a factor above 0", "drop:NAME"),
             ("scale:=2", 6..6, "scale:NAME=0.5", ""),
+            ("prefetch", 8..8, "prefetch:NAME", ""),
+            ("prefetch:x=0", 11..12, "not a number of workers", "four"),
+            ("prefetch:x=1.5", 11..14, "not a number of workers", "four"),
             ("drop", 4..4, "drop:NAME", ""),
             ("drop:  ", 5..5, "drop:NAME", ""),
             ("drop:'a", 5..6, "not closed", ""),

@@ -122,7 +122,7 @@ def scenarios(cuptop, out, traces):
 ROUNDS = 3
 # What the programs of fresh.py are cured by.
 FRESH = {
-    "loader": "drop:load",
+    "loader": "prefetch:load=4",
     "images": "pin@upload+no-sync@upload",
     "recurrent": "graph",
     "metrics": "drop:log",

@@ -198,7 +198,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
     for &op in rest {
         on.program.ops[op as usize].is_gone = true;
     }
-    on.join_calls(run);
+    on.join_calls(run, false);
     on.applied
         .note("the copies' memory is taken to lie together");
 }

@@ -1,15 +1,18 @@
 //! `fuse`: neighbouring kernels of a stream become one.
 
-use super::Editing;
+use super::{Bound, Editing, names};
 use crate::activity::{Ns, What};
 use crate::analysis::graph::Engine;
 use crate::analysis::program::NONE;
 
 /// Kernels behind one another with no wait of the host between them. Every kernel keeps what its bytes take; with
-/// `once` those of one size take the longest one's time.
+/// `once` those of one size take the longest one's time. What the thread did between the launches goes with them; how
+/// much of it the one launch still needs is not known, nor, within the range that the edit is limited to, what of the
+/// work around it.
 pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
     let fixed = fixed(on);
     let mut differ = false;
+    let calls = on.applied.count;
     for list in on.streams() {
         let mut run: Vec<u32> = Vec::new();
         for &op in &list {
@@ -33,6 +36,14 @@ pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
             }
         }
         one_of(on, &run, fixed, once);
+    }
+    if on.applied.count > calls {
+        if on.scene.bound == Bound::Least {
+            names::without_work(on);
+        }
+        on.applied.unknown(
+            "whether what the thread did between the launches that become one goes with them, as is predicted, or stays",
+        );
     }
     if once && on.applied.count == 0 && differ {
         return Err(
@@ -105,5 +116,5 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], fixed: Ns, once: bool) {
     for &op in rest {
         on.program.ops[op as usize].is_gone = true;
     }
-    on.join_calls(run);
+    on.join_calls(run, on.scene.bound == Bound::Most);
 }

@@ -3,6 +3,7 @@
 //! [`apply`] makes the edits of a set, in an order in which they do not stand in each other's way, whatever order they
 //! were written in. An edit that finds nothing to change, or lacks a rate, is refused with the reason.
 
+mod ahead;
 mod batches;
 mod blocking;
 mod copies;
@@ -36,6 +37,21 @@ pub struct Scene<'a> {
     pub graph: &'a Graph,
     /// Where steps of the program begin, ascending: what becomes one in an edit stays within a step.
     pub steps: &'a [Ns],
+    /// Which end of what no record tells is made.
+    pub bound: Bound,
+}
+
+/// What no record of a program tells about an edit leaves it a range: an edit is made as it most likely comes out, or at
+/// one of the ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// The program takes as little time as it may.
+    Least,
+    /// As what was recorded says.
+    #[default]
+    Likely,
+    /// It takes as much as it may.
+    Most,
 }
 
 /// What edits did.
@@ -45,14 +61,24 @@ pub struct Applied {
     pub count: usize,
     /// What they take for granted, and what they left alone; one sentence each.
     pub notes: Vec<String>,
+    /// What no record tells, so that [`Bound::Least`] and [`Bound::Most`] differ; one phrase each.
+    pub unknowns: Vec<String>,
 }
 
 impl Applied {
     fn note(&mut self, note: impl Into<String>) {
-        let note = note.into();
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
+        add(&mut self.notes, note.into());
+    }
+
+    fn unknown(&mut self, unknown: impl Into<String>) {
+        add(&mut self.unknowns, unknown.into());
+    }
+}
+
+/// Adds a sentence that is not there.
+pub fn add(list: &mut Vec<String>, sentence: String) {
+    if !list.contains(&sentence) {
+        list.push(sentence);
     }
 }
 
@@ -84,6 +110,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
             EditKind::Reuse => memory::reuse(on),
             EditKind::Scale { name, factor } => names::scale(on, name, *factor),
             EditKind::Drop { name } => names::drop(on, name),
+            EditKind::Prefetch { name, workers } => ahead::prefetch(on, name, *workers)?,
         }
         if one.count == 0 {
             return Err(nothing(&edit.kind).to_owned());
@@ -91,6 +118,9 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
         applied.count += one.count;
         for note in one.notes {
             applied.note(note);
+        }
+        for unknown in one.unknowns {
+            applied.unknown(unknown);
         }
     }
     program.order();
@@ -101,7 +131,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
 /// their order.
 fn order(kind: &EditKind) -> u8 {
     match kind {
-        EditKind::Drop { .. } => 0,
+        EditKind::Drop { .. } | EditKind::Prefetch { .. } => 0,
         EditKind::Pin { .. } => 1,
         EditKind::Reuse => 2,
         EditKind::Async => 3,
@@ -127,6 +157,7 @@ fn nothing(kind: &EditKind) -> &'static str {
         EditKind::Fuse { .. } => "there are no neighbouring kernels on a stream",
         EditKind::Reuse => "memory is neither taken nor given back",
         EditKind::Scale { .. } | EditKind::Drop { .. } => "nothing has this name",
+        EditKind::Prefetch { .. } => "the host does nothing of its own in ranges of this name",
     }
 }
 

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Editing, within};
+use super::Editing;
+use super::within::{self, Ranges};
 use crate::activity::{NameId, Ns, Span, What};
 use crate::analysis::program::NONE;
 use crate::trace::{LaneId, LaneKind};
@@ -34,6 +35,7 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
         remove_idle_call(on, op);
     }
     let ranges = within::ranges(on.scene.trace, name);
+    let mut works = false;
     for call in 0..on.program.calls.len() as u32 {
         if on.program.calls[call as usize].is_gone || !on.has_call(call) {
             continue;
@@ -41,6 +43,7 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
         let inside = think_in(on, call, &ranges);
         on.program.calls[call as usize].think -= inside;
         on.applied.count += usize::from(inside > 0);
+        works |= inside > 0;
         if is_inside(on, call, &ranges) || on.call_name(call) == name {
             on.remove_call(call);
         }
@@ -50,6 +53,23 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
         if call != NONE && is_inside(on, call, &ranges) && on.has_call(call) {
             on.program.ops[op as usize].is_gone = true;
         }
+    }
+    if works {
+        on.applied.note(format!(
+            "what the host did in `{name}` takes nothing, wherever it is done instead; `prefetch:{name}` predicts that it is \
+             done ahead"
+        ));
+    }
+}
+
+/// What threads do between calls within the range that an edit is limited to goes; nothing where it is limited to none.
+pub(super) fn without_work(on: &mut Editing<'_, '_>) {
+    let Some(ranges) = on.within.ranges() else {
+        return;
+    };
+    for call in 0..on.program.calls.len() as u32 {
+        let inside = think_in(on, call, ranges);
+        on.program.calls[call as usize].think -= inside;
     }
 }
 
@@ -97,11 +117,7 @@ fn remove_idle_call(on: &mut Editing<'_, '_>, op: u32) {
     }
 }
 
-fn of_thread<'r>(
-    on: &Editing<'_, '_>,
-    call: u32,
-    ranges: &'r FxHashMap<(usize, u32), Vec<Span>>,
-) -> &'r [Span] {
+pub(super) fn of_thread<'r>(on: &Editing<'_, '_>, call: u32, ranges: &'r Ranges) -> &'r [Span] {
     let lane = on.program.calls[call as usize].lane as LaneId;
     let key = on.scene.trace.lanes()[lane].key();
     match key.kind {
@@ -112,7 +128,7 @@ fn of_thread<'r>(
     }
 }
 
-fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &FxHashMap<(usize, u32), Vec<Span>>) -> bool {
+fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> bool {
     within::is_in(
         of_thread(on, call, ranges),
         on.program.calls[call as usize].span.start,
@@ -120,7 +136,7 @@ fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &FxHashMap<(usize, u32), V
 }
 
 /// How much of what a thread did before a call lies in the ranges.
-fn think_in(on: &Editing<'_, '_>, call: u32, ranges: &FxHashMap<(usize, u32), Vec<Span>>) -> Ns {
+pub(super) fn think_in(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> Ns {
     let of = &on.program.calls[call as usize];
     let list = of_thread(on, call, ranges);
     if of.previous == NONE || of.think == 0 || list.is_empty() {

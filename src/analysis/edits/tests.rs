@@ -21,12 +21,17 @@ fn known() -> Known {
         event: Some(1_000),
         wake: Some(2_000),
         graph_call: Some([1_000, 100]),
+        graph_upload: Some(300),
         graph_node: Some(200),
         link_share: None,
     }
 }
 
 fn makespan(made: &mut Made, edit: &str) -> Result<Ns, String> {
+    makespan_at(made, edit, Bound::Likely)
+}
+
+fn makespan_at(made: &mut Made, edit: &str, bound: Bound) -> Result<Ns, String> {
     let trace = made.trace();
     let graph = Graph::new(&trace);
     let mut program = Program::new(&trace, &graph, None, &known());
@@ -34,6 +39,7 @@ fn makespan(made: &mut Made, edit: &str) -> Result<Ns, String> {
         trace: &trace,
         graph: &graph,
         steps: &[],
+        bound,
     };
     let set = edit.parse().expect("an edit");
     apply(&set, &mut program, scene)?;
@@ -123,6 +129,7 @@ fn a_rate_that_nobody_knows_is_refused() {
         trace: &trace,
         graph: &graph,
         steps: &[],
+        bound: Bound::Likely,
     };
     let refused = apply(&"pin".parse().expect("an edit"), &mut program, scene);
     assert!(refused.is_err_and(|reason| reason.contains("pin:55GB/s")));
@@ -207,4 +214,74 @@ fn an_asynchronous_copy_of_pinned_memory_does_not_hold_its_caller() {
     let none = "there is no blocking copy of pinned memory";
     let staged = makespan(&mut copies(MemoryKind::Pageable), "async");
     assert_eq!(staged, Err(none.to_owned()));
+}
+
+/// What is not known, from its one end to the other.
+fn ends(made: fn() -> Made, edit: &str) -> [Result<Ns, String>; 3] {
+    [Bound::Least, Bound::Likely, Bound::Most].map(|bound| makespan_at(&mut made(), edit, bound))
+}
+
+#[test]
+fn a_graph_of_tiny_kernels_takes_what_its_nodes_are_watched_to_take() {
+    let three = || {
+        let mut made = Made::new();
+        for i in 0..3 {
+            let at = 10_000 * i;
+            made.call("cudaLaunchKernel", at, at + 3_000);
+            made.kernel("k", 7, at + 5_000, at + 6_000);
+        }
+        made
+    };
+    // As recorded 1 us each and 200 ns between them; at the least 560 ns each; at the most one every 2.8 us.
+    let expected = [3 * 560, 3 * 1_000 + 2 * 200, 2 * 2_800 + 1_000];
+    assert_eq!(ends(three, "graph"), expected.map(Ok));
+}
+
+/// Three kernels of 2 us, launched 30 us apart by a thread that is in a range for most of the time, and a copy back.
+fn three_and_a_copy() -> Made {
+    let mut made = Made::new();
+    for i in 0..3 {
+        let at = 33_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 7_000);
+    }
+    made.call("cudaMemcpyAsync", 99_000, 101_000);
+    made.copy(Direction::D2H, 7, 1, 103_000, 104_000);
+    made.range(RangeKind::Nvtx, "optimiser", 0, 0, 80_000);
+    made
+}
+
+#[test]
+fn what_the_host_does_between_fused_launches_may_stay() {
+    // The copy's call comes 30 us after the first launch has returned, at 33, or 60 us later, when nothing goes; its copy
+    // starts 4 us after and takes 1. The kernel starts at 5.
+    let made = ends(three_and_a_copy, "fuse");
+    assert_eq!(made, [33_000, 33_000, 93_000].map(Ok));
+    // Within the range the last 11 us may go as well.
+    let made = ends(three_and_a_copy, "fuse@optimiser");
+    assert_eq!(made, [22_000, 33_000, 93_000].map(Ok));
+}
+
+#[test]
+fn what_is_made_ahead_takes_no_time_beyond_what_the_rest_takes() {
+    let loads = || {
+        let mut made = Made::new();
+        made.call("cudaGetDevice", 0, 1_000);
+        for i in 0..3 {
+            let at = 1_000 + 25_000 * i;
+            made.range(RangeKind::Nvtx, "load", 0, at, at + 15_000);
+            made.call("cudaLaunchKernel", at + 15_000, at + 18_000);
+            made.kernel("k", 7, at + 20_000, at + 24_000);
+            made.call("cudaStreamSynchronize", at + 19_000, at + 25_000);
+        }
+        made
+    };
+    // Launched at 15; then no sooner than the 10 us of a step after the launch before, and the 15 us in which one worker
+    // makes the next: at 30 and at 45. Or, when taking over takes as long as making did, as recorded.
+    let made = ends(loads, "prefetch:load");
+    assert_eq!(made, [34_000, 34_000, 54_000].map(Ok));
+    // Two make one every 7.5 us: the launches are 10 us apart.
+    assert_eq!(makespan(&mut loads(), "prefetch:load=2"), Ok(24_000));
+    let none = "the host does nothing of its own in ranges of this name";
+    assert_eq!(makespan(&mut loads(), "prefetch:k"), Err(none.to_owned()));
 }

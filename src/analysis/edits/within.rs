@@ -10,9 +10,12 @@ use crate::trace::{LaneId, LaneKind, Trace};
 /// How many ranges that began before a moment are looked at for one around it.
 const BACK: usize = 256;
 
-/// The ranges of a name, by process and thread, in order of their start. `None` is everywhere.
+/// Ranges by process and thread, in order of their start.
+pub(super) type Ranges = FxHashMap<(usize, u32), Vec<Span>>;
+
+/// The ranges of a name. `None` is everywhere.
 #[derive(Clone, Debug)]
-pub(super) struct Within(Option<FxHashMap<(usize, u32), Vec<Span>>>);
+pub(super) struct Within(Option<Ranges>);
 
 impl Within {
     /// # Errors
@@ -38,6 +41,11 @@ impl Within {
 
     pub(super) fn is_everywhere(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The ranges; `None` for everywhere.
+    pub(super) fn ranges(&self) -> Option<&Ranges> {
+        self.0.as_ref()
     }
 
     /// Whether a moment of a thread (the lane of its calls) lies in one of the ranges.
@@ -68,8 +76,8 @@ pub(super) fn is_in(list: &[Span], time: Ns) -> bool {
 
 /// The ranges of a name, by process and thread; those that have it as a part of theirs when none is
 /// called so.
-pub(super) fn ranges(trace: &Trace, name: &str) -> FxHashMap<(usize, u32), Vec<Span>> {
-    let mut whole: FxHashMap<(usize, u32), Vec<Span>> = FxHashMap::default();
+pub(super) fn ranges(trace: &Trace, name: &str) -> Ranges {
+    let mut whole = Ranges::default();
     let mut part = whole.clone();
     let mut fits: FxHashMap<NameId, (bool, bool)> = FxHashMap::default();
     rows(trace, |thread, span, id| {

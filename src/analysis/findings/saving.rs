@@ -207,7 +207,7 @@ fn partner(
 ) -> Option<usize> {
     let together = |finding: &Finding| -> Option<(bool, Ns)> {
         let edit: EditSet = finding.edit.as_ref()?.parse().ok()?;
-        let outcome = whatif.predict(&edit.with(&candidate.edit)).outcome.ok()?;
+        let outcome = whatif.likely(&edit.with(&candidate.edit)).ok()?;
         let bound = finding.bound_ns + candidate.finding.bound_ns;
         let is_within = finding.saving_ns? + saves <= bound;
         Some((is_within, outcome.whole_saving - finding.alone_ns?))
@@ -230,7 +230,7 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
         predicted.on_top += predicted.predicted_ns - outcome.predicted;
         predicted.predicted_ns = outcome.predicted;
         (predicted.low_ns, predicted.high_ns) = (outcome.low, outcome.high);
-        predicted.notes = notes(whatif, outcome.notes);
+        predicted.notes = notes(whatif, &outcome);
         finding.alone_ns = Some(outcome.whole_saving);
     }
     finding.edit = Some(edit.to_string());
@@ -244,7 +244,11 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
     finding.with.push(other.rule);
 }
 
-fn notes(whatif: &WhatIf<'_>, mut notes: Vec<String>) -> Vec<String> {
+/// What a prediction takes for granted, and what it does not know.
+fn notes(whatif: &WhatIf<'_>, outcome: &Outcome) -> Vec<String> {
+    let mut notes = outcome.notes.clone();
+    let unknowns = outcome.unknowns.iter();
+    notes.extend(unknowns.map(|unknown| format!("not known: {unknown}")));
     if whatif.times() > 1.0 {
         let samples = whatif.samples().len();
         notes.push(format!(
@@ -302,7 +306,7 @@ impl Candidate {
     /// What it saves on top of `below`, which are so many.
     fn look(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
         let edit = below.map_or_else(|| self.edit.clone(), |b| b.0.with(&self.edit));
-        let outcome = whatif.predict(&edit).outcome.ok();
+        let outcome = whatif.likely(&edit).ok();
         let before = below.map_or(0, |b| b.1.whole_saving);
         self.last = outcome.as_ref().map_or(0, |o| o.whole_saving - before);
         self.with = outcome.map(|outcome| (edit, outcome));
@@ -326,7 +330,7 @@ impl Candidate {
                 low_ns: self.alone.low,
                 high_ns: self.alone.high,
                 replay_error: whatif.replay_error(),
-                notes: notes(whatif, self.alone.notes),
+                notes: notes(whatif, &self.alone),
                 is_estimate: whatif.times() > 1.0,
                 on_top: 0,
                 above: 0,

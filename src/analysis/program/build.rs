@@ -98,6 +98,7 @@ impl Build<'_> {
             // A thread that was handed to did nothing before.
             think: if handed == NONE { after(previous) } else { 0 },
             handed: (handed, after(handed)),
+            not_before: (NONE, 0),
             own: span.len(),
             waits: Vec::new(),
             is_gone: false,

@@ -31,6 +31,8 @@ pub struct Known {
     pub wake: Option<Ns>,
     /// The call that launches a graph: a fixed part, and one for each node.
     pub graph_call: Option<[Ns; 2]>,
+    /// More of it, for each node, at a graph's first launch.
+    pub graph_upload: Option<Ns>,
     /// Between two nodes of a graph.
     pub graph_node: Option<Ns>,
     /// Rate of a copy while the other direction is in use over its rate alone.

@@ -7,13 +7,14 @@
 //! the recorded starts: unchanged, it gives back what was recorded to the nanosecond. [`super::edits`] changes
 //! programs; `docs/WHATIF.md` explains what is assumed.
 //!
-//! `build` makes a program, `order` and `run` replay one, `delays` has what follows what after how long, `known`
-//! what is known of the GPU beside the recording.
+//! `build` makes a program, `order` and `run` replay one, `room` is that of the streams' queues, `delays` has what follows
+//! what after how long, `known` what is known of the GPU beside the recording.
 
 mod build;
 mod delays;
 mod known;
 mod order;
+mod room;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,8 @@ pub struct Call {
     pub think: Ns,
     /// The call of another thread that handed over to this one, or [`NONE`], and how long after its return.
     pub handed: (u32, Ns),
+    /// A call, or [`NONE`], and how long after that began this one begins at the earliest: of an edit.
+    pub not_before: (u32, Ns),
     /// How long it takes when it need not wait.
     pub own: Ns,
     /// What it waits for before it returns.
@@ -117,6 +120,8 @@ pub struct Program {
     /// over its rate alone; 1 where that is not known.
     pub link_share: f64,
     order: Vec<Node>,
+    /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
+    room: Vec<u32>,
 }
 
 impl Program {

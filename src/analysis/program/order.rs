@@ -6,72 +6,131 @@ use std::collections::BinaryHeap;
 use super::{NONE, Node, Program};
 use crate::activity::Ns;
 
+/// A place in the order: begins of calls, then their returns, then operations are numbered.
+type At = u32;
+
+/// What comes first in the recording; what is equal in it is in the order of its numbers.
+type Key = (Ns, u8, At);
+
 impl Program {
     /// Puts everything in order, after what depends on what has changed.
     pub(crate) fn order(&mut self) {
-        let (calls, ops) = (self.calls.len(), self.ops.len());
-        // Begins, then returns, then operations.
-        let node = |at: usize| match at {
-            at if at < calls => Node::Begin(at as u32),
-            at if at < 2 * calls => Node::Return((at - calls) as u32),
-            at => Node::Op((at - 2 * calls) as u32),
-        };
-        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * calls + 3 * ops);
-        let mut edge = |from: usize, to: usize| edges.push((from as u32, to as u32));
-        for (i, call) in self.calls.iter().enumerate() {
+        self.room = self.rooms();
+        let order = self.recorded();
+        self.order = if self.is_possible(&order) {
+            order
+        } else {
+            self.possible()
+        }
+        .into_iter()
+        .map(|at| self.node(at))
+        .collect();
+    }
+
+    fn node(&self, at: At) -> Node {
+        let calls = self.calls.len() as u32;
+        match at {
+            at if at < calls => Node::Begin(at),
+            at if at < 2 * calls => Node::Return(at - calls),
+            at => Node::Op(at - 2 * calls),
+        }
+    }
+
+    fn key(&self, at: At) -> Key {
+        match self.node(at) {
+            Node::Return(i) => {
+                let span = self.calls[i as usize].span;
+                // A call that takes no time returns after it began.
+                (span.end, if span.is_empty() { 3 } else { 0 }, at)
+            }
+            Node::Begin(i) => (self.calls[i as usize].span.start, 1, at),
+            Node::Op(i) => (self.ops[i as usize].span.start, 2, at),
+        }
+    }
+
+    /// Everything in the order of the recording.
+    fn recorded(&self) -> Vec<At> {
+        let count = (2 * self.calls.len() + self.ops.len()) as u32;
+        let mut keys: Vec<Key> = (0..count).map(|at| self.key(at)).collect();
+        // Three lists that are nearly in order already.
+        keys.sort();
+        keys.into_iter().map(|key| key.2).collect()
+    }
+
+    /// Whether everything comes after what it depends on.
+    fn is_possible(&self, order: &[At]) -> bool {
+        let mut places = vec![0u32; order.len()];
+        for (place, &at) in order.iter().enumerate() {
+            places[at as usize] = place as u32;
+        }
+        let mut is_possible = true;
+        self.edges(|from, to| is_possible &= places[from as usize] < places[to as usize]);
+        is_possible
+    }
+
+    /// What comes before what.
+    fn edges(&self, mut edge: impl FnMut(At, At)) {
+        let calls = self.calls.len() as u32;
+        for (call, i) in self.calls.iter().zip(0..) {
             edge(i, calls + i);
             for before in [call.previous, call.handed.0] {
                 if before != NONE {
-                    edge(calls + before as usize, i);
+                    edge(calls + before, i);
                 }
+            }
+            if call.not_before.0 != NONE {
+                edge(call.not_before.0, i);
             }
             for wait in &call.waits {
-                edge(2 * calls + wait.op as usize, calls + i);
+                edge(2 * calls + wait.op, calls + i);
+            }
+            if self.room[i as usize] != NONE {
+                edge(2 * calls + self.room[i as usize], calls + i);
             }
         }
-        for (i, op) in self.ops.iter().enumerate() {
+        for (op, i) in self.ops.iter().zip(2 * calls..) {
             if op.call != NONE {
-                edge(op.call as usize, 2 * calls + i);
+                edge(op.call, i);
             }
             for dep in &op.deps {
-                edge(2 * calls + dep.op as usize, 2 * calls + i);
+                edge(2 * calls + dep.op, i);
             }
         }
-        edges.sort_unstable();
-        let count = 2 * calls + ops;
+    }
+
+    /// The order nearest to the recording in which everything comes after what it depends on.
+    fn possible(&self) -> Vec<At> {
+        let count = 2 * self.calls.len() + self.ops.len();
         let mut missing = vec![0u32; count];
-        for &(_, to) in &edges {
+        // Where the list of each one's followers begins.
+        let mut begins = vec![0u32; count + 1];
+        self.edges(|from, to| {
             missing[to as usize] += 1;
+            begins[from as usize + 1] += 1;
+        });
+        for at in 0..count {
+            begins[at + 1] += begins[at];
         }
-        let key = |at: usize| -> (Ns, u8, usize) {
-            match node(at) {
-                Node::Return(i) => {
-                    let span = self.calls[i as usize].span;
-                    // A call that takes no time returns after it began.
-                    (span.end, if span.is_empty() { 3 } else { 0 }, at)
-                }
-                Node::Begin(i) => (self.calls[i as usize].span.start, 1, at),
-                Node::Op(i) => (self.ops[i as usize].span.start, 2, at),
-            }
-        };
-        let ready = (0..count).filter(|&at| missing[at] == 0);
-        let mut heap: BinaryHeap<Reverse<(Ns, u8, usize)>> =
-            ready.map(|at| Reverse(key(at))).collect();
+        let mut followers = vec![0; begins[count] as usize];
+        let mut next = begins.clone();
+        self.edges(|from, to| {
+            followers[next[from as usize] as usize] = to;
+            next[from as usize] += 1;
+        });
+        let ready = (0..count as u32).filter(|&at| missing[at as usize] == 0);
+        let mut heap: BinaryHeap<Reverse<Key>> = ready.map(|at| Reverse(self.key(at))).collect();
         let mut order = Vec::with_capacity(count);
         while let Some(Reverse((_, _, at))) = heap.pop() {
-            order.push(node(at));
-            let from = edges.partition_point(|edge| (edge.0 as usize) < at);
-            for &(_, to) in edges[from..]
-                .iter()
-                .take_while(|edge| edge.0 as usize == at)
-            {
+            order.push(at);
+            let list = begins[at as usize] as usize..begins[at as usize + 1] as usize;
+            for &to in &followers[list] {
                 missing[to as usize] -= 1;
                 if missing[to as usize] == 0 {
-                    heap.push(Reverse(key(to as usize)));
+                    heap.push(Reverse(self.key(to)));
                 }
             }
         }
         debug_assert_eq!(order.len(), count, "nothing waits for itself");
-        self.order = order;
+        order
     }
 }

@@ -56,6 +56,10 @@ impl Program {
                     if start == Ns::MIN {
                         start = call.span.start;
                     }
+                    if call.not_before.0 != super::NONE {
+                        let other = times.call_start[call.not_before.0 as usize];
+                        start = start.max(other + call.not_before.1);
+                    }
                     times.call_start[i as usize] = start;
                 }
                 Node::Return(i) => {
@@ -72,6 +76,9 @@ impl Program {
                                 (_, false) => times.op_end[op] + delay(wait.delay, wait.class),
                             };
                             end = end.max(after);
+                        }
+                        if self.room[i as usize] != super::NONE {
+                            end = end.max(times.op_start[self.room[i as usize] as usize]);
                         }
                     }
                     times.call_end[i as usize] = end;

@@ -6,6 +6,7 @@ use super::*;
 use crate::analysis::edits::{self, Scene};
 use crate::analysis::graph::Graph;
 use crate::analysis::graph::made::{run, steps, trace_of};
+use crate::analysis::testing::Scene as Made;
 use crate::trace::Trace;
 
 fn program(trace: &Trace) -> (Graph, Program) {
@@ -74,11 +75,50 @@ proptest! {
             .map(|call| call.span)
             .collect();
         let before = program.makespan(&program.replay());
-        let scene = Scene { trace: &trace, graph: &graph, steps: &[] };
+        let scene = Scene { trace: &trace, graph: &graph, steps: &[], bound: edits::Bound::Likely };
         let set = "no-sync".parse().expect("an edit");
         if edits::apply(&set, &mut program, scene).is_ok() {
             let after = program.makespan(&program.replay());
             prop_assert!(before - after <= union(waits), "{} to {}", before, after);
         }
     }
+}
+
+#[test]
+fn a_host_without_waits_is_ahead_by_what_a_queue_takes() {
+    let mut made = Made::new();
+    // 3,000 kernels of 10 us, each waited for; 15 ms later one more.
+    for i in 0..3_000 {
+        let at = 16_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 15_000);
+        made.call("cudaStreamSynchronize", at + 3_000, at + 16_000);
+    }
+    let at = 16_000 * 3_000 + 15_000_000;
+    made.call("cudaLaunchKernel", at, at + 3_000);
+    made.kernel("k", 7, at + 5_000, at + 15_000);
+    made.call("cudaStreamSynchronize", at + 3_000, at + 16_000);
+    let trace = made.trace();
+    let graph = Graph::new(&trace);
+    let known = Known {
+        queued: Some([1_000; 4]),
+        ..Known::default()
+    };
+    let mut program = Program::new(&trace, &graph, None, &known);
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+        bound: edits::Bound::Likely,
+    };
+    let set = "no-sync".parse().expect("an edit");
+    edits::apply(&set, &mut program, scene).expect("waits");
+    // A kernel every 11 us from 5 us on. The 3,000th launch returns when the 1,976th kernel begins, at 5 + 11 * 1,975 us;
+    // 15 ms after that comes the last one's call, whose kernel begins 5 us later and takes 10. A host that nothing holds
+    // back would have launched all at 9 ms, so that the last kernel would end 11 us after the one before it.
+    let launched = 5 + 11 * 1_975 + 15_000;
+    assert_eq!(
+        program.makespan(&program.replay()),
+        1_000 * (launched + 5 + 10 - 5)
+    );
 }

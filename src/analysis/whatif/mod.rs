@@ -3,24 +3,24 @@
 //! A [`WhatIf`] has measured what is asked about: the repeats of a scenario's variant, the steady steps of a
 //! program, or the whole timeline where it has neither. It says how well the unchanged replay explains them
 //! ([`WhatIf::replay_error`]), and [`WhatIf::predict`] what they would be with edits. `docs/WHATIF.md` explains
-//! both. `bounds` has what stands beside predictions.
+//! both. `bounds` has what stands beside predictions, `parts` what is replayed, `timeline` the timeline that it comes to.
 
 mod bounds;
 mod parts;
+mod predict;
 mod timeline;
 
 pub use bounds::{Faster, Ideal};
 use parts::Part;
+pub use predict::{Outcome, Prediction};
 
 use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
-use crate::analysis::edits::{self, Scene};
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
 use crate::analysis::program::Known;
 use crate::analysis::stats;
 use crate::analysis::steps::{self, Steps};
-use crate::scenario::edit::EditSet;
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
 
@@ -52,33 +52,6 @@ pub enum Scope {
     Steps(String),
     /// First operation's start to the last one's end.
     Run,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
-    /// The edits as they were written.
-    pub edit: String,
-    /// What it comes to, or why nothing is predicted.
-    pub outcome: Result<Outcome, String>,
-}
-
-/// What edits come to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Median time in ns.
-    pub predicted: Ns,
-    /// The interval that the spread between steps and the replay's error leave open.
-    pub low: Ns,
-    /// See `low`.
-    pub high: Ns,
-    /// What is saved; negative when it takes longer.
-    pub saving: Ns,
-    /// The same of [`WhatIf::whole`].
-    pub whole_saving: Ns,
-    /// Calls and operations changed.
-    pub count: usize,
-    /// What is taken for granted.
-    pub notes: Vec<String>,
 }
 
 /// What is asked about, measured and ready to be replayed.
@@ -270,55 +243,6 @@ impl<'a> WhatIf<'a> {
             )
         })
     }
-
-    /// What it would be with edits.
-    #[must_use]
-    pub fn predict(&self, set: &EditSet) -> Prediction {
-        let outcome = match self.refusal() {
-            Some(refusal) => Err(refusal),
-            None => self.outcome(set),
-        };
-        Prediction {
-            edit: set.to_string(),
-            outcome,
-        }
-    }
-
-    fn outcome(&self, set: &EditSet) -> Result<Outcome, String> {
-        let (mut samples, mut wholes) = (Vec::new(), Vec::new());
-        let (mut count, mut notes) = (0, Vec::new());
-        for part in &self.parts {
-            let mut program = part.program.clone();
-            let scene = Scene {
-                trace: self.trace,
-                graph: self.graph,
-                steps: &part.steps,
-            };
-            let applied = edits::apply(set, &mut program, scene)?;
-            count += applied.count;
-            for note in applied.notes {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-            let times = program.replay();
-            part.measure(&program, &times, &mut samples);
-            wholes.push(part.whole(&program, &times));
-        }
-        let predicted = middle(&samples);
-        let (low, high) = spread(&samples);
-        // What the replay cannot explain of the recording it cannot promise of the prediction.
-        let error = (predicted as f64 * self.replay_error()).round() as Ns;
-        Ok(Outcome {
-            predicted,
-            low: low.min(predicted - error).max(0),
-            high: high.max(predicted + error),
-            saving: self.measured() - predicted,
-            whole_saving: self.scaled(self.whole - whole(&self.scope, &samples, &wholes)),
-            count,
-            notes,
-        })
-    }
 }
 
 /// The time that findings speak of: one repeat, or all of what is one stretch.
@@ -332,16 +256,4 @@ fn whole(scope: &Scope, samples: &[Ns], wholes: &[Ns]) -> Ns {
 fn middle(samples: &[Ns]) -> Ns {
     let samples: Vec<f64> = samples.iter().map(|&s| s as f64).collect();
     stats::median(&samples).map_or(0, |median| median.round() as Ns)
-}
-
-/// The interval of the median; of too few samples for one, the least and the greatest.
-fn spread(samples: &[Ns]) -> (Ns, Ns) {
-    let floats: Vec<f64> = samples.iter().map(|&s| s as f64).collect();
-    match stats::median_interval(&floats) {
-        Some((low, high)) => (low.round() as Ns, high.round() as Ns),
-        None => (
-            samples.iter().copied().min().unwrap_or(0),
-            samples.iter().copied().max().unwrap_or(0),
-        ),
-    }
 }

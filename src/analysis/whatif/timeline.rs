@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::WhatIf;
 use crate::activity::{Activity, Batch, Def, Span, StreamInfo, What};
-use crate::analysis::edits::{self, Scene};
+use crate::analysis::edits::{self, Bound, Scene};
 use crate::analysis::program::{Program, Times};
 use crate::scenario::edit::EditSet;
 use crate::trace::{LaneKind, SourceInfo, Trace};
@@ -35,6 +35,7 @@ impl WhatIf<'_> {
             trace: self.trace,
             graph: self.graph,
             steps: &part.steps,
+            bound: Bound::Likely,
         };
         edits::apply(set, &mut program, scene)?;
         Ok(self.drawn(&program, &program.replay()))

@@ -29,4 +29,4 @@ pub struct WhatIf {
 
 const EDITS_HELP: &str = "\
 Edits: pin, pin:55GB/s · async · no-sync · own-stream · merge-copies · graph · fuse, fuse:once · reuse ·
-scale:NAME=0.5 · drop:NAME. `@RANGE` behind one limits it to a range's or function's name.";
+scale:NAME=0.5 · drop:NAME · prefetch:NAME, prefetch:NAME=4. `@RANGE` behind one limits it to a range's or function's name.";

@@ -176,10 +176,11 @@ class Samples(torch.utils.data.Dataset):
 class Loader:
     """Loads its batches itself, or has them ready: four processes work ahead."""
 
-    edit = "drop:load"
+    edit = "prefetch:load=4"
 
     def __init__(self, cured):
-        ahead = dict(num_workers=4, prefetch_factor=4) if cured else {}
+        # One batch ahead each: what was made before the steps that are recorded is soon used up.
+        ahead = dict(num_workers=4, prefetch_factor=1) if cured else {}
         self.batches = iter(torch.utils.data.DataLoader(Samples(), batch_size=32, **ahead))
         self.w = torch.rand(N, N, device="cuda")
         self.into = torch.rand(1024, N, device="cuda")

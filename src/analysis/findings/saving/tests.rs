@@ -30,6 +30,7 @@ fn known() -> Known {
         event: Some(1_000),
         wake: Some(2_000),
         graph_call: None,
+        graph_upload: None,
         graph_node: None,
         link_share: None,
     }
