@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, LoadError};
 
-use crate::buffers::Pool;
+use crate::buffers;
 use crate::decode::Decoder;
 use crate::fork;
 use crate::options::{Ending, Options};
@@ -81,7 +81,7 @@ impl Collector {
             .map_err(StartError::from)
             .and_then(|cupti| {
                 let subscription = subscribe(&cupti)?;
-                let pool = Pool::install(
+                let pool = buffers::install(
                     options.buffers,
                     options.max_buffers,
                     cupti.may_decline_buffers(),

@@ -243,7 +243,7 @@ impl DecodeThread {
             let mut waiting = None;
             let mut busy = true;
             select! {
-                recv(self.pool.done()) -> completed => if let Ok(completed) = completed {
+                recv(self.pool.done().receiver()) -> completed => if let Ok(completed) = completed {
                     self.buffer(&completed);
                 },
                 recv(commands) -> command => match command {
@@ -253,7 +253,7 @@ impl DecodeThread {
                 recv(flusher_gone) -> _ => ending = true,
                 default(TICK) => busy = false,
             }
-            while let Ok(completed) = self.pool.done().try_recv() {
+            while let Some(completed) = self.pool.done().take() {
                 self.buffer(&completed);
             }
             while let Ok(command) = commands.try_recv() {
@@ -277,7 +277,7 @@ impl DecodeThread {
                             .notice(true, "CUPTI did not come back from its last flush");
                     }
                     _ => {
-                        while let Ok(completed) = self.pool.done().try_recv() {
+                        while let Some(completed) = self.pool.done().take() {
                             self.buffer(&completed);
                         }
                     }

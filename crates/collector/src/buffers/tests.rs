@@ -21,7 +21,7 @@ fn take() -> Option<*mut u64> {
 #[test]
 fn a_buffer_has_one_owner_comes_empty_and_none_is_lost() {
     let most = 4;
-    let pool = Pool::install(1, most, true).expect("the only one of this process");
+    let pool = install(1, most, true).expect("the only one of this process");
     let (given, declined) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let recording = AtomicUsize::new(THREADS);
     let consumed = std::thread::scope(|scope| {
@@ -62,7 +62,7 @@ fn a_buffer_has_one_owner_comes_empty_and_none_is_lost() {
         let mut seen = std::collections::HashSet::new();
         loop {
             let is_over = recording.load(Ordering::Acquire) == 0;
-            while let Ok(completed) = pool.done().try_recv() {
+            while let Some(completed) = pool.done().take() {
                 pool.consume(&completed, |bytes| {
                     let (first, second) = bytes.split_at(8);
                     assert_eq!(first, second, "one thread wrote it");
@@ -83,8 +83,8 @@ fn a_buffer_has_one_owner_comes_empty_and_none_is_lost() {
     assert_eq!(pool.take_declined(), declined.into_inner() as u64);
     assert_eq!((pool.take_discarded(), pool.unread()), (0, 0));
     // All that were made are free again.
-    let made = pool.made.load(Ordering::Relaxed);
-    assert_eq!(pool.free.1.len(), made);
+    let (made, free) = pool.made_and_free();
+    assert_eq!(free, made);
     assert!((1..=most).contains(&made), "{made}");
     // A child that was forked gets none.
     pool.close();
