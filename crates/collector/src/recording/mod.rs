@@ -83,7 +83,10 @@ mod block;
 pub mod header;
 mod intern;
 mod parts;
+#[cfg(test)]
+mod protocol;
 mod reader;
+mod steps;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use activity::Mode;
 use activity::entry::{self, UNIT};
 
 use super::block::{self, Counts};
+use super::steps;
 
 /// Bytes of definitions that are repeated at the beginning of a part. A process has some hundred streams and threads;
 /// what is beyond stays in the parts where it was defined.
@@ -87,7 +87,7 @@ impl Defined {
             let mut bytes = vec![0; UNIT];
             bytes.extend_from_slice(&rest[..length]);
             block::seal(&mut bytes, offset, Counts::default());
-            file.write_all_at(&bytes, offset)?;
+            steps::write(file, &bytes, offset)?;
             offset += bytes.len() as u64;
             rest = &rest[length..];
         }

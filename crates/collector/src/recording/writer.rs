@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use super::block::{self, Counts};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
 use super::intern::Interner;
 use super::parts::{Defined, Parts};
+use super::steps;
 use super::{EXTENSION, HEADER};
 
 /// Different names and shapes that are remembered at a time (a few MiB each).
@@ -220,7 +221,7 @@ impl Writer {
             return;
         }
         block::seal(&mut self.pending, self.end, self.sealed);
-        match self.file.write_all_at(&self.pending, self.end) {
+        match steps::write(&self.file, &self.pending, self.end) {
             Ok(()) => {
                 self.end += length;
                 self.pending.truncate(UNIT);
@@ -266,7 +267,7 @@ impl Writer {
             status.published = self.defined.write(&file, HEADER as u64)?;
             status.records = 0;
             status.sequence = 1;
-            file.write_all_at(&status.encode(), SLOTS[1] as u64)
+            steps::write(&file, &status.encode(), SLOTS[1] as u64)
         };
         let mut status = self.status;
         if let Err(error) = begin(&mut status) {
@@ -316,7 +317,7 @@ impl Writer {
         self.status.sequence += 1;
         self.status.clocks = Clocks::now();
         let slot = SLOTS[(self.status.sequence % 2) as usize];
-        self.file.write_all_at(&self.status.encode(), slot as u64)
+        steps::write(&self.file, &self.status.encode(), slot as u64)
     }
 }
 
@@ -345,7 +346,7 @@ fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, P
             Err(error) => return Err(error),
             Ok(file) => {
                 identity.locked = file.try_lock().is_ok();
-                file.write_all_at(&identity.encode(), 0)?;
+                steps::write(&file, &identity.encode(), 0)?;
                 return Ok((file, path));
             }
         }
