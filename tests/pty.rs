@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cuptop::testing::activity::feed::Feed;
@@ -19,6 +20,8 @@ struct Session {
     writer: Box<dyn Write + Send>,
     /// Everything it wrote.
     bytes: Arc<Mutex<Vec<u8>>>,
+    /// Ends when nobody has the terminal any more.
+    reader: JoinHandle<()>,
     size: PtySize,
 }
 
@@ -74,7 +77,7 @@ impl Session {
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&bytes);
-        std::thread::Builder::new()
+        let reader_thread = std::thread::Builder::new()
             .name("pty-reader".to_owned())
             .spawn(move || {
                 let mut chunk = [0; 4096];
@@ -91,6 +94,7 @@ impl Session {
             master: pair.master,
             writer,
             bytes,
+            reader: reader_thread,
             size,
         }
     }
@@ -139,8 +143,12 @@ impl Session {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
-                // What was written last may still be on its way.
-                std::thread::sleep(Duration::from_millis(50));
+                // What was written last may still be on its way: the reader ends when it has it all, and the
+                // terminal is nobody's any more.
+                let ended = Instant::now();
+                while !self.reader.is_finished() && ended.elapsed() < PATIENCE {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 return status.exit_code();
             }
             assert!(
