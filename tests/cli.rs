@@ -8,8 +8,9 @@ use std::process::{Command, Output};
 fn in_folder(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
     command.current_dir(folder);
-    // Nobody's own taste.
+    // Nobody's own taste, and nobody's own GPU.
     command.env("XDG_CONFIG_HOME", folder);
+    command.env("XDG_DATA_HOME", folder);
     command
 }
 
@@ -33,6 +34,50 @@ fn said(folder: &Path, args: &[&str]) -> String {
 fn trace(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/traces");
     path.join(name).display().to_string()
+}
+
+/// A profile that was calibrated here is found by a part of its GPU's name; the figures say which one was used.
+#[test]
+fn a_calibrated_gpu_is_known_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let profiles = at.join("cuptop").join("profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/source/sim/h200.toml");
+    let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
+    let slow = bundled
+        .replacen("\"NVIDIA H200\"", "\"NVIDIA T4\"", 1)
+        .replacen("h2d_gbps = 55.55", "h2d_gbps = 12.0", 1);
+    std::fs::write(profiles.join("NVIDIA_T4.toml"), slow).expect("a profile");
+    let rate = |more: &[&str]| {
+        let run = [
+            "run",
+            "pipeline",
+            "--backend",
+            "sim",
+            "--headless",
+            "--json",
+        ];
+        // Expectations of an H200 need not hold.
+        let output = cuptop(at, &[&run, more].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let device = &json["variants"][0]["devices"][0];
+        (
+            device["name"].as_str().expect("a name").to_owned(),
+            device["h2d"]["gbps"].as_f64().expect("a rate"),
+        )
+    };
+    let (name, gbps) = rate(&["--profile", "t4"]);
+    assert_eq!(name, "NVIDIA T4");
+    assert!((11.0..12.1).contains(&gbps), "{gbps}");
+    assert_eq!(rate(&[]).0, "NVIDIA H200");
+    let other = cuptop(at, &["run", "pipeline", "--profile", "a100", "--headless"]);
+    let error = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("no profile is called `a100`") && error.contains("NVIDIA T4"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `cuptop calibrate`: a profile of this GPU.
 
+use std::path::Path;
+
 use super::args::Calibrate;
 use super::drain::ProgressLine;
 use super::exit::{self, Ending};
-use super::{eprint, print};
+use super::{eprint, print, profile};
 use crate::source::runner;
 
 /// Measures GPU 0 and writes its profile.
@@ -13,19 +15,41 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
     line.clear();
     let calibration = calibration?;
     let text = calibration.to_toml().map_err(Ending::input)?;
-    match &args.output {
-        None => print(&text)?,
-        Some(path) => {
-            std::fs::write(path, &text).map_err(|error| {
-                Ending::input(format!("cannot write {}: {error}", path.display()))
-            })?;
-            eprint(&format!(
-                "cuptop: wrote {}; use it with --profile, or from the simulator: \
-                 cuptop run pipeline --backend sim --profile {}\n",
-                path.display(),
-                path.display()
-            ));
+    let gpu = &calibration.profile.device.name;
+    let path = match &args.output {
+        Some(path) if path.as_os_str() == "-" => {
+            print(&text)?;
+            return Ok(exit::FINE);
         }
-    }
+        Some(path) => path.clone(),
+        None => profile::place(gpu).ok_or_else(|| {
+            Ending::input("neither XDG_DATA_HOME nor HOME names a folder")
+                .help("name a file with --output")
+        })?,
+    };
+    let written = match &args.output {
+        Some(path) => std::fs::write(path, &text),
+        None => keep(&path, &text),
+    };
+    written.map_err(|error| Ending::input(format!("cannot write {}: {error}", path.display())))?;
+    let simulator = match &args.output {
+        Some(_) => format!("use it with --profile {}", path.display()),
+        None => format!(
+            "runs and predictions on an {gpu} use it; so does the simulator with --profile {:?}",
+            gpu.as_str()
+        ),
+    };
+    eprint(&format!("cuptop: wrote {}; {simulator}\n", path.display()));
     Ok(exit::FINE)
+}
+
+/// Keeps a profile where it is looked for: the whole file or none of it, so it is written beside its place, which
+/// it then takes.
+fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let beside = path.with_extension("toml.new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
 }

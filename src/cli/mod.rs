@@ -18,6 +18,7 @@ mod help;
 mod markdown;
 mod own;
 mod played;
+mod profile;
 mod report;
 mod run;
 mod screen;

@@ -12,7 +12,6 @@ use super::played::Played;
 use super::screen::{Shot, Shown};
 use super::{print, screen};
 use crate::activity::feed::Outcome;
-use crate::analysis::figures;
 use crate::export;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
@@ -84,7 +83,7 @@ pub(super) fn opener(
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
-    let report = Report::new(&trace, None, figures::Peaks::default());
+    let report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
     if args.json {
         print(&json(&report)?)?;
     } else {

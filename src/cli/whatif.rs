@@ -3,12 +3,12 @@
 use super::args::WhatIf as Args;
 use super::exit::Ending;
 use super::print;
+use super::profile;
 use super::report::load;
 use crate::analysis::graph::Graph;
 use crate::analysis::whatif::{Prediction, WhatIf};
 use crate::report::whatif::{Answer, known};
 use crate::scenario::edit::{EditError, EditSet, FORMS};
-use crate::source::sim::Profile;
 
 /// Prints predictions; without edits, what each of them that fits would be worth.
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
@@ -17,11 +17,9 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
         let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
         sets.push(set);
     }
-    let profile = match &args.profile {
-        Some(path) => Profile::load(path).map_err(Ending::input)?,
-        None => Profile::bundled(),
-    };
     let (trace, code) = load(&args.traces)?;
+    let gpu = trace.devices().first().map(|device| &*device.info.name);
+    let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let graph = Graph::new(&trace);
     let known = known(&trace, &profile);
     let whatif =

@@ -57,9 +57,10 @@ pub struct Run {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
-    /// Use this GPU profile for the simulator and "% of peak" (see `cuptop calibrate`).
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
+    /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
+    /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,

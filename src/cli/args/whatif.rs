@@ -18,10 +18,11 @@ pub struct WhatIf {
     /// Which variant of a scenario's run.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Take rates and delays of the GPU from this profile (see `cuptop calibrate`); it is used when the trace is
-    /// of that GPU.
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
+    /// Take rates and delays of the GPU from this profile, a file or a part of the name of a GPU that `cuptop calibrate`
+    /// measured here; it is used when the trace is of that GPU. Without it, the one that was measured here of the
+    /// trace's GPU.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

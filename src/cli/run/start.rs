@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::activity::feed::Feed;
-use crate::analysis::figures;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
+use crate::cli::profile;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Diagnostics, Overrides, Severity, Source, compile};
 use crate::source::attach::Graphs;
@@ -61,14 +61,6 @@ pub(super) fn place(backend: Backend) -> Result<Place, Ending> {
     }
 }
 
-/// The profile that was asked for, or the bundled one.
-fn profile(path: Option<&Path>) -> Result<Profile, Ending> {
-    match path {
-        None => Ok(Profile::bundled()),
-        Some(path) => Profile::load(path).map_err(Ending::input),
-    }
-}
-
 /// The profile's peaks, where the run is on the GPU that the profile is of, or on a model of it. Of any
 /// other GPU nothing is known: `calibrate` makes its profile.
 fn peaks(profile: &Profile, place: &Place) -> Peaks {
@@ -80,12 +72,7 @@ fn peaks(profile: &Profile, place: &Place) -> Peaks {
         return Peaks::default();
     }
     Peaks {
-        copies: figures::Peaks {
-            h2d: Some(profile.copy.h2d_gbps),
-            d2h: Some(profile.copy.d2h_gbps),
-            d2d: Some(profile.copy.d2d_gbps),
-            p2p: Some(profile.copy.p2p_gbps),
-        },
+        copies: profile::copies(profile),
         memory: Some(profile.device.memory_gbps),
         flops: Some(profile.device.fp32_tflops * 1e12),
     }
@@ -118,6 +105,11 @@ pub(super) struct Runner {
 
 impl Runner {
     pub(super) fn new(args: &Run, place: Place, pace: Pace) -> Result<Runner, Ending> {
+        let gpu = match &place {
+            Place::Gpu(name) => name.as_deref(),
+            Place::Simulator(_) => None,
+        };
+        let profile = profile::choose(args.profile.as_deref(), gpu)?;
         Ok(Runner {
             current: args.scenario.clone(),
             overrides: Overrides {
@@ -126,7 +118,7 @@ impl Runner {
             },
             place,
             pace,
-            profile: profile(args.profile.as_deref())?,
+            profile,
             flush: Duration::from_millis(args.flush),
             graphs: args.graphs.into(),
             hardware: args.hardware == Switch::On,

@@ -1,0 +1,123 @@
+//! The profiles of GPUs that were calibrated on this machine.
+//!
+//! `cuptop calibrate` writes them to a folder of their own, a file for each name of a GPU, and whatever deals with
+//! a GPU of that name reads it there.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::Ending;
+use crate::analysis::figures::Peaks;
+use crate::source::sim::Profile;
+use crate::trace::Trace;
+
+/// `$XDG_DATA_HOME/cuptop/profiles`, or `~/.local/share/cuptop/profiles`; `None` without a home.
+fn folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy as _;
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.data_dir().join("cuptop").join("profiles"))
+}
+
+/// Where the profile of a GPU is kept, "NVIDIA H200" as `NVIDIA_H200.toml`; `None` without a home.
+pub(super) fn place(gpu: &str) -> Option<PathBuf> {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = gpu.chars().map(plain).collect();
+    Some(folder()?.join(format!("{name}.toml")))
+}
+
+/// The profile that was calibrated here for a GPU.
+///
+/// # Errors
+/// When there is one and it cannot be read.
+pub(super) fn kept(gpu: &str) -> Result<Option<Profile>, Ending> {
+    match place(gpu).filter(|path| path.exists()) {
+        None => Ok(None),
+        Some(path) => load(&path).map(|p| Some(p).filter(|p| p.device.name == gpu)),
+    }
+}
+
+/// The profile that was asked for; without one, what was calibrated here for this GPU; else the bundled one.
+///
+/// # Errors
+/// When it cannot be read, or nothing has that name.
+pub(super) fn choose(asked: Option<&str>, gpu: Option<&str>) -> Result<Profile, Ending> {
+    match (asked, gpu) {
+        (Some(asked), _) => named(asked),
+        (None, Some(gpu)) => Ok(kept(gpu)?.unwrap_or_else(Profile::bundled)),
+        (None, None) => Ok(Profile::bundled()),
+    }
+}
+
+/// What copies reach by a profile.
+pub(super) fn copies(profile: &Profile) -> Peaks {
+    Peaks {
+        h2d: Some(profile.copy.h2d_gbps),
+        d2h: Some(profile.copy.d2h_gbps),
+        d2d: Some(profile.copy.d2d_gbps),
+        p2p: Some(profile.copy.p2p_gbps),
+    }
+}
+
+/// What copies reach on the GPU of a timeline, where that was calibrated here; nothing is known where it has GPUs of
+/// several names.
+///
+/// # Errors
+/// When its profile cannot be read.
+pub(super) fn copies_of(trace: &Trace) -> Result<Peaks, Ending> {
+    let mut names = trace.devices().iter().map(|device| &*device.info.name);
+    let Some(name) = names
+        .next()
+        .filter(|first| names.all(|name| name == *first))
+    else {
+        return Ok(Peaks::default());
+    };
+    Ok(kept(name)?.map_or_else(Peaks::default, |profile| copies(&profile)))
+}
+
+/// A profile by its file, or by a part of the name of its GPU.
+fn named(asked: &str) -> Result<Profile, Ending> {
+    let path = Path::new(asked);
+    if path.exists() || asked.contains(['/', '.']) {
+        return load(path);
+    }
+    let mut files: Vec<PathBuf> = folder()
+        .and_then(|folder| std::fs::read_dir(folder).ok())
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    files.sort();
+    let stem = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().replace('_', " ")
+    };
+    let wanted = asked.to_lowercase().replace('_', " ");
+    let found: Vec<&PathBuf> = (files.iter())
+        .filter(|path| stem(path).to_lowercase().contains(&wanted))
+        .collect();
+    if let [one] = found[..] {
+        return load(one);
+    }
+    let known: Vec<String> = files.iter().map(stem).collect();
+    let help = match known.len() {
+        0 => "none was calibrated here: `cuptop calibrate` makes one for this machine's GPU"
+            .to_owned(),
+        _ => format!("calibrated here: {}", known.join(", ")),
+    };
+    let what = if found.is_empty() {
+        "no"
+    } else {
+        "more than one"
+    };
+    Err(Ending::input(format!("{what} profile is called `{asked}`")).help(help))
+}
+
+fn load(path: &Path) -> Result<Profile, Ending> {
+    Profile::load(path).map_err(Ending::input)
+}
