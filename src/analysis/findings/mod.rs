@@ -270,19 +270,19 @@ impl<'a> Scope<'a> {
 
     /// Idle time in some calls, and behind them: what they kept from being launched ahead.
     fn idle_behind(&self, f: &DeviceFigures, calls: &FxHashSet<CallId>) -> Ns {
-        let mut idle = 0;
-        for (_, pieces) in self.gaps(f) {
-            let is_behind = |piece: &&Piece| match (piece.culprit, piece.root) {
-                (Culprit::Call(call), _) if calls.contains(&call) => true,
-                (_, root) => root.is_some_and(|root| calls.contains(&root)),
-            };
-            idle += pieces
-                .iter()
-                .filter(is_behind)
-                .map(|piece| piece.span.len())
-                .sum::<Ns>();
-        }
-        idle
+        self.idle_that(f, |_, piece| match (piece.culprit, piece.root) {
+            (Culprit::Call(call), _) if calls.contains(&call) => true,
+            (_, root) => root.is_some_and(|root| calls.contains(&root)),
+        })
+    }
+
+    /// Idle time of a device in pieces that are wanted.
+    fn idle_that(&self, f: &DeviceFigures, is_wanted: impl Fn(&Gap, &Piece) -> bool) -> Ns {
+        let wanted = |(gap, pieces): (Gap, Vec<Piece>)| -> Ns {
+            let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
+            wanted.map(|piece| piece.span.len()).sum()
+        };
+        self.gaps(f).map(wanted).sum()
     }
 
     /// The gaps of one device with their pieces, in order of time.

@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{bytes, count, duration, rate};
 use crate::activity::{Direction, MemoryKind, Ns, What};
-use crate::analysis::graph::{CallId, NONE};
+use crate::analysis::causes::Cause;
+use crate::analysis::graph::{CallId, NONE, OpId};
 
 pub(super) const RULE: &str = "pageable-copy";
 
@@ -13,6 +14,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
     let graph = scope.causes.graph();
     let mut calls: FxHashSet<CallId> = FxHashSet::default();
+    let mut ops: FxHashSet<OpId> = FxHashSet::default();
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
     for (place, activity) in scope.operations(figures) {
@@ -36,6 +38,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             .map_or(0.0, |peak| copy.bytes as f64 / peak);
         saving += (length as f64 - at_peak).max(0.0);
         let op = graph.op_at(place.0, place.1);
+        ops.extend(op);
         calls.extend(
             op.map(|op| graph.ops.call[op as usize])
                 .filter(|&call| call != NONE),
@@ -43,7 +46,12 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         at.push((length, Place::Row(place)));
     }
     // The call of such a copy returns when it is staged; until then nothing else is launched.
-    let saving = saving as Ns + scope.idle_behind(figures, &calls);
+    let behind = scope.idle_behind(figures, &calls);
+    // It also begins in another way: what the device itself takes before it is not the pinned copy's.
+    let before = scope.idle_that(figures, |gap, piece| {
+        ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency)
+    });
+    let saving = saving as Ns + behind + before;
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
