@@ -215,7 +215,10 @@ fn pinned_copies_run_at_the_measured_bandwidth_and_pageable_ones_block() {
             .span
     };
     assert!(call_of(pinned.correlation).end <= pinned.span.start);
-    assert!(call_of(pageable.correlation).end >= pageable.span.end);
+    // It ends when the last piece is staged, while that is still copied.
+    let call = call_of(pageable.correlation);
+    assert!(close(call.len(), 1_597_000.0), "{call:?}");
+    assert!(call.end < pageable.span.end);
 }
 
 #[test]

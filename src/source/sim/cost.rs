@@ -1,6 +1,6 @@
 //! How long things take by a profile: copies by size and kind of memory, kernels by what they do.
 
-use super::profile::{Entry, Profile, RAMP_BYTES, WARP};
+use super::profile::{Entry, Pageable, Profile, RAMP_BYTES, WARP};
 use super::program::{Engine, Returns};
 use crate::activity::{Direction, LaunchShape, MemoryKind, Ns};
 use crate::occupancy;
@@ -39,13 +39,15 @@ pub(super) fn transfer_ns(bytes: u64, gbps: f64) -> Ns {
     (bytes as f64 / gbps).round() as Ns
 }
 
-/// The cost of a copy of `bytes`.
+/// The cost of a copy of `bytes`. `again` is how many bytes the host has read since it last read these, these
+/// included, where its cache can have kept them.
 pub(super) fn copy(
     profile: &Profile,
     direction: Direction,
     from: MemoryKind,
     to: MemoryKind,
     bytes: u64,
+    again: Option<u64>,
 ) -> CopyCost {
     let c = &profile.copy;
     let at_once = |engine, ns| CopyCost {
@@ -55,7 +57,7 @@ pub(super) fn copy(
         returns: Returns::AtOnce,
     };
     match direction {
-        Direction::H2D if from == MemoryKind::Pageable => staged_in(profile, bytes),
+        Direction::H2D if from == MemoryKind::Pageable => staged_in(profile, bytes, again),
         Direction::H2D => at_once(Engine::H2D, pinned_h2d_ns(profile, bytes)),
         Direction::D2H if to == MemoryKind::Pageable => staged_out(profile, bytes),
         Direction::D2H => at_once(Engine::D2H, pinned_d2h_ns(profile, bytes)),
@@ -81,13 +83,14 @@ fn pinned_d2h_ns(profile: &Profile, bytes: u64) -> Ns {
 }
 
 /// A pageable copy to the device. The host puts the bytes into the command or, in pieces, into a pinned
-/// buffer; the engine starts when the first piece is there and is done a piece after the host.
-fn staged_in(profile: &Profile, bytes: u64) -> CopyCost {
+/// buffer; the engine starts when the first piece is there and is done a piece after the host, which does not wait for
+/// that.
+fn staged_in(profile: &Profile, bytes: u64, again: Option<u64>) -> CopyCost {
     let c = &profile.copy;
-    let gbps = if bytes <= c.inline_bytes {
-        c.inline_gbps
-    } else {
-        staging_gbps(profile, bytes, Direction::H2D)
+    let gbps = match again {
+        _ if bytes <= c.inline_bytes => c.inline_gbps,
+        Some(since) => interpolated(profile, since, |p| p.h2d_again_gbps.unwrap_or(p.h2d_gbps)),
+        None => interpolated(profile, bytes, |p| p.h2d_gbps),
     };
     let piece = bytes.min(c.stage_bytes);
     CopyCost {
@@ -95,7 +98,7 @@ fn staged_in(profile: &Profile, bytes: u64) -> CopyCost {
         ns: transfer_ns(bytes - piece, gbps) + pinned_h2d_ns(profile, piece),
         call_ns: profile.api.copy_ns + transfer_ns(piece, gbps),
         returns: if bytes > piece {
-            Returns::After(0)
+            Returns::Staged(transfer_ns(bytes - piece, gbps))
         } else {
             Returns::AtOnce
         },
@@ -105,7 +108,7 @@ fn staged_in(profile: &Profile, bytes: u64) -> CopyCost {
 /// A pageable copy to the host: the reverse. The host moves the last piece when the engine is done.
 fn staged_out(profile: &Profile, bytes: u64) -> CopyCost {
     let c = &profile.copy;
-    let gbps = staging_gbps(profile, bytes, Direction::D2H);
+    let gbps = interpolated(profile, bytes, |p| p.d2h_gbps);
     let piece = bytes.min(c.stage_bytes);
     CopyCost {
         engine: Engine::D2H,
@@ -116,12 +119,9 @@ fn staged_out(profile: &Profile, bytes: u64) -> CopyCost {
 }
 
 /// How fast the host stages a copy, between the profile's sizes by the logarithm of the size.
-fn staging_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
+fn interpolated(profile: &Profile, bytes: u64, gbps: impl Fn(&Pageable) -> f64) -> f64 {
     let table = &profile.copy.pageable;
-    let gbps = |i: usize| match direction {
-        Direction::H2D => table[i].h2d_gbps,
-        _ => table[i].d2h_gbps,
-    };
+    let gbps = |i: usize| gbps(&table[i]);
     let above = table.partition_point(|p| p.bytes < bytes);
     if above == 0 {
         return gbps(0);
@@ -133,6 +133,19 @@ fn staging_gbps(profile: &Profile, bytes: u64, direction: Direction) -> f64 {
     let (low, high) = (log(table[above - 1].bytes), log(table[above].bytes));
     let part = (log(bytes) - low) / (high - low);
     gbps(above - 1) + part * (gbps(above) - gbps(above - 1))
+}
+
+/// Memsets up to this size go with the command; a kernel carries out larger ones. (The size is an estimate: of 4
+/// bytes and of 8 MiB it is known.)
+const INLINE_MEMSET: u64 = 64 << 10;
+
+/// Host time of a call that sets memory.
+pub(super) fn memset_call_ns(profile: &Profile, bytes: u64) -> Ns {
+    if bytes <= INLINE_MEMSET {
+        profile.api.memset_ns
+    } else {
+        profile.api.launch_ns
+    }
 }
 
 /// The cost of a memset: a kernel that only writes.

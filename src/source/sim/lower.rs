@@ -5,6 +5,7 @@
 //! plan's own operations is what the runner does around them: contexts, modules, streams, buffers, and
 //! the marks that say which variant and which pass everything belongs to.
 
+mod cache;
 mod graph;
 mod ops;
 mod setup;
@@ -13,6 +14,7 @@ mod tables;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use self::cache::HostCache;
 use self::ops::PendingCopy;
 use self::setup::{Contexts, SmallBlock};
 use self::tables::Tables;
@@ -89,6 +91,7 @@ struct Current {
     event_context: Vec<u32>,
     /// For each phase, how often it was opened in this pass.
     phases: Vec<u32>,
+    cache: HostCache,
 }
 
 impl Lowering {

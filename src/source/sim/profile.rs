@@ -125,8 +125,12 @@ pub(crate) const RAMP_BYTES: u64 = 64 << 10;
 pub struct Pageable {
     /// Size of the copy.
     pub bytes: u64,
-    /// Host to device.
+    /// Host to device, where the host has not read these bytes since long, or a download has written them.
     pub h2d_gbps: f64,
+    /// Host to device, where the host has read this many bytes since it last read these, these included.
+    /// The same as `h2d_gbps` without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub h2d_again_gbps: Option<f64>,
     /// Device to host.
     pub d2h_gbps: f64,
 }

@@ -94,6 +94,9 @@ pub enum Step {
 pub enum Returns {
     /// When it has queued it.
     AtOnce,
+    /// When the host has worked for this long beside the item. Before it begins, all that was queued on the stream
+    /// is done (CUDA driver API, "API synchronization behavior": pageable memory to the device).
+    Staged(Ns),
     /// When the item is done, and the host has then worked for this long.
     After(Ns),
 }

@@ -6,6 +6,18 @@ use crate::source::sim::profile::{Pageable, RAMP_BYTES};
 use super::figures::{KIB, LARGE, MIB, ProfileBuilder, rate};
 use super::observe::{Stretch, all, median};
 
+/// Sizes of pageable copies that are measured.
+const STAGED: [u64; 8] = [
+    64 * KIB,
+    256 * KIB,
+    MIB,
+    2 * MIB,
+    4 * MIB,
+    16 * MIB,
+    64 * MIB,
+    LARGE,
+];
+
 impl<'a> ProfileBuilder<'a> {
     pub(super) fn copies(&mut self) {
         let pinned = self.passes("pinned");
@@ -70,24 +82,27 @@ impl<'a> ProfileBuilder<'a> {
     /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
     /// not cover what the host does before it or after it.
     pub(super) fn staging(&mut self) {
-        let pageable = self.passes("pageable");
+        let (pageable, again) = (self.passes("pageable"), self.passes("again"));
         let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
         let c = &self.profile.copy;
-        let call = |name: &'static str, direction, bytes| {
-            median(all(&pageable, |s| s.copy_calls(name, direction, bytes)))
+        let (up, down) = (Direction::H2D, Direction::D2H);
+        let call = |passes: &[Stretch<'a>], name: &'static str, direction, bytes| {
+            median(all(passes, |s| s.copy_calls(name, direction, bytes)))
         };
-        let sizes = [64 * KIB, MIB, 16 * MIB, LARGE];
-        let table: Option<Vec<Pageable>> = sizes
+        let table: Option<Vec<Pageable>> = STAGED
             .iter()
             .map(|&bytes| {
-                let up = call("cuMemcpyHtoD", Direction::H2D, bytes);
-                let down = call("cuMemcpyDtoH", Direction::D2H, bytes);
+                // What a download has written is not in the cache; what was uploaded before, is.
+                let fresh = call(&pageable, "cuMemcpyHtoD", up, bytes);
+                let again = call(&again, "cuMemcpyHtoD", up, bytes);
+                let out = call(&pageable, "cuMemcpyDtoH", down, bytes);
                 let piece = bytes.min(c.stage_bytes) as f64 / c.d2h_gbps;
                 let around = copy_call + l.copy_ns + c.d2h_fixed_ns + piece as Ns + l.wake_ns;
                 Some(Pageable {
                     bytes,
-                    h2d_gbps: rate(bytes, up, copy_call)?,
-                    d2h_gbps: rate(bytes, down, around)?,
+                    h2d_gbps: rate(bytes, fresh, copy_call)?,
+                    h2d_again_gbps: rate(bytes, again, copy_call),
+                    d2h_gbps: rate(bytes, out, around)?,
                 })
             })
             .collect();

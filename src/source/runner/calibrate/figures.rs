@@ -173,6 +173,7 @@ impl<'a> ProfileBuilder<'a> {
 
     fn kernels(&mut self, plan: &Plan) {
         let passes = self.passes("kernels");
+        let small = self.passes("small");
         let within = self.passes("within");
         let time = |entry: &str| median(all(&passes, |s| s.kernels(entry)));
         let m = &mut self.missing;
@@ -187,7 +188,8 @@ impl<'a> ProfileBuilder<'a> {
         for variant in variants {
             for launch in &variant.launches {
                 let entry = &variant.kernels[launch.kernel].entry;
-                let fixed_ns = self.profile.entry.get(entry).and_then(|e| e.fixed_ns);
+                // With one block and hardly any data: what is left is the kernel's own.
+                let fixed_ns = median(all(&small, |s| s.kernels(entry)));
                 let fixed = fixed_ns.unwrap_or(k.fixed_ns);
                 let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
                     continue;
@@ -220,7 +222,6 @@ impl<'a> ProfileBuilder<'a> {
             "kernel.threads_for_memory",
             "kernel.sm_gbps",
             "kernel.l2_gain",
-            "entry.fixed_ns",
             "device.l2",
             "kernel.concurrent",
         ]);

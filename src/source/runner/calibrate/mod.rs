@@ -161,6 +161,7 @@ mod tests {
         p.copy.pageable = vec![Pageable {
             bytes: 1 << 20,
             h2d_gbps: 5.0,
+            h2d_again_gbps: Some(8.0),
             d2h_gbps: 7.0,
         }];
         p.api.graph_upload_node_ns = 2_000;
@@ -203,6 +204,11 @@ mod tests {
             ("d2d", found.copy.d2d_gbps, truth.copy.d2d_gbps),
             ("memset", found.kernel.memset_gbps, truth.kernel.memset_gbps),
             ("staged in", large(&found).h2d_gbps, 5.0),
+            (
+                "staged in again",
+                large(&found).h2d_again_gbps.expect("measured"),
+                8.0,
+            ),
             ("staged out", large(&found).d2h_gbps, 7.0),
             ("sum", found.host.sum_gbps, truth.host.sum_gbps),
             ("matmul", found.host.matmul_gflops, truth.host.matmul_gflops),

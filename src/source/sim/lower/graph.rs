@@ -112,7 +112,7 @@ impl Lowering {
                     for piece in kind.pieces() {
                         let bytes = piece.bytes;
                         let (from, to) = (template.from, template.to);
-                        let cost = cost::copy(&self.profile, direction, from, to, bytes);
+                        let cost = cost::copy(&self.profile, direction, from, to, bytes, None);
                         let what = What::Copy(crate::activity::Copy { bytes, ..template });
                         let op = Operation {
                             what,

@@ -43,7 +43,8 @@ impl Lowering {
             }
             OpKind::Memset { bytes, stream, .. } => {
                 let op = self.memset(bytes, stream);
-                self.submit("cuMemsetD8Async", api.memset_ns, stream, Item::Run(op));
+                let call_ns = cost::memset_call_ns(&self.profile, bytes);
+                self.submit("cuMemsetD8Async", call_ns, stream, Item::Run(op));
             }
             OpKind::Launch { launch, stream } => self.launch(spec, launch, stream),
             OpKind::Record { event, stream } => {
@@ -96,6 +97,7 @@ impl Lowering {
             OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
             OpKind::GraphLaunch { graph, stream } => self.launch_graph(graph, stream),
             OpKind::Host(work) => {
+                self.current.cache.work(spec, work);
                 let time = self.host_time(work);
                 self.push(Step::Work(time));
             }
@@ -111,13 +113,20 @@ impl Lowering {
     /// Lowers one piece of a copy and keeps the rest for later.
     pub(super) fn lower_piece(&mut self, mut copy: PendingCopy) {
         if let Some(piece) = copy.pieces.next() {
-            self.push_copy(copy.template, piece.bytes, copy.stream);
+            let again = self.current.cache.copy(&copy.template, &piece);
+            self.push_copy(copy.template, piece.bytes, again, copy.stream);
             self.copy = Some(copy);
         }
     }
 
-    /// One call that copies.
-    pub(super) fn push_copy(&mut self, template: Copy, bytes: u64, stream: StreamKey) {
+    /// One call that copies; `again` as [`cost::copy`] takes it.
+    pub(super) fn push_copy(
+        &mut self,
+        template: Copy,
+        bytes: u64,
+        again: Option<u64>,
+        stream: StreamKey,
+    ) {
         let Copy {
             direction,
             from,
@@ -126,7 +135,7 @@ impl Lowering {
             place,
             ..
         } = template;
-        let cost = cost::copy(&self.profile, direction, from, to, bytes);
+        let cost = cost::copy(&self.profile, direction, from, to, bytes, again);
         let what = What::Copy(Copy { bytes, ..template });
         let op = Operation {
             what,

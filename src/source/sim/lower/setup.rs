@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::cache::HostCache;
 use super::{Current, Lowering, THREAD};
 use crate::activity::feed::{Failure, FailureKind};
 use crate::activity::units;
@@ -12,7 +13,7 @@ use crate::activity::{
 use crate::scenario::plan::{
     BufferSpec, DEFAULT_STREAM, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan,
 };
-use crate::source::sim::cost::{self, KernelWork, transfer_ns};
+use crate::source::sim::cost::{self, KernelWork, memset_call_ns, transfer_ns};
 use crate::source::sim::lower::tables::context_of;
 use crate::source::sim::program::{Item, Operation, Returns, Step};
 
@@ -75,6 +76,7 @@ impl Lowering {
             graphs: vec![None; spec.graphs.len()],
             event_context: vec![context_of(0); spec.events.len()],
             phases: vec![0; spec.phases.len()],
+            cache: HostCache::default(),
         };
     }
 
@@ -146,7 +148,8 @@ impl Lowering {
         let place = self.place(default);
         if buffer.fill == Fill::Zero {
             let op = self.memset_at(buffer.bytes, place);
-            let (call, cost) = (self.name("cuMemsetD8Async"), self.profile.api.memset_ns);
+            let cost = memset_call_ns(&self.profile, buffer.bytes);
+            let call = self.name("cuMemsetD8Async");
             let item = Item::Run(op);
             self.push(Step::Submit {
                 call,
@@ -171,7 +174,7 @@ impl Lowering {
                 peer: device,
                 graph: 0,
             };
-            self.push_copy(template, buffer.bytes, default);
+            self.push_copy(template, buffer.bytes, None, default);
         }
         self.sync_device(device);
     }

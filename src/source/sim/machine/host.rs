@@ -117,6 +117,14 @@ impl Machine {
                 return self.wait(thread, began, 0, until, Continuation::Again(step));
             }
             Step::Submit {
+                stream,
+                returns: Returns::Staged(_),
+                ..
+            } if self.streams[stream as usize].is_behind() => {
+                let until = WaitFor::stream(stream, self.streams[stream as usize].submitted);
+                return self.wait(thread, began, 0, until, Continuation::Again(step));
+            }
+            Step::Submit {
                 call,
                 mut cost,
                 stream,
@@ -218,7 +226,11 @@ impl Machine {
             let until = WaitFor::stream(stream, ticket);
             return self.wait(thread, began, cost, until, then);
         }
-        let span = Span::new(began, queued);
+        let beside = match returns {
+            Returns::Staged(ns) => ns,
+            _ => 0,
+        };
+        let span = Span::new(began, queued + beside);
         if let Some(sync) = sync {
             self.record(span, correlation, What::Sync(sync));
         }
