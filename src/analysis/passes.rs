@@ -433,11 +433,11 @@ fn ops_in(trace: &Trace, window: Span) -> usize {
 
 /// First start to greatest end of the operations that start in `window`.
 fn hull(trace: &Trace, window: Span) -> Option<Span> {
-    let mut hull: Option<Span> = None;
-    for_operations(trace, window, |span| {
-        hull = Some(hull.map_or(span, |all| all.hull(span)));
-    });
-    hull
+    let lanes = trace.lanes().iter();
+    lanes
+        .filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
+        .filter_map(|lane| lane.hull(lane.starting(window)))
+        .reduce(Span::hull)
 }
 
 /// The operations that start in `window`, lane by lane.

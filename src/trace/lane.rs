@@ -8,12 +8,14 @@
 use std::ops::Range;
 
 mod cursor;
+mod gaps;
 
 pub use cursor::Cursor;
+pub(super) use gaps::longest;
 
 use super::key::LaneKey;
 use super::past::Past;
-use super::rows::{Longest, Row, Rows, STRIDE, Sums};
+use super::rows::{Longest, Row, Rows, STRIDE};
 use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Ns, Span};
 
@@ -223,6 +225,25 @@ impl Lane {
         from..self.before(window.end).max(from)
     }
 
+    /// First start to greatest end of these rows; `None` without any.
+    #[must_use]
+    pub fn hull(&self, rows: Range<usize>) -> Option<Span> {
+        let last = self.rows.spot(rows.end.checked_sub(1)?)?;
+        let first = self.rows.spot(rows.start).filter(|_| !rows.is_empty())?;
+        let behind = Spot {
+            row: last.row + 1,
+            ..last
+        };
+        let (before, end) = (self.end_before(first), self.end_before(behind));
+        let start = self.span(rows.start).start;
+        // Where one before them ends last, they have to be looked at.
+        let end = match end > before {
+            true => end,
+            false => rows.map(|row| self.span(row).end).max()?,
+        };
+        Some(Span::new(start, end))
+    }
+
     /// Greatest end of the rows before a spot.
     fn end_before(&self, spot: Spot) -> Ns {
         let before = self.rows.head(spot.chunk).sums.end;
@@ -412,91 +433,6 @@ impl Lane {
         (rows > self.rows.kept()).then(|| rows - 1)
     }
 
-    /// The gap that holds `time`: between the greatest end before and the next start.
-    #[must_use]
-    pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let before = self.spot_before(time.saturating_add(1));
-        let next = self.rows.index(before);
-        if next == self.rows.kept() || next == self.len() {
-            return None;
-        }
-        let gap = Span::new(self.end_before(before), self.span(next).start);
-        gap.contains(time).then_some(gap)
-    }
-
-    /// The first gap of at least `min` ns that starts at or after `time`.
-    #[must_use]
-    pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let min = min.max(1);
-        let from = self.spot_before(time);
-        let mut end = self.end_before(from);
-        let mut row = from.row;
-        for chunk in from.chunk..self.rows.count() {
-            let rows = self.rows.chunk(chunk);
-            end = end.max(self.rows.head(chunk).sums.end);
-            while row < rows.len() {
-                let (next, after) = skip(rows, row, min);
-                if next > row {
-                    (row, end) = (next, end.max(after));
-                    continue;
-                }
-                let span = rows.span(row);
-                let gap = Span::new(end, span.start);
-                if end >= time && end != Ns::MIN && gap.len() >= min {
-                    return Some(gap);
-                }
-                end = end.max(span.end);
-                row += 1;
-            }
-            row = 0;
-        }
-        None
-    }
-
-    /// The last gap of at least `min` ns that starts before `time`.
-    #[must_use]
-    pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let min = min.max(1);
-        // The row after the last that starts by then may end the gap.
-        let last = self.before(time.saturating_add(1));
-        let last = self.rows.spot(last.min(self.len().checked_sub(1)?))?;
-        for chunk in (0..=last.chunk).rev() {
-            let rows = self.rows.chunk(chunk);
-            let head = self.rows.head(chunk).sums.end;
-            let mut to = if chunk == last.chunk {
-                last.row + 1
-            } else {
-                rows.len()
-            };
-            // A chunk without a wide gap can still end one that begins before it.
-            if rows.widest() < min {
-                to = to.min(1);
-            }
-            while to > 0 {
-                let block = (to - 1) / STRIDE;
-                let from = block * STRIDE;
-                let is_wide = block == 0 || free(rows, block) >= min;
-                if is_wide {
-                    let mut end = head.max(rows.sums_at(block).end);
-                    let mut found = None;
-                    for row in from..to {
-                        let span = rows.span(row);
-                        let gap = Span::new(end, span.start);
-                        if end != Ns::MIN && gap.start < time && gap.len() >= min {
-                            found = Some(gap);
-                        }
-                        end = end.max(span.end);
-                    }
-                    if found.is_some() {
-                        return found;
-                    }
-                }
-                to = from;
-            }
-        }
-        None
-    }
-
     /// The first row with this correlation id.
     #[must_use]
     pub fn find_correlation(&self, correlation: u32) -> Option<usize> {
@@ -525,184 +461,5 @@ impl Lane {
     }
 }
 
-/// How long nothing ran between the start of a block, the gap before it included, and the end of its rows, by its chunk alone.
-fn free(rows: &Rows, block: usize) -> Ns {
-    let (before, after): (Sums, Sums) = (rows.sums_at(block), rows.sums_at(block + 1));
-    after.end.saturating_sub(before.end) - (after.busy - before.busy)
-}
-
-/// How far a search for a gap of `min` ns may go on from this row at once: the next row to look at, and
-/// the greatest end of the chunk's rows before it.
-fn skip(rows: &Rows, row: usize, min: Ns) -> (usize, Ns) {
-    // The gap before a chunk's first row is not the chunk's own.
-    if row == 0 {
-        return (row, Ns::MIN);
-    }
-    if rows.widest() < min {
-        return (rows.len(), rows.sums_before(rows.len()).end);
-    }
-    let block = row / STRIDE;
-    if row.is_multiple_of(STRIDE) && free(rows, block) < min {
-        let next = (row + STRIDE).min(rows.len());
-        return (next, rows.sums_at(block + 1).end);
-    }
-    (row, Ns::MIN)
-}
-
 #[cfg(test)]
-mod tests {
-    use std::cmp::Reverse;
-
-    use super::*;
-    use crate::trace::LaneKind;
-    use proptest::prelude::*;
-
-    fn lane(batches: &[Vec<Span>]) -> (Lane, usize) {
-        let key = LaneKey {
-            process: 0,
-            kind: LaneKind::Overhead,
-        };
-        let mut lane = Lane::new(key);
-        let mut late = 0;
-        for batch in batches {
-            for &span in batch {
-                lane.queue(Row {
-                    span,
-                    correlation: 1,
-                    detail: 0,
-                });
-            }
-            late += lane.settle();
-        }
-        (lane, late)
-    }
-
-    fn batches() -> impl Strategy<Value = Vec<Vec<Span>>> {
-        let span = (0i64..300, 0i64..25).prop_map(|(start, len)| Span::new(start, start + len));
-        prop::collection::vec(prop::collection::vec(span, 0..80), 0..4)
-    }
-
-    proptest! {
-        #[test]
-        fn windows_agree_with_counting(batches in batches(), a in -5i64..330, b in -5i64..330) {
-            let (lane, _) = lane(&batches);
-            let mut all: Vec<Span> = batches.concat();
-            all.sort_by_key(|s| (s.start, Reverse(s.end)));
-            let kept: Vec<Span> = (0..lane.len()).map(|i| lane.span(i)).collect();
-            prop_assert_eq!(&kept, &all);
-
-            let window = Span::new(a.min(b), a.max(b));
-            let busy = (window.start..window.end).filter(|&t| all.iter().any(|s| s.contains(t))).count();
-            prop_assert_eq!(lane.busy(window), busy as Ns);
-
-            let rows = lane.rows(window);
-            for (i, span) in all.iter().enumerate() {
-                if span.overlaps(window) {
-                    prop_assert!(rows.contains(&i), "row {i} {span:?} of {window:?} not in {rows:?}");
-                }
-            }
-            if let Some(first) = all.get(rows.start).filter(|_| !rows.is_empty()) {
-                prop_assert!(first.end > window.start || first.start >= window.start);
-            }
-            // A cursor that goes over all cells says the same as each question by itself.
-            let edges: Vec<Ns> = (-5..330).step_by(7).collect();
-            let mut cursor = if a < b { lane.cursor() } else { lane.cursor_over(&edges) };
-            for start in (-5..330).step_by(7) {
-                let cell = Span::new(start, start + 7);
-                prop_assert_eq!(cursor.longest(cell), lane.longest(cell));
-                prop_assert_eq!(cursor.busy(cell), lane.busy(cell));
-                let cut = Span::new(start + 3, start + 7);
-                prop_assert_eq!(cursor.rows(cut), lane.rows(cut));
-            }
-            let at = all.iter().rposition(|s| s.contains(a));
-            prop_assert_eq!(lane.at(a), at);
-
-            // Gaps, from the union.
-            let free = |t: Ns| !all.iter().any(|s| s.contains(t));
-            let gap = lane.gap_at(a);
-            if let Some(gap) = gap {
-                prop_assert!((gap.start..gap.end).all(free) && all.iter().any(|s| s.end == gap.start));
-                prop_assert_eq!(lane.next_gap(gap.start, gap.len()), Some(gap));
-                prop_assert_eq!(lane.previous_gap(gap.start + 1, gap.len()), Some(gap));
-            } else {
-                let inside = all.iter().any(|s| s.end <= a) && all.iter().any(|s| s.start > a);
-                prop_assert!(!free(a) || !inside);
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn gaps_are_those_of_the_union(batches in batches(), time in -5i64..330, min in 0i64..12) {
-            let (lane, _) = lane(&batches);
-            let mut all: Vec<Span> = batches.concat();
-            all.sort_by_key(|s| s.start);
-            // Stretches without a row between the first start and the last, instants ending a stretch too.
-            let mut gaps = Vec::new();
-            let mut end = None;
-            for span in &all {
-                if let Some(end) = end
-                    && span.start > end
-                    && span.start - end >= min
-                {
-                    gaps.push(Span::new(end, span.start));
-                }
-                end = Some(end.unwrap_or(span.end).max(span.end));
-            }
-            let next = gaps.iter().find(|g| g.start >= time).copied();
-            prop_assert_eq!(lane.next_gap(time, min), next);
-            let previous = gaps.iter().rfind(|g| g.start < time).copied();
-            prop_assert_eq!(lane.previous_gap(time, min), previous);
-        }
-
-        #[test]
-        fn correlations_are_found_whatever_their_order(
-            ids in prop::collection::vec(1u32..200, 1..300), ascend in any::<bool>(), wanted in 1u32..200,
-        ) {
-            let mut ids = ids;
-            if ascend {
-                ids.sort_unstable();
-            }
-            let mut lane = Lane::new(LaneKey { process: 0, kind: LaneKind::Overhead });
-            for (i, &correlation) in ids.iter().enumerate() {
-                let span = Span::new(i as Ns * 10, i as Ns * 10 + 5);
-                lane.queue(Row { span, correlation, detail: 0 });
-            }
-            lane.settle();
-            prop_assert_eq!(lane.find_correlation(wanted), ids.iter().position(|&id| id == wanted));
-        }
-    }
-
-    #[test]
-    fn a_late_row_changes_its_chunk_and_no_other() {
-        let spans: Vec<Span> = (0..400).map(|i| Span::new(i * 10, i * 10 + 5)).collect();
-        let (mut lane, _) = lane(&[spans]);
-        let before = lane.rows.clone();
-        lane.queue(Row {
-            span: Span::new(1006, 1008),
-            correlation: 0,
-            detail: 0,
-        });
-        assert_eq!(lane.settle(), 1);
-        let same = |a: &Rows| before.chunks().any(|b| std::ptr::eq(a, b));
-        let changed = lane.rows.chunks().filter(|chunk| !same(chunk)).count();
-        // It was full, so it became two.
-        assert_eq!(changed, 2);
-        assert_eq!(lane.rows.count(), before.count() + 1);
-        assert_eq!(lane.busy(Span::new(0, 4000)), 2002);
-    }
-
-    #[test]
-    fn late_rows_are_merged_and_counted() {
-        let (lane, late) = lane(&[
-            vec![Span::new(0, 10), Span::new(20, 30)],
-            vec![Span::new(12, 15), Span::new(40, 50)],
-        ]);
-        assert_eq!(late, 1);
-        let starts: Vec<Ns> = (0..4).map(|i| lane.span(i).start).collect();
-        assert_eq!(starts, [0, 12, 20, 40]);
-        assert_eq!(lane.longest(Span::new(11, 19)), Some(1));
-        assert_eq!(lane.longest(Span::new(5, 19)), Some(0));
-        assert_eq!(lane.longest(Span::new(31, 39)), None);
-    }
-}
+mod tests;

@@ -6,10 +6,13 @@
 //! [`STRIDE`]th moment make any window's figure two binary searches and two short walks, exact at
 //! every zoom.
 
-use super::index::Index;
 use super::past::Past;
-use super::series::{CAPACITY, Chunk, Series, Spot};
+use super::series::{CAPACITY, Chunk as _, Series, Spot};
 use crate::activity::{Direction, Ns, Span};
+use moments::Moments;
+
+mod gaps;
+mod moments;
 
 /// Moments between stored sums. 88 bytes of sums over 64 moments cost about a byte a moment; a
 /// query walks at most 64 of them at either end of its window.
@@ -144,124 +147,6 @@ fn engine_bit(engine: Engine) -> usize {
         Engine::Memset => MEMSET,
     };
     set.trailing_zeros() as usize
-}
-
-/// Some moments, in order.
-#[derive(Clone, Debug, Default)]
-struct Moments {
-    /// When the set changes, ascending.
-    times: Vec<Ns>,
-    /// The set from that moment on.
-    sets: Vec<Set>,
-    /// Sums of every measure from this chunk's first moment up to moment `i * STRIDE`.
-    sums: Vec<[Ns; MEASURES]>,
-    /// Sums up to the last moment.
-    running: [Ns; MEASURES],
-    /// Finds moments.
-    index: Index,
-}
-
-/// What lies before a chunk of moments: sums up to its first one.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
-    sums: [Ns; MEASURES],
-    /// The last moment before, and the set from then on.
-    time: Ns,
-    set: Set,
-}
-
-/// Adds `length` to the sums of the measures that hold in `set`.
-fn accrue(sums: &mut [Ns; MEASURES], set: Set, length: Ns) {
-    for (slot, sum) in sums.iter_mut().enumerate() {
-        *sum += length_if(set, slot, length);
-    }
-}
-
-impl Chunk for Moments {
-    type Head = Before;
-
-    fn len(&self) -> usize {
-        self.times.len()
-    }
-
-    fn first(&self) -> Ns {
-        self.times[0]
-    }
-
-    fn enter(&self, mut before: Before) -> Before {
-        if before.set != 0 {
-            accrue(&mut before.sums, before.set, self.times[0] - before.time);
-        }
-        before
-    }
-
-    fn leave(&self, mut head: Before) -> Before {
-        for (sum, own) in head.sums.iter_mut().zip(self.running) {
-            *sum += own;
-        }
-        let last = self.times.len() - 1;
-        head.time = self.times[last];
-        head.set = self.sets[last];
-        head
-    }
-}
-
-impl Moments {
-    fn push(&mut self, time: Ns, set: Set) {
-        let i = self.times.len();
-        if let (Some(&last), Some(&held)) = (self.times.last(), self.sets.last()) {
-            accrue(&mut self.running, held, time - last);
-        }
-        if i.is_multiple_of(STRIDE) {
-            self.sums.push(self.running);
-        }
-        self.index.push(i, time);
-        self.times.push(time);
-        self.sets.push(set);
-    }
-
-    /// Forgets the moments from `keep` on.
-    fn truncate(&mut self, keep: usize) {
-        self.times.truncate(keep);
-        self.sets.truncate(keep);
-        self.sums.truncate(keep.div_ceil(STRIDE));
-        self.index.truncate(keep);
-        self.running = [0; MEASURES];
-        let Some(last) = keep.checked_sub(1) else {
-            return;
-        };
-        let block = last / STRIDE;
-        self.running = self.sums[block];
-        for j in block * STRIDE..last {
-            let length = self.times[j + 1] - self.times[j];
-            accrue(&mut self.running, self.sets[j], length);
-        }
-    }
-
-    /// Moments before `time`.
-    fn before(&self, time: Ns) -> usize {
-        self.index.before(&self.times, time)
-    }
-
-    fn moment(&self, i: usize) -> (Ns, Set) {
-        (self.times[i], self.sets[i])
-    }
-
-    /// Time for which the measure in `slot` held from the first moment until `time`, which is after it.
-    fn until(&self, slot: usize, time: Ns) -> Ns {
-        let Some(last) = self.before(time).checked_sub(1) else {
-            return 0;
-        };
-        let block = last / STRIDE;
-        let from = block * STRIDE;
-        let (times, sets) = (&self.times[from..=last], &self.sets[from..=last]);
-        let whole: Ns = times
-            .windows(2)
-            .zip(sets)
-            .map(|(t, &set)| length_if(set, slot, t[1] - t[0]))
-            .sum();
-        self.sums[block][slot] + whole + length_if(self.sets[last], slot, time - self.times[last])
-    }
 }
 
 /// What a device was doing, over all time. The last set is always empty.
@@ -464,62 +349,6 @@ impl Usage {
         Some(Span::new(first, self.moments.total().time))
     }
 
-    /// The stretches with nothing running, between the first operation and the last, in order.
-    pub fn gaps(&self) -> impl Iterator<Item = Span> + '_ {
-        self.gaps_from(Spot::START)
-    }
-
-    /// The gaps that start within `window`, in order.
-    pub fn gaps_within(&self, window: Span) -> impl Iterator<Item = Span> + '_ {
-        self.gaps_from(self.spot(window.start))
-            .take_while(move |gap| gap.start < window.end)
-    }
-
-    /// The first gap of at least `min` ns that starts at or after `time`.
-    #[must_use]
-    pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        self.gaps_from(self.spot(time)).find(|gap| gap.len() >= min)
-    }
-
-    /// The last gap of at least `min` ns that starts before `time`.
-    #[must_use]
-    pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
-        let until = self.spot(time);
-        if self.moments.count() == 0 {
-            return None;
-        }
-        let mut after = self.from(until).next().map(|(time, _)| time);
-        for chunk in (0..=until.chunk).rev() {
-            let moments = self.moments.chunk(chunk);
-            let to = if chunk == until.chunk {
-                until.row
-            } else {
-                moments.len()
-            };
-            for i in (0..to).rev() {
-                let (start, set) = moments.moment(i);
-                if let Some(end) = after
-                    && set == 0
-                    && end - start >= min
-                {
-                    return Some(Span::new(start, end));
-                }
-                after = Some(start);
-            }
-        }
-        None
-    }
-
-    /// The gap that holds `time`.
-    #[must_use]
-    pub fn gap_at(&self, time: Ns) -> Option<Span> {
-        let last = self.last_before(time.saturating_add(1))?;
-        let mut moments = self.from(last);
-        let (start, set) = moments.next()?;
-        let (end, _) = moments.next()?;
-        (set == 0).then(|| Span::new(start, end))
-    }
-
     /// The stretches of `window` in which `measure` held, merged, in order.
     pub fn stretches(&self, measure: Measure, window: Span) -> impl Iterator<Item = Span> + '_ {
         let after = window.start.saturating_add(1);
@@ -541,116 +370,14 @@ impl Usage {
         })
     }
 
-    fn gaps_from(&self, from: Spot) -> impl Iterator<Item = Span> + '_ {
-        let mut last: Option<(Ns, Set)> = None;
-        self.from(from).filter_map(move |(time, set)| {
-            let (start, held) = last.replace((time, set))?;
-            (held == 0).then(|| Span::new(start, time))
-        })
-    }
-
     /// Bytes of memory that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let of_chunk = |m: &Moments| {
-            size_of_val(m.times.as_slice())
-                + m.sets.len()
-                + size_of_val(m.sums.as_slice())
-                + m.index.memory()
-        };
-        self.moments.chunks().map(of_chunk).sum::<usize>()
+        self.moments.chunks().map(Moments::memory).sum::<usize>()
             + self.moments.overhead()
             + self.past.memory()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const ENGINES: [Engine; BITS] = [
-        Engine::Compute,
-        Engine::Copy(Direction::H2D),
-        Engine::Copy(Direction::D2H),
-        Engine::Copy(Direction::D2D),
-        Engine::Copy(Direction::P2P),
-        Engine::Copy(Direction::Other),
-        Engine::Memset,
-    ];
-
-    /// The definition, nanosecond by nanosecond.
-    fn plain(ops: &[(Span, Engine)], measure: Measure, window: Span) -> Ns {
-        (window.start..window.end)
-            .filter(|&t| {
-                let running =
-                    |f: &dyn Fn(Engine) -> bool| ops.iter().any(|(s, e)| s.contains(t) && f(*e));
-                let is_copy = |e: Engine| matches!(e, Engine::Copy(_));
-                match measure {
-                    Measure::Busy => running(&|_| true),
-                    Measure::Compute => running(&|e| e == Engine::Compute),
-                    Measure::Copy => running(&is_copy),
-                    Measure::Overlap => running(&|e| e == Engine::Compute) && running(&is_copy),
-                    Measure::Memset => running(&|e| e == Engine::Memset),
-                    Measure::Direction(d) => running(&|e| e == Engine::Copy(d)),
-                    Measure::Concurrent => {
-                        ENGINES
-                            .into_iter()
-                            .filter(|&one| running(&|e| e == one))
-                            .count()
-                            >= 2
-                    }
-                }
-            })
-            .count() as Ns
-    }
-
-    fn ops() -> impl Strategy<Value = Vec<Vec<(Span, Engine)>>> {
-        let op = (0i64..400, 0i64..30, 0usize..BITS)
-            .prop_map(|(start, len, e)| (Span::new(start, start + len), ENGINES[e]));
-        prop::collection::vec(prop::collection::vec(op, 0..60), 0..6)
-    }
-
-    proptest! {
-        #[test]
-        fn every_measure_of_every_window_is_the_definition(batches in ops(), a in -10i64..450, b in -10i64..450) {
-            let mut usage = Usage::default();
-            let mut all = Vec::new();
-            for batch in batches {
-                all.extend(batch.iter().copied());
-                usage.add(&mut batch.clone());
-            }
-            let window = Span::new(a.min(b), a.max(b));
-            for measure in Measure::ALL {
-                prop_assert_eq!(usage.time(measure, window), plain(&all, measure, window));
-                let sum: Ns = usage.stretches(measure, window).map(Span::len).sum();
-                prop_assert_eq!(sum, plain(&all, measure, window));
-                prop_assert_eq!(usage.total(measure), plain(&all, measure, Span::new(-10, 450)));
-            }
-            if let Some(span) = usage.span() {
-                let idle: Ns = usage.gaps().map(Span::len).sum();
-                prop_assert_eq!(idle, span.len() - plain(&all, Measure::Busy, span));
-            }
-        }
-    }
-
-    #[test]
-    fn gaps_are_found_forwards_and_backwards() {
-        let mut usage = Usage::default();
-        usage.add(&mut vec![
-            (Span::new(0, 10), Engine::Compute),
-            (Span::new(12, 20), Engine::Compute),
-            (Span::new(100, 110), Engine::Memset),
-        ]);
-        assert_eq!(
-            usage.gaps().collect::<Vec<_>>(),
-            [Span::new(10, 12), Span::new(20, 100)]
-        );
-        assert_eq!(usage.next_gap(0, 5), Some(Span::new(20, 100)));
-        assert_eq!(usage.previous_gap(100, 0), Some(Span::new(20, 100)));
-        assert_eq!(usage.previous_gap(20, 0), Some(Span::new(10, 12)));
-        assert_eq!(usage.gap_at(50), Some(Span::new(20, 100)));
-        assert_eq!(usage.gap_at(5), None);
-        assert_eq!(usage.gap_at(110), None);
-    }
-}
+mod tests;

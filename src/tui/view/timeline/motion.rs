@@ -157,25 +157,10 @@ fn longest_gap(state: &mut State) {
         return;
     };
     let trace = &state.run.trace;
-    let is_inside = |gap: &Span| scope.start <= gap.start && gap.end <= scope.end;
+    let least = Trace::GAP_MIN;
     let longest = match (row.lane(), row.device()) {
-        (Some(id), _) => {
-            let lane = &trace.lanes()[id];
-            let (mut from, mut longest) = (scope.start, None::<Span>);
-            // Each next one is longer, so the lane's index skips most.
-            while let Some(gap) = lane
-                .next_gap(from, longest.map_or(Trace::GAP_MIN, |l| l.len() + 1))
-                .filter(is_inside)
-            {
-                longest = Some(gap);
-                from = gap.end;
-            }
-            longest
-        }
-        (None, Some(device)) => {
-            let gaps = trace.devices()[device].usage.gaps_within(scope);
-            gaps.filter(is_inside).max_by_key(|gap| gap.len())
-        }
+        (Some(id), _) => trace.lanes()[id].longest_gap(scope, least),
+        (None, Some(device)) => trace.devices()[device].usage.longest_gap(scope, least),
         (None, None) => None,
     };
     let Some(gap) = longest else {
