@@ -97,8 +97,9 @@ pub type Shares = [Ns; IdleGroup::ALL.len()];
 #[derive(Clone, Debug, Default)]
 struct IdleMap {
     stretch: Span,
-    /// By device, then cell; empty for a device without operations in the stretch.
-    cells: Vec<Vec<Shares>>,
+    /// By device: the sums of all cells before each one, and of all; empty for a device without operations in the
+    /// stretch.
+    sums: Vec<Vec<Shares>>,
     took: Duration,
 }
 
@@ -117,7 +118,7 @@ impl IdleMap {
             cells[device].resize(CELLS, Shares::default());
             map.add(&mut cells[device], span, group);
         })?;
-        map.cells = cells;
+        map.sums = cells.into_iter().map(sums).collect();
         map.took = began.elapsed();
         Some(map)
     }
@@ -128,13 +129,15 @@ impl IdleMap {
         self.stretch.start + offset as Ns
     }
 
+    /// The cell that `time` lies in, or the one beside it: edges are rounded.
+    fn cell(&self, time: Ns) -> usize {
+        let offset = i128::from(time - self.stretch.start) * CELLS as i128;
+        (offset / i128::from(self.stretch.len().max(1))) as usize
+    }
+
     /// The cells that a span touches.
     fn touched(&self, span: Span) -> std::ops::Range<usize> {
-        let at = |time: Ns| {
-            let offset = i128::from(time - self.stretch.start) * CELLS as i128;
-            (offset / i128::from(self.stretch.len().max(1))) as usize
-        };
-        let (from, to) = (at(span.start), at(span.end - 1));
+        let (from, to) = (self.cell(span.start), self.cell(span.end - 1));
         from.saturating_sub(1)..(to + 2).min(CELLS)
     }
 
@@ -147,26 +150,50 @@ impl IdleMap {
 
     /// The idle time within `window`, cells in proportion.
     fn within(&self, device: usize, window: Span) -> Shares {
-        let mut sum = Shares::default();
         let window = window.intersect(self.stretch);
-        let Some(cells) = self.cells.get(device).filter(|c| !c.is_empty()) else {
-            return sum;
+        let Some(sums) = self.sums.get(device).filter(|s| !s.is_empty()) else {
+            return Shares::default();
         };
         if window.is_empty() {
-            return sum;
+            return Shares::default();
         }
-        for cell in self.touched(window) {
-            let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
-            let part = of_cell.intersect(window).len();
-            if part == 0 {
-                continue;
-            }
-            for (sum, ns) in sum.iter_mut().zip(cells[cell]) {
-                *sum += (i128::from(ns) * i128::from(part) / i128::from(of_cell.len())) as Ns;
-            }
+        let (mut within, until) = (self.until(sums, window.end), self.until(sums, window.start));
+        for (within, until) in within.iter_mut().zip(until) {
+            *within -= until;
         }
-        sum
+        within
     }
+
+    /// The idle time before `time`, which lies in the stretch, of sums up to each cell.
+    fn until(&self, sums: &[Shares], time: Ns) -> Shares {
+        let cell = (self.cell(time)).min(CELLS - 1);
+        // Edges are rounded: the one found may be the next one's.
+        let cell = cell - usize::from(cell > 0 && self.edge(cell) > time);
+        let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
+        let part = (time - of_cell.start) as f64 / of_cell.len().max(1) as f64;
+        let mut until = sums[cell];
+        for (i, until) in until.iter_mut().enumerate() {
+            let in_cell = sums[cell + 1][i] - sums[cell][i];
+            *until += (in_cell as f64 * part.clamp(0.0, 1.0)).round() as Ns;
+        }
+        until
+    }
+}
+
+/// The sums of all cells before each one, and of all.
+fn sums(cells: Vec<Shares>) -> Vec<Shares> {
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let mut sum = Shares::default();
+    let mut sums = vec![sum];
+    for cell in cells {
+        for (sum, ns) in sum.iter_mut().zip(cell) {
+            *sum += ns;
+        }
+        sums.push(sum);
+    }
+    sums
 }
 
 /// The idle time of each device between operations within `span`, by cause. `None` when there are too many
