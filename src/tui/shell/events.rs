@@ -14,6 +14,7 @@ use ratatui::layout::{Rect, Size};
 use super::frame_log::FrameLog;
 use super::input::Input;
 use super::mouse::Mouse;
+use super::pace::Pace;
 use super::watch::Watch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use crate::tui::app::{App, Effect};
@@ -21,8 +22,6 @@ use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, Status, Wanted};
 use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
 
-/// Frames are at least this far apart: 40 a second.
-const FRAME: Duration = Duration::from_millis(25);
 /// The clock in the header goes on this often.
 const TICK: Duration = Duration::from_millis(100);
 /// How long messages are taken in before the keyboard gets its turn.
@@ -61,7 +60,7 @@ pub struct Loop<'a> {
     began: Instant,
     error: Option<StartError>,
     signal: Option<i32>,
-    is_dirty: bool,
+    pace: Pace,
     is_over: bool,
     mouse: Mouse,
     frames: FrameLog,
@@ -99,7 +98,7 @@ impl<'a> Loop<'a> {
             began: Instant::now(),
             error: None,
             signal: None,
-            is_dirty: true,
+            pace: Pace::new(Instant::now()),
             is_over: false,
             mouse: Mouse::default(),
             frames: FrameLog::from_env(),
@@ -119,16 +118,14 @@ impl<'a> Loop<'a> {
         if let Some(first) = self.session.first.take() {
             self.start(first);
         }
-        let mut next_frame = Instant::now();
         while !self.is_over {
             let now = Instant::now();
-            if self.is_dirty && now >= next_frame {
+            if self.pace.is_due(now, !self.inputs.is_empty()) {
                 self.draw(terminal)?;
-                self.is_dirty = false;
-                next_frame = now + FRAME;
+                self.pace.drawn(now);
             }
             let wake = [
-                self.is_dirty.then_some(next_frame),
+                self.pace.wake(),
                 self.app.state.run.is_running().then(|| now + TICK),
                 self.watch.as_ref().and_then(Watch::due),
             ];
@@ -143,7 +140,7 @@ impl<'a> Loop<'a> {
                 },
                 recv(messages) -> message => self.drain(message.ok(), &messages),
                 recv(self.answers) -> answer => {
-                    self.is_dirty = true;
+                    self.pace.changed();
                     if answer.is_err() {
                         self.answers = never();
                     }
@@ -192,7 +189,7 @@ impl<'a> Loop<'a> {
             // The header shows tenths.
             let tenths = |d: Duration| d.as_millis() / 100;
             if tenths(elapsed) != tenths(self.app.state.run.elapsed) {
-                self.is_dirty = true;
+                self.pace.changed();
             }
             self.app.tick(elapsed);
         }
@@ -204,7 +201,7 @@ impl<'a> Loop<'a> {
 
     /// Takes in one message and those that wait behind it.
     fn drain(&mut self, first: Option<Message>, messages: &Receiver<Message>) {
-        self.is_dirty = true;
+        self.pace.changed();
         let Some(first) = first else {
             self.feed = None;
             self.app.finish(Outcome::Failed(Failure {
@@ -224,7 +221,8 @@ impl<'a> Loop<'a> {
                 self.feed = None;
                 return;
             }
-            next = if Instant::now() < until {
+            // A key that was pressed meanwhile goes first.
+            next = if Instant::now() < until && self.inputs.is_empty() {
                 messages.try_recv().ok()
             } else {
                 None
@@ -244,6 +242,7 @@ impl<'a> Loop<'a> {
     {
         let action = match input {
             Input::Key(key) => {
+                self.pace.pressed();
                 let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
                 if is_control && key.code == KeyCode::Char('l') {
                     return self.repaint(terminal);
@@ -277,7 +276,7 @@ impl<'a> Loop<'a> {
             Input::ThreadFailed(text) => {
                 let at = self.app.state.run.elapsed;
                 self.app.state.messages.log.push(at, LineKind::Error, &text);
-                self.is_dirty = true;
+                self.pace.changed();
                 None
             }
             Input::Lost => {
@@ -288,7 +287,7 @@ impl<'a> Loop<'a> {
         let Some(action) = action else {
             return Ok(());
         };
-        self.is_dirty = true;
+        self.pace.changed();
         let effect = self.app.act(action);
         if let Some(replay) = &self.app.state.run.replay {
             replay.pause.hold(self.app.state.camera.is_paused());
@@ -391,11 +390,11 @@ impl<'a> Loop<'a> {
 
     fn resize(&mut self, size: Size) {
         self.app.state.size = size;
-        self.is_dirty = true;
+        self.pace.changed();
     }
 
     fn start(&mut self, wanted: Wanted) {
-        self.is_dirty = true;
+        self.pace.changed();
         // The run before ends first: both would use one GPU.
         self.feed = None;
         if self.app.state.run.is_running() {

@@ -7,6 +7,7 @@ mod guard;
 mod input;
 mod mouse;
 mod output;
+mod pace;
 mod watch;
 
 use std::io;

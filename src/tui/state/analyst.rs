@@ -36,6 +36,10 @@ pub enum Weight {
     Heavy,
 }
 
+/// How much the threads stand back (see nice(2)) where there are fewer cores than threads at work: a key that comes
+/// meanwhile is answered first.
+const NICE: i32 = 5;
+
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
 
 struct Job {
@@ -103,7 +107,11 @@ impl AnalysisThread {
         let is_over = stop.clone();
         let handle = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || answer(&waiting, &is_over, &wake))?;
+            .spawn(move || {
+                // Of the calling thread alone, on Linux. Where it is not allowed, keys wait for their turn.
+                let _ = rustix::process::setpriority_process(None, NICE);
+                answer(&waiting, &is_over, &wake);
+            })?;
         Ok(AnalysisThread {
             jobs: Some(jobs),
             stop,
