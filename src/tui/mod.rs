@@ -14,7 +14,7 @@
 //!  main        ▃▃▃▃▃▃▃▃▃▃▃▃▐cudaStreamSynchronize 3.1 ms                            ▌
 //! ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 //!  ▐matmul_tiled▌ s1 · 1.402 → 1.740 ms (338 µs) · grid 128×128 block 16×16 · launched 1.26 ms earlier       details
-//!  3.34 ms · idle 0.1 % · compute 81 % · copy 99 % │ streamed is 2.43× sequential          ? help  q quit      footer
+//!  3.34 ms · idle 0.1 % · compute 81 % · copy 99 % │ 2.43× faster than sequential          ? help  q quit      footer
 //! └─ gutter ─┘└─ plot ──────────────────────────────────────────────────────────────────┘└─ side column ───┘
 //! ```
 //!

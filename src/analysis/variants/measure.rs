@@ -236,6 +236,9 @@ fn launched(plan: &VariantPlan) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
+/// Less than that is no difference to speak of.
+pub const SAME: f64 = 0.01;
+
 /// How much faster a variant is than the one it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Speedup {
@@ -253,6 +256,26 @@ fn clock_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Err
 }
 
 impl Speedup {
+    /// "2.43× faster than sequential", "1.20× slower than sequential by the host's time", "as fast as sequential"; without
+    /// the name of the other "2.43× faster".
+    #[must_use]
+    pub fn words(&self, base: Option<&str>) -> String {
+        use crate::activity::units::factor;
+        let clock = match self.by {
+            Kind::Makespan => "",
+            _ => " by the host's time",
+        };
+        let (how, than) = match self.factor {
+            f if (f - 1.0).abs() < SAME => ("as fast".to_owned(), "as"),
+            f if f > 1.0 => (format!("{} faster", factor(f)), "than"),
+            f => (format!("{} slower", factor(1.0 / f)), "than"),
+        };
+        match base {
+            Some(base) => format!("{how} {than} {base}{clock}"),
+            None => format!("{how}{clock}"),
+        }
+    }
+
     /// "2.43×", and whose time it is where that is not the GPU's: "847× wall".
     #[must_use]
     pub fn text(&self) -> String {

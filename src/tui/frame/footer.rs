@@ -170,24 +170,20 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     totals
 }
 
-/// "streamed is 2.43× sequential": against the variant that it is compared with.
+/// "2.43× faster than sequential": against the variant that it is compared with.
 fn faster(state: &State) -> Option<Total> {
     let run = &state.run;
     let current = run.measured.of(state.camera.variant(run)?)?;
     let speedup = speedup(&run.passes, current, &run.measured.variants)?;
+    let base = run.passes.baseline(current.position)?;
+    let base = &run.passes.variants[base].name;
     let role = if speedup.factor >= 1.0 {
         Role::Good
     } else {
         Role::Warning
     };
-    let base = run.passes.baseline(current.position)?;
-    let (factor, base) = (speedup.text(), &run.passes.variants[base].name);
-    let long = match factor.strip_suffix(" wall") {
-        Some(factor) => format!("{factor} {base} by wall time"),
-        None => format!("{factor} {base}"),
-    };
-    let name = &current.variant.name;
-    Some(Total::new(format!("{name} is {long}"), role).short(long))
+    // Which one is faster stands in the header.
+    Some(Total::new(speedup.words(Some(base)), role).short(speedup.words(None)))
 }
 
 impl Footer {

@@ -164,7 +164,7 @@ fn a_run_is_shown_saved_and_left() {
     assert!(out.screen.contains(" saved "), "{}", out.screen);
     assert_eq!(out.saved.len(), 1);
     assert!(out.saved[0].contains("SIMULATED"));
-    assert!(out.saved[0].contains("streamed is 1.95×"));
+    assert!(out.saved[0].contains("1.95× faster"));
     assert!(out.exit.trace.operations_extent().is_some());
 }
 
