@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Figures of the screen in a pseudo-terminal: how soon a key shows, and what is sent to the terminal.
 
-usage: terminal.py [--cuptop FILE] [--operations N] [--keys N] [--size COLSxROWS]
+usage: terminal.py [--cuptop FILE] [--operations N] [--trace FILE] [--keys N] [--size COLSxROWS]
 
   --cuptop FILE   the program (target/release/cuptop)
   --operations N  kernels in the trace that is made (1000000: 1.2 GB in a temporary folder)
+  --trace FILE    the trace that is looked through; made there when it is not yet (and kept)
   --keys N        keys that are pressed on the loaded timeline (400)
 
 Needs python3 alone. Figures are of this machine and of what else it does meanwhile: the load stands with them. A frame is what lies
 between two begins of a synchronized update, which cuptop sends around each; a key shows when the first byte after it
-arrives. Keys come 60 ms apart, further than frames may be.
+arrives. Keys come 60 ms apart, further than frames may be. On Linux the time that the screen's own thread was at work for a key stands
+beside: other programs make that no longer.
 """
 import argparse
 import fcntl
@@ -83,6 +85,14 @@ class Screen:
                 return at - self.began
         return float("inf")
 
+    def worked(self):
+        """Seconds that the thread of the screen has been at work; 0 where nobody tells."""
+        try:
+            with open(f"/proc/{self.pid}/task/{self.pid}/schedstat") as stat:
+                return int(stat.read().split()[0]) / 1e9
+        except OSError:
+            return 0.0
+
     def close(self):
         try:
             os.write(self.fd, b"q")
@@ -114,6 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuptop", default="target/release/cuptop")
     parser.add_argument("--operations", type=int, default=1_000_000)
+    parser.add_argument("--trace")
     parser.add_argument("--keys", type=int, default=400)
     parser.add_argument("--size", default="120x40")
     args = parser.parse_args()
@@ -127,8 +138,9 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CONFIG_HOME"] = folder
-        trace = os.path.join(folder, "large.json")
-        subprocess.run([sys.executable, HERE / "make_kineto.py", str(args.operations), trace], check=True)
+        trace = args.trace or os.path.join(folder, "large.json")
+        if not os.path.exists(trace):
+            subprocess.run([sys.executable, HERE / "make_kineto.py", str(args.operations), trace], check=True)
         print(f"{columns}x{rows}, {args.operations:,} kernels, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
         print("| what | measured | to reach |\n|---|---|---|")
 
@@ -167,16 +179,24 @@ def main():
         analysis = [taken for key in "+l-h" * 10 for taken in [screen.press(key)[0]] if taken is not None]
         row("first 40 keys behind that: median, greatest", f"{ms(statistics.median(analysis))}, {ms(max(analysis))}")
         screen.drain(2.0)
-        times, sizes = [], []
+        times, sizes, works, of_key = [], [], [], {}
         for i in range(args.keys):
-            taken, data = screen.press(KEYS[i % len(KEYS)], 0.3)
+            key, before = KEYS[i % len(KEYS)], screen.worked()
+            taken, data = screen.press(key, 0.3)
             if taken is not None:
                 times.append(taken)
                 sizes.append(len(data))
+                works.append(screen.worked() - before)
+                of_key.setdefault(key, []).append((taken, works[-1]))
         row(f"key to frame, {len(times)} keys: median", ms(statistics.median(times)))
         p99 = percentile(times, 0.99)
         row("key to frame: p99", ms(p99), "10 ms")
         held("key to frame", p99, 0.01)
+        row("work of the screen's thread for a key: median, p99", f"{ms(statistics.median(works))}, {ms(percentile(works, 0.99))}")
+        greatest = {key: [max(of) for of in zip(*both)] for key, both in of_key.items()}
+        slowest = sorted(greatest.items(), key=lambda of: -of[1][1])[:6]
+        words = ", ".join(f"`{key}` {ms(taken)} ({ms(worked)})" for key, (taken, worked) in slowest)
+        row("keys with most work: greatest time (work)", words)
         row("bytes of a key's frames: median", f"{statistics.median(sizes):.0f}")
         screen.drain(2.0)
         idle = screen.drain(3.0)
