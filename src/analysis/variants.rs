@@ -182,7 +182,7 @@ pub fn of_passes(
 pub struct RunFigures {
     /// Those of the variants that have a measured pass, in the order they ran.
     pub variants: Vec<VariantFigures>,
-    /// For each of them, whether the run had ended.
+    /// Whether the run had ended.
     is_final: bool,
 }
 
@@ -221,6 +221,41 @@ impl RunFigures {
             };
             self.variants.extend(figures);
         }
+    }
+
+    /// Whether these are those of all variants as they are now.
+    #[must_use]
+    pub fn is_current(&self, passes: &Passes, is_running: bool) -> bool {
+        if self.is_final == is_running {
+            return false;
+        }
+        let mut known = self.variants.iter().peekable();
+        let has_figures = |position: usize| {
+            let pass = passes.list[passes.representative(position)?];
+            (pass.is_measured && !pass.is_open).then_some(pass)
+        };
+        for (position, variant) in passes.variants.iter().enumerate() {
+            let figures = known.next_if(|v| v.position == position);
+            let is_it = match (figures, has_figures(position)) {
+                (Some(figures), Some(pass)) => {
+                    figures.pass == pass
+                        && figures.variant == *variant
+                        && figures.repeats == passes.measured(position).count()
+                }
+                (None, None) => true,
+                _ => false,
+            };
+            if !is_it {
+                return false;
+            }
+        }
+        known.next().is_none()
+    }
+
+    /// Whether they are those of a run that has ended.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_final
     }
 
     /// Those of one variant: index into [`Passes::variants`].

@@ -11,6 +11,7 @@ mod journal;
 pub mod lanes;
 pub mod links;
 pub mod marks;
+mod measuring;
 mod messages;
 pub mod nest;
 pub mod prompt;
@@ -37,6 +38,7 @@ use ghost::Ghost;
 pub use journal::{Journal, LineKind};
 use lanes::Lanes;
 use marks::Marks;
+use measuring::Measuring;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
 use prompt::Prompt;
 use rows::{Row, RowKind};
@@ -114,6 +116,8 @@ pub struct State {
     pub size: Size,
     /// Who answers what takes long.
     pub analyst: Analyst,
+    /// Who keeps up the figures of the variants.
+    measuring: Measuring,
     /// What bounds what is on screen, and what could be better in it.
     pub answers: Answers,
     /// Why the devices were idle.
@@ -167,6 +171,7 @@ impl State {
     pub fn prepare(&mut self) {
         let revision = self.run.trace.revision();
         if self.prepared == Some((revision, self.camera.scope)) && !self.needs_choice {
+            self.measuring.prepare(&self.analyst, &mut self.run);
             return;
         }
         if self.prepared.map(|(seen, _)| seen) != Some(revision) || self.needs_choice {
@@ -175,16 +180,15 @@ impl State {
             self.run.passes.known_start = playing.map(|stretch| stretch.start);
             let Run {
                 passes,
-                measured,
                 trace,
                 plan,
                 ..
             } = &mut self.run;
             passes.update(trace, plan.as_deref(), is_running);
-            measured.update(trace, passes, plan.as_deref(), is_running);
-            self.run.check();
             self.camera.keep_scope(&self.run);
         }
+        // Of the passes as they are now: before they are up to date nothing may be asked.
+        self.measuring.prepare(&self.analyst, &mut self.run);
         if self.needs_choice {
             self.needs_choice = false;
             self.camera.choose_variant(&self.run);

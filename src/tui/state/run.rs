@@ -54,8 +54,10 @@ pub struct Run {
     pub elapsed: Duration,
     /// Passes and variants.
     pub passes: Passes,
-    /// The figures of the variants.
+    /// The figures of the variants, as far as they are known.
     pub measured: RunFigures,
+    /// Goes up whenever those change.
+    pub figured: u64,
     /// The figures of the run before; empty when there is none.
     pub previous: Vec<VariantFigures>,
     /// What came of its scenario's expectations, once it is complete.
@@ -90,9 +92,17 @@ impl Run {
         }
     }
 
+    /// Takes the figures of the variants.
+    pub(super) fn figure(&mut self, measured: RunFigures) {
+        self.measured = measured;
+        self.figured += 1;
+        self.check();
+    }
+
     /// Holds what was measured to what the scenario expects, when all of it ran.
-    pub(super) fn check(&mut self) {
-        let is_complete = self.status == Status::Ended(Outcome::Complete);
+    fn check(&mut self) {
+        let is_complete =
+            self.status == Status::Ended(Outcome::Complete) && self.measured.is_final();
         self.checked = match &self.plan {
             Some(plan) if is_complete => expect::check(plan, &self.measured.variants),
             _ => Vec::new(),

@@ -14,8 +14,8 @@ use crate::tui::theme::{Role, Theme};
 /// The view.
 #[derive(Debug, Default)]
 pub(super) struct SweepChart {
-    /// The run, its revision, whether it runs, and the choice that the chart is of.
-    of: Option<(u64, u64, bool, usize)>,
+    /// The run, the state of its figures, and the choice that the chart is of.
+    of: Option<(u64, u64, usize)>,
     /// Which of the figures that there are.
     choice: usize,
     chart: Option<Chart>,
@@ -32,12 +32,7 @@ impl View for SweepChart {
             return;
         }
         let run = &state.run;
-        let of = (
-            run.number,
-            run.trace.revision(),
-            run.is_running(),
-            self.choice,
-        );
+        let of = (run.number, run.figured, self.choice);
         if self.of == Some(of) {
             return;
         }

@@ -30,6 +30,8 @@ const FEW: u16 = 3;
 pub(super) struct Compare {
     list: List,
     picture: Picture,
+    /// That the line to begin with is to be told as soon as there are figures.
+    wants_first: bool,
 }
 
 impl Default for Compare {
@@ -37,6 +39,7 @@ impl Default for Compare {
         Compare {
             list: List::new("no variant has ended yet"),
             picture: Picture::default(),
+            wants_first: false,
         }
     }
 }
@@ -50,6 +53,10 @@ impl View for Compare {
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
         if !is_on_screen {
             return;
+        }
+        if self.wants_first && !state.run.measured.variants.is_empty() {
+            self.wants_first = false;
+            self.list.cursor = picture::first(state);
         }
         let beside = state.run.beside.as_deref();
         let count = match beside {
@@ -75,8 +82,9 @@ impl View for Compare {
         self.picture.prepare(state, self.list.cursor, below);
     }
 
-    fn open(&mut self, state: &State) {
-        self.list.cursor = picture::first(state);
+    fn open(&mut self, _state: &State) {
+        self.list.cursor = 0;
+        self.wants_first = true;
     }
 
     fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::activity::{Span, units};
 use crate::analysis::VariantFigures;
-use crate::analysis::variants::measure::{Speedup, speedup};
+use crate::analysis::variants::measure::{SAME, Speedup, speedup};
 use crate::scenario::figures::Kind;
 use crate::trace::printable;
 use crate::tui::draw::layout::Layout;
@@ -14,14 +14,12 @@ use crate::tui::state::State;
 use crate::tui::state::beside::Beside;
 use crate::tui::theme::{Role, Theme};
 
-/// Less than that is no difference to speak of.
-const SAME: f64 = 0.01;
-
 /// What a picture was made of: as long as it is the same, it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Made {
     run: u64,
     revision: u64,
+    figured: u64,
     cursor: usize,
     area: Rect,
 }
@@ -39,6 +37,7 @@ impl Picture {
         let of = Made {
             run: state.run.number,
             revision: state.run.trace.revision(),
+            figured: state.run.figured,
             cursor,
             area,
         };
