@@ -11,12 +11,13 @@ use super::drain::drain;
 use super::exit::{self, Ending};
 use super::screen::Shown;
 use super::{print, screen};
+use crate::activity::Span;
 use crate::activity::feed::{Feed, Outcome};
 use crate::analysis::figures;
 use crate::report::{Report, text};
 use crate::scenario::value;
 use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
-use crate::source::recording::{self, scratch};
+use crate::source::recording::scratch;
 use crate::trace::{SourceInfo, SourceKind, Trace};
 use crate::tui::{self, Peaks, Running, Wanted};
 
@@ -200,22 +201,22 @@ impl tui::Controls for Controls {
         self.recorder.toggle()
     }
 
-    fn keep(&mut self) -> Result<String, String> {
-        if self.is_kept {
+    fn keep(&mut self, window: Option<Span>) -> Result<String, String> {
+        if self.is_kept && window.is_none() {
             return Err(format!("it is kept in {} anyway", self.dir.display()));
         }
         let to = (0..1_000)
             .map(|n| super::numbered(Path::new(&self.name), n))
             .find(|path| !path.exists())
             .ok_or_else(|| format!("there are a thousand of {} here", self.name))?;
-        let shown = to.display().to_string();
-        if self.recorder.keep(to.clone()) {
-            return Ok(format!("the recording so far is being copied to {shown}"));
+        if self.recorder.keep(to.clone(), window) {
+            let what = match window {
+                None => "the recording so far",
+                Some(_) => "the window",
+            };
+            return Ok(format!("{what} is being copied to {}", to.display()));
         }
-        match recording::keep(&self.dir, &to) {
-            Ok(_) => Ok(format!("kept the recording in {shown}")),
-            Err(error) => Err(format!("the recording could not be kept: {error}")),
-        }
+        attach::keep(&self.dir, &to, window)
     }
 }
 

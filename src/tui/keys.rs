@@ -343,6 +343,13 @@ const LAST: &[Binding] = &[
     ),
     key(
         Any,
+        Char('W'),
+        Action::KeepWindow,
+        "keep what it holds of the window in view",
+        "",
+    ),
+    key(
+        Any,
         Char('!'),
         Action::Troubles,
         "all that is wrong",

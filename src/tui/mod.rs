@@ -56,6 +56,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
+use crate::activity::Span;
 use crate::activity::feed::{Failure, Feed, Outcome};
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
@@ -128,11 +129,11 @@ pub trait Controls {
     /// # Errors
     /// When it cannot be.
     fn record(&mut self) -> Result<String, String>;
-    /// Keeps the recording.
+    /// Keeps the recording, or what it holds of a window of the timeline.
     ///
     /// # Errors
     /// When it cannot be.
-    fn keep(&mut self) -> Result<String, String>;
+    fn keep(&mut self, window: Option<Span>) -> Result<String, String>;
 }
 
 /// Why a run could not be started.

@@ -35,11 +35,12 @@ pub use recorder::{Recorder, When};
 pub use running::{Refused, RunningRequest, check, command, running};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
-use crate::activity::{Activity, What};
+use crate::activity::{Activity, Span, What};
 use crate::source::hardware::{self, Watch};
 use crate::source::looking::Looking;
 use crate::source::python::Sampler;
 use crate::source::recording::{self, Follower, ProcessState};
+use crate::text::plural;
 use child::Child;
 use library::Library;
 use signal::Switch;
@@ -249,8 +250,8 @@ impl Run {
                 }
             }
             next = Instant::now() + PERIOD;
-            if let Some(to) = self.recorder.take_keep() {
-                outlet.send(kept(&self.directory, &to))?;
+            if let Some((to, window)) = self.recorder.take_keep() {
+                outlet.send(kept(&self.directory, &to, window))?;
             }
             if let Some(text) = self.recorder.tick(Instant::now()) {
                 outlet.send(Message::Notice {
@@ -294,16 +295,29 @@ impl Run {
     }
 }
 
-/// Copies a recording as it is by now, and says what became of it.
-fn kept(directory: &Path, to: &Path) -> Message {
-    let (is_warning, text) = match recording::keep(directory, to) {
-        Ok(_) => (
-            false,
-            format!("kept the recording so far in {}", to.display()),
-        ),
-        Err(error) => (true, format!("the recording could not be kept: {error}")),
+/// Copies a recording as it is by now, or a stretch of it, and says what became of it.
+fn kept(directory: &Path, to: &Path, window: Option<Span>) -> Message {
+    let (is_warning, text) = match keep(directory, to, window) {
+        Ok(text) => (false, text),
+        Err(text) => (true, text),
     };
     Message::Notice { is_warning, text }
+}
+
+/// Copies a recording as it is by now, or what it holds of a stretch of time. What was done comes back, in a sentence.
+///
+/// # Errors
+/// Why it cannot be, in a sentence.
+pub fn keep(directory: &Path, to: &Path, window: Option<Span>) -> Result<String, String> {
+    let shown = to.display();
+    match window {
+        None => recording::keep(directory, to)
+            .map(|_| format!("kept the recording so far in {shown}"))
+            .map_err(|error| format!("the recording could not be kept: {error}")),
+        Some(window) => recording::excerpt(directory, to, window)
+            .map(|records| format!("kept the window in {shown}: {}", plural(records, "record")))
+            .map_err(|error| format!("the window could not be kept: {error}")),
+    }
 }
 
 /// Whether a message has a record of something that ran on a GPU.

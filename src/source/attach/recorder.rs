@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use collector::Waits;
 use collector::control::{ControlPage, Wanted};
 
+use crate::activity::Span;
 use crate::source::looking::Looking;
 
 /// When to record.
@@ -41,8 +42,8 @@ struct State {
     /// Whether the threads that look from outside are to.
     looking: Looking,
     is_looking: bool,
-    /// Where a copy of the recording is to go.
-    keep: Option<PathBuf>,
+    /// Where a copy of the recording is to go, and of which stretch.
+    keep: Option<(PathBuf, Option<Span>)>,
 }
 
 impl Recorder {
@@ -145,21 +146,21 @@ impl Recorder {
         })
     }
 
-    /// Asks for a copy of the recording at `to`, which the thread that follows it makes. Returns false when the run is over, and
-    /// nobody follows.
+    /// Asks for a copy of the recording at `to`, or of a stretch of it, which the thread that follows it makes. Returns false when
+    /// the run is over, and nobody follows.
     #[must_use]
-    pub fn keep(&self, to: PathBuf) -> bool {
+    pub fn keep(&self, to: PathBuf, window: Option<Span>) -> bool {
         self.with(|state| {
             let is_followed = state.page.is_some();
             if is_followed {
-                state.keep = Some(to);
+                state.keep = Some((to, window));
             }
             is_followed
         })
     }
 
-    /// Where a copy was asked for.
-    pub(super) fn take_keep(&self) -> Option<PathBuf> {
+    /// Where a copy was asked for, and of which stretch.
+    pub(super) fn take_keep(&self) -> Option<(PathBuf, Option<Span>)> {
         self.with(|state| state.keep.take())
     }
 

@@ -220,8 +220,8 @@ impl Look {
             if outlet.stop.is_stopped() {
                 return Ok(false);
             }
-            if let Some(to) = self.recorder.take_keep() {
-                outlet.send(super::kept(&self.directory, &to))?;
+            if let Some((to, window)) = self.recorder.take_keep() {
+                outlet.send(super::kept(&self.directory, &to, window))?;
             }
             if self.switch.has_come() {
                 notice(self.recorder.look())?;

@@ -189,9 +189,12 @@ impl Follower {
             let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
             let pid = beside::pid_of(file);
             let is_its = |path: &PathBuf| beside::is_known(path) && beside::pid_of(path) == pid;
-            paths.extend(others.into_iter().filter(is_its));
+            // Under the name that it has when it is opened by itself too.
+            let name = |path: PathBuf| Some(file.with_file_name(path.file_name()?));
+            paths.extend(others.into_iter().filter(is_its).filter_map(name));
         }
-        paths.retain(|path| !self.seen.contains(path));
+        let mut once = HashSet::new();
+        paths.retain(|path| !self.seen.contains(path) && once.insert(path.clone()));
         let (besides, recordings): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| beside::is_known(path));
         self.look_for_recordings(recordings);

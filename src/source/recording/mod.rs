@@ -12,6 +12,7 @@ mod beside;
 mod bytes;
 mod clock;
 mod decoder;
+mod excerpt;
 mod follower;
 mod keep;
 mod map;
@@ -25,6 +26,7 @@ mod tee;
 #[cfg(test)]
 mod tests;
 
+pub use excerpt::excerpt;
 pub use follower::{Follower, ProcessState};
 pub use keep::keep;
 pub use saver::Saver;

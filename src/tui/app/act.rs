@@ -52,7 +52,8 @@ impl App {
                 return text.map(Effect::Copy);
             }
             Action::Record => return Some(Effect::Record),
-            Action::Keep => return Some(Effect::Keep),
+            Action::Keep => return Some(Effect::Keep(None)),
+            Action::KeepWindow => return Some(Effect::Keep(Some(state.camera.viewport.window))),
             Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}

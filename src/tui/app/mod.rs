@@ -30,6 +30,7 @@ use super::frame::overlay::Overlay;
 use super::opening::Opening;
 use super::theme::Theme;
 use super::view::Views;
+use crate::activity::Span;
 use crate::activity::feed::Outcome;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
@@ -56,8 +57,8 @@ pub enum Effect {
     Copy(String),
     /// Switch recording on or off.
     Record,
-    /// Keep the recording.
-    Keep,
+    /// Keep the recording, or what it holds of a window.
+    Keep(Option<Span>),
     /// Open the scenario in the editor.
     Edit,
 }

@@ -21,7 +21,7 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         // What is opened is what it is.
         Action::Rerun => run.replay.is_some() || is_scenario || is_watched(run),
         Action::Edit => is_scenario,
-        Action::Record | Action::Keep => is_watched(run) && run.is_running(),
+        Action::Record | Action::Keep | Action::KeepWindow => is_watched(run) && run.is_running(),
         Action::Counters => !run.trace.hardware().is_empty(),
         Action::Troubles => !state.troubles.is_empty(),
         Action::Predict => {

@@ -326,7 +326,7 @@ impl<'a> Loop<'a> {
                 self.app.state.messages.flash = Some(said);
             }
             Some(Effect::Edit) => self.edit(terminal, host)?,
-            Some(effect @ (Effect::Record | Effect::Keep)) => self.control(&effect),
+            Some(effect @ (Effect::Record | Effect::Keep(_))) => self.control(&effect),
         }
         Ok(())
     }
@@ -337,7 +337,8 @@ impl<'a> Loop<'a> {
                 Err("only a program under `cuptop trace` can be recorded or kept".to_owned())
             }
             (Some(controls), Effect::Record) => controls.record(),
-            (Some(controls), _) => controls.keep(),
+            (Some(controls), Effect::Keep(window)) => controls.keep(*window),
+            (Some(_), _) => return,
         };
         let (Ok(text) | Err(text)) = done;
         self.app.state.messages.flash = Some(text);
