@@ -120,15 +120,27 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
     match format.format {
         export::Format::Timeline(export::Timeline::Folded(_)) => {
             let (trace, code) = load_handed(&args.traces, handed)?;
-            if !export::folded::has_stacks(&trace) {
-                return Err(Ending::input("there are no stack samples in it").help(
-                    "`cuptop trace` takes them of Python programs; --python says how often, and a notice where it may not",
-                ));
-            }
+            let is_sampled = export::folded::has_stacks(&trace);
+            let is_recorded = crate::analysis::lines::has_functions(&trace);
             let weight = match args.weight {
                 Some(Weigh::Samples) => export::folded::Weight::Samples,
+                Some(Weigh::Time) => export::folded::Weight::Time,
                 Some(Weigh::Idle) | None => export::folded::Weight::Idle,
             };
+            let lack = match weight {
+                export::folded::Weight::Idle if !is_sampled && !is_recorded => {
+                    "stack samples, and no Python functions,"
+                }
+                export::folded::Weight::Samples if !is_sampled => "stack samples",
+                export::folded::Weight::Time if !is_recorded => "Python functions",
+                _ => "",
+            };
+            if !lack.is_empty() {
+                return Err(Ending::input(format!("there are no {lack} in it")).help(
+                    "`cuptop trace` samples Python programs (--python says how often, and a notice where it may not); torch.profiler records \
+                     their functions with with_stack=True",
+                ));
+            }
             if weight == export::folded::Weight::Idle && trace.operations_extent().is_none() {
                 return Err(
                     Ending::input("nothing ran on a GPU in it, so none was idle")

@@ -8,27 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::functions::{Functions, NONE};
 use super::{DeviceLines, Line, launcher, step_at};
-use crate::activity::{NameId, Ns, RangeKind, Span, What};
+use crate::activity::{NameId, Ns, RangeKind, Span};
 use crate::analysis::CallIndex;
 use crate::analysis::steps::Steps;
 use crate::trace::{LaneId, LaneKind, Trace};
 
 /// Where PyTorch's own files lie.
 const TORCH: &str = "torch/";
-/// No row.
-const NONE: u32 = u32::MAX;
-
-/// The nested functions of one thread: from each moment on, which is the innermost.
-#[derive(Debug, Default)]
-struct Functions {
-    times: Vec<Ns>,
-    rows: Vec<u32>,
-    first: usize,
-    parents: Vec<u32>,
-    names: Vec<NameId>,
-}
-
 /// A function, and the one that it called.
 type Doing = (NameId, Option<NameId>);
 
@@ -52,39 +40,32 @@ pub(super) fn of_device(
     if threads.is_empty() {
         return None;
     }
-    let usage = &trace.devices()[device].usage;
-    let window = window.or(usage.span())?;
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
     let mut sums: FxHashMap<Doing, Sum> = FxHashMap::default();
     let (mut idle, mut unseen) = (0, 0);
     let mut processes = BTreeSet::new();
-    for gap in usage.gaps_within(window) {
-        if trace.is_unrecorded(device, gap) {
-            continue;
-        }
-        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
-            continue;
-        };
-        let main = trace.processes()[process].info.pid;
-        let of_thread = threads.get(&(process, thread));
-        let Some(functions) = of_thread.or_else(|| threads.get(&(process, main))) else {
-            continue;
-        };
-        processes.insert(process);
-        idle += gap.len();
-        unseen += gap.len();
-        functions.within(gap, |span, row| {
-            if let Some(doing) = functions.doing(trace, row) {
-                unseen -= span.len();
-                let sum = sums.entry(doing).or_default();
-                sum.time += span.len();
-                sum.steps.extend(step_at(steps, process, span.start));
-                if gap.len() > sum.longest.len() {
-                    sum.longest = gap;
+    each_gap(
+        trace,
+        calls,
+        device,
+        window,
+        &threads,
+        |gap, process, functions| {
+            processes.insert(process);
+            idle += gap.len();
+            unseen += gap.len();
+            functions.within(gap, |span, row| {
+                if let Some(doing) = functions.doing(trace, row) {
+                    unseen -= span.len();
+                    let sum = sums.entry(doing).or_default();
+                    sum.time += span.len();
+                    sum.steps.extend(step_at(steps, process, span.start));
+                    if gap.len() > sum.longest.len() {
+                        sum.longest = gap;
+                    }
                 }
-            }
-        });
-    }
+            });
+        },
+    );
     if sums.is_empty() {
         return None;
     }
@@ -131,6 +112,94 @@ pub(super) fn of_device(
     })
 }
 
+/// Tells of each gap of a device whose launching thread has functions: its process, and them.
+fn each_gap<'a>(
+    trace: &Trace,
+    calls: &CallIndex,
+    device: usize,
+    window: Option<Span>,
+    threads: &'a FxHashMap<(usize, u32), Functions>,
+    mut tell: impl FnMut(Span, usize, &'a Functions),
+) {
+    let usage = &trace.devices()[device].usage;
+    let Some(window) = window.or(usage.span()) else {
+        return;
+    };
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    for gap in usage.gaps_within(window) {
+        if trace.is_unrecorded(device, gap) {
+            continue;
+        }
+        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
+            continue;
+        };
+        let main = trace.processes()[process].info.pid;
+        let of_thread = threads.get(&(process, thread));
+        if let Some(functions) = of_thread.or_else(|| threads.get(&(process, main))) {
+            tell(gap, process, functions);
+        }
+    }
+}
+
+/// Names of functions, outermost first, with the time in which the last of them was the innermost, in ns.
+pub type Stacks = BTreeMap<Vec<NameId>, Ns>;
+
+/// The stacks of recorded functions in which the launching threads were while each device was idle. Devices without are left out.
+#[must_use]
+pub fn idle_stacks(trace: &Trace, calls: &CallIndex) -> Vec<(usize, Stacks)> {
+    let threads = functions(trace);
+    if threads.is_empty() {
+        return Vec::new();
+    }
+    let of_device = |device: usize| {
+        let mut stacks = Stacks::new();
+        each_gap(trace, calls, device, None, &threads, |gap, _, functions| {
+            functions.within(gap, |span, row| {
+                *stacks.entry(functions.path(row)).or_default() += span.len();
+            });
+        });
+        (device, stacks)
+    };
+    let devices = (0..trace.devices().len()).map(of_device);
+    devices.filter(|it| !it.1.is_empty()).collect()
+}
+
+/// The stacks of recorded functions of every thread, with its process and its id, over all time.
+#[must_use]
+pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
+    let whole = Span::new(Ns::MIN / 4, Ns::MAX / 4);
+    let of_thread = |functions: &Functions| {
+        let mut stacks = Stacks::new();
+        functions.within(whole, |span, row| {
+            *stacks.entry(functions.path(row)).or_default() += span.len();
+        });
+        stacks
+    };
+    let threads = functions(trace);
+    threads
+        .iter()
+        .map(|(key, it)| (*key, of_thread(it)))
+        .collect()
+}
+
+/// Whether a program's own profiler recorded its Python functions.
+#[must_use]
+pub fn has_functions(trace: &Trace) -> bool {
+    let mut lanes = trace.lanes().iter();
+    lanes.any(|lane| {
+        let is_function = |kind| {
+            matches!(
+                kind,
+                LaneKind::Range {
+                    kind: RangeKind::Function,
+                    ..
+                }
+            )
+        };
+        is_function(lane.key().kind) && !lane.kept().is_empty()
+    })
+}
+
 fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
     let mut threads = FxHashMap::default();
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -147,63 +216,6 @@ fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
 }
 
 impl Functions {
-    fn of(trace: &Trace, id: LaneId) -> Functions {
-        let lane = &trace.lanes()[id];
-        let mut it = Functions {
-            first: lane.kept().start,
-            ..Functions::default()
-        };
-        let mut stack: Vec<(Ns, u32)> = Vec::new();
-        for row in lane.kept() {
-            let span = lane.span(row);
-            it.leave(&mut stack, span.start);
-            it.parents.push(stack.last().map_or(NONE, |top| top.1));
-            it.names.push(match trace.activity(id, row).what {
-                What::Range(range) => range.name,
-                _ => NameId::MAX,
-            });
-            if !span.is_empty() {
-                it.push(span.start, row as u32);
-                stack.push((span.end, row as u32));
-            }
-        }
-        it.leave(&mut stack, Ns::MAX);
-        it
-    }
-
-    fn leave(&mut self, stack: &mut Vec<(Ns, u32)>, until: Ns) {
-        while let Some(&(end, _)) = stack.last().filter(|top| top.0 <= until) {
-            stack.pop();
-            self.push(end, stack.last().map_or(NONE, |top| top.1));
-        }
-    }
-
-    fn push(&mut self, time: Ns, row: u32) {
-        // Rows that overlap without nesting must not turn time back.
-        let time = self.times.last().map_or(time, |&last| last.max(time));
-        self.times.push(time);
-        self.rows.push(row);
-    }
-
-    /// Tells of each part of `span` with one innermost row.
-    fn within(&self, span: Span, mut tell: impl FnMut(Span, u32)) {
-        let first = self.times.partition_point(|&time| time <= span.start);
-        for at in first.saturating_sub(1)..self.times.len() {
-            if self.times[at] >= span.end {
-                break;
-            }
-            let end = self.times.get(at + 1).copied().unwrap_or(Ns::MAX);
-            let part = Span {
-                start: self.times[at],
-                end,
-            }
-            .intersect(span);
-            if !part.is_empty() && self.rows[at] != NONE {
-                tell(part, self.rows[at]);
-            }
-        }
-    }
-
     fn doing(&self, trace: &Trace, row: u32) -> Option<Doing> {
         let (mut row, mut called) = (row, None);
         let mut of_torch = None;
@@ -235,6 +247,15 @@ fn words(name: &str) -> String {
             });
             built_in.unwrap_or(name).to_owned()
         }
+    }
+}
+
+/// A function for a list of frames: "forward (torch/nn/module.py:99)", "isinstance".
+#[must_use]
+pub fn frame(name: &str) -> String {
+    match parse(name) {
+        Some((file, line, function)) => format!("{function} ({file}:{line})"),
+        None => words(name),
     }
 }
 

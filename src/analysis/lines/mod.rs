@@ -6,6 +6,7 @@
 //! times, long gaps are measured better than that.
 
 mod exact;
+mod functions;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::activity::{Frame, Ns, Span, StackId};
 use crate::text::plural;
 use crate::trace::samples::{short_file, wants};
 use crate::trace::{LaneId, Measure, Trace};
+pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
 pub use seen::{Seen, Told};
 
 /// The line that a device waited for.
@@ -374,9 +376,11 @@ pub fn workers(trace: &Trace) -> Vec<Worker> {
             let Some(waits) = wants(trace.stacks(), sample.stack) else {
                 continue;
             };
-            let is_idle = trace.devices().iter().any(|device| {
+            let is_idle = trace.devices().iter().enumerate().any(|(index, device)| {
                 let at = Span::new(sample.time, sample.time + 1);
-                device.usage.time(Measure::Busy, at) == 0
+                // Looking goes on where recording is off, between the ranges of `--range`: nobody knows what ran there.
+                let gap = device.usage.gap_at(sample.time).unwrap_or(at);
+                device.usage.time(Measure::Busy, at) == 0 && !trace.is_unrecorded(index, gap)
             });
             if is_idle {
                 worker.samples += 1;

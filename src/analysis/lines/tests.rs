@@ -1,5 +1,7 @@
 use super::*;
-use crate::activity::{Batch, Frame, Look, RangeKind, SampleDef, Samples, Sampling, Seen};
+use crate::activity::{
+    Batch, Def, Frame, Look, Mode, RangeKind, SampleDef, Samples, Sampling, Seen,
+};
 use crate::analysis::testing::Scene;
 
 const MS: Ns = 1_000_000;
@@ -207,4 +209,55 @@ fn a_line_is_told_by_all_that_it_calls() {
     let told = seen.most(&trace).expect("a line");
     assert_eq!((told.place.as_str(), told.call), ("train.py:5", None));
     assert_eq!((told.samples, told.of), (4, 7));
+}
+
+/// A worker is looked at outside the ranges of `--range` too; what the GPU did there nobody knows.
+#[test]
+fn workers_are_told_of_by_idle_time_that_was_recorded() {
+    let mut scene = Scene::new();
+    for (start, end) in [(0, 10), (20, 30), (60, 70)] {
+        scene.kernel("k", 7, start * MS, end * MS);
+    }
+    let mut trace = scene.trace();
+    let off = |from, recording| {
+        Def::Mode(Mode {
+            from: from * MS,
+            recording,
+            waits: false,
+        })
+    };
+    let frame = Frame {
+        file: "/x/site-packages/torch/utils/data/_utils/worker.py".to_owned(),
+        function: "_worker_loop".to_owned(),
+        line: 300,
+    };
+    let look = |at| Look {
+        time: at * MS,
+        changed: vec![Seen {
+            thread: 0,
+            stack: 1,
+            is_running: true,
+        }],
+    };
+    trace.apply(Batch {
+        defs: vec![off(32, false), off(58, true)],
+        samples: Some(Samples {
+            series: 0,
+            defs: vec![
+                SampleDef::Frame { id: 1, frame },
+                SampleDef::Stack {
+                    id: 1,
+                    caller: 0,
+                    frame: 1,
+                },
+            ],
+            // Busy, idle, not recorded, not recorded, busy.
+            looks: [5, 15, 31, 45, 65].map(look).into(),
+            sampling: Sampling::default(),
+        }),
+        ..Batch::default()
+    });
+    let found = workers(&trace);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].samples, found[0].waiting), (1, 0));
 }

@@ -16,6 +16,8 @@ pub enum Weigh {
     Idle,
     /// Samples of all threads.
     Samples,
+    /// Microseconds of all threads, by the Python functions that the program's own profiler recorded.
+    Time,
 }
 
 /// `cuptop export`.
