@@ -33,7 +33,10 @@ impl Anonymous {
         for def in &mut batch.defs {
             match def {
                 Def::Process(info) => self.process(info),
-                Def::Name { text, .. } => clean(text),
+                Def::Name { text, .. } => {
+                    clean(text);
+                    function(text);
+                }
                 Def::Thread { name, .. } => clean(name),
                 Def::Stream(info) => clean(&mut info.name),
                 Def::Shape { .. } | Def::Collective { .. } | Def::Device(_) | Def::Mode(_) => {}
@@ -82,6 +85,27 @@ impl Anonymous {
 fn clean(text: &mut String) {
     if let Cow::Owned(without) = without_folders(text) {
         *text = without;
+    }
+}
+
+/// Folders that a profiler's name of a Python function keeps: causes tell PyTorch's own functions by them.
+const TORCH: &str = "torch/";
+
+/// A profiler's name of a Python function, "acme/model.py(12): fit", without its folders. It gives them as seen from where packages lie,
+/// so that one's own do not begin with `/` and cannot be told from installed ones.
+fn function(text: &mut String) {
+    let Some((place, _)) = text.split_once("): ") else {
+        return;
+    };
+    let Some((path, line)) = place.rsplit_once('(') else {
+        return;
+    };
+    let is_place = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_place || path.starts_with(TORCH) || path.starts_with(FOLDERS) {
+        return;
+    }
+    if let Some((folders, _)) = path.rsplit_once('/') {
+        text.drain(..=folders.len());
     }
 }
 
@@ -149,6 +173,45 @@ mod tests {
             ("void f<ns::op/*c*/>(int)", "void f<ns::op/*c*/>(int)"),
         ] {
             assert_eq!(without_folders(text), without);
+        }
+    }
+
+    /// Names as torch.profiler writes them with `with_stack=True`.
+    #[test]
+    fn recorded_functions_lose_their_folders() {
+        for (name, without) in [
+            (
+                "/home/ann/x/train.py(3): main",
+                "\u{2026}/train.py(3): main",
+            ),
+            ("acme/secret plan/model.py(12): fit", "model.py(12): fit"),
+            ("../ann/model.py(12): fit", "model.py(12): fit"),
+            (
+                "/tmp/torchinductor_ann/ab/cab.py(33): call",
+                "\u{2026}/cab.py(33): call",
+            ),
+            (
+                "torch/nn/module.py(9): forward",
+                "torch/nn/module.py(9): forward",
+            ),
+            ("train.py(5): step", "train.py(5): step"),
+            ("<built-in function len>", "<built-in function len>"),
+            ("nn.Module: Encoder_0", "nn.Module: Encoder_0"),
+            ("void f<a/b>(int): x", "void f<a/b>(int): x"),
+        ] {
+            let mut batch = Batch {
+                defs: vec![Def::Name {
+                    id: 0,
+                    text: name.to_owned(),
+                }],
+                ..Batch::default()
+            };
+            Anonymous::default().clean(&mut batch);
+            let expected = Def::Name {
+                id: 0,
+                text: without.to_owned(),
+            };
+            assert_eq!(batch.defs, [expected]);
         }
     }
 
