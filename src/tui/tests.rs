@@ -88,6 +88,8 @@ fn role_name(theme: &Theme, style: Style) -> String {
         (Role::Host, "Host"),
         (Role::Wait, "Wait"),
         (Role::Range, "Range"),
+        (Role::Op, "Op"),
+        (Role::Python, "Python"),
         (Role::Selected, "Selected"),
     ]
     .map(|(role, name)| (role, name.to_owned()))

@@ -15,10 +15,12 @@ pub fn role(trace: &Trace, what: &What) -> Role {
         // A stream's wait for an event is no wait of the host, but a wait all the same.
         What::Sync(_) => Role::Wait,
         what if describe::is_host_wait(trace, what) => Role::Wait,
-        What::Range(r) if matches!(r.kind, RangeKind::Nvtx | RangeKind::CpuOp) => {
-            kernel_role(trace.names().full(r.name))
-        }
-        What::Range(_) => Role::Range,
+        What::Range(r) => match r.kind {
+            RangeKind::Nvtx => kernel_role(trace.names().full(r.name)),
+            RangeKind::CpuOp => Role::Op,
+            RangeKind::Python | RangeKind::Function => Role::Python,
+            _ => Role::Range,
+        },
         what => describe::operation_kind(what).map_or(Role::Host, kernel_role),
     }
 }

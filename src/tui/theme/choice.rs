@@ -6,10 +6,11 @@ use ratatui::style::Color;
 use super::{CAUSE_COLORS, KERNEL_COLORS, Role};
 
 /// The roles that a user can give a colour, by the name in the configuration file.
-pub const NAMES: [&str; 29] = [
+pub const NAMES: [&str; 31] = [
     "dim", "rule", "accent", "good", "warning", "bad", "h2d", "d2h", "d2d", "p2p", "memset",
     "kernel1", "kernel2", "kernel3", "kernel4", "kernel5", "kernel6", "overlap", "host", "wait",
-    "range", "selected", "cause1", "cause2", "cause3", "cause4", "cause5", "cause6", "text",
+    "range", "selected", "cause1", "cause2", "cause3", "cause4", "cause5", "cause6", "op",
+    "python", "text",
 ];
 
 /// The choice of colours.
@@ -108,6 +109,8 @@ impl Choice {
             Role::Host => "host",
             Role::Wait => "wait",
             Role::Range => "range",
+            Role::Op => "op",
+            Role::Python => "python",
             Role::Cause(i) => NAMES[22 + usize::from(i % CAUSE_COLORS)],
             Role::Selected => "selected",
             Role::Text => "text",
@@ -144,6 +147,8 @@ fn color_blind(role: Role) -> Option<(u32, Color)> {
             _ => (0xff_e9_c4, Color::LightYellow),
         },
         Role::Wait => (0xc0_54_00, Color::Red),
+        // Blue is P2P's here.
+        Role::Python => (0x8a_90_d8, Color::Magenta),
         _ => return None,
     })
 }
@@ -242,7 +247,7 @@ mod tests {
         }
     }
 
-    const SHOWN: [Role; 16] = [
+    const SHOWN: [Role; 18] = [
         Role::Dim,
         Role::Accent,
         Role::Good,
@@ -258,6 +263,8 @@ mod tests {
         Role::Overlap,
         Role::Host,
         Role::Wait,
+        Role::Op,
+        Role::Python,
         Role::Selected,
     ];
 
@@ -317,9 +324,43 @@ mod tests {
             (Role::D2H, Role::Kernel(0)),
             (Role::Overlap, Role::Kernel(0)),
             (Role::Wait, Role::Host),
+            (Role::Op, Role::Kernel(0)),
+            (Role::Op, Role::Python),
         ] {
             let distance = apart(&theme, a, b);
             assert!(distance > 0.15, "{a:?} and {b:?}: {distance}");
+        }
+    }
+
+    /// CPU ops, Python functions, calls, ranges and what runs on the GPU lie under each other.
+    #[test]
+    fn lanes_of_the_host_have_colours_of_their_own() {
+        let kernels = (0..KERNEL_COLORS).map(Role::Kernel);
+        let others = [Role::H2D, Role::D2H, Role::D2D, Role::P2P, Role::Overlap];
+        for level in [ColorLevel::True, ColorLevel::Indexed, ColorLevel::Ansi] {
+            for (is_light, is_color_blind) in [(false, false), (true, false), (false, true)] {
+                let theme = Theme {
+                    level,
+                    ..theme(is_light, is_color_blind)
+                };
+                // On white half of the sixteen cannot be seen: copies and second shades share theirs there.
+                let is_scarce = is_light && level == ColorLevel::Ansi;
+                let others = others.into_iter().filter(|_| !is_scarce);
+                for own in [Role::Op, Role::Python] {
+                    let different = [Role::Op, Role::Python, Role::Range, Role::Host, Role::Wait];
+                    for other in different
+                        .into_iter()
+                        .chain(kernels.clone())
+                        .chain(others.clone())
+                    {
+                        let is_same = theme.color(own) == theme.color(other);
+                        assert_eq!(is_same, own == other, "{own:?} {other:?} {level:?}");
+                    }
+                    // Neighbours are told apart.
+                    let is_same = theme.ink_of(own, false) == theme.ink_of(own, true);
+                    assert_eq!(is_same, is_scarce, "{own:?} {level:?}");
+                }
+            }
         }
     }
 

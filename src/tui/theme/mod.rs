@@ -89,8 +89,12 @@ pub enum Role {
     Host,
     /// Host calls that wait for the GPU.
     Wait,
-    /// Phases and NVTX ranges.
+    /// Phases, and other ranges.
     Range,
+    /// CPU ops of a framework.
+    Op,
+    /// Python functions, recorded or seen in samples.
+    Python,
     /// Idle time by its cause: one of [`CAUSE_COLORS`].
     Cause(u8),
     /// What is selected.

@@ -47,6 +47,8 @@ fn first(role: Role) -> Option<Levels> {
         Role::Host => (0x8f_9b_b3, 103, Color::Gray),
         Role::Wait => (0xb8_6b_74, 132, Color::Red),
         Role::Range => (0x7a_9c_c8, 110, Color::Cyan),
+        Role::Op => (0x8f_ae_86, 108, Color::Green),
+        Role::Python => (0x8a_90_d8, 104, Color::Blue),
         // Darker than what runs, and each another than black.
         Role::Cause(i) => match i % CAUSE_COLORS {
             0 => (0x9a_55_1f, 130, Color::Yellow),
@@ -80,6 +82,8 @@ fn second(role: Role) -> Option<Levels> {
         Role::Host => (0x73_7d_92, 66, Color::White),
         Role::Wait => (0x94_52_5a, 95, Color::LightRed),
         Role::Range => (0x5f_7d_a4, 67, Color::LightCyan),
+        Role::Op => (0x71_8b_6a, 65, Color::LightGreen),
+        Role::Python => (0x6c_71_b3, 61, Color::LightBlue),
         other => return first(other),
     })
 }
