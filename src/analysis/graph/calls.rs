@@ -37,6 +37,9 @@ pub enum CallKind {
 }
 
 impl CallKind {
+    /// How many there are.
+    pub const COUNT: usize = CallKind::Other as usize + 1;
+
     /// By the function's name: CUDA's runtime or driver, or HIP's.
     #[must_use]
     pub fn of(name: &str) -> CallKind {

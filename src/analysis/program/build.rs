@@ -1,6 +1,7 @@
 //! A program from a stretch of the graph.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::{Call, Class, Dep, Known, NONE, Op, Program};
 use crate::activity::{Ns, Span, What};
@@ -39,6 +40,7 @@ impl Program {
                 ..Program::default()
             },
             binding: Vec::new(),
+            shares: FxHashMap::default(),
         };
         for id in calls {
             build.call(id as u32);
@@ -61,6 +63,8 @@ struct Build<'a> {
     program: Program,
     /// By operation: whether its launch or which of its dependencies bound it.
     binding: Vec<Option<usize>>,
+    /// By device and launch shape, the share of the SMs.
+    shares: FxHashMap<(usize, u32), f32>,
 }
 
 impl Build<'_> {
@@ -114,7 +118,7 @@ impl Build<'_> {
             return;
         };
         let engine = ops.engine[i];
-        let mut deps: Vec<Dep> = Vec::new();
+        let mut deps: SmallVec<[Dep; 2]> = SmallVec::new();
         let mut depend = |kind: EdgeKind, on: OpId| {
             let Some(op) = (on != NONE)
                 .then(|| on.checked_sub(self.first_op))
@@ -176,6 +180,7 @@ impl Build<'_> {
         };
         self.binding.push(bound);
         let activity = self.trace.activity(lane, ops.row[i] as usize);
+        let share = self.share(device, &activity.what);
         self.program.ops.push(Op {
             id,
             stream: lane as u32,
@@ -183,12 +188,23 @@ impl Build<'_> {
             engine,
             span,
             time: span.len(),
-            share: share(self.trace, device, &activity.what),
+            share,
             call,
             launch: (launch, class),
             deps,
             is_gone: false,
         });
+    }
+
+    /// Kernels of one shape need one share.
+    fn share(&mut self, device: usize, what: &What) -> f32 {
+        match what {
+            What::Kernel(kernel) => {
+                let place = self.shares.entry((device, kernel.shape));
+                *place.or_insert_with(|| share(self.trace, device, what))
+            }
+            _ => share(self.trace, device, what),
+        }
     }
 
     /// What calls wait for.

@@ -43,14 +43,39 @@ impl Class {
         };
         Class::Between { kind, from, to }
     }
+
+    fn number(self) -> usize {
+        const BETWEEN: usize = 2 * Engine::COUNT;
+        const WAKE: usize = BETWEEN + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT;
+        const STAGED: usize = WAKE + CallKind::COUNT;
+        match self {
+            Class::Launch { to, is_staged } => 2 * to as usize + usize::from(is_staged),
+            Class::Between { kind, from, to } => {
+                BETWEEN
+                    + (kind as usize * Engine::COUNT + from as usize) * Engine::COUNT
+                    + to as usize
+            }
+            Class::Wake(kind) => WAKE + kind as usize,
+            Class::Staged(engine) => STAGED + engine as usize,
+        }
+    }
 }
 
 /// Medians by class, of the dependencies that bound something.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     samples: FxHashMap<Class, Vec<Ns>>,
-    medians: FxHashMap<Class, Ns>,
+    /// By number of the class: asked for several times an operation.
+    medians: Vec<Option<Ns>>,
+    /// Those that have one.
+    known: Vec<Class>,
 }
+
+/// Classes have numbers below this.
+const CLASSES: usize = 2 * Engine::COUNT
+    + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT
+    + CallKind::COUNT
+    + Engine::COUNT;
 
 impl Delays {
     pub(super) fn see(&mut self, class: Class, delay: Ns) {
@@ -61,14 +86,17 @@ impl Delays {
         for (class, mut list) in self.samples.drain() {
             let middle = (list.len() - 1) / 2;
             let (_, median, _) = list.select_nth_unstable(middle);
-            self.medians.insert(class, *median);
+            self.medians.resize(CLASSES, None);
+            if self.medians[class.number()].replace(*median).is_none() {
+                self.known.push(class);
+            }
         }
     }
 
     /// The median of a class; else what is known of the GPU, else the least that was seen anywhere.
     #[must_use]
     pub fn typical(&self, class: Class, known: &Known) -> Ns {
-        if let Some(&median) = self.medians.get(&class) {
+        if let Some(&Some(median)) = self.medians.get(class.number()) {
             return median;
         }
         let of_known = match class {
@@ -90,7 +118,8 @@ impl Delays {
             (Class::Between { kind: a, .. }, Class::Between { kind: b, .. }) => a == *b,
             (a, b) => std::mem::discriminant(&a) == std::mem::discriminant(b),
         };
-        let alike = self.medians.iter().filter(|(other, _)| is_alike(other));
-        alike.map(|(_, &median)| median).min().unwrap_or(0)
+        let alike = self.known.iter().filter(|other| is_alike(other));
+        let medians = alike.filter_map(|other| self.medians[other.number()]);
+        medians.min().unwrap_or(0)
     }
 }

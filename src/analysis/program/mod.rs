@@ -24,6 +24,8 @@ pub use delays::{Class, Delays};
 pub use known::{Engines, Known};
 pub use run::Times;
 
+use smallvec::SmallVec;
+
 use crate::activity::{Ns, Span};
 use crate::analysis::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
 
@@ -91,8 +93,8 @@ pub struct Op {
     pub call: u32,
     /// See `call`.
     pub launch: (Ns, Class),
-    /// What it depends on.
-    pub deps: Vec<Dep>,
+    /// What it depends on: seldom more than its stream and its engine.
+    pub deps: SmallVec<[Dep; 2]>,
     /// Whether it was edited away: what depends on it then depends on what it depended on.
     pub is_gone: bool,
 }

@@ -1,6 +1,6 @@
 //! Working out the times of a program.
 
-use super::{Engines, Node, Program};
+use super::{Engines, NONE, Node, Op, Program};
 use crate::activity::Ns;
 use crate::analysis::graph::Engine;
 
@@ -17,8 +17,53 @@ pub struct Times {
     pub op_end: Vec<Ns>,
 }
 
-/// How many operations back those are looked for that run at the same time on the same SMs.
+/// How many copies back those are looked for that run at the same time on the same link, and in how many streams kernels
+/// on the same SMs.
 const BESIDE: usize = 64;
+
+/// How many kernels back on its stream one is looked for that another does not fit beside.
+const BACK: usize = 8;
+
+impl Times {
+    /// The times as they were recorded, which an unchanged program's [`Program::replay`] gives back.
+    #[must_use]
+    pub fn recorded(program: &Program) -> Times {
+        Times {
+            call_start: program.calls.iter().map(|c| c.span.start).collect(),
+            call_end: program.calls.iter().map(|c| c.span.end).collect(),
+            op_start: program.ops.iter().map(|o| o.span.start).collect(),
+            op_end: program.ops.iter().map(|o| o.span.end).collect(),
+        }
+    }
+}
+
+/// Operations whose times are known, the latest last.
+#[derive(Default)]
+struct Latest {
+    copies: Vec<u32>,
+    /// Streams with their last kernels, that which ran last first.
+    streams: Vec<(u32, [u32; BACK])>,
+}
+
+impl Latest {
+    fn add(&mut self, i: u32, op: &Op) {
+        if Engines::is_copy(op.engine) {
+            return self.copies.push(i);
+        }
+        let at = self.streams.iter().position(|of| of.0 == op.stream);
+        let at = at.unwrap_or_else(|| {
+            if self.streams.len() == BESIDE {
+                self.streams.pop();
+            }
+            self.streams.push((op.stream, [NONE; BACK]));
+            self.streams.len() - 1
+        });
+        let (_, last) = &mut self.streams[at];
+        last.copy_within(..BACK - 1, 1);
+        last[0] = i;
+        self.streams[..=at].rotate_right(1);
+    }
+}
 
 impl Program {
     /// The times, with the delays that each dependency had.
@@ -35,28 +80,23 @@ impl Program {
     }
 
     fn times(&self, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
-        let mut times = Times {
-            call_start: self.calls.iter().map(|c| c.span.start).collect(),
-            call_end: self.calls.iter().map(|c| c.span.end).collect(),
-            op_start: self.ops.iter().map(|o| o.span.start).collect(),
-            op_end: self.ops.iter().map(|o| o.span.end).collect(),
-        };
-        let mut latest: Vec<u32> = Vec::with_capacity(self.ops.len());
+        let mut times = Times::recorded(self);
+        let mut latest = Latest::default();
         for &node in &self.order {
             match node {
                 Node::Begin(i) => {
                     let call = &self.calls[i as usize];
                     let mut start = Ns::MIN;
-                    if call.previous != super::NONE {
+                    if call.previous != NONE {
                         start = times.call_end[call.previous as usize] + call.think;
                     }
-                    if call.handed.0 != super::NONE {
+                    if call.handed.0 != NONE {
                         start = start.max(times.call_end[call.handed.0 as usize] + call.handed.1);
                     }
                     if start == Ns::MIN {
                         start = call.span.start;
                     }
-                    if call.not_before.0 != super::NONE {
+                    if call.not_before.0 != NONE {
                         let other = times.call_start[call.not_before.0 as usize];
                         start = start.max(other + call.not_before.1);
                     }
@@ -77,7 +117,7 @@ impl Program {
                             };
                             end = end.max(after);
                         }
-                        if self.room[i as usize] != super::NONE {
+                        if self.room[i as usize] != NONE {
                             end = end.max(times.op_start[self.room[i as usize] as usize]);
                         }
                     }
@@ -87,7 +127,10 @@ impl Program {
                     let (start, time) = self.op(i, &times, &latest, &delay);
                     times.op_start[i as usize] = start;
                     times.op_end[i as usize] = start + time;
-                    latest.push(i);
+                    let op = &self.ops[i as usize];
+                    if !op.is_gone {
+                        latest.add(i, op);
+                    }
                 }
             }
         }
@@ -98,7 +141,7 @@ impl Program {
         &self,
         i: u32,
         times: &Times,
-        latest: &[u32],
+        latest: &Latest,
         delay: &impl Fn(Ns, super::Class) -> Ns,
     ) -> (Ns, Ns) {
         let op = &self.ops[i as usize];
@@ -115,7 +158,7 @@ impl Program {
         if op.is_gone && start != Ns::MIN {
             return (start, 0);
         }
-        if op.call != super::NONE {
+        if op.call != NONE {
             let after = if op.is_gone {
                 0
             } else {
@@ -138,18 +181,22 @@ impl Program {
 
     /// When the SMs have room for a kernel: others that it does not fit beside must have ended, unless
     /// they were seen to run at the same time.
-    fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &[u32]) -> Ns {
+    fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
         let op = &self.ops[i as usize];
-        for &j in latest.iter().rev().take(BESIDE) {
-            let other = &self.ops[j as usize];
-            let is_rival = !other.is_gone
+        let is_rival = |j: &u32| {
+            let other = &self.ops[*j as usize];
+            other.share + op.share > 1.0
                 && other.device == op.device
-                && !Engines::is_copy(other.engine)
-                && other.stream != op.stream
-                && other.share + op.share > 1.0
-                && (other.span.end <= op.span.start || op.span.end <= other.span.start);
-            // In the order in which they were recorded, so that nothing shorter makes anything later.
-            if is_rival {
+                && (other.span.end <= op.span.start || op.span.end <= other.span.start)
+        };
+        for (_, last) in latest.streams.iter().filter(|of| of.0 != op.stream) {
+            // In the order in which they were recorded, so that nothing shorter makes anything later. Those before it on
+            // its stream have ended before.
+            let rival = last
+                .iter()
+                .take_while(|&&j| j != NONE)
+                .find(|j| is_rival(j));
+            if let Some(&j) = rival {
                 start = start.max(times.op_end[j as usize]);
             }
         }
@@ -158,7 +205,7 @@ impl Program {
 
     /// How long a copy takes when copies of the other direction run at the same time, which they did not
     /// when it was recorded: the link is shared. The whole of the loss is laid on the later of the two.
-    fn beside(&self, i: u32, start: Ns, times: &Times, latest: &[u32]) -> Ns {
+    fn beside(&self, i: u32, start: Ns, times: &Times, latest: &Latest) -> Ns {
         let op = &self.ops[i as usize];
         let opposite = match op.engine {
             Engine::H2D => Engine::D2H,
@@ -169,9 +216,9 @@ impl Program {
             return op.time;
         }
         let mut shared = 0;
-        for &j in latest.iter().rev().take(BESIDE) {
+        for &j in latest.copies.iter().rev().take(BESIDE) {
             let other = &self.ops[j as usize];
-            if other.is_gone || other.engine != opposite || other.device != op.device {
+            if other.engine != opposite || other.device != op.device {
                 continue;
             }
             let now = times.op_end[j as usize].min(start + op.time)

@@ -18,7 +18,7 @@ use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
-use crate::analysis::program::Known;
+use crate::analysis::program::{Known, Times};
 use crate::analysis::stats;
 use crate::analysis::steps::{self, Steps};
 use crate::scenario::plan::Plan;
@@ -164,7 +164,7 @@ impl<'a> WhatIf<'a> {
         };
         let (mut exact, mut typical, mut wholes) = (Vec::new(), Vec::new(), Vec::new());
         for part in &whatif.parts {
-            let times = part.program.replay();
+            let times = Times::recorded(&part.program);
             part.measure(&part.program, &times, &mut exact);
             wholes.push(part.whole(&part.program, &times));
             part.measure(&part.program, &part.program.replay_typical(), &mut typical);
