@@ -1,8 +1,10 @@
 //! Device memory taken or given back between launches, over and over.
 
-use super::{Finding, Place, Scope, thresholds};
+use rustc_hash::FxHashMap;
+
+use super::{Finding, Place, Scope, first_use, thresholds};
 use crate::activity::units::duration;
-use crate::activity::{Ns, Span, What};
+use crate::activity::{NameId, Ns, Span, What};
 use crate::analysis::figures::{self, DeviceFigures};
 use crate::trace::LaneKind;
 
@@ -23,6 +25,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         .map(|f: &DeviceFigures| f.span)
         .reduce(Span::hull)?;
     let mut at = Vec::new();
+    let mut by_name: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
     let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
         if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
@@ -39,6 +42,10 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
                 if call.span.overlaps(span) {
                     time += call.span.intersect(span).len();
                     at.push((call.span.len(), Place::Row((id, row))));
+                    by_name
+                        .entry(what.name)
+                        .or_default()
+                        .push(call.span.intersect(span).len());
                     rounds += u64::from(has_launched);
                     // A cache that fills is at its end before the work is.
                     goes_on |= has_launched && call.span.start >= span.end - span.len() / 4;
@@ -49,7 +56,19 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             }
         }
     }
-    let is_worth = figures::share(time, span.len()) >= thresholds::WORTH_SHARE;
+    // What a program's first calls take beyond the others is no matter of the loop.
+    let (mut once, mut outliers) = (0 as Ns, 0u64);
+    for times in by_name.values_mut() {
+        let median = first_use::median(times);
+        for &time in times
+            .iter()
+            .filter(|&&time| first_use::is_outlier(time, median))
+        {
+            once += time;
+            outliers += 1;
+        }
+    }
+    let is_worth = figures::share(time - once, span.len()) >= thresholds::WORTH_SHARE;
     if rounds < thresholds::LOOP_MIN || !goes_on || !is_worth {
         return None;
     }
@@ -57,9 +76,13 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
-            "{} between launches take {}",
+            "{} between launches take {}{}",
             crate::text::counted(at.len() as u64, "allocation or free", "allocations and frees"),
             duration(time),
+            match outliers {
+                0 => String::new(),
+                many => format!(", {} of it in {many} that took ten times as long as the others or more", duration(once)),
+            },
         ),
         advice: "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync): a free waits for the whole device.".to_owned(),
         ..scope.found(RULE, span.len(), time, &at)

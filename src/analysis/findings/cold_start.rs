@@ -1,6 +1,6 @@
-//! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled.
+//! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Place, Scope, first_use, thresholds};
 use crate::activity::units::duration;
 use crate::activity::{Span, What};
 use crate::analysis::causes::is_loading;
@@ -37,6 +37,13 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             }
         }
     }
+    let has_loading = !spans.is_empty();
+    let first = first_use::calls(scope);
+    let has_first = !first.is_empty();
+    for (span, place) in first {
+        spans.push(span);
+        at.push((span.len(), Place::Row(place)));
+    }
     let time = tables::union(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
     let whole = scope.span();
@@ -50,7 +57,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         title: format!(
             "cold start: {} go to {}, beside {} from the first operation on a GPU to the last",
             duration(time),
-            what(has_context),
+            what(has_context, has_loading, has_first),
             duration(whole.len()),
         ),
         advice: "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.".to_owned(),
@@ -67,10 +74,19 @@ fn is_context(name: &str) -> bool {
     name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
 }
 
-fn what(has_context: bool) -> &'static str {
-    if has_context {
-        "making the context and loading GPU code"
-    } else {
-        "loading GPU code"
+fn what(has_context: bool, has_loading: bool, has_first: bool) -> String {
+    let parts = [
+        (has_context, "making the context"),
+        (has_loading, "loading GPU code"),
+        (has_first, "first calls of what is quick later"),
+    ];
+    let parts: Vec<&str> = parts
+        .iter()
+        .filter(|part| part.0)
+        .map(|part| part.1)
+        .collect();
+    match parts.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Where the host waited, the wait is to blame and not the launches after it.
     let mut waits = Waits::default();
-    let launching = |(gap, pieces): (Gap, Vec<Piece>)| {
+    let mut launching = |(gap, pieces): (Gap, Vec<Piece>)| {
         let mut sum: Ns = 0;
         for piece in &pieces {
             let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
@@ -30,7 +30,16 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         }
         (gap.span.len() <= thresholds::LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
     };
-    let mut gaps: Vec<(Ns, Span)> = scope.gaps(f).filter_map(launching).collect();
+    let mut of_graphs: Ns = 0;
+    let mut gaps: Vec<(Ns, Span)> = scope
+        .gaps(f)
+        .filter_map(|found| {
+            let is_graph = scope.causes.graph().ops.is_graph(found.0.next);
+            let gap = launching(found)?;
+            of_graphs += if is_graph { gap.0 } else { 0 };
+            Some(gap)
+        })
+        .collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
     let is_bound = f.idle_share() >= thresholds::LAUNCH_IDLE_SHARE
         && figures::share(idle, f.idle_ns) >= thresholds::LAUNCH_CAUSE_SHARE;
@@ -45,8 +54,12 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),
-        advice: "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
-            .to_owned(),
+        advice: if 2 * of_graphs > idle {
+            "Most of it is before graphs: put more into one, several steps if need be, or launch the next one ahead."
+        } else {
+            "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
+        }
+        .to_owned(),
         ..scope.found(RULE, f.span_ns, idle, &at)
     })
 }

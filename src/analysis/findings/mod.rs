@@ -10,6 +10,7 @@ mod below_roof;
 mod cold_start;
 mod copy_bound;
 mod declared;
+mod first_use;
 pub mod fold;
 mod host_bound;
 mod idle_gpu;

@@ -1,5 +1,6 @@
 //! For each rule a small timeline that triggers it, and its cured twin that does not.
 
+mod first_use;
 mod machine;
 
 use super::*;

@@ -67,6 +67,11 @@ pub const ENGINE_SHARE: f64 = 0.05;
 /// its first use takes 0.2 to 0.3 ms.
 pub const COLD_MIN: Ns = 100_000;
 
+/// A call that took so many times as long as calls of its function do at the median was held up by something that happens
+/// once. Where a cold process launched its first kernels, launches took 6.5 ms to 4 s beside 5 to 15 us; allocations 560 ms
+/// beside 3.
+pub const OUTLIER: Ns = 10;
+
 /// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
 /// 1.5 to 2 us.
 pub const UNDER_FILLED_MIN: Ns = 5_000;

@@ -188,6 +188,11 @@ fn bound(split: &Split) -> Bound {
     // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting; one that
     // copies all the while is not.
     let is_other = other != Bound::Compute && of(other) > stall;
+    // Idle time that nothing explains may be any of it.
+    let unknown = of(Bound::Unknown);
+    if is_stalled && unknown > stall && share(unknown, whole) >= BOUND_MIN {
+        return Bound::Unknown;
+    }
     if is_stalled && !is_other {
         return most(&stalls);
     }

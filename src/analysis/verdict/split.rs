@@ -250,6 +250,13 @@ impl Split {
             | Cause::BlockingD2H
             | Cause::BlockingCopy => (Bound::Sync, &mut self.sync),
             Cause::Staging => (Bound::Copy, &mut self.copy),
+            // One launch that takes so long is no matter of launching often.
+            Cause::SlowLaunch if !is_short => {
+                let name = name_of(trace, causes, piece.culprit);
+                let doing = name.map_or(Doing::Untraced, Doing::Name);
+                *self.host_by.entry(doing).or_default() += time;
+                (Bound::Host, &mut self.host)
+            }
             Cause::Launching
             | Cause::SlowLaunch
             | Cause::GraphSetup

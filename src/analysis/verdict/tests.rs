@@ -1,5 +1,7 @@
 use super::*;
-use crate::activity::Direction;
+use crate::activity::{
+    Batch, Direction, Frame, Look, SampleDef, Samples, Sampling, Seen as SeenAt,
+};
 use crate::analysis::graph::Graph;
 use crate::analysis::testing::Scene;
 
@@ -80,7 +82,12 @@ fn launches_that_do_not_keep_up_and_a_host_at_work() {
     assert_eq!(v.bound_by, Bound::Host);
     assert!(v.text.contains("outside CUDA"), "{}", v.text);
     // 50 kernels of 10 us against 50 and 49 gaps of 4,006 us.
-    assert!(v.text.contains("at best 394× faster"), "{}", v.text);
+    assert!(
+        v.text
+            .ends_with("; the GPU by itself needs 500 µs of 197 ms"),
+        "{}",
+        v.text
+    );
 }
 
 #[test]
@@ -191,4 +198,88 @@ fn json_has_the_fields_of_the_contract() {
     for key in ["share", "ideal_ns", "text"] {
         assert!(!json[key].is_null(), "{key}");
     }
+}
+
+#[test]
+fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
+    // Kernels of 10 us, each waited for, and then 5 ms of the host's: `loop.py:4`, where it was seen every 10 ms.
+    let mut scene = one_by_one(true, 5_000_000);
+    let mut trace = scene.trace();
+    let frame = Frame {
+        file: "/w/loop.py".to_owned(),
+        function: "main".to_owned(),
+        line: 4,
+    };
+    let look = |i: i64| Look {
+        // In the middle of each other sleep.
+        time: 16_000 + 2_500_000 + 2 * i * 5_016_000,
+        changed: vec![SeenAt {
+            thread: 0,
+            stack: 1,
+            is_running: false,
+        }],
+    };
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 0,
+            defs: vec![
+                SampleDef::Frame { id: 1, frame },
+                SampleDef::Stack {
+                    id: 1,
+                    caller: 0,
+                    frame: 1,
+                },
+            ],
+            looks: (0..20).map(look).collect(),
+            sampling: Sampling {
+                hz: 100,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    });
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    let v = &verdicts[0];
+    assert_eq!(v.bound_by, Bound::Host, "{v:?}");
+    // 49 gaps of 5,006 us, of which the waits, of 13.5 us each, and the 5 us that launches take are no part.
+    let rest = 49.0 * (5_006_000.0 - 13_500.0 - 5_000.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    let line = ", then at loop.py:4 in 20 of 20 stack samples";
+    assert!(v.text.contains(line), "{}", v.text);
+}
+
+#[test]
+fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
+    // Of a millisecond 450 us are busy, 230 the host's before a launch, 320 nobody's: those kernels have no call.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 1_000_000;
+        scene.call("cuLaunchKernel", at - 6_000, at - 4_000);
+        scene.kernel("k", 1, at, at + 200_000);
+        scene.without_call();
+        scene.kernel("k", 1, at + 520_000, at + 770_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Unknown, "{v:?}");
+    let another = 19.0 * 230_000.0 / v.span_ns as f64;
+    let words = format!(
+        ", for another {} because of launches",
+        crate::activity::units::percent(another)
+    );
+    assert!(v.text.contains(&words), "{}", v.text);
+}
+
+#[test]
+fn one_slow_launch_is_no_matter_of_launching_often() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 3_000);
+    scene.kernel("k", 1, 5_000, 25_000);
+    scene.call("cuLaunchKernel", 30_000, 6_530_000);
+    scene.kernel("new", 1, 6_532_000, 6_552_000);
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    assert!(v.text.contains("in cuLaunchKernel"), "{}", v.text);
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::split::{Doing, Split};
 use super::{Bound, Verdict};
-use crate::activity::units::{factor, percent};
+use crate::activity::units::{duration, factor, percent};
 use crate::activity::{Direction, Ns};
 use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
@@ -18,6 +18,9 @@ const MOST: f64 = 0.5;
 
 /// A promise of less is none.
 const FASTER_MIN: f64 = 1.05;
+
+/// One of more is none either: what the GPU takes by itself is told instead.
+const FASTER_MAX: f64 = 100.0;
 
 /// What else takes this part of the time is worth a word.
 const ELSE_MIN: f64 = 0.10;
@@ -72,7 +75,7 @@ fn beside(split: &Split, bound: Bound) -> String {
         (Bound::Launch, "launches"),
         (Bound::Sync, "waits"),
     ];
-    let is_stall = others.iter().any(|o| o.0 == bound);
+    let is_stall = bound == Bound::Unknown || others.iter().any(|o| o.0 == bound);
     let most = others
         .into_iter()
         .filter(|o| o.0 != bound)
@@ -94,7 +97,10 @@ fn at_best(split: &Split, bound: Bound) -> String {
         bound,
         Bound::Host | Bound::Launch | Bound::Sync | Bound::Peer | Bound::Copy | Bound::Nothing
     );
-    if is_telling && split.ideal > 0 && faster >= FASTER_MIN {
+    if is_telling && split.ideal > 0 && faster >= FASTER_MAX {
+        let (ideal, span) = (duration(split.ideal), duration(split.span.len()));
+        format!("; the GPU by itself needs {ideal} of {span}")
+    } else if is_telling && split.ideal > 0 && faster >= FASTER_MIN {
         format!("; at best {} faster", factor(faster))
     } else {
         String::new()

@@ -1,0 +1,64 @@
+//! What only a program's first calls pay.
+
+use super::*;
+
+/// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
+fn launches(slow: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if i == slow { 2_000_000 } else { 5_000 };
+        scene.call("cudaLaunchKernel", at, at + took);
+        at += took + 2_000;
+        scene.kernel(if i % 2 == 0 { "a" } else { "b" }, 1, at, at + 90_000);
+        at += 95_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
+    for first in [0, 1] {
+        let found = sick("cold-start", &mut launches(first));
+        assert_eq!((found.count, found.bound_ns), (1, 2_000_000));
+        let what = "cold start: 2.00 ms go to first calls of what is quick later";
+        assert!(found.title.starts_with(what), "{}", found.title);
+    }
+    cured("cold-start", &mut launches(2));
+    cured("cold-start", &mut launches(20));
+}
+
+/// Kernels with an allocation before each, of 1 us. These take a second.
+fn allocations(slow: &[i64], usual: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if slow.contains(&i) {
+            1_000_000_000
+        } else {
+            usual
+        };
+        scene.call("cudaMalloc", at, at + took);
+        at += took + 1_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 96_000);
+        at += 100_000;
+    }
+    scene
+}
+
+#[test]
+fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
+    cured("alloc-in-loop", &mut allocations(&[4, 9], 1_000));
+    // Those of a loop that takes its time for each are one, with such or without.
+    let found = sick("alloc-in-loop", &mut allocations(&[], 60_000));
+    // The first one came before the first operation.
+    assert_eq!(found.bound_ns, 19 * 60_000);
+    let found = sick("alloc-in-loop", &mut allocations(&[4], 6_000_000));
+    assert_eq!(found.bound_ns, 18 * 6_000_000 + 1_000_000_000);
+    assert!(
+        found.title.contains(", 1.00 s of it in 1 that took"),
+        "{}",
+        found.title
+    );
+}
