@@ -1,22 +1,29 @@
 //! What launches and queues take on this timeline when nothing is in the way.
 
-use super::super::graph::{EdgeKind, Engine, Graph, LATENCY_MAX, NONE, OpId};
+use super::super::graph::{CallId, CallKind, EdgeKind, Engine, Graph, LATENCY_MAX, NONE, OpId};
+use super::locks;
 use crate::activity::Ns;
 
+/// Operations, and calls, of a timeline that tell what is usual on it: the first ones, so that what is said of a moment does
+/// not change with what comes after it.
+pub(super) const SAMPLE: usize = 1 << 16;
+
 /// The 99th percentiles, none above [`LATENCY_MAX`]: what takes longer is not ordinary.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// From a call to its operation where nothing else held that back: launches and copies differ.
     latency: [Ns; Engine::COUNT],
     /// From the end of what an operation waited for to its start: on one engine, and from one to another.
     pub queued: [Ns; 2],
+    /// What the calls of launches and of copies that nothing stages take at the median; `None` without any.
+    plain: [Option<Ns>; 2],
 }
 
 impl Limits {
-    pub(super) fn of(graph: &Graph) -> Limits {
+    pub(super) fn of(graph: &Graph, sample: usize) -> Limits {
         let mut latencies: [Vec<Ns>; Engine::COUNT] = Default::default();
         let mut queued = [Vec::new(), Vec::new()];
-        for i in 0..graph.ops.len() {
+        for i in 0..graph.ops.len().min(sample) {
             let op = i as OpId;
             match graph.ops.edge[i] {
                 EdgeKind::None => {}
@@ -38,11 +45,35 @@ impl Limits {
         Limits {
             latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
+            plain: plain(graph, sample),
         }
     }
 }
 
+fn plain(graph: &Graph, sample: usize) -> [Option<Ns>; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    for call in 0..graph.calls.len().min(sample) as CallId {
+        if locks::is_plain(graph, call) {
+            let is_copy = graph.calls.kind[call as usize] == CallKind::Copy;
+            times[usize::from(is_copy)].push(graph.calls.span(call).len());
+        }
+    }
+    times.map(|mut times| {
+        let middle = times.len().checked_sub(1)? / 2;
+        Some(*times.select_nth_unstable(middle).1)
+    })
+}
+
 impl Limits {
+    /// What the call of a launch, or of a copy that nothing stages, takes as a rule.
+    pub(super) fn usual(&self, kind: CallKind) -> Option<Ns> {
+        match kind {
+            CallKind::Launch => self.plain[0],
+            CallKind::Copy => self.plain[1],
+            _ => None,
+        }
+    }
+
     /// What an ordinary launch onto this engine takes at most.
     pub(super) fn latency(&self, engine: Engine) -> Ns {
         self.latency[engine.side() as usize]

@@ -6,12 +6,14 @@
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
 //! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
 //!
-//! `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
 //! that samples saw meanwhile, `words` says them.
 
+mod growing;
 mod host;
 mod limits;
+mod locks;
 mod missing;
 mod seen;
 mod sum;
@@ -20,6 +22,7 @@ mod tests;
 mod walk;
 mod words;
 
+pub use growing::Growing;
 pub use sum::IdleCause;
 pub use words::Explanation;
 
@@ -53,6 +56,8 @@ pub enum Cause {
     Launching,
     /// The host was in a launch that took longer than launches do.
     SlowLaunch,
+    /// The host was in a launch that waited for another thread's call.
+    Lock,
     /// The host was in another CUDA call.
     Call,
     /// GPU code was loaded or compiled.
@@ -98,6 +103,7 @@ impl Cause {
             Cause::Host => "host work",
             Cause::Launching => "launching",
             Cause::SlowLaunch => "slow launch call",
+            Cause::Lock => "lock of another thread's call",
             Cause::Call => "CUDA call",
             Cause::Load => "loading GPU code",
             Cause::Memory => "allocation or free",
@@ -222,10 +228,15 @@ impl<'a> Causes<'a> {
     /// Gets ready for questions about `trace`, whose graph is `graph`.
     #[must_use]
     pub fn new(trace: &'a Trace, graph: &'a Graph) -> Self {
+        Self::with_sample(trace, graph, limits::SAMPLE)
+    }
+
+    /// The same, where so many operations tell what launches take.
+    fn with_sample(trace: &'a Trace, graph: &'a Graph, sample: usize) -> Self {
         Causes {
             trace,
             graph,
-            limits: limits::Limits::of(graph),
+            limits: limits::Limits::of(graph, sample),
             host: host::Host::of(trace),
             missing: missing::of(trace, graph),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),

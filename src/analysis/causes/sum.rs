@@ -52,7 +52,7 @@ struct Key {
 }
 
 /// Sums under way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     sums: FxHashMap<Key, (u64, Ns, Seen)>,
 }
@@ -60,6 +60,14 @@ pub(super) struct Sums {
 impl Sums {
     /// Adds a piece of the gap that `next` ends.
     pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
+        let seen = self.add_unseen(causes, piece);
+        if piece.cause.is_of_host() {
+            causes.look(next, piece.span, seen);
+        }
+    }
+
+    /// The same without a look at stack samples. Where those of its sum are.
+    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut Seen {
         let key = Key {
             cause: piece.cause,
             certainty: piece.certainty,
@@ -69,9 +77,7 @@ impl Sums {
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
-        if piece.cause.is_of_host() {
-            causes.look(next, piece.span, &mut sum.2);
-        }
+        &mut sum.2
     }
 
     pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {

@@ -210,6 +210,15 @@ impl Walk<'_, '_> {
         // After the call the device takes no longer than from the call of a launch that was not held up.
         let is_soon = begun - end <= limits.latency(graph.ops.engine[op as usize]);
         let is_covered = cause == Cause::Staging || is_slow || (is_node && is_soon);
+        let held = (cause == Cause::SlowLaunch && is_slow)
+            .then(|| self.of.holder(call))
+            .flatten();
+        if let Some(holder) = held {
+            if !is_soon {
+                self.host(call, end.min(begun).max(from), None);
+            }
+            return self.locked(call, holder, from, cause);
+        }
         if is_soon && is_covered {
             return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
         }
@@ -219,6 +228,15 @@ impl Walk<'_, '_> {
         if inside {
             self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
         }
+    }
+
+    /// A call that seems to have waited for another thread's, from `from` on.
+    fn locked(&mut self, call: CallId, holder: CallId, from: Ns, cause: Cause) {
+        let released = self.of.graph.calls.end[holder as usize];
+        let own = (cause, Culprit::Call(call), Certainty::Fact);
+        self.host(call, released.max(from), Some(own));
+        let held = (Cause::Lock, Culprit::Call(holder), Certainty::Likely);
+        self.host(call, from, Some(held));
     }
 
     /// From the end of what an operation depended on to its start.
@@ -350,7 +368,12 @@ impl Walk<'_, '_> {
             CallKind::GraphSetup => Cause::GraphSetup,
             CallKind::CaptureBegin | CallKind::CaptureEnd | CallKind::Other => Cause::Call,
         };
-        if cause.is_sync() {
+        let held = matches!(cause, Cause::SlowLaunch | Cause::Launching)
+            .then(|| self.of.holder(call))
+            .flatten();
+        if let Some(holder) = held {
+            self.locked(call, holder, span.start, cause);
+        } else if cause.is_sync() {
             self.put(span.start, cause, culprit, Certainty::Fact);
         } else {
             self.host(call, span.start, Some((cause, culprit, Certainty::Fact)));

@@ -192,6 +192,10 @@ impl Causes<'_> {
             Cause::Launching => format!(
                 "the host had not launched {next} yet: it was launching others ({name}) for {time}"
             ),
+            Cause::Lock => format!(
+                "the host was inside the launch of {next} or of one before it for {time}, until another thread's {name} had returned: \
+                 both took a lock of the driver"
+            ),
             Cause::SlowLaunch => format!("the host was inside a launch, {name}, for {time}"),
             Cause::Call | Cause::Memory | Cause::GraphSetup => {
                 format!("the host was in {name} for {time}, before {next} could run")

@@ -2,6 +2,7 @@
 
 mod first_use;
 mod machine;
+mod truth;
 
 use super::*;
 use crate::activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind};

@@ -195,6 +195,13 @@ impl Calls {
         *self.kinds[at].get_or_insert_with(|| CallKind::of(names.full(name)))
     }
 
+    /// The calls of a process that had returned by a moment, in the order of their returns.
+    #[must_use]
+    pub fn ended(&self, process: usize, time: Ns) -> &[CallId] {
+        let list = self.by_end.get(process).map_or(&[][..], Vec::as_slice);
+        &list[..list.partition_point(|&c| self.end[c as usize] <= time)]
+    }
+
     /// The first call of this thread after `call`.
     pub(super) fn next(&self, call: CallId) -> Option<CallId> {
         let list = self.by_lane.get(self.lane[call as usize] as usize)?;

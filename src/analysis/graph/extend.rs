@@ -67,8 +67,9 @@ impl Taken {
 }
 
 impl Graph {
-    /// Takes in what the timeline has got since the last time.
-    pub fn extend(&mut self, trace: &Trace) {
+    /// Takes in what the timeline has got since the last time. From what moment on things were made anew; `None` when nothing
+    /// came.
+    pub fn extend(&mut self, trace: &Trace) -> Option<Ns> {
         let mut from: Option<Ns> = None;
         for (id, lane) in trace.lanes().iter().enumerate() {
             if !is_wanted(lane.key()) {
@@ -90,17 +91,36 @@ impl Graph {
             from = Some(from.map_or(least, |f| f.min(least)));
             self.taken.note(id, lane);
         }
-        if let Some(from) = from {
-            // Whether a thread handed over is told from what it did shortly after.
-            let from = from.saturating_sub(HANDOVER_MIN);
-            self.take(
-                trace,
-                Span {
-                    start: from,
-                    ..ALWAYS
-                },
-            );
+        // Whether a thread handed over is told from what it did shortly after.
+        let from = from?.saturating_sub(HANDOVER_MIN);
+        self.take(
+            trace,
+            Span {
+                start: from,
+                ..ALWAYS
+            },
+        );
+        Some(from)
+    }
+
+    /// The graph of what starts at a moment or later, to be extended.
+    #[must_use]
+    pub fn beginning(trace: &Trace, from: Ns) -> Graph {
+        let mut graph = Graph::default();
+        graph.take(
+            trace,
+            Span {
+                start: from,
+                ..ALWAYS
+            },
+        );
+        graph.taken.lanes.resize(trace.lanes().len(), Vec::new());
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            if is_wanted(lane.key()) {
+                graph.taken.note(id, lane);
+            }
         }
+        graph
     }
 
     /// Makes everything that starts within `window` anew, and forgets what started behind it.

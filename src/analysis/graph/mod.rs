@@ -27,6 +27,7 @@ mod waits;
 pub use calls::{CallKind, Calls};
 pub use kind::EdgeKind;
 pub use ops::{Engine, Ops};
+pub use waits::HANDOVER_MIN;
 
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, Trace};

@@ -156,6 +156,11 @@ impl Ops {
         self.by_lane.get(lane).map_or(&[], |l| l.1.as_slice())
     }
 
+    /// The last operation of each stream.
+    pub fn last_of_lanes(&self) -> impl Iterator<Item = OpId> + '_ {
+        self.by_lane.iter().filter_map(|of| of.1.last().copied())
+    }
+
     pub(super) fn at(&self, lane: LaneId, row: usize) -> Option<OpId> {
         let (first, list) = self.by_lane.get(lane)?;
         list.get(row.checked_sub(*first as usize)?).copied()

@@ -8,7 +8,7 @@ use crate::activity::{Ns, SyncKind};
 use crate::trace::{LaneId, LaneKind, Trace};
 
 /// A thread that did nothing for this long may have been waiting for another to hand over.
-pub(super) const HANDOVER_MIN: Ns = 20_000;
+pub const HANDOVER_MIN: Ns = 20_000;
 
 /// How many calls back the stream that a thread last gave work to is looked for.
 const CALLS_BACK: usize = 64;

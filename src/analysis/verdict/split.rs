@@ -266,8 +266,10 @@ impl Split {
             Cause::Queued if !causes.graph().ops.is_graph(gap.next) => {
                 (Bound::Launch, &mut self.launch)
             }
-            Cause::Host | Cause::Call if is_short => (Bound::Launch, &mut self.launch),
-            Cause::Host | Cause::Call | Cause::Load | Cause::Memory => {
+            Cause::Host | Cause::Call | Cause::Lock if is_short => {
+                (Bound::Launch, &mut self.launch)
+            }
+            Cause::Host | Cause::Call | Cause::Lock | Cause::Load | Cause::Memory => {
                 let doing = match piece.cause {
                     Cause::Load => Doing::Load,
                     _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::analyst::{Analyst, Question, Weight};
+use super::arrived::arrived;
+use super::so_far::SoFar;
 use super::{Camera, Run, Scope};
 use crate::activity::feed::Stop;
 use crate::activity::{Ns, Span};
@@ -22,7 +24,7 @@ use crate::analysis::steps::{self, Steps};
 use crate::analysis::verdict::{self, Verdict};
 use crate::report::whatif::known_of;
 use crate::scenario::plan::Plan;
-use crate::trace::{LaneKind, Trace};
+use crate::trace::Trace;
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -130,6 +132,8 @@ pub struct Answers {
     ground: Arc<Mutex<Option<Ground>>>,
     /// The run that was last asked about while it ran, and when.
     asked: Option<Asked>,
+    /// Why the devices were idle since it began.
+    so_far: SoFar,
 }
 
 impl Default for Answers {
@@ -138,6 +142,7 @@ impl Default for Answers {
             question: Question::new("answers", Weight::Heavy).at_once(AT_ONCE),
             ground: Arc::default(),
             asked: None,
+            so_far: SoFar::default(),
         }
     }
 }
@@ -150,6 +155,7 @@ impl Answers {
         if run.is_none() || !(is_wanted || analyst.has_threads() || run.records() <= UNASKED) {
             return;
         }
+        self.so_far.prepare(analyst, run);
         let is_live = run.is_running();
         if is_live {
             let variant = variant(run, camera.scope);
@@ -220,6 +226,12 @@ impl Answers {
         let now = self.question.about(run, about(run.is_running()));
         now.or_else(|| self.question.about(run, about(true)))
             .or_else(of_variant)
+    }
+
+    /// While a program runs: for each device why it was idle since the beginning, in a line.
+    #[must_use]
+    pub fn so_far(&self, run: &Run) -> &[String] {
+        self.so_far.lines(run)
     }
 
     /// Whether an answer is awaited.
@@ -356,33 +368,6 @@ fn judge(
         }),
         ..Answer::default()
     })
-}
-
-/// From the first record to the moment up to which the records of operations and those of calls have both
-/// come: they arrive in buffers of their own. `None` before the first operation.
-fn arrived(trace: &Trace) -> Option<Span> {
-    let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
-    for lane in trace.lanes() {
-        let Some(row) = lane.len().checked_sub(1) else {
-            continue;
-        };
-        let (operation, call) = last.get_mut(lane.key().process)?;
-        let of = match lane.key().kind {
-            LaneKind::Stream { .. } => operation,
-            LaneKind::Thread { .. } => call,
-            _ => continue,
-        };
-        *of = (*of).max(Some(lane.span(row).start));
-    }
-    let until = last
-        .iter()
-        .filter_map(|&(operation, call)| {
-            let operation = operation?;
-            Some(call.map_or(operation, |call| call.min(operation)))
-        })
-        .max()?;
-    let start = trace.extent()?.start;
-    Some(Span::new(start, until.max(start).saturating_add(1)))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl IdleGroup {
     fn of(cause: Cause) -> Self {
         match cause {
             Cause::Host => IdleGroup::Host,
-            Cause::Launching | Cause::SlowLaunch | Cause::Call | Cause::Latency => {
+            Cause::Launching | Cause::SlowLaunch | Cause::Lock | Cause::Call | Cause::Latency => {
                 IdleGroup::Launch
             }
             Cause::SyncDevice

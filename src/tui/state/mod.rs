@@ -2,6 +2,7 @@
 
 pub mod analyst;
 pub mod answers;
+mod arrived;
 pub mod beside;
 mod camera;
 pub mod counters;
@@ -19,6 +20,7 @@ pub mod rows;
 mod run;
 pub mod search;
 pub mod selection;
+mod so_far;
 pub mod trail;
 pub mod troubles;
 pub mod viewport;

@@ -27,6 +27,8 @@ const SHOWN: usize = 3;
 enum Line {
     /// What bounds the whole or a device: index into the verdicts shown.
     Verdict(usize),
+    /// Why a device was idle since the run began: index into what is known of that.
+    SoFar(usize),
     /// The finding: index into what was found.
     Title(usize),
     Advice(usize),
@@ -37,7 +39,7 @@ enum Line {
 impl Line {
     fn finding(self) -> Option<usize> {
         match self {
-            Line::Verdict(_) => None,
+            Line::Verdict(_) | Line::SoFar(_) => None,
             Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => Some(i),
         }
     }
@@ -152,6 +154,8 @@ impl Findings {
         if !self.filter.is_on() {
             let verdicts = listed(answer, has_line);
             self.lines.extend(verdicts.map(Line::Verdict));
+            let so_far = state.answers.so_far(&state.run);
+            self.lines.extend((0..so_far.len()).map(Line::SoFar));
         }
         let mut shown = 0;
         for (i, finding) in answer.findings.iter().enumerate() {
@@ -171,6 +175,7 @@ impl Findings {
         let line = self.lines.get(self.list.cursor);
         self.in_full = line.map_or_else(String::new, |line| match *line {
             Line::Verdict(i) => answer.verdicts[i].line(),
+            Line::SoFar(i) => state.answers.so_far(&state.run)[i].clone(),
             Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => words(&answer.findings[i]),
         });
     }
@@ -191,6 +196,10 @@ fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
     let found = &answer.findings;
     match line {
         Line::Verdict(i) => vec![Cell::rest(answer.verdicts[i].line(), Role::Text).bold()],
+        Line::SoFar(i) => {
+            let line = &state.answers.so_far(&state.run)[i];
+            vec![Cell::rest(line, Role::Text)]
+        }
         Line::Title(i) => {
             let finding = &found[i];
             let (mark, role) = match finding.severity {

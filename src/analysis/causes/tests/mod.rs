@@ -7,6 +7,7 @@ use crate::trace::LaneKind;
 use crate::trace::Measure;
 
 mod host;
+mod locks;
 mod streams;
 
 /// Cause, length and certainty of each piece of the gap of `stream` at `at`, and the sentence.

@@ -1,0 +1,97 @@
+//! Why the devices were idle since a run began, while it goes on: sums that grow as records come.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::Run;
+use super::analyst::{Analyst, Question, Weight};
+use super::arrived::arrived;
+use crate::activity::feed::Stop;
+use crate::analysis::causes::Growing;
+use crate::trace::Trace;
+
+/// Answers are at least this far apart, and nine times what the last one took.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Records up to which sums are made where there is no thread for it: a blink.
+const UNASKED: usize = 100_000;
+
+#[derive(Clone, Debug, Default)]
+struct Told {
+    lines: Vec<String>,
+    took: Duration,
+}
+
+/// The sums, and what was last said of them.
+#[derive(Debug)]
+pub(super) struct SoFar {
+    question: Question<(), Told>,
+    /// Those of a run, by its number.
+    growing: Arc<Mutex<(u64, Growing)>>,
+    /// The run that was last asked about, and when.
+    asked: Option<(u64, Duration)>,
+}
+
+impl Default for SoFar {
+    fn default() -> Self {
+        SoFar {
+            question: Question::new("so far", Weight::Heavy),
+            growing: Arc::default(),
+            asked: None,
+        }
+    }
+}
+
+impl SoFar {
+    /// Takes the answer that has come, and asks when it is time to.
+    pub(super) fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+        self.question.poll();
+        let is_asked = run.is_running() && run.progress.is_none();
+        if !is_asked || !(analyst.has_threads() || run.records() <= UNASKED) {
+            return;
+        }
+        let rest = self
+            .question
+            .last(run)
+            .map_or(PACE, |told| PACE.max(told.took * 9));
+        let is_due =
+            |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
+        if !self.asked.is_none_or(is_due) {
+            return;
+        }
+        self.asked = Some((run.number, run.elapsed));
+        let (growing, number) = (Arc::clone(&self.growing), run.number);
+        self.question.ask(analyst, run, (), move |trace, stop| {
+            let began = Instant::now();
+            let lines = grow(trace, number, &growing, stop);
+            Told {
+                lines,
+                took: began.elapsed(),
+            }
+        });
+    }
+
+    /// A line a device, while the run goes on.
+    pub(super) fn lines(&self, run: &Run) -> &[String] {
+        let told = self.question.last(run).filter(|_| run.is_running());
+        told.map_or(&[], |told| &told.lines)
+    }
+}
+
+fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, Growing)>, stop: &Stop) -> Vec<String> {
+    let Some(arrived) = arrived(trace) else {
+        return Vec::new();
+    };
+    // A panic of another holder was said by its hook; what it left is begun anew.
+    let mut kept = growing.lock().unwrap_or_else(|poisoned| {
+        let mut kept = poisoned.into_inner();
+        kept.1 = Growing::default();
+        kept
+    });
+    if kept.0 != number {
+        *kept = (number, Growing::default());
+    }
+    let grown = kept.1.grow(trace, arrived.end, &|| stop.is_stopped());
+    let grown = grown.unwrap_or_default();
+    grown.iter().map(|device| device.line(trace)).collect()
+}
