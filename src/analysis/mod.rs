@@ -20,6 +20,7 @@ pub mod launches;
 pub mod lines;
 pub mod memory;
 pub mod off_cpu;
+pub mod overhead;
 pub mod passes;
 pub mod program;
 pub mod ranks;

@@ -15,6 +15,8 @@ use super::played::Played;
 use super::screen::{Shot, Shown};
 use super::{own, print, screen};
 use crate::activity::feed::Outcome;
+use crate::analysis::overhead::{self, Unwatched};
+use crate::analysis::passes::Passes;
 use crate::report::{Report, text};
 use crate::scenario::plan::Plan;
 use crate::source::sim::Pace;
@@ -69,12 +71,20 @@ fn on_screen(
 
 /// Starts a scenario whose screen, if there is one, comes later.
 fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
+    start_by(args, &mut runner(args)?)
+}
+
+/// What runs a scenario without a screen.
+fn runner(args: &Run) -> Result<Runner, Ending> {
     Runner::find(&args.scenario)?;
     let place = place(args.backend)?;
     if let Some(why) = place.reason() {
         super::eprint(&format!("cuptop: simulating: {why}\n"));
     }
-    let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
+    Runner::new(args, place, Pace::AsFastAsPossible)
+}
+
+fn start_by(args: &Run, runner: &mut Runner) -> Result<(Started, tui::Peaks), Ending> {
     let started = runner.start(&args.scenario, super::stderr_has_color())?;
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
@@ -95,7 +105,8 @@ fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, played.plan()) {
         let peaks = played.peaks().copies;
-        code = report(args, &played.trace(), plan, peaks, &played.outcome)?;
+        let none: [&[Unwatched]; 2] = [&[], &[]];
+        code = report(args, &played.trace(), plan, peaks, &played.outcome, none)?;
     }
     played.write(&args.picture, args.replayed, &args.first, screen_args)?;
     ended(played.outcome, code)
@@ -105,12 +116,26 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     if shot == Some(Shot::Cast) {
         return film(args, screen_args);
     }
-    let (started, peaks) = start(args)?;
+    let mut runner = runner(args)?;
+    let before = args.overhead.then(|| runner.unwatched()).transpose()?;
+    let (started, peaks) = start_by(args, &mut runner)?;
     let mut trace = Trace::new(started.info);
     let outcome = drain(&started.feed, &mut trace);
     drop(started.feed);
+    let after = match before {
+        Some(_) if outcome == Outcome::Complete => runner.unwatched()?,
+        _ => Vec::new(),
+    };
     let code = if args.headless {
-        report(args, &trace, &started.plan, peaks.copies, &outcome)?
+        let unwatched = before.unwrap_or_default();
+        report(
+            args,
+            &trace,
+            &started.plan,
+            peaks.copies,
+            &outcome,
+            [&unwatched, &after],
+        )?
     } else {
         exit::FINE
     };
@@ -138,8 +163,10 @@ fn report(
     plan: &Arc<Plan>,
     peaks: crate::analysis::figures::Peaks,
     outcome: &Outcome,
+    [before, after]: [&[Unwatched]; 2],
 ) -> Result<u8, Ending> {
-    let report = Report::new(trace, Some(plan), peaks);
+    let mut report = Report::new(trace, Some(plan), peaks);
+    report.overhead = overhead::of(&Passes::of_trace(trace, Some(plan)), before, after);
     if args.json {
         print(&super::report::json(&report)?)?;
     } else {

@@ -37,6 +37,7 @@ use crate::analysis::hardware::HardwareFigures;
 use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
 use crate::analysis::memory::MemoryUse;
 use crate::analysis::off_cpu::{self, OffCpuFigures};
+use crate::analysis::overhead::Overhead;
 use crate::analysis::passes::Passes;
 use crate::analysis::ranks::Ranks;
 use crate::analysis::steps as program_steps;
@@ -91,6 +92,9 @@ pub struct Report {
     /// What recording may have cost; absent for what cuptop did not record on a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watching: Option<WatchingCost>,
+    /// What watching cost each variant, measured; absent unless it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overhead: Vec<Overhead>,
     /// The ranks of a job; absent when no two processes share a collective.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<ranks::RankReport>,
@@ -292,6 +296,7 @@ impl Report {
             },
             let_go: let_go::of(trace),
             watching: watching::of(trace, &graph, &devices),
+            overhead: Vec::new(),
             hardware: crate::analysis::hardware::of(trace, &devices),
             off_cpu: off_cpu::of(trace, &causes, &devices),
             recording: recording::of(trace),

@@ -57,6 +57,9 @@ pub struct Run {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
+    /// With --headless, on a real GPU: run the scenario unwatched before and after too, and report what watching cost.
+    #[arg(long, requires = "headless", conflicts_with = "screenshot")]
+    pub overhead: bool,
     /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
@@ -88,6 +91,7 @@ impl Run {
             flush: 20,
             graphs: GraphRecords::default(),
             hardware: Switch::On,
+            overhead: false,
             profile: None,
             picture: Picture::default(),
             first: First::default(),

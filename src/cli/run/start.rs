@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::activity::feed::Feed;
+use crate::analysis::overhead::Unwatched;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
@@ -200,6 +201,34 @@ impl Runner {
         })
     }
 
+    fn request(&self, source: &Source) -> RunRequest {
+        RunRequest {
+            source: source.clone(),
+            overrides: self.overrides.clone(),
+            save: None,
+            flush: self.flush,
+            graphs: self.graphs,
+            hardware: self.hardware,
+        }
+    }
+
+    /// What the repeats of its scenario take when nobody watches.
+    pub(super) fn unwatched(&self) -> Result<Vec<Unwatched>, Ending> {
+        if let Place::Simulator(_) = self.place {
+            return Err(Ending::input("watching a simulation costs it nothing")
+                .help("--overhead is for a real GPU"));
+        }
+        let source = Runner::find(&self.current)?;
+        compile(&source, &self.overrides).map_err(|diagnostics| {
+            Ending::diagnostics(diagnostics.render(crate::cli::stderr_has_color()))
+        })?;
+        let found = runner::unwatched(&self.request(&source))?;
+        Ok(found
+            .into_iter()
+            .map(|it| (it.variant, it.walls_ns))
+            .collect())
+    }
+
     fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
         let save = self
             .save
@@ -207,12 +236,8 @@ impl Runner {
             .map(|dir| crate::cli::numbered(dir, self.runs));
         match self.place {
             Place::Gpu(_) => runner::run(RunRequest {
-                source: source.clone(),
-                overrides: self.overrides.clone(),
                 save,
-                flush: self.flush,
-                graphs: self.graphs,
-                hardware: self.hardware,
+                ..self.request(source)
             }),
             Place::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;

@@ -10,7 +10,7 @@
 //!
 //! This process loads no CUDA library but NVML, which only reads. Room by room: `parent` follows a run, `child` is a running
 //! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
-//! and `compile` are CUDA's libraries; `probe` says what a machine has, `calibrate` measures a GPU.
+//! and `compile` are CUDA's libraries; `unwatched` runs a scenario without a recording, to compare; `probe` says what a machine has, `calibrate` measures a GPU.
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 
@@ -27,12 +27,14 @@ mod probe;
 mod process;
 mod protocol;
 mod tally;
+mod unwatched;
 
 pub use calibrate::calibrate;
 pub use found::{Part, Probe};
 pub use parent::{RunRequest, run};
 pub use probe::probe;
 pub use process::process_main;
+pub use unwatched::unwatched;
 
 /// The hidden subcommand that is the runner process: its whole work is [`process_main`].
 pub const PROCESS_COMMAND: &str = "run-plan";

@@ -38,6 +38,23 @@ pub struct RunRequest {
     pub hardware: bool,
 }
 
+impl RunJob {
+    /// What the runner process is told of a request, whose recording goes to `dir`.
+    pub(super) fn of(request: &RunRequest, dir: PathBuf) -> RunJob {
+        RunJob {
+            name: request.source.name.clone(),
+            path: request.source.path.clone(),
+            text: request.source.text.to_string(),
+            kernel_dir: request.source.kernel_dir.clone(),
+            set: request.overrides.set.clone(),
+            variant: request.overrides.variant.clone(),
+            dir,
+            flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
+            has_whole_graphs: request.graphs == Graphs::Whole,
+        }
+    }
+}
+
 /// Runs a scenario in a process of its own and sends what it does.
 ///
 /// # Errors
@@ -53,17 +70,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             (temporary.path().to_owned(), Some(temporary))
         }
     };
-    let job = Job::Run(RunJob {
-        name: request.source.name.clone(),
-        path: request.source.path.clone(),
-        text: request.source.text.to_string(),
-        kernel_dir: request.source.kernel_dir.clone(),
-        set: request.overrides.set.clone(),
-        variant: request.overrides.variant.clone(),
-        dir: dir.clone(),
-        flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
-        has_whole_graphs: request.graphs == Graphs::Whole,
-    });
+    let job = Job::Run(RunJob::of(&request, dir.clone()));
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;
     let watch = request
@@ -154,7 +161,7 @@ impl Run<'_> {
                 }));
             }
             Event::Done { issued } => self.end = Some(Ok(issued)),
-            Event::Probe(_) => {}
+            Event::Probe(_) | Event::Unwatched { .. } => {}
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::Direction;
+use crate::activity::{Direction, Ns};
 
 use super::fault::{Fault, FaultKind};
 use super::found::Probe;
@@ -22,6 +22,8 @@ use super::found::Probe;
 pub(crate) enum Job {
     /// Run a scenario under the collector.
     Run(RunJob),
+    /// Run it with nothing recorded, and say how long each repeat took.
+    Bare(RunJob),
     /// Say what the machine has.
     Probe,
 }
@@ -67,6 +69,11 @@ pub(crate) enum Event {
         /// One sentence.
         text: String,
     },
+    /// The answer to [`Job::Bare`], before [`Event::Done`].
+    Unwatched {
+        /// Every variant, in the scenario's order.
+        variants: Vec<Unwatched>,
+    },
     /// The answer to [`Job::Probe`].
     Probe(Box<Probe>),
     /// The job failed. The last event.
@@ -83,6 +90,15 @@ pub(crate) enum Event {
         /// Everything that was issued, the preparation of buffers included.
         issued: Issued,
     },
+}
+
+/// What the repeats of a variant took when nothing was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unwatched {
+    /// Its name.
+    pub variant: String,
+    /// The host's time around each repeat, in ns.
+    pub walls_ns: Vec<Ns>,
 }
 
 /// How many operations of each kind were issued. Each must come back as exactly one record.

@@ -4,6 +4,7 @@
 //! [`super::protocol`]). A kernel that writes out of bounds, a driver that crashes or a launch that hangs
 //! ends this process and nothing else.
 
+mod bare;
 mod context;
 mod engine;
 mod host;
@@ -103,6 +104,7 @@ fn exit_now() -> ! {
 fn work(job: Job, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
     match job {
         Job::Run(job) => run::run(&job, say, stop),
+        Job::Bare(job) => run::bare(&job, say, stop),
         Job::Probe => {
             say(&Event::Probe(Box::new(probe::look())));
             Ok(Issued::default())

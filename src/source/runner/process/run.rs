@@ -16,6 +16,7 @@ use super::super::driver::Driver;
 use super::super::fault::Fault;
 use super::super::nvrtc::Nvrtc;
 use super::super::protocol::{Event, Issued, RunJob};
+use super::bare::Bare;
 use super::kernels::{Images, capability};
 use super::marks::Marks;
 use super::session::Session;
@@ -24,6 +25,31 @@ use super::session::Session;
 pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
     let plan = plan(job)?;
     execute(job, &plan, say, stop).map_err(|fault| fault.located(&job.name, &plan.sites))
+}
+
+/// Runs a scenario with nothing recorded: CUPTI is not even loaded.
+pub(super) fn bare(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
+    let plan = plan(job)?;
+    let marks = Bare::default();
+    let run = || {
+        let driver = Driver::start(None)?;
+        let images = compile(job, &plan, &driver, say)?;
+        Session {
+            driver: &driver,
+            plan: &plan,
+            has_whole_graphs: job.has_whole_graphs,
+            images: &images,
+            marks: &marks,
+            say,
+            stop,
+        }
+        .run()
+    };
+    let issued = run().map_err(|fault: Fault| fault.located(&job.name, &plan.sites))?;
+    say(&Event::Unwatched {
+        variants: marks.into_inner(),
+    });
+    Ok(issued)
 }
 
 fn plan(job: &RunJob) -> Result<Plan, Fault> {

@@ -13,6 +13,7 @@ use cupti_sys::library::{Library, Visibility};
 use super::super::driver::Driver;
 use super::super::fault::{Fault, FaultKind};
 use super::super::protocol::{Event, Issued};
+use super::bare::Bare;
 use super::kernels::Images;
 use super::marks::Marks;
 use super::session::Session;

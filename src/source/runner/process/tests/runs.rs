@@ -56,6 +56,38 @@ fn a_pass_copies_computes_and_brings_back() {
 }
 
 #[test]
+fn a_bare_run_keeps_the_times_of_repeats_and_of_nothing_else() {
+    let fake = Fake::new();
+    let mut v = variant(&[launch(0, 0), OpKind::Sync(SyncTarget::Stream(0))]);
+    v.warmup = 2;
+    v.repeat = 3;
+    let mut w = v.clone();
+    w.name = "w".to_owned();
+    w.repeat = 1;
+    let marks = Bare::default();
+    let result = Session {
+        has_whole_graphs: false,
+        driver: &fake.driver,
+        plan: &plan(vec![v, w]),
+        images: &fake.images,
+        marks: &marks,
+        say: &|_| {},
+        stop: &AtomicBool::new(false),
+    }
+    .run();
+    assert_eq!(result.expect("it runs").kernels, 5 + 3);
+    let found = marks.into_inner();
+    let told: Vec<_> = found
+        .iter()
+        .map(|it| (it.variant.as_str(), it.walls_ns.len()))
+        .collect();
+    assert_eq!(told, [("v", 3), ("w", 1)]);
+    // Calls of the fake take no second, and some time.
+    let mut walls = found.iter().flat_map(|it| &it.walls_ns);
+    assert!(walls.all(|wall| (1..1_000_000_000).contains(wall)));
+}
+
+#[test]
 fn a_graph_is_captured_across_streams_and_launched() {
     let fake = Fake::new();
     let mut v = variant(&[
