@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
+mod quick;
 mod timeline;
 
 use std::hint::black_box;
@@ -42,7 +43,7 @@ fn draw(criterion: &mut Criterion) {
     let theme = Theme::default();
     let mut group = criterion.benchmark_group("draw");
     group.sample_size(20);
-    for operations in [10_000, 1_000_000, 10_000_000] {
+    for operations in quick::sizes([10_000, 1_000_000, 10_000_000]) {
         let mut app = app(operations);
         let whole = app.state.camera.viewport.bounds;
         for zoom in [1, 100, 10_000] {

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
 mod cpu;
+mod quick;
 mod timeline;
 
 use std::hint::black_box;
@@ -63,10 +64,11 @@ fn frame(trace: &Trace, window: Span) -> i64 {
 fn ladder(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("frame");
     group.sample_size(20);
-    for power in 3..=7u32 {
+    for operations in quick::sizes([1_000, 10_000, 100_000, 1_000_000, 10_000_000]) {
+        let power = operations.ilog10();
         let mut trace = Trace::default();
         let shape = Shape {
-            operations: 10usize.pow(power),
+            operations,
             streams: LANES,
             with_calls: false,
         };
@@ -76,7 +78,7 @@ fn ladder(c: &mut Criterion<CpuTime>) {
         };
         eprintln!(
             "10^{power}: {:.1} bytes an operation",
-            trace.memory() as f64 / f64::from(10u32.pow(power))
+            trace.memory() as f64 / operations as f64
         );
         for (zoom, part) in [
             ("all", 1),

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
 mod cpu;
+mod quick;
 mod timeline;
 
 use std::hint::black_box;
@@ -48,7 +49,7 @@ fn once<T>(what: &str, operations: usize, work: impl FnOnce() -> T) -> T {
 
 /// Each part once, also where it takes too long to be measured again and again.
 fn parts(_: &mut Criterion<CpuTime>) {
-    for operations in [100_000, 1_000_000, 10_000_000] {
+    for operations in quick::sizes([100_000, 1_000_000, 10_000_000]) {
         let mut trace = Trace::default();
         batches(shape(operations)).for_each(|batch| trace.apply(batch));
         let graph = once("graph", operations, || Graph::new(&trace));
@@ -83,7 +84,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
 fn graph(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("graph");
     group.sample_size(10);
-    for operations in [10_000usize, 100_000] {
+    for operations in quick::sizes([10_000, 100_000]) {
         let mut trace = Trace::default();
         batches(shape(operations)).for_each(|batch| trace.apply(batch));
         group.throughput(Throughput::Elements(operations as u64));
@@ -98,7 +99,8 @@ fn graph(c: &mut Criterion<CpuTime>) {
 fn live(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("live");
     group.sample_size(10);
-    let all: Vec<_> = batches(shape(1_000_000)).collect();
+    let operations = quick::sizes([1_000_000]).sum();
+    let all: Vec<_> = batches(shape(operations)).collect();
     let Some((last, before)) = all.split_last() else {
         return;
     };

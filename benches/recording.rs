@@ -1,5 +1,7 @@
 //! How fast a recording is written (in the traced process, on the decode thread) and followed (by cuptop).
 
+mod quick;
+
 use std::hint::black_box;
 use std::path::Path;
 
@@ -10,7 +12,11 @@ use cuptop::testing::activity::{
 };
 use cuptop::testing::source::recording::Follower;
 
-const RECORDS: u64 = 100_000;
+const RECORDS: usize = 100_000;
+
+fn records() -> u64 {
+    quick::sizes([RECORDS]).sum::<usize>() as u64
+}
 
 /// Launches of 50 kernels, a call and a kernel each, published every 2000 records as a flush would.
 fn write(directory: &Path) {
@@ -23,7 +29,7 @@ fn write(directory: &Path) {
     let names: Vec<String> = (0..50)
         .map(|at| format!("_ZN2at6native29vectorized_elementwise_kernelILi{at}EEEviT0_T1_"))
         .collect();
-    for at in 0..RECORDS / 2 {
+    for at in 0..records() / 2 {
         let start = i64::try_from(at).expect("small") * 1000;
         let correlation = u32::try_from(at).expect("small") + 1;
         let name = writer.name(b"cudaLaunchKernel");
@@ -62,7 +68,7 @@ fn write(directory: &Path) {
 
 fn recording(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("recording");
-    group.throughput(Throughput::Elements(RECORDS));
+    group.throughput(Throughput::Elements(records()));
     group.sample_size(20);
     group.bench_function("write", |bencher| {
         bencher.iter_batched(

@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "criterion's macros make functions")]
 
 mod cpu;
+mod quick;
 mod timeline;
 
 use std::hint::black_box;
@@ -27,7 +28,7 @@ fn ingest(c: &mut Criterion<CpuTime>) {
     ];
     for (name, streams, with_calls) in shapes {
         let shape = Shape {
-            operations: OPERATIONS,
+            operations: quick::sizes([OPERATIONS]).sum(),
             streams,
             with_calls,
         };
