@@ -280,6 +280,14 @@ impl Trace {
             .unwrap_or(0.0)
     }
 
+    /// Bytes that copies of a direction moved between each of these moments, which ascend, and the next.
+    #[must_use]
+    pub fn bytes_moved_each(&self, device: usize, direction: Direction, edges: &[Ns]) -> Vec<f64> {
+        intake::slot(direction)
+            .and_then(|slot| Some(self.devices.get(device)?.moved[slot].within_each(edges)))
+            .unwrap_or_else(|| vec![0.0; edges.len().saturating_sub(1)])
+    }
+
     /// The host call with this correlation id: its lane and row.
     #[must_use]
     pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {

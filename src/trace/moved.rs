@@ -227,6 +227,12 @@ impl Moved {
         self.until(window.end) - self.until(window.start)
     }
 
+    /// Bytes moved between each of these moments, which ascend, and the next.
+    pub(super) fn within_each(&self, edges: &[Ns]) -> Vec<f64> {
+        let until: Vec<f64> = edges.iter().map(|&at| self.until(at)).collect();
+        until.windows(2).map(|two| two[1] - two[0]).collect()
+    }
+
     pub(super) fn until(&self, time: Ns) -> f64 {
         if let Some(bytes) = self.past.until(time) {
             return bytes;
@@ -299,6 +305,9 @@ mod tests {
                 })
                 .sum();
             prop_assert!((moved.within(window) - expected).abs() < 1e-6);
+            let edges = [window.start, window.start, window.end];
+            let each = moved.within_each(&edges);
+            prop_assert!(each[0] == 0.0 && (each[1] - expected).abs() < 1e-6);
         }
     }
 }

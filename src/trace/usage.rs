@@ -302,6 +302,13 @@ impl Usage {
         self.until(measure, window.end) - self.until(measure, window.start)
     }
 
+    /// Time for which `measure` held between each of these moments, which ascend, and the next: each is looked for once.
+    #[must_use]
+    pub fn times(&self, measure: Measure, edges: &[Ns]) -> Vec<Ns> {
+        let until: Vec<Ns> = edges.iter().map(|&at| self.until(measure, at)).collect();
+        until.windows(2).map(|two| two[1] - two[0]).collect()
+    }
+
     /// Time for which `measure` held at all.
     #[must_use]
     pub fn total(&self, measure: Measure) -> Ns {

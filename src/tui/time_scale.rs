@@ -27,9 +27,14 @@ impl TimeScale {
     /// Where column `x` begins; `x == columns` is the window's end.
     #[must_use]
     pub fn edge(&self, x: u16) -> Ns {
-        let length = i128::from(self.window.len());
-        let offset = length * i128::from(x) / i128::from(self.columns);
-        self.window.start + offset as Ns
+        self.window.start + share(self.window.len(), x, self.columns)
+    }
+
+    /// Where each column begins, and where the last one ends.
+    #[must_use]
+    pub fn edges(&self) -> Vec<Ns> {
+        let starts = (0..self.columns).map(|x| self.edge(x));
+        starts.chain([self.window.end]).collect()
     }
 
     /// The time that column `x` stands for. Empty when the window has fewer nanoseconds than columns.
@@ -80,6 +85,15 @@ impl TimeScale {
             next: first,
             end: self.window.end - zero,
         }
+    }
+}
+
+/// `length * x / columns`. A frame asks tens of thousands of times: 128 bits are only divided where 64 are too few, which
+/// is for windows of more than a day.
+fn share(length: Ns, x: u16, columns: u16) -> Ns {
+    match length.checked_mul(Ns::from(x)) {
+        Some(product) => product / Ns::from(columns),
+        None => (i128::from(length) * i128::from(x) / i128::from(columns)) as Ns,
     }
 }
 
@@ -160,6 +174,8 @@ mod tests {
     fn the_greatest_times_do_not_overflow() {
         let scale = TimeScale::new(Span::new(0, Ns::MAX / 4), u16::MAX);
         assert_eq!(scale.edge(u16::MAX), Ns::MAX / 4);
+        // A fifth of the columns is a fifth of the time, also where 64 bits do not hold the product.
+        assert_eq!(scale.edge(13_107), 461_168_601_842_738_790);
         assert!(scale.ticks(0, 10).count() < 10_000);
     }
 }

@@ -55,6 +55,10 @@ proptest! {
         let window = Span::new(a.min(b), a.max(b));
         for measure in Measure::ALL {
             prop_assert_eq!(usage.time(measure, window), plain(&all, measure, window));
+            let middle = window.start.midpoint(window.end);
+            let halves = [Span::new(window.start, middle), Span::new(middle, window.end)];
+            let times = usage.times(measure, &[window.start, middle, window.end]);
+            prop_assert_eq!(times, halves.map(|half| plain(&all, measure, half)));
             let sum: Ns = usage.stretches(measure, window).map(Span::len).sum();
             prop_assert_eq!(sum, plain(&all, measure, window));
             prop_assert_eq!(usage.total(measure), plain(&all, measure, Span::new(-10, 450)));

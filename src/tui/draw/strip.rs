@@ -149,12 +149,6 @@ fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
     &rows[from..to]
 }
 
-/// The edges of all cells, which a cursor looks up at once.
-fn edges(scale: TimeScale) -> Vec<Ns> {
-    let starts = (0..scale.columns).map(|x| scale.edge(x));
-    starts.chain([scale.window.end]).collect()
-}
-
 impl Strip {
     /// Prepares a lane.
     #[must_use]
@@ -236,7 +230,7 @@ fn all(trace: &Trace, id: LaneId, scale: TimeScale) -> All<'_> {
     All {
         trace,
         id,
-        cursor: trace.lanes()[id].cursor_over(&edges(scale)),
+        cursor: trace.lanes()[id].cursor_over(&scale.edges()),
     }
 }
 

@@ -310,6 +310,7 @@ impl Timeline {
             ([false; 4], 0)
         };
         self.lines.clear();
+        let mut rates = rows::Rates::default();
         let mut y = area.y;
         let first = self.first_row;
         let rows = state.rows.iter().enumerate();
@@ -322,7 +323,7 @@ impl Timeline {
             self.lines.push(Line {
                 row: i,
                 area: Rect::new(area.x, y, area.width, lines),
-                shown: rows::make(state, &self.layout, scale, row),
+                shown: rows::make(state, &self.layout, scale, &mut rates, row),
                 is_ghost: matches!(row.kind, RowKind::Ghost(_)),
             });
             y += lines;

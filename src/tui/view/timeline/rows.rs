@@ -15,8 +15,41 @@ use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 
+/// GB/s of each column over all of its time, and the greatest while copies ran.
+type Rate = (Vec<f64>, f64);
+
+/// The rates of the columns on screen, which rows ask of each other's directions: each is reckoned once a frame.
+#[derive(Debug, Default)]
+pub(super) struct Rates(Vec<((usize, Direction), Rate)>);
+
+impl Rates {
+    fn of(
+        &mut self,
+        trace: &Trace,
+        device: usize,
+        direction: Direction,
+        scale: TimeScale,
+    ) -> &Rate {
+        let key = (device, direction);
+        let at = match self.0.iter().position(|(known, _)| *known == key) {
+            Some(at) => at,
+            None => {
+                self.0.push((key, rates(trace, device, direction, scale)));
+                self.0.len() - 1
+            }
+        };
+        &self.0[at].1
+    }
+}
+
 /// Makes a row.
-pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) -> Shown {
+pub(super) fn make(
+    state: &State,
+    layout: &Layout,
+    scale: TimeScale,
+    rates: &mut Rates,
+    row: &Row,
+) -> Shown {
     let is_wide = layout.side > 12;
     let content = match row.kind {
         RowKind::Title => return Shown::Title(row.label.clone()),
@@ -25,7 +58,7 @@ pub(super) fn make(state: &State, layout: &Layout, scale: TimeScale, row: &Row) 
             return Shown::Folded(row.label.clone(), is_selected);
         }
         RowKind::Bandwidth(device, direction) => {
-            bandwidth(state, device, direction, scale, is_wide)
+            bandwidth(state, (device, direction), scale, rates, is_wide)
         }
         RowKind::Gpu(device) => gpu(state, device, scale, is_wide),
         RowKind::Overlap(device) => overlap(state, device, scale, is_wide),
@@ -69,9 +102,8 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     let extent = state.camera.operations(run).unwrap_or(used).intersect(used);
     let mut shares = Vec::with_capacity(usize::from(scale.columns));
     let mut causes = Vec::with_capacity(usize::from(scale.columns));
-    for x in 0..scale.columns {
-        let cell = scale.cell(x);
-        let busy = usage.time(Measure::Busy, cell);
+    let edges = scale.edges();
+    for (cell, busy) in cells(&edges).zip(usage.times(Measure::Busy, &edges)) {
         shares.push(busy as f64 / cell.len().max(1) as f64);
         // Before its first operation and after its last there is nothing to be explained.
         let is_between = cell.overlaps(extent) && busy < cell.len();
@@ -130,20 +162,31 @@ pub(super) fn legend(state: &State) -> Vec<(IdleGroup, String)> {
     groups.into_iter().map(words).collect()
 }
 
-/// GB/s of each column: over all of its time, and while copies ran.
-fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> (Vec<f64>, f64) {
+/// The cells between edges.
+fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
+    edges.windows(2).map(|two| Span::new(two[0], two[1]))
+}
+
+fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> Rate {
     let usage = &trace.devices()[device].usage;
+    let measure = Measure::Direction(direction);
+    if usage.total(measure) == 0 {
+        return (vec![0.0; usize::from(scale.columns)], 0.0);
+    }
+    let edges = scale.edges();
+    let moved = trace.bytes_moved_each(device, direction, &edges);
+    let busy = usage.times(measure, &edges);
     let mut greatest = 0.0f64;
-    let in_cell = (0..scale.columns).map(|x| {
-        let cell = scale.cell(x);
-        let busy = usage.time(Measure::Direction(direction), cell);
-        if busy == 0 {
-            return 0.0;
-        }
-        let bytes = trace.bytes_moved(device, direction, cell);
-        greatest = greatest.max(bytes / busy as f64);
-        bytes / cell.len().max(1) as f64
-    });
+    let in_cell = cells(&edges)
+        .zip(busy)
+        .zip(moved)
+        .map(|((cell, busy), bytes)| {
+            if busy == 0 {
+                return 0.0;
+            }
+            greatest = greatest.max(bytes / busy as f64);
+            bytes / cell.len().max(1) as f64
+        });
     let in_cell = in_cell.collect();
     (in_cell, greatest)
 }
@@ -159,20 +202,20 @@ fn rate_with_unit(gb_per_s: f64) -> String {
 
 fn bandwidth(
     state: &State,
-    device: usize,
-    direction: Direction,
+    (device, direction): (usize, Direction),
     scale: TimeScale,
+    rates: &mut Rates,
     is_wide: bool,
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
-    let (in_cell, greatest) = rates(trace, device, direction, scale);
+    let (in_cell, greatest) = rates.of(trace, device, direction, scale).clone();
     let known = state.run.peaks.copies.of(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
         let others = others.into_iter().filter(|d| *d != direction);
-        let others = others.map(|d| rates(trace, device, d, scale).1);
+        let others = others.map(|d| rates.of(trace, device, d, scale).1);
         others.fold(greatest, f64::max)
     });
     let full = full.max(f64::MIN_POSITIVE);
@@ -214,12 +257,10 @@ fn bandwidth(
 /// both directions.
 fn overlap(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
     let usage = &state.run.trace.devices()[device].usage;
-    let shares = (0..scale.columns)
-        .map(|x| {
-            let cell = scale.cell(x);
-            let both = usage.time(Measure::Concurrent, cell);
-            both as f64 / cell.len().max(1) as f64
-        })
+    let edges = scale.edges();
+    let shares = cells(&edges)
+        .zip(usage.times(Measure::Concurrent, &edges))
+        .map(|(cell, both)| both as f64 / cell.len().max(1) as f64)
         .collect();
     let window = state.camera.figures_span(&state.run);
     let side = if window.is_empty() {
