@@ -237,11 +237,16 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
     all
 }
 
+/// Operations that are added to a usage at once: it sorts as many, in memory of its own.
+const AT_ONCE: usize = 1 << 16;
+
 /// What is gathered of one device.
 #[derive(Default)]
 struct Tally {
     figures: DeviceFigures,
-    /// The operations, where the device's own usage holds more than was asked for.
+    /// What the operations add up to, where the device's own usage holds more than was asked for.
+    own: Usage,
+    /// Those that are still to be added to it.
     spans: Vec<(Span, Engine)>,
     /// Operations without length, which a usage does not hold.
     instants: Vec<Ns>,
@@ -277,7 +282,15 @@ impl Tally {
             self.instants.push(span.start);
         } else if keep {
             self.spans.push((span, engine));
+            if self.spans.len() >= AT_ONCE {
+                self.add();
+            }
         }
+    }
+
+    fn add(&mut self) {
+        self.own.add(&mut self.spans);
+        self.spans.clear();
     }
 
     /// Works the lengths of time out, from `usage` when that holds just these operations.
@@ -286,11 +299,8 @@ impl Tally {
         usage: Option<&Usage>,
         is_unrecorded: impl Fn(Span) -> bool,
     ) -> DeviceFigures {
-        let mut own = Usage::default();
-        let usage = usage.unwrap_or_else(|| {
-            own.add(&mut self.spans);
-            &own
-        });
+        self.add();
+        let usage = usage.unwrap_or(&self.own);
         let mut figures = self.figures;
         figures.span_ns = figures.span.len();
         figures.busy_ns = usage.total(Measure::Busy);

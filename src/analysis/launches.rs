@@ -81,25 +81,25 @@ fn percentile(sorted: &[Ns], percent: usize) -> Ns {
 }
 
 fn depth(waits: &[Span]) -> QueueDepth {
-    let mut edges: Vec<(Ns, i64)> = waits
-        .iter()
-        .flat_map(|w| [(w.start, 1), (w.end, -1)])
-        .collect();
-    // At one moment what leaves the queue leaves before what joins it.
-    edges.sort_unstable();
-    let (Some(first), Some(last)) = (edges.first(), edges.last()) else {
+    let mut joins: Vec<Ns> = waits.iter().map(|w| w.start).collect();
+    let mut leaves: Vec<Ns> = waits.iter().map(|w| w.end).collect();
+    joins.sort_unstable();
+    leaves.sort_unstable();
+    let (Some(first), Some(last)) = (joins.first(), leaves.last()) else {
         return QueueDepth::default();
     };
-    let length = last.0 - first.0;
+    let length = last - first;
     let waited: Ns = waits.iter().map(|w| w.len()).sum();
-    let mut now = 0i64;
-    let mut max = 0i64;
-    for (_, change) in &edges {
-        now += change;
-        max = max.max(now);
+    let (mut gone, mut max) = (0, 0);
+    for (joined, at) in joins.iter().enumerate() {
+        // At one moment what leaves the queue leaves before what joins it; what joins and leaves at once was never in it.
+        while leaves.get(gone).is_some_and(|leave| leave <= at) {
+            gone += 1;
+        }
+        max = max.max((joined + 1).saturating_sub(gone));
     }
     QueueDepth {
-        max: max.unsigned_abs(),
+        max: max as u64,
         mean: if length > 0 {
             waited as f64 / length as f64
         } else {

@@ -146,10 +146,10 @@ impl Watched<'_> {
         Ok(started)
     }
 
-    /// Bytes that the timeline itself may take: what analysis makes of all of it at the end takes 2.7 times as
-    /// much again (docs/measured/live.md).
+    /// Bytes that the timeline itself may take: with what the report makes of all of it at the end it was up to 5.6 times as
+    /// much, and 25 MiB besides (docs/measured/live.md).
     fn rows_memory(&self) -> usize {
-        usize::try_from(self.args.memory / 16 * 3).unwrap_or(usize::MAX)
+        usize::try_from(self.args.memory / 8).unwrap_or(usize::MAX)
     }
 
     fn controls(&self, recorder: Recorder) -> Controls {

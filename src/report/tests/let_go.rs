@@ -57,6 +57,17 @@ fn what_is_left_is_judged_as_if_it_began_there() {
 }
 
 #[test]
+fn the_figures_of_a_window_that_holds_all_are_those_of_the_whole() {
+    // More than are added up at once, of two streams that overlap: the whole asks the usage that grew with the timeline.
+    let whole = timeline(80_000);
+    let window = Some(Span::new(0, Ns::MAX));
+    assert_eq!(
+        figures::of(&whole, None, window),
+        figures::of(&whole, None, None)
+    );
+}
+
+#[test]
 fn a_timeline_with_a_limit_stays_within_it() {
     let mut trace = Trace::default();
     let limit = 8 << 20;
