@@ -5,7 +5,9 @@ usage: soak.py CUPTOP [--seconds N] [--part soak|burst|graphs]
 
 Needs torch. `soak`: small kernels for 300 s (10^5 records a second and more are looked for); `burst`: 10^7 launches in a row;
 `graphs`: a graph of 1,000 kernels launched 10,000 times. Without --part all of them, some 8 minutes. Prints the viewer's resident
-memory and the recording's size as they go, and a table last; the exit status says whether all checks passed.
+memory and the recording's size as they go, for each part a line of them at twelve moments and the greatest (the report at the end
+included), and a table last; the exit status says whether all checks passed. `soak` is flat when in the last third of the run
+neither took more than a tenth above what it took in the third before.
 """
 import argparse
 import json
@@ -76,16 +78,20 @@ def run(cuptop, program, part, count, seconds):
         stdout, stderr = Path(out) / "out", Path(out) / "err"
         with stdout.open("w") as o, stderr.open("w") as e:
             child = subprocess.Popen(command, stdout=o, stderr=e, env={**os.environ, "XDG_RUNTIME_DIR": runtime})
-            begin, most_memory, most_size, said = time.monotonic(), 0, 0, 0.0
+            begin, curve, said = time.monotonic(), [], 0.0
             while child.poll() is None:
-                memory, held = resident(child.pid), size(runtime)
-                most_memory, most_size = max(most_memory, memory), max(most_size, held)
-                if time.monotonic() - said > 10:
-                    said = time.monotonic()
-                    print(f"{part} {said - begin:5.0f} s  viewer {memory} MiB  recording {held} MiB", flush=True)
-                time.sleep(0.5)
+                now = time.monotonic()
+                curve.append((now - begin, resident(child.pid), size(runtime)))
+                if now - said > 10:
+                    said = now
+                    print("%s %5.0f s  viewer %d MiB  recording %d MiB" % (part, *curve[-1]), flush=True)
+                time.sleep(0.1)
         text = stdout.read_text()
         print(stderr.read_text()[-3000:])
+    most_memory, most_size = (max((at[i] for at in curve), default=0) for i in (1, 2))
+    points = [curve[len(curve) * i // 12] for i in range(12)] if curve else []
+    print(f"{part}: seconds {' '.join('%.0f' % at[0] for at in points)}; viewer MiB {' '.join(str(at[1]) for at in points)}, at most {most_memory};"
+          f" recording MiB {' '.join(str(at[2]) for at in points)}, at most {most_size}", flush=True)
     made = [line.split() for line in text.splitlines() if line.startswith("MADE")]
     at = 0 if text.startswith("{") else text.find("\n{") + 1
     try:
@@ -106,6 +112,11 @@ def run(cuptop, program, part, count, seconds):
     check(f"{part}: the viewer stays within --memory", most_memory <= MEMORY_MIB, f"{most_memory} MiB of {MEMORY_MIB}")
     if part == "soak":
         check("soak: 10^5 records a second", rate >= 1e5, f"{rate:,.0f}")
+        # The program began after this clock did: all of this is while it ran.
+        thirds = [[at for at in curve if took * i / 3 <= at[0] < took * (i + 1) / 3] for i in (1, 2)]
+        for i, what in (1, "viewer"), (2, "recording"):
+            before, last = (max((at[i] for at in third), default=0) for third in thirds)
+            check(f"soak: the {what} is flat", 0 < last <= 1.1 * before, f"{before} MiB at most in the second third, {last} in the last")
 
 
 def main():
