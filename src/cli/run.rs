@@ -167,6 +167,11 @@ fn report(
 ) -> Result<u8, Ending> {
     let mut report = Report::new(trace, Some(plan), peaks);
     report.overhead = overhead::of(&Passes::of_trace(trace, Some(plan)), before, after);
+    if args.overhead && report.overhead.is_empty() {
+        super::eprint(
+            "cuptop: no variant ran to its end watched and unwatched: what watching cost is not known\n",
+        );
+    }
     if args.json {
         print(&super::report::json(&report)?)?;
     } else {

@@ -171,6 +171,8 @@ impl Watched {
 fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
     let config = Config {
         blocking: LockingStrategy::NonBlocking,
+        // Shortening them, which nobody here asks for, looks for packages in the file system.
+        full_filenames: true,
         ..Config::default()
     };
     let mut spy = PythonSpy::new(pid.cast_signed(), &config)?;
