@@ -9,9 +9,10 @@ pub mod fuzz;
 
 pub mod activity {
     pub use crate::activity::{
-        Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Health,
-        HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Mode, Ns, Place,
-        ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
+        Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Frame, Health,
+        HostCall, Kernel, LaunchShape, Look, MemoryAction, MemoryKind, MemoryOp, Memset, Mode, Ns,
+        Place, ProcessInfo, Range, RangeKind, SampleDef, Samples, Sampling, Seen, Span, Sync,
+        SyncKind, What,
     };
     pub mod feed {
         pub use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};

@@ -4,6 +4,7 @@ mod common;
 
 use common::job::{Clock, Job};
 use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling, Seen};
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::figures::Peaks;
 use cuptop::testing::analysis::graph::Graph;
@@ -161,6 +162,75 @@ fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost()
 /// What a step takes on average.
 fn mean(steps: &[i64]) -> f64 {
     steps.iter().sum::<i64>() as f64 / steps.len() as f64
+}
+
+/// Looks at the thread that launches, a millisecond apart, which is always at the same line.
+fn seen_at(process: u32, file: &str, line: u32, times: std::ops::Range<i64>) -> Batch {
+    let frame = Frame {
+        file: file.to_owned(),
+        function: "main".to_owned(),
+        line,
+    };
+    let look = |time| Look {
+        time,
+        changed: vec![Seen {
+            thread: 1,
+            stack: 1,
+            is_running: true,
+        }],
+    };
+    Batch {
+        process,
+        samples: Some(Samples {
+            series: 0,
+            defs: vec![
+                SampleDef::Frame { id: 1, frame },
+                SampleDef::Stack {
+                    id: 1,
+                    caller: 0,
+                    frame: 1,
+                },
+            ],
+            looks: times.step_by(1_000_000).map(look).collect(),
+            sampling: Sampling {
+                hz: 1_000,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    }
+}
+
+/// Rank 1 is late by 3 ms on every step, 36 of them: some 108 looks of one a millisecond fall into it.
+#[test]
+fn the_late_ranks_line_is_told() {
+    let job = Job {
+        steps: 36,
+        idle: |rank, _| if rank == 1 { 3_000_000 } else { 50_000 },
+        has_host: true,
+        ..Job::default()
+    };
+    let (mut trace, truth) = job.make();
+    for (rank, line) in [(0, 12), (1, 88)] {
+        let clock = (job.clock)(rank as usize);
+        let times = clock.read(0)..clock.read(truth.end);
+        trace.apply(seen_at(rank, "/home/me/train.py", line, times));
+    }
+    let report = Report::new(&trace, None, Peaks::default());
+    let late = &report.job.as_ref().expect("a job").late;
+    assert_eq!(late.len(), 1);
+    let line = late[0].line.as_ref().expect("a line");
+    assert_eq!(line.place, "train.py:88");
+    assert!(
+        line.samples == line.of && (90..=110).contains(&line.of),
+        "{line:?}"
+    );
+    let reason = late[0].reason.as_ref().expect("a reason");
+    assert!(
+        reason.contains("host work") && reason.contains("then at train.py:88 in "),
+        "{reason}"
+    );
+    assert!(late[0].text.contains(reason), "{}", late[0].text);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::page::{Page, Tone};
 use super::table::Table;
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
+use crate::analysis::lines::Told;
 use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
 use crate::text::{counted, plural, printable};
 use crate::trace::Trace;
@@ -112,6 +113,9 @@ pub struct LateReport {
     pub late_steps: Option<[usize; 2]>,
     /// Why, in words; null where nothing shows, or no other rank runs the same kernels.
     pub reason: Option<String>,
+    /// Where its program was seen meanwhile, where its GPU is idle and enough stack samples tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<Told>,
     /// What the steady steps together would be shorter by without it (predicted), ns. Null where no other rank runs the same kernels.
     pub saving_ns: Option<Ns>,
     /// What a step takes on average, ns.
@@ -205,6 +209,10 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         pattern,
         late_steps,
         reason: reason(ranks, &late.reason),
+        line: match &late.reason {
+            Reason::Idle(cause) => cause.line.clone(),
+            _ => None,
+        },
         saving_ns: late.saving.map(|saving| saving.all_ns),
         step_ns: late.saving.map(|saving| saving.now_ns),
         step_without_ns: late.saving.map(|saving| saving.without_ns),
@@ -214,10 +222,13 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
 
 fn reason(ranks: &Ranks, reason: &Reason) -> Option<String> {
     Some(match reason {
-        Reason::Idle(cause) => match &cause.culprit {
-            Some(culprit) => format!("its GPU is idle meanwhile: {} ({culprit})", cause.cause),
-            None => format!("its GPU is idle meanwhile: {}", cause.cause),
-        },
+        Reason::Idle(cause) => {
+            let culprit = cause.culprit.as_ref();
+            let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));
+            let line = cause.line.as_ref();
+            let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
+            format!("its GPU is idle meanwhile: {}{culprit}{line}", cause.cause)
+        }
         Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
         Reason::SlowKernels(ratio) => {
             format!("the same kernels take {ratio:.2}× as long on its GPU")
