@@ -70,6 +70,28 @@ fn a_clock_that_is_off_and_drifts_is_set_right() {
     }
 }
 
+/// Several collectives a step: of the times between them most are alike in all steps, and the one that tells the steps apart
+/// must not drown in them. Clocks are 38 ms apart, nine steps.
+#[test]
+fn a_step_of_many_collectives_is_told_from_its_neighbours() {
+    let job = Job {
+        ranks: 8,
+        steps: 120,
+        kernels: 10,
+        collectives: 5,
+        work: 100_000,
+        idle: |rank, step| ((rank * 31 + step * step * 7_919) % 977) as i64 * 500,
+        clock: |rank| Clock {
+            offset: rank as i64 * 37_919_173,
+            drift: rank as f64 * 2e-6,
+        },
+        ..Job::default()
+    };
+    let (trace, truth) = job.make();
+    let apart = apart(&job, &found(&trace), truth.end);
+    assert!(apart < 20_000, "{apart} ns");
+}
+
 #[test]
 fn transfers_and_waits_are_those_that_were_made() {
     let job = Job {

@@ -194,6 +194,21 @@ pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
 /// device that has one, by device id.
 #[must_use]
 pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
+    of_some(trace, calls, window, |_| true)
+}
+
+/// The same of one device, by its index.
+#[must_use]
+pub fn of_device(trace: &Trace, device: usize, window: Option<Span>) -> Option<DeviceFigures> {
+    of_some(trace, None, window, |other| other == device).pop()
+}
+
+fn of_some(
+    trace: &Trace,
+    calls: Option<&CallIndex>,
+    window: Option<Span>,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Vec<DeviceFigures> {
     let keeps = window.is_some() || trace.forgotten().is_some();
     let mut tallies: Vec<Tally> = trace.devices().iter().map(|_| Tally::default()).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -201,6 +216,9 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
         let LaneKind::Stream { device, stream, .. } = key.kind else {
             continue;
         };
+        if !is_wanted(device) {
+            continue;
+        }
         let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         if rows.is_empty() {
             continue;

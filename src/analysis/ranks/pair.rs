@@ -47,6 +47,10 @@ fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
         ends.map(|two| two[1].span.end - two[0].span.end).collect()
     };
     let (steps_a, steps_b) = (steps(a), steps(b));
+    // Two rows that differ from a third by chance alone differ by as much within three standard errors of a root mean square; the
+    // exits of kernels alone make some us.
+    let factor = 1.0 + 3.0 / (length as f64).sqrt();
+    let alike = |differs: f64| factor * differs + 2_000.0;
     let apart = |at: Anchor| (a[at.a].span.end.saturating_sub(b[at.b].span.end)).unsigned_abs();
     let mut best: Option<Anchor> = None;
     let mut places: Vec<usize> = (0..PLACES)
@@ -56,8 +60,8 @@ fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
     for from_b in places {
         let probe = &b[from_b..from_b + length];
         for from_a in 0..=a.len() - length {
-            // Beyond twice the best it is not the one. The exits of kernels alone make some us.
-            let limit = best.map_or(f64::MAX, |best| 2.0 * best.differs + 2_000.0);
+            // Beyond what is like the best it is not the one.
+            let limit = best.map_or(f64::MAX, |best| alike(best.differs));
             let is_same = || {
                 let row = &a[from_a..from_a + length];
                 row.iter().zip(probe).all(|(a, b)| a.kind == b.kind)
@@ -75,7 +79,7 @@ fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
                 differs,
             };
             let is_better = best.is_none_or(|best| {
-                let is_alike = best.differs <= 2.0 * differs + 2_000.0;
+                let is_alike = best.differs <= alike(differs);
                 // Steps that do not differ from each other show nothing: then the clocks are believed.
                 if is_alike {
                     apart(this) < apart(best)
@@ -91,19 +95,21 @@ fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
     best
 }
 
-/// Mean difference between two rows of times, `None` when it is beyond `limit`. Single large ones (a rank's late exit) are
-/// cut at the mean step.
+/// How much two rows of times differ: the root of the mean square, `None` when it is beyond `limit`. Of several collectives a step most
+/// times between them are alike in all steps; squares let the one count that tells steps apart. Single large ones (a rank's late
+/// exit) are cut at the mean step.
 fn differs(a: &[Ns], b: &[Ns], limit: f64) -> Option<f64> {
     let count = a.len().max(1) as f64;
     let cut = b.iter().sum::<Ns>() as f64 / count;
+    let most = limit * limit * count;
     let mut sum = 0.0;
     for (a, b) in a.iter().zip(b) {
-        sum += ((a - b).abs() as f64).min(cut.max(1.0));
-        if sum > limit * count {
+        sum += ((a - b).abs() as f64).min(cut.max(1.0)).powi(2);
+        if sum > most {
             return None;
         }
     }
-    Some(sum / count)
+    Some((sum / count).sqrt())
 }
 
 fn ends_apart(parts: &[Part]) -> Ns {

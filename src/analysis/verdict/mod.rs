@@ -103,8 +103,7 @@ pub fn of(
         let steady = steps.iter().find(|s| has(trace, s.process, device.index));
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
-            let all = figures::of(trace, None, Some(window));
-            let f = all.into_iter().find(|f| f.index == device.index)?;
+            let f = figures::of_device(trace, device.index, Some(window))?;
             Some((f, window, steps.steady.len()))
         });
         let (f, window, count) = match &in_steps {
