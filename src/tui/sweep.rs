@@ -30,6 +30,8 @@ pub struct Crossing {
     pub below: String,
     /// Where.
     pub x: f64,
+    /// What both come to there.
+    pub y: f64,
 }
 
 /// A chart's data.
@@ -211,24 +213,25 @@ fn crossings(curves: &[Curve], compared: &[(&str, &str)]) -> Vec<Crossing> {
             if !is_compared {
                 continue;
             }
-            let both: Vec<(f64, f64)> = a
+            let both: Vec<(f64, f64, f64)> = a
                 .points
                 .iter()
                 .filter_map(|(x, y)| {
                     let (_, other) = b.points.iter().find(|(other, _)| other == x)?;
-                    Some((*x, y.ln() - other.ln()))
+                    Some((*x, y.ln(), y.ln() - other.ln()))
                 })
                 .collect();
             for pair in both.windows(2) {
-                let ((x0, d0), (x1, d1)) = (pair[0], pair[1]);
+                let ((x0, y0, d0), (x1, y1, d1)) = (pair[0], pair[1]);
                 if d0 * d1 < 0.0 && x0 > 0.0 {
                     let share = d0 / (d0 - d1);
-                    let x = (x0.ln() + share * (x1.ln() - x0.ln())).exp();
+                    let between = |a: f64, b: f64| (a + share * (b - a)).exp();
                     let (above, below) = if d0 > 0.0 { (a, b) } else { (b, a) };
                     found.push(Crossing {
                         above: above.name.clone(),
                         below: below.name.clone(),
-                        x,
+                        x: between(x0.ln(), x1.ln()),
+                        y: between(y0, y1),
                     });
                 }
             }
@@ -258,7 +261,7 @@ mod tests {
         assert!(crossings(&[rising.clone(), flat.clone()], &other).is_empty());
         let found = crossings(&[rising, flat], &[("flat", "rising")]);
         assert_eq!(found.len(), 1);
-        assert!((found[0].x - 100.0).abs() < 1e-9);
+        assert!((found[0].x - 100.0).abs() < 1e-9 && (found[0].y - 100.0).abs() < 1e-9);
         assert_eq!(
             (found[0].above.as_str(), found[0].below.as_str()),
             ("flat", "rising")

@@ -1,4 +1,6 @@
-//! A chart of curves in half blocks: two points a cell, a colour each.
+//! A chart of curves, with their names where they end and what is to be read from them below.
+
+mod canvas;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,109 +9,62 @@ use super::pen;
 use super::range::Range;
 use crate::activity::units::number;
 use crate::scenario::figures::Kind;
-use crate::tui::sweep::Sweep;
+use crate::tui::sweep::{Curve, Sweep};
 use crate::tui::theme::{Role, Theme};
+use canvas::Canvas;
 
 /// The chart, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Chart {
     sweep: Sweep,
-    /// What each curve comes to, where they cross, and what bounds them.
-    legend: Vec<(String, Role)>,
+    /// What each curve comes to.
+    curves: Vec<(String, Role)>,
+    /// Where they cross, and what bounds them.
+    notes: Vec<(String, Role)>,
 }
 
 /// Columns left of the plot, for the labels of the values.
 const GUTTER: u16 = 14;
-
-/// A grid of points, two a cell above each other.
-struct Canvas {
-    width: usize,
-    height: usize,
-    /// Their colours, and which curve they are of.
-    points: Vec<Option<(Role, usize)>>,
-}
-
-impl Canvas {
-    fn new(area: Rect) -> Self {
-        let (width, height) = (usize::from(area.width), usize::from(area.height) * 2);
-        Canvas {
-            width,
-            height,
-            points: vec![None; width * height],
-        }
-    }
-
-    /// A place from shares of the axes; outside of the canvas for shares outside 0 to 1.
-    fn place(&self, x: f64, y: f64) -> (f64, f64) {
-        let (w, h) = (self.width.max(1) - 1, self.height.max(1) - 1);
-        (x * w as f64, (1.0 - y) * h as f64)
-    }
-
-    fn dot(&mut self, x: f64, y: f64, of: (Role, usize)) {
-        let (x, y) = (x.round(), y.round());
-        if x >= 0.0 && y >= 0.0 && x < self.width as f64 && y < self.height as f64 {
-            self.points[y as usize * self.width + x as usize] = Some(of);
-        }
-    }
-
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), of: (Role, usize)) {
-        let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil();
-        let steps = steps.clamp(1.0, 4096.0);
-        for i in 0..=steps as usize {
-            let share = i as f64 / steps;
-            let at = |a: f64, b: f64| a + (b - a) * share;
-            self.dot(at(from.0, to.0), at(from.1, to.1), of);
-        }
-    }
-
-    /// Whether any point of a curve was left by those drawn later.
-    fn shows(&self, curve: usize) -> bool {
-        self.points.iter().flatten().any(|(_, of)| *of == curve)
-    }
-
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        for (y, line) in pen::lines(area).enumerate() {
-            for x in 0..self.width {
-                let point = |y: usize| self.points[y * self.width + x].map(|(role, _)| role);
-                let (upper, lower) = (point(2 * y), point(2 * y + 1));
-                let (glyph, style) = match (upper, lower) {
-                    (None, None) => continue,
-                    _ if theme.is_ascii => ('*', theme.fg(upper.or(lower).unwrap_or(Role::Text))),
-                    (Some(a), None) => ('▀', theme.fg(a)),
-                    (None, Some(b)) => ('▄', theme.fg(b)),
-                    (Some(a), Some(b)) if a == b => ('█', theme.fg(a)),
-                    (Some(a), Some(b)) => {
-                        let mut style = theme.fg(a);
-                        style.bg = theme.fg(b).fg;
-                        ('▀', style)
-                    }
-                };
-                pen::cell(buf, line, x as u16, glyph, style);
-            }
-        }
-    }
-}
+/// Columns of a screen from which on curves are named where they end.
+const WIDE: u16 = 100;
+/// Columns of such a name, at most.
+const NAME: usize = 32;
 
 impl Chart {
     /// Prepares it.
     #[must_use]
     pub fn new(sweep: Sweep) -> Self {
-        let legend = legend(&sweep);
-        Chart { sweep, legend }
+        Chart {
+            curves: curves(&sweep),
+            notes: notes(&sweep),
+            sweep,
+        }
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
-        let legend = &self.legend;
+        let names = match area.width >= WIDE {
+            true => self.names(),
+            false => Vec::new(),
+        };
+        // Under a roof each curve has more to be said of than where it ends.
+        let told = match names.is_empty() || self.sweep.roof.is_some() {
+            true => self.curves.as_slice(),
+            false => &[],
+        };
+        let legend: Vec<&(String, Role)> = told.iter().chain(&self.notes).collect();
         let lines = (legend.len() as u16).min(area.height / 2);
         if area.width < GUTTER + 10 || area.height < lines + 6 {
             return;
         }
+        let longest = names.iter().map(|name| pen::width(name)).max();
+        let side = longest.map_or(2, |columns| columns as u16 + 4);
         let title = Rect::new(area.x + 1, area.y, area.width - 1, 1);
         let text = format!(
-            "{} over {} (o: next figure)",
+            "{} over {}: {} is better (o: next figure)",
             self.sweep.title(),
-            self.sweep.x_title
+            self.sweep.x_title,
+            if self.sweep.is_time() { "less" } else { "more" }
         );
         pen::text(
             buf,
@@ -121,7 +76,7 @@ impl Chart {
         let plot = Rect::new(
             area.x + GUTTER,
             area.y + 1,
-            area.width - GUTTER - 2,
+            area.width - GUTTER - side,
             area.height - lines - 3,
         );
         let all = || self.sweep.curves.iter().flat_map(|c| c.points.iter());
@@ -141,46 +96,106 @@ impl Chart {
         self.draw_axes(theme, plot, xs, ys, buf);
         let mut canvas = Canvas::new(plot);
         if let Some((memory, flops)) = roof {
-            let width = canvas.width.max(2) - 1;
-            for column in 0..=width {
-                let share = column as f64 / width as f64;
+            let bound = |share: f64| {
                 let bound = (xs.value(share) * memory).min(flops);
-                let (x, y) = canvas.place(share, ys.share(bound));
-                canvas.dot(x, y, (Role::Rule, usize::MAX));
-            }
-        }
-        for (i, curve) in self.sweep.curves.iter().enumerate() {
-            let places: Vec<(f64, f64)> = curve
-                .points
-                .iter()
-                .map(|(x, y)| canvas.place(xs.share(*x), ys.share(*y)))
+                canvas.place(share, ys.share(bound))
+            };
+            let width = f64::from(plot.width);
+            let places: Vec<_> = (0..=plot.width)
+                .map(|x| bound(f64::from(x) / width))
                 .collect();
-            for pair in places.windows(2) {
-                canvas.line(pair[0], pair[1], (curve.role, i));
-            }
-            if let [only] = places[..] {
-                canvas.dot(only.0, only.1, (curve.role, i));
+            canvas.curve(Role::Rule, &places);
+        }
+        for curve in &self.sweep.curves {
+            let place = |(x, y): &(f64, f64)| canvas.place(xs.share(*x), ys.share(*y));
+            let places: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
+            canvas.curve(curve.role, &places);
+            // What was measured, where it can be told apart.
+            if 3 * places.len() <= usize::from(plot.width) {
+                canvas.marks(curve.role, &places);
             }
         }
         canvas.draw(theme, plot, buf);
+        for crossing in &self.sweep.crossings {
+            let at = (xs.share(crossing.x), ys.share(crossing.y));
+            self.draw_crossing(theme, plot, at, crossing.x, buf);
+        }
+        self.draw_names(theme, plot, ys, &names, buf);
         let below = Rect::new(area.x + 1, plot.bottom() + 2, area.width - 1, lines);
-        for (i, ((text, role), line)) in legend.iter().zip(pen::lines(below)).enumerate() {
-            // The first lines are those of the curves.
-            let is_under = i < self.sweep.curves.len() && !canvas.shows(i);
-            let text = if is_under {
-                format!("{text} (hidden under another)")
-            } else {
-                text.clone()
-            };
+        for ((text, role), line) in legend.iter().zip(pen::lines(below)) {
             let x = pen::text(buf, line, 0, &pen::plain(theme, "■ "), theme.fg(*role));
-            let text = pen::cut(&text, usize::from(line.width - x));
-            pen::text(
-                buf,
-                line,
-                x,
-                &pen::plain(theme, &text),
-                theme.fg(Role::Text),
-            );
+            let text = pen::plain(theme, &pen::cut(text, usize::from(line.width - x)));
+            pen::text(buf, line, x, &text, theme.fg(Role::Text));
+        }
+    }
+
+    /// What stands where each curve ends: its name, and what it came to.
+    fn names(&self) -> Vec<String> {
+        let name = |curve: &Curve| {
+            let last = curve.points.last().map_or(0.0, |p| p.1);
+            let figure = self.sweep.show(last);
+            let room = NAME.saturating_sub(pen::width(&figure) + 1);
+            let name = crate::trace::printable(&curve.name);
+            format!("{} {figure}", pen::cut(&name, room))
+        };
+        self.sweep.curves.iter().map(name).collect()
+    }
+
+    /// Names right of the plot, each as near as there is room to the line where its curve ends.
+    fn draw_names(&self, theme: &Theme, plot: Rect, ys: Range, names: &[String], buf: &mut Buffer) {
+        let ends = self.sweep.curves.iter().map(|curve| {
+            let last = curve.points.last().map_or(0.0, |p| p.1);
+            ((1.0 - ys.share(last)) * f64::from(plot.height.saturating_sub(1))).round() as u16
+        });
+        let ends: Vec<u16> = ends.collect();
+        for (i, y) in apart(&ends, plot.height).into_iter().enumerate() {
+            let (Some(name), Some(y)) = (names.get(i), y) else {
+                continue;
+            };
+            let line = Rect::new(plot.x, plot.y + y, buf.area().right() - plot.x, 1);
+            let style = theme.fg(self.sweep.curves[i].role);
+            pen::text(buf, line, plot.width + 1, &pen::plain(theme, name), style);
+        }
+    }
+
+    /// A mark where two curves change places, and where that is, in the room beside it.
+    fn draw_crossing(
+        &self,
+        theme: &Theme,
+        plot: Rect,
+        (x, y): (f64, f64),
+        value: f64,
+        buf: &mut Buffer,
+    ) {
+        let x = (x * f64::from(plot.width.saturating_sub(1))).round() as u16;
+        let y = ((1.0 - y) * f64::from(plot.height.saturating_sub(1))).round() as u16;
+        if x >= plot.width || y >= plot.height {
+            return;
+        }
+        let style = theme.bold(Role::Warning);
+        let line = |y: u16| Rect::new(plot.x, plot.y + y, plot.width, 1);
+        pen::cell(buf, line(y), x, theme.glyph('◆'), style);
+        let (name, value) = (&self.sweep.x_title, self.sweep.show_x(value));
+        let text = pen::plain(theme, &format!("{name} ≈ {value}"));
+        let columns = pen::width(&text) as u16;
+        // Up to the left and down to the right of it there is room where both rise.
+        let places = [
+            (x.checked_sub(columns + 1), y.checked_sub(1)),
+            (Some(x + 2), Some(y + 1)),
+            (x.checked_sub(columns + 1), y.checked_sub(2)),
+            (Some(x + 2), Some(y + 2)),
+        ];
+        let is_free = |x: u16, y: u16| {
+            let cells = (x.saturating_sub(1)..x + columns + 1).filter(|x| *x < plot.width);
+            let mut symbols = cells.map(|x| buf[(plot.x + x, plot.y + y)].symbol());
+            x + columns <= plot.width && y < plot.height && symbols.all(|s| s == " ")
+        };
+        let place = places.into_iter().find_map(|(x, y)| {
+            let (x, y) = (x?, y?);
+            is_free(x, y).then_some((x, y))
+        });
+        if let Some((x, y)) = place {
+            pen::text(buf, line(y), x, &text, style);
         }
     }
 
@@ -232,9 +247,29 @@ impl Chart {
     }
 }
 
-/// What each curve comes to, where they cross, and what bounds them.
-fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
-    let mut lines: Vec<(String, Role)> = sweep
+/// Lines from 0 to `height` for what wants to stand on these, none on one that another has; `None` for what there is no
+/// room for.
+fn apart(wanted: &[u16], height: u16) -> Vec<Option<u16>> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|&i| wanted[i]);
+    let mut lines = vec![None; wanted.len()];
+    // Downwards as far as needed, then up again from the bottom.
+    let mut next = 0;
+    for &i in &order {
+        lines[i] = Some(wanted[i].max(next));
+        next = wanted[i].max(next) + 1;
+    }
+    let mut end = i32::from(height);
+    for &i in order.iter().rev() {
+        end = (end - 1).min(lines[i].map_or(0, i32::from));
+        lines[i] = u16::try_from(end).ok();
+    }
+    lines
+}
+
+/// What each curve comes to.
+fn curves(sweep: &Sweep) -> Vec<(String, Role)> {
+    sweep
         .curves
         .iter()
         .map(|curve| {
@@ -261,7 +296,12 @@ fn legend(sweep: &Sweep) -> Vec<(String, Role)> {
             };
             (crate::trace::printable(&text), curve.role)
         })
-        .collect();
+        .collect()
+}
+
+/// Where curves cross, and what bounds them.
+fn notes(sweep: &Sweep) -> Vec<(String, Role)> {
+    let mut lines = Vec::new();
     for crossing in sweep.crossings.iter().take(3) {
         let winner = if sweep.is_time() {
             (&crossing.below, &crossing.above)
@@ -317,22 +357,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_goes_from_end_to_end_and_never_outside() {
-        let area = Rect::new(0, 0, 4, 2);
-        let mut canvas = Canvas::new(area);
-        let (a, b) = (canvas.place(0.0, 0.0), canvas.place(1.0, 1.0));
-        canvas.line(a, b, (Role::H2D, 0));
-        let (a, b) = (canvas.place(-1.0, 2.0), canvas.place(3.0, 2.0));
-        canvas.line(a, b, (Role::D2H, 1));
-        let mut buf = Buffer::empty(area);
-        let theme = Theme::default();
-        canvas.draw(&theme, area, &mut buf);
-        let text: String = buf.content().iter().map(|c| c.symbol()).collect();
-        assert_eq!(text, "  ▄▀▄▀  ");
-        assert!(canvas.shows(0) && !canvas.shows(1));
-        // Another one over the same points.
-        let (a, b) = (canvas.place(0.0, 0.0), canvas.place(1.0, 1.0));
-        canvas.line(a, b, (Role::D2D, 2));
-        assert!(!canvas.shows(0) && canvas.shows(2));
+    fn names_that_end_together_stand_apart_and_in_order() {
+        assert_eq!(apart(&[4, 4, 0], 10), [Some(4), Some(5), Some(0)]);
+        // Pushed up from the bottom.
+        assert_eq!(apart(&[9, 9, 8], 10), [Some(8), Some(9), Some(7)]);
+        // No more than there are lines.
+        let lines = apart(&[1, 1, 1], 2);
+        assert_eq!(lines.iter().flatten().count(), 2);
     }
 }
