@@ -64,6 +64,12 @@ pub enum Action {
     /// The longest gap of the lane or the device.
     LongestGap,
     NextVariant,
+    /// A variant: index into the run's.
+    ShowVariant(usize),
+    /// The same variant at the next value of the sweep.
+    NextPoint,
+    /// And at the one before.
+    PreviousPoint,
     /// The variant before.
     PreviousVariant,
     /// The next pass of the variant.

@@ -211,6 +211,20 @@ const FIRST: &[Binding] = &[
     ),
     key(
         Any,
+        Char('>'),
+        Action::NextPoint,
+        "same variant, next value of the sweep",
+        "",
+    ),
+    key(
+        Any,
+        Char('<'),
+        Action::PreviousPoint,
+        "the value of the sweep before",
+        "",
+    ),
+    key(
+        Any,
         Char(']'),
         Action::NextPass,
         "next pass of the variant",

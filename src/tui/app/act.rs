@@ -72,13 +72,16 @@ impl App {
             Action::Counters => state.step_counters(),
             Action::NextVariant => state.step_variant(1),
             Action::PreviousVariant => state.step_variant(-1),
+            Action::ShowVariant(variant) => state.show_variant(variant),
+            Action::NextPoint => state.step_point(1),
+            Action::PreviousPoint => state.step_point(-1),
             Action::NextPass => state.step_pass(1),
             Action::PreviousPass => state.step_pass(-1),
             Action::Predict if is_picking => {}
             Action::Predict => self.predict(),
             Action::WholeRun => match state.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),
-                Scope::Whole => state.step_variant(0),
+                Scope::Whole => state.show_one_variant(),
             },
             _ => {
                 let request = self.views.act(action, state);

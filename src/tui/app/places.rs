@@ -17,9 +17,12 @@ fn is_jump(action: Action) -> bool {
             | Action::Choose
             | Action::NextVariant
             | Action::PreviousVariant
+            | Action::NextPoint
+            | Action::PreviousPoint
             | Action::NextPass
             | Action::PreviousPass
             | Action::WholeRun
+            | Action::ShowVariant(_)
     )
 }
 
@@ -28,6 +31,7 @@ impl App {
     pub fn act(&mut self, action: Action) -> Option<Effect> {
         // Actions see what the next frame would show.
         self.prepare();
+        let action = self.frame.clicked(action).unwrap_or(action);
         let before = self.state.spot(self.views.current());
         let was_picking = self.is_picking();
         let effect = self.perform(action);

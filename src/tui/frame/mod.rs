@@ -4,11 +4,12 @@ pub mod footer;
 mod offered;
 pub mod overlay;
 pub mod tabs;
+mod variants;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
-use super::action::Context;
+use super::action::{Action, Context};
 use super::draw::alert::Alert;
 use super::draw::details::Details;
 use super::draw::header::Header;
@@ -22,6 +23,7 @@ use footer::Footer;
 use offered::is_offered;
 use overlay::{HelpText, Overlay};
 use tabs::Tabs;
+use variants::VariantStrip;
 
 /// Everything around the view on screen, ready to be drawn.
 #[derive(Debug, Default)]
@@ -33,6 +35,9 @@ pub struct Frame {
     help: HelpText,
     verdict: VerdictLine,
     tabs: Tabs,
+    variants: VariantStrip,
+    /// What lies above the view.
+    overlay: Overlay,
     details: Details,
     footer: Footer,
 }
@@ -43,6 +48,8 @@ impl Frame {
         self.header = Header::new(state);
         self.verdict = VerdictLine::new(state);
         self.tabs = Tabs::new(state, views);
+        self.variants = VariantStrip::new(state);
+        self.overlay = overlay;
         self.alert = Alert::new(&state.troubles);
         let hints = (overlay == Overlay::None).then_some(here);
         self.footer = Footer::new(state, views, hints);
@@ -75,6 +82,8 @@ impl Frame {
         self.alert.draw(theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         self.tabs.draw(theme, layout.rule, buf);
+        let behind = self.tabs.end(layout.rule.width) + 1;
+        self.variants.draw(theme, behind, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
         let view = views.on_screen(state);
         view.draw(theme, layout.middle(), buf);
@@ -97,6 +106,22 @@ impl Frame {
 }
 
 impl Frame {
+    /// What a click on a tab or a variant asks for; nothing for any other action.
+    #[must_use]
+    pub fn clicked(&self, action: Action) -> Option<Action> {
+        let Action::Click { x, y } = action else {
+            return None;
+        };
+        let line = self.layout.rule;
+        if line.is_empty() || y != line.y || self.overlay != Overlay::None {
+            return None;
+        }
+        let behind = self.tabs.end(line.width) + 1;
+        let variant = || self.variants.at(behind, line.width, x);
+        let view = self.tabs.at(line.width, x).map(Action::Show);
+        view.or_else(|| variant().map(Action::ShowVariant))
+    }
+
     /// What is selected, to be copied: an operation's whole name, a gap or a line of a list in full.
     #[must_use]
     pub fn copied(&self, views: &Views, state: &State) -> Option<String> {

@@ -11,7 +11,8 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
     let run = &state.run;
     let is_scenario = run.plan.is_some();
     match action {
-        Action::NextVariant | Action::PreviousVariant => run.passes.variants.len() > 1,
+        Action::NextVariant | Action::PreviousVariant => state.variants_beside().len() > 1,
+        Action::NextPoint | Action::PreviousPoint => state.points().len() > 1,
         Action::NextPass | Action::PreviousPass => match state.camera.scope {
             Scope::Whole => false,
             Scope::Pass(_) => run.passes.list.len() > run.passes.variants.len(),

@@ -32,24 +32,46 @@ impl Tabs {
         }
     }
 
+    /// Those that fit, each with its first column and its text.
+    fn places(&self, width: u16) -> impl Iterator<Item = (u16, String, bool)> {
+        let mut x = 1;
+        let places = self.tabs.iter().map(move |(key, title, is_current)| {
+            let (at, text) = (x, format!(" {key} {title} "));
+            x += text.len() as u16 + 1;
+            (at, text, *is_current)
+        });
+        places.take_while(move |(at, text, _)| usize::from(*at) + text.len() <= usize::from(width))
+    }
+
+    /// The column behind the last one on a line of this width.
+    #[must_use]
+    pub fn end(&self, width: u16) -> u16 {
+        let ends = self.places(width).map(|(x, text, _)| x + text.len() as u16);
+        ends.last().unwrap_or(0)
+    }
+
+    /// The view whose tab is at column `x` of a line of this width.
+    #[must_use]
+    pub fn at(&self, width: u16, x: u16) -> Option<usize> {
+        let is_at =
+            |(at, text, _): &(u16, String, bool)| (*at..at + text.len() as u16).contains(&x);
+        let (key, ..) = self.tabs[self.places(width).position(|place| is_at(&place))?];
+        VIEWS.iter().position(|entry| entry.key == key)
+    }
+
     /// Draws them.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
         pen::fill(buf, area, theme.glyph('─'), theme.fg(Role::Rule));
-        let mut x = 1;
-        for (key, title, is_current) in &self.tabs {
-            let text = format!(" {key} {title} ");
-            if usize::from(x) + text.len() > usize::from(area.width) {
-                return;
-            }
-            let style = if *is_current {
+        for (x, text, is_current) in self.places(area.width) {
+            let style = if is_current {
                 theme.bold(Role::Accent)
             } else {
                 theme.fg(Role::Dim)
             };
-            x = pen::text(buf, area, x, &text, style) + 1;
+            pen::text(buf, area, x, &text, style);
         }
     }
 }
@@ -57,6 +79,21 @@ impl Tabs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tab_is_where_it_is_drawn() {
+        let tabs = Tabs {
+            tabs: vec![('1', "timeline", true), ('3', "findings", false)],
+        };
+        // "─ 1 timeline ─ 3 findings ──"
+        let found: Vec<_> = [0, 1, 12, 13, 14, 25, 26].map(|x| tabs.at(28, x)).into();
+        assert_eq!(
+            found,
+            [None, Some(0), Some(0), None, Some(2), Some(2), None]
+        );
+        assert_eq!((tabs.end(28), tabs.end(20), tabs.end(3)), (26, 13, 0));
+        assert_eq!(tabs.at(20, 16), None, "there is no room for it");
+    }
 
     #[test]
     fn what_does_not_fit_is_left_out_whole() {

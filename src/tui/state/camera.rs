@@ -3,6 +3,7 @@
 use super::Run;
 use super::viewport::Viewport;
 use crate::activity::{Ns, Span};
+use crate::analysis::passes::Variant;
 
 /// How much of a long run is on screen while following it.
 const FOLLOWED: Ns = 5_000_000_000;
@@ -196,18 +197,41 @@ impl Camera {
         }
     }
 
-    /// After the end: the variant that was chosen by hand, else the last one.
+    /// The variant that was chosen by hand, else what the scenario is about, else the last one.
+    #[must_use]
+    pub fn variant_to_open(&self, run: &Run) -> Option<usize> {
+        let variants = &run.passes.variants;
+        let chosen = self.chosen.as_ref();
+        let chosen = chosen.and_then(|label| variants.iter().position(|v| v.label() == *label));
+        chosen
+            .or_else(|| mistake(run))
+            .or(variants.len().checked_sub(1))
+    }
+
+    /// After the end: shows the variant to open.
     pub fn choose_variant(&mut self, run: &Run) {
         self.is_following = false;
-        let variants = &run.passes.variants;
-        let chosen = self
-            .chosen
-            .as_ref()
-            .and_then(|label| variants.iter().position(|v| v.label() == *label));
-        let pass = chosen
-            .or(variants.len().checked_sub(1))
-            .and_then(|variant| run.passes.representative(variant));
+        let variant = self.variant_to_open(run);
+        let pass = variant.and_then(|variant| run.passes.representative(variant));
         self.scope = pass.map_or(Scope::Whole, Scope::Pass);
         self.show_part(run);
     }
+}
+
+/// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU; of a sweep at
+/// the value that the pair names, else at the last one.
+fn mistake(run: &Run) -> Option<usize> {
+    let plan = run.plan.as_deref()?;
+    let variants = &run.passes.variants;
+    let last = variants.last()?.point;
+    let named = plan.pairs.first().and_then(|pair| {
+        let point = pair.at.or(last);
+        let is_it = |v: &Variant| v.name == pair.mistake && v.point == point;
+        variants.iter().position(is_it)
+    });
+    let uses_a_gpu = |variant: usize| {
+        let pass = run.passes.representative(variant);
+        pass.is_some_and(|pass| run.passes.list[pass].operations.is_some())
+    };
+    named.or_else(|| (0..variants.len()).find(|&v| variants[v].point == last && uses_a_gpu(v)))
 }

@@ -21,6 +21,7 @@ mod run;
 pub mod search;
 pub mod selection;
 mod so_far;
+mod steps;
 pub mod trail;
 pub mod troubles;
 pub mod viewport;
@@ -221,6 +222,11 @@ impl State {
         }
     }
 
+    /// Makes the rows anew before the next frame.
+    pub(super) fn rows_anew(&mut self) {
+        self.prepared = None;
+    }
+
     /// The timeline has this many lines for its rows.
     pub fn set_room(&mut self, room: usize) {
         if self.room != room {
@@ -293,37 +299,5 @@ impl State {
             None => Some(self.run.trace.health().received),
         };
         self.prepared = None;
-    }
-
-    pub(super) fn step_variant(&mut self, by: isize) {
-        let variants = &self.run.passes.variants;
-        let count = variants.len();
-        if count == 0 {
-            self.messages.flash = Some("there are no variants in this timeline".to_owned());
-            return;
-        }
-        if count == 1 && by != 0 {
-            self.messages.flash = Some("there is one variant only".to_owned());
-            return;
-        }
-        let current = self.camera.variant(&self.run).unwrap_or(count - 1) as isize;
-        let next = (current + by).rem_euclid(count as isize) as usize;
-        self.camera.chosen = Some(variants[next].label());
-        if let Some(pass) = self.run.passes.representative(next) {
-            self.show(Scope::Pass(pass));
-        }
-    }
-
-    pub(super) fn step_pass(&mut self, by: isize) {
-        let (Scope::Pass(current), Some(variant)) =
-            (self.camera.scope, self.camera.variant(&self.run))
-        else {
-            return;
-        };
-        let passes: Vec<usize> = self.run.passes.of(variant).collect();
-        let at = passes.iter().position(|&p| p == current).unwrap_or(0) as isize;
-        if let Some(&pass) = passes.get((at + by).clamp(0, passes.len() as isize - 1) as usize) {
-            self.show(Scope::Pass(pass));
-        }
     }
 }

@@ -1,0 +1,93 @@
+//! From variant to variant, along a sweep, and from pass to pass.
+
+use super::{Scope, State};
+
+impl State {
+    /// The variant on screen; of the whole run the last one.
+    fn current(&self) -> Option<usize> {
+        let last = self.run.passes.variants.len().checked_sub(1)?;
+        Some(self.camera.variant(&self.run).unwrap_or(last))
+    }
+
+    /// The variants at the value of the sweep that is on screen, in order; all of them without a sweep.
+    #[must_use]
+    pub fn variants_beside(&self) -> Vec<usize> {
+        let variants = &self.run.passes.variants;
+        let Some(current) = self.current() else {
+            return Vec::new();
+        };
+        let is_beside = |v: &usize| variants[*v].point == variants[current].point;
+        (0..variants.len()).filter(is_beside).collect()
+    }
+
+    /// The variants that are the one on screen at each value of the sweep.
+    #[must_use]
+    pub fn points(&self) -> Vec<usize> {
+        let variants = &self.run.passes.variants;
+        let Some(current) = self.current().filter(|&v| variants[v].point.is_some()) else {
+            return Vec::new();
+        };
+        let is_it = |v: &usize| variants[*v].name == variants[current].name;
+        (0..variants.len()).filter(is_it).collect()
+    }
+
+    /// Puts the representative pass of a variant on screen, also after the next rerun.
+    pub(in crate::tui) fn show_variant(&mut self, variant: usize) {
+        let Some(of) = self.run.passes.variants.get(variant) else {
+            return;
+        };
+        self.camera.chosen = Some(of.label());
+        if let Some(pass) = self.run.passes.representative(variant) {
+            self.show(Scope::Pass(pass));
+        }
+    }
+
+    /// From the whole run back to a variant: the one that was chosen, or that the run opened on.
+    pub(in crate::tui) fn show_one_variant(&mut self) {
+        match self.camera.variant_to_open(&self.run) {
+            Some(variant) => self.show_variant(variant),
+            None => self.say("there are no variants in this timeline"),
+        }
+    }
+
+    /// Goes on by so many variants at the same value of the sweep, round the ends.
+    pub(in crate::tui) fn step_variant(&mut self, by: isize) {
+        match self.variants_beside().as_slice() {
+            [] => self.say("there are no variants in this timeline"),
+            [_] => self.say("there is one variant only"),
+            all => self.step_among(all.to_vec(), by),
+        }
+    }
+
+    /// Goes on by so many values of the sweep, round the ends.
+    pub(in crate::tui) fn step_point(&mut self, by: isize) {
+        match self.points().as_slice() {
+            [] => self.say("there is no sweep in this timeline"),
+            [_] => self.say("this variant ran at one value only"),
+            all => self.step_among(all.to_vec(), by),
+        }
+    }
+
+    fn step_among(&mut self, all: Vec<usize>, by: isize) {
+        let at = all.iter().position(|&v| Some(v) == self.current());
+        let next = (at.unwrap_or(0) as isize + by).rem_euclid(all.len() as isize);
+        self.show_variant(all[next as usize]);
+    }
+
+    fn say(&mut self, text: &str) {
+        self.messages.flash = Some(text.to_owned());
+    }
+
+    pub(in crate::tui) fn step_pass(&mut self, by: isize) {
+        let (Scope::Pass(current), Some(variant)) =
+            (self.camera.scope, self.camera.variant(&self.run))
+        else {
+            return;
+        };
+        let passes: Vec<usize> = self.run.passes.of(variant).collect();
+        let at = passes.iter().position(|&p| p == current).unwrap_or(0) as isize;
+        if let Some(&pass) = passes.get((at + by).clamp(0, passes.len() as isize - 1) as usize) {
+            self.show(Scope::Pass(pass));
+        }
+    }
+}
