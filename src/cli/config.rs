@@ -14,6 +14,7 @@ use super::print;
 use crate::scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 use crate::text::printable;
 use crate::tui::theme::NAMES;
+use crate::tui::{Counters, Wishes};
 
 /// What a file can say, as `cuptop config` prints it: every line of it is a comment.
 const DEFAULT: &str = include_str!("config.toml");
@@ -26,6 +27,8 @@ pub(super) struct Settings {
     ascii: Option<bool>,
     /// Rows of each table of a report.
     pub(super) rows: Option<usize>,
+    /// Rows of the timeline that are hidden, folded and pinned.
+    pub(super) lanes: Wishes,
     /// Colours of roles, in the order of [`NAMES`].
     pub(super) colors: [Option<u32>; NAMES.len()],
 }
@@ -118,7 +121,17 @@ fn parse(name: &str, text: &str) -> Result<Settings, Diagnostics> {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 5] = ["theme", "color", "ascii", "rows", "colors"];
+const KEYS: [&str; 6] = ["theme", "color", "ascii", "rows", "lanes", "colors"];
+
+/// The keys of `[lanes]`.
+const LANES: [&str; 4] = ["hide", "fold", "pin", "counters"];
+
+/// What `counters` can be.
+const COUNTERS: [(&str, Counters); 3] = [
+    ("few", Counters::Few),
+    ("all", Counters::All),
+    ("none", Counters::None),
+];
 
 struct Reading {
     found: Settings,
@@ -147,6 +160,10 @@ impl Reading {
                         None => self.wrong(value, "expected a number of rows, from 1", None),
                     }
                 }
+                "lanes" => match value.get_ref() {
+                    DeValue::Table(lanes) => self.lanes(lanes),
+                    _ => self.wrong(value, "expected a table: [lanes]", None),
+                },
                 "colors" => match value.get_ref() {
                     DeValue::Table(colors) => self.colors(colors),
                     _ => self.wrong(value, "expected a table: [colors]", None),
@@ -160,6 +177,52 @@ impl Reading {
                 }
             }
         }
+    }
+
+    fn lanes(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table.iter() {
+            match key.get_ref().as_ref() {
+                "hide" => self.found.lanes.hide = self.names(value),
+                "fold" => self.found.lanes.fold = self.names(value),
+                "pin" => self.found.lanes.pin = self.names(value),
+                "counters" => {
+                    let named = match value.get_ref() {
+                        DeValue::String(text) => COUNTERS.iter().find(|(name, _)| name == text),
+                        _ => None,
+                    };
+                    match named {
+                        Some((_, counters)) => self.found.lanes.counters = *counters,
+                        None => {
+                            self.wrong(value, "expected one of few, all, none, in quotes", None)
+                        }
+                    }
+                }
+                other => {
+                    let help = did_you_mean(other, LANES)
+                        .unwrap_or_else(|| format!("the keys are {}", LANES.join(", ")));
+                    let message = format!("there is no setting `{other}` of lanes");
+                    self.wrong
+                        .push(Diagnostic::error(key.span(), message).help(help));
+                }
+            }
+        }
+    }
+
+    /// A list of names of rows.
+    fn names(&mut self, value: &Value<'_>) -> Vec<String> {
+        let expected = "expected a list of names: [\"overlap\"]";
+        let DeValue::Array(values) = value.get_ref() else {
+            self.wrong(value, expected, None);
+            return Vec::new();
+        };
+        let mut names = Vec::new();
+        for value in values.iter() {
+            match value.get_ref() {
+                DeValue::String(name) if !name.is_empty() => names.push(name.to_string()),
+                _ => self.wrong(value, expected, None),
+            }
+        }
+        names
     }
 
     fn colors(&mut self, table: &DeTable<'_>) {
@@ -242,6 +305,12 @@ mod tests {
         let settings = parse("c", &uncommented).map_err(|wrong| wrong.render(false));
         let settings = settings.expect("it is right");
         assert_eq!(settings.rows, Some(10));
+        let lanes = &settings.lanes;
+        assert_eq!(
+            (lanes.hide.len(), lanes.fold.len(), lanes.pin.len()),
+            (2, 1, 1)
+        );
+        assert_eq!(lanes.counters, Counters::None);
         assert_eq!(settings.theme, Some(PaletteName::Dark));
         let named = NAMES.iter().filter(|name| **name != "text");
         for (at, name) in named.enumerate() {
@@ -254,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_shown_where_it_is() {
-        let text = "theem = \"dark\"\ncolor = \"triucolor\"\nrows = 0\n[colors]\nh2d = \"blue\"\nkernal1 = \"#ffffff\"\n";
+        let text = "theem = \"dark\"\ncolor = \"triucolor\"\nrows = 0\n[colors]\nh2d = \"blue\"\nkernal1 = \"#ffffff\"\n[lanes]\nhied = []\nfold = \"host\"\n";
         let wrong = parse("config.toml", text).expect_err("it is wrong");
         let shown = wrong.render(false);
         for part in [
@@ -268,6 +337,10 @@ mod tests {
             "\"#5ba7f0\"",
             "config.toml:6:1",
             "did you mean `kernel1`?",
+            "config.toml:8:1",
+            "did you mean `hide`?",
+            "config.toml:9:8",
+            "a list of names",
         ] {
             assert!(shown.contains(part), "{part} is missing in\n{shown}");
         }

@@ -66,6 +66,8 @@ pub use film::Film;
 pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
 pub use state::beside::{Beside, Pair};
+pub use state::counters::Counters;
+pub use state::lanes::Wishes;
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
@@ -171,7 +173,7 @@ pub enum Error {
     Terminal(#[from] std::io::Error),
 }
 
-/// The screen of a complete timeline, drawn without a terminal: its last variant's median pass, or
+/// The screen of a complete timeline, drawn without a terminal: the median pass of the variant that it opens on, or
 /// the whole of it, and of that what `opening` asks for.
 ///
 /// # Errors
@@ -188,6 +190,7 @@ pub fn screenshot(
     let mut app = app::App::of_trace(trace, plan, peaks);
     app.state.run.beside = beside;
     app.state.size = size;
+    app.wish(opening.lanes.clone());
     app.open_at(opening)?;
     Ok(render(&mut app, theme))
 }

@@ -1,5 +1,6 @@
 //! What a screen shows first, where it was asked for something else than the usual.
 
+use super::state::lanes::Wishes;
 use crate::scenario::view::View as Part;
 
 /// What a screen shows first: a view, a part of the time, something selected. Empty for the usual.
@@ -11,6 +12,8 @@ pub struct Opening {
     pub zoom: Option<Part>,
     /// What is selected.
     pub select: Option<Select>,
+    /// Which rows are hidden, folded and pinned.
+    pub lanes: Wishes,
 }
 
 /// What is selected first.

@@ -49,6 +49,7 @@ impl First {
             view: self.view,
             zoom: self.zoom,
             select: self.select.clone(),
+            lanes: crate::cli::config::settings().lanes.clone(),
         }
     }
 

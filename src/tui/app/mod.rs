@@ -34,6 +34,7 @@ use crate::activity::Span;
 use crate::activity::feed::Outcome;
 use crate::scenario::plan::Plan;
 use crate::trace::{SourceInfo, Trace};
+use crate::tui::state::lanes::{Lanes, Wishes};
 pub use crate::tui::state::{
     Choice, ErrorPanel, LineKind, Peaks, Run, Scope, State, Status, Wanted,
 };
@@ -108,6 +109,13 @@ impl App {
         if let Some(view) = self.opening.view {
             self.views.show(view, &self.state);
         }
+    }
+
+    /// Which rows are hidden, folded and pinned before anybody chooses.
+    pub fn wish(&mut self, wishes: Wishes) {
+        self.state.counters = wishes.counters;
+        self.state.lanes = Lanes::wished(wishes);
+        self.state.rows_anew();
     }
 
     /// Time goes on.

@@ -4,6 +4,7 @@
 //! with a lane of ranges the rows of its depths. A *group* is a title with the units under it.
 
 mod act;
+mod wishes;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,6 +12,7 @@ use super::rows::{Row, RowKind};
 use super::search::Needle;
 use crate::text::{fingerprint, plural};
 use crate::trace::LaneId;
+pub use wishes::Wishes;
 
 /// What a unit is remembered by: its group's title, its own name, and which one of that name it is.
 type Key = (String, String, usize);
@@ -27,6 +29,10 @@ pub struct Lanes {
     flat: FxHashSet<Key>,
     text: String,
     needle: Option<Needle>,
+    /// What is chosen of rows as they appear.
+    wishes: Wishes,
+    /// Units and titles that have appeared: what was done with them since goes before the wishes.
+    known: FxHashSet<Key>,
     /// The unit of each row, also of those that are not seen.
     units: FxHashMap<RowKind, Key>,
     /// Units that are left out.
@@ -51,6 +57,7 @@ impl Lanes {
         self.units.clear();
         (self.count, self.fixed) = (0, 0);
         let groups = groups(rows);
+        self.wish(&groups);
         for (key, rows) in groups.iter().flat_map(|group| &group.units) {
             let kinds = rows.iter().map(|row| row.kind);
             self.units.extend(kinds.map(|kind| (kind, key.clone())));
