@@ -2,6 +2,7 @@
 
 use ratatui::layout::{Rect, Size};
 
+use super::pen;
 use crate::activity::{Ns, Span};
 use crate::tui::state::State;
 use crate::tui::state::troubles::Weight;
@@ -13,6 +14,9 @@ pub const SMALLEST: Size = Size {
     height: 5,
 };
 
+/// Lines of a screen from which on a verdict that is longer than a line has two.
+const TALL: u16 = 30;
+
 /// The parts of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
@@ -20,7 +24,7 @@ pub struct Layout {
     pub header: Rect,
     /// What is wrong; empty when nothing is, or on the lowest screens.
     pub alert: Rect,
-    /// What bounds what is on screen; empty on low screens.
+    /// What bounds what is on screen, on two lines where it needs them; empty on low screens.
     pub verdict: Rect,
     /// The rule under that; empty on low screens.
     pub rule: Rect,
@@ -45,12 +49,15 @@ impl Layout {
     #[must_use]
     pub fn of(state: &State) -> Self {
         let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
-        Layout::new(state.size, has_alert)
+        let answer = state.answers.of(&state.run, state.camera.scope);
+        let verdict = answer.and_then(|answer| answer.verdicts.first());
+        let words = verdict.map_or(0, |verdict| pen::width(&verdict.text));
+        Layout::new(state.size, has_alert, words)
     }
 
-    /// The layout of a screen.
+    /// The layout of a screen with a verdict of so many columns.
     #[must_use]
-    pub fn new(Size { width, height }: Size, has_alert: bool) -> Self {
+    pub fn new(Size { width, height }: Size, has_alert: bool, words: usize) -> Self {
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
@@ -69,7 +76,8 @@ impl Layout {
             _ => 4,
         };
         let rule = u16::from(height >= 12);
-        let answer = u16::from(height >= 20);
+        let is_long = words + 2 > usize::from(width) && height >= TALL;
+        let answer = u16::from(height >= 20) + u16::from(is_long);
         let alert = u16::from(has_alert && height >= 8);
         let mut y = 0;
         let mut take = |lines: u16| {

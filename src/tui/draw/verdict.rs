@@ -81,6 +81,10 @@ impl VerdictLine {
             pen::text(buf, area, 1, &about, theme.fg(Role::Dim));
             return;
         }
+        if area.height > 1 {
+            self.draw_lines(theme, area, buf);
+            return;
+        }
         let head = pen::plain(theme, &self.head);
         let x = pen::text(buf, area, 1, &head, theme.bold(self.role));
         let text = pen::plain(theme, &self.text);
@@ -95,6 +99,27 @@ impl VerdictLine {
             let x = width - 1 - pen::width(&about);
             pen::text(buf, area, x as u16, &about, theme.fg(Role::Dim));
         }
+    }
+}
+
+impl VerdictLine {
+    /// Over several lines: broken between words, and what does not fit the last one is cut.
+    fn draw_lines(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let room = usize::from(area.width).saturating_sub(2);
+        let whole = format!("{}{}", self.head, self.text);
+        let last = usize::from(area.height) - 1;
+        let mut pieces = pen::wrap(&whole, room);
+        if pieces.len() > last + 1 {
+            let rest = pieces.split_off(last).join(" ");
+            pieces.push(pen::cut(&rest, room));
+        }
+        for (piece, line) in pieces.iter().zip(pen::lines(area)) {
+            let text = pen::plain(theme, piece);
+            pen::text(buf, line, 1, &text, theme.fg(Role::Text));
+        }
+        // Its word stands out, as on one line.
+        let head = pen::plain(theme, &self.head);
+        pen::text(buf, area, 1, &head, theme.bold(self.role));
     }
 }
 

@@ -139,7 +139,8 @@ impl VariantStrip {
                 pen::text(buf, line, x - 3, &format!(" {} ", theme.glyph('│')), rule);
             }
             let style = match Some(i) == self.current {
-                true => theme.bold(Role::Text),
+                // As the tab of the view on screen.
+                true => theme.bold(Role::Accent),
                 false => dim,
             };
             pen::text(buf, line, x, &pen::plain(theme, &self.items[i].text), style);

@@ -14,6 +14,7 @@ use crate::analysis::findings::{Evidence, Finding, Severity};
 use crate::trace::{LaneKind, Trace, describe, printable};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
+use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
 use crate::tui::state::rows::RowKind;
@@ -29,9 +30,9 @@ enum Line {
     Verdict(usize),
     /// Why a device was idle since the run began: index into what is known of that.
     SoFar(usize),
-    /// The finding: index into what was found.
-    Title(usize),
-    Advice(usize),
+    /// The finding: index into what was found. Both are as many lines as they need, of which this is one.
+    Title(usize, usize),
+    Advice(usize, usize),
     /// A place of a finding.
     Place(usize, Evidence),
 }
@@ -40,7 +41,7 @@ impl Line {
     fn finding(self) -> Option<usize> {
         match self {
             Line::Verdict(_) | Line::SoFar(_) => None,
-            Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => Some(i),
+            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) => Some(i),
         }
     }
 }
@@ -164,19 +165,27 @@ impl Findings {
                 continue;
             }
             shown += 1;
-            self.lines.extend([Line::Title(i), Line::Advice(i)]);
+            let titles = pen::wrap(&title(finding), room(area)).len();
+            let advices = pen::wrap(&finding.advice, room(area)).len();
+            self.lines
+                .extend((0..titles).map(|part| Line::Title(i, part)));
+            self.lines
+                .extend((0..advices).map(|part| Line::Advice(i, part)));
             let places = finding.evidence.iter().take(SHOWN);
             self.lines.extend(places.map(|e| Line::Place(i, *e)));
         }
         self.filter.count(shown, answer.findings.len());
         let lines = &self.lines;
-        self.list
-            .fill(area, lines.len(), |i| cells(state, answer, lines[i]));
+        self.list.fill(area, lines.len(), |i| {
+            cells(state, answer, lines[i], room(area))
+        });
         let line = self.lines.get(self.list.cursor);
         self.in_full = line.map_or_else(String::new, |line| match *line {
             Line::Verdict(i) => answer.verdicts[i].line(),
             Line::SoFar(i) => state.answers.so_far(&state.run)[i].clone(),
-            Line::Title(i) | Line::Advice(i) | Line::Place(i, _) => words(&answer.findings[i]),
+            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) => {
+                words(&answer.findings[i])
+            }
         });
     }
 }
@@ -191,7 +200,17 @@ fn listed(answer: &Answer, has_line: bool) -> Range<usize> {
     }
 }
 
-fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
+/// Columns that a list leaves for a title behind its mark.
+fn room(area: Rect) -> usize {
+    usize::from(area.width).saturating_sub(6).max(20)
+}
+
+/// What was found and what it costs, in one sentence.
+fn title(finding: &Finding) -> String {
+    printable(&format!("{}{}", finding.headline(), finding.worth()))
+}
+
+fn cells(state: &State, answer: &Answer, line: Line, room: usize) -> Vec<Cell> {
     let dim = Role::Dim;
     let found = &answer.findings;
     match line {
@@ -200,21 +219,20 @@ fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
             let line = &state.answers.so_far(&state.run)[i];
             vec![Cell::rest(line, Role::Text)]
         }
-        Line::Title(i) => {
+        Line::Title(i, part) => {
             let finding = &found[i];
             let (mark, role) = match finding.severity {
                 Severity::Warning => ("⚠", Role::Warning),
                 Severity::Info => ("·", Role::Accent),
             };
-            let text = printable(&format!("{}{}", finding.headline(), finding.worth()));
             vec![
-                Cell::left(mark, 1, role).bold(),
-                Cell::rest(text, Role::Text).bold(),
+                Cell::left(if part == 0 { mark } else { "" }, 1, role).bold(),
+                Cell::rest(piece(&title(finding), room, part), Role::Text).bold(),
             ]
         }
-        Line::Advice(i) => vec![
+        Line::Advice(i, part) => vec![
             Cell::left("", 1, dim),
-            Cell::rest(&found[i].advice, Role::Text),
+            Cell::rest(piece(&found[i].advice, room, part), Role::Text),
         ],
         Line::Place(_, evidence) => {
             let zero = state.camera.zero(&state.run);
@@ -227,6 +245,14 @@ fn cells(state: &State, answer: &Answer, line: Line) -> Vec<Cell> {
             ]
         }
     }
+}
+
+/// One of the lines that a text takes.
+fn piece(text: &str, room: usize, part: usize) -> String {
+    pen::wrap(text, room)
+        .into_iter()
+        .nth(part)
+        .unwrap_or_default()
 }
 
 /// A finding in full.
