@@ -323,13 +323,13 @@ fn a_simulated_run_opens_and_q_leaves_the_terminal_as_it_was() {
     let mut session = Session::start(&RUN, 100, 30);
     session.wait_for("SIMULATED");
     session.wait_for("DONE");
-    session.wait_for("streamed is ");
+    session.wait_for("variants by makespan");
     assert!(session.parser().screen().alternate_screen());
     session.press("?");
     session.wait_for("next variant");
     session.press("x");
     session.press("v");
-    session.wait_for("sequential");
+    session.wait_for("› streamed");
     session.press("q");
     assert_eq!(session.end(), 0);
     session.assert_restored();

@@ -193,7 +193,7 @@ impl Reading {
                     match named {
                         Some((_, counters)) => self.found.lanes.counters = *counters,
                         None => {
-                            self.wrong(value, "expected one of few, all, none, in quotes", None)
+                            self.wrong(value, "expected one of few, all, none, in quotes", None);
                         }
                     }
                 }

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::draw_title;
 use crate::activity::{Ns, units};
 use crate::analysis::VariantFigures;
+use crate::analysis::findings::Finding;
 use crate::analysis::variants::measure::speedup;
 use crate::scenario::figures::Kind;
 use crate::trace::printable;
@@ -30,7 +31,8 @@ enum Line {
         figures: String,
         is_on_screen: bool,
     },
-    Finding(String),
+    /// A line of a finding, and whether it is its first one.
+    Finding(String, bool),
     More(String),
 }
 
@@ -55,17 +57,33 @@ impl Filler {
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
             lines.push(Line::Title("what could be better".to_owned()));
-            let fits = if findings.len() < left {
-                findings.len()
-            } else {
-                left - 2
-            };
-            let words = |f: &crate::analysis::findings::Finding| {
-                Line::Finding(printable(&format!("{}{}", f.headline(), f.worth())))
-            };
-            lines.extend(findings.iter().take(fits).map(words));
-            if fits < findings.len() {
-                lines.push(Line::More(format!("{} more: 3", findings.len() - fits)));
+            let columns = usize::from(state.size.width).saturating_sub(4);
+            let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
+            let told: Vec<Vec<String>> = findings
+                .iter()
+                .map(|finding| pen::wrap(&words(finding), columns))
+                .collect();
+            let mut left = left - 1;
+            let mut shown = 0;
+            for pieces in &told {
+                // A line is kept for the word on the others.
+                let others = usize::from(shown + 1 < told.len());
+                if pieces.len() + others > left && shown > 0 {
+                    break;
+                }
+                // Of the first there is as much as fits.
+                let pieces = pieces.iter().take(left.saturating_sub(others).max(1));
+                let before = lines.len();
+                lines.extend(
+                    pieces
+                        .enumerate()
+                        .map(|(i, it)| Line::Finding(it.clone(), i == 0)),
+                );
+                left = left.saturating_sub(lines.len() - before);
+                shown += 1;
+            }
+            if shown < told.len() && left > 0 {
+                lines.push(Line::More(format!("{} more: 3", told.len() - shown)));
             }
         }
         Filler { lines }
@@ -76,8 +94,8 @@ impl Filler {
             match line {
                 Line::Title(title) => draw_title(theme, title, at, buf),
                 Line::Variant { .. } => draw_variant(theme, line, layout, at, buf),
-                Line::Finding(text) => {
-                    let mark = theme.glyph('⚠').to_string();
+                Line::Finding(text, is_first) => {
+                    let mark = if *is_first { theme.glyph('⚠') } else { ' ' }.to_string();
                     let x = pen::text(buf, at, 1, &mark, theme.bold(Role::Warning)) + 1;
                     let room = usize::from(at.width.saturating_sub(x + 1));
                     let text = pen::plain(theme, &pen::cut(text, room));

@@ -1,0 +1,248 @@
+//! What somebody sees first, and every view at the sizes that screens have.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::job::Job;
+use cuptop::testing::activity::Batch;
+use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::scenario::plan::Plan;
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::source::sim::{Pace, Profile, run};
+use cuptop::testing::trace::{SourceInfo, Trace};
+use cuptop::testing::tui::action::Action;
+use cuptop::testing::tui::app::App;
+use cuptop::testing::tui::{Peaks, Theme, render};
+use ratatui::layout::Size;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
+
+fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
+    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    let compiled = compiled.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    Arc::new(compiled.plan)
+}
+
+/// A scenario when it has ended, as the simulator runs it.
+fn ended(plan: &Arc<Plan>) -> App {
+    let profile = Profile::bundled();
+    let feed = run(plan.clone(), &profile, Pace::AsFastAsPossible).expect("a thread");
+    let mut trace = Trace::new(SourceInfo {
+        simulated: true,
+        title: "a scenario".to_owned(),
+        ..SourceInfo::default()
+    });
+    for message in feed.receiver() {
+        if let Message::Batch(batch) = message {
+            trace.apply(batch);
+        }
+    }
+    App::of_trace(trace, Some(plan.clone()), Peaks::default())
+}
+
+fn named(name: &str) -> App {
+    let found = bundled::SCENARIOS.iter().find(|s| s.name == name);
+    ended(&plan_of(found.expect("it is bundled")))
+}
+
+fn lines(app: &mut App, (width, height): (u16, u16)) -> Vec<String> {
+    app.state.size = Size::new(width, height);
+    app.prepare();
+    let buffer = render(app, &Theme::default());
+    let cells = buffer.content.chunks(usize::from(width));
+    cells
+        .map(|line| line.iter().map(|c| c.symbol()).collect())
+        .collect()
+}
+
+#[test]
+fn every_scenario_opens_on_its_mistake_at_the_place_it_wants_seen() {
+    // The variant, and of which part of its pass, in µs from its first operation; none for all of it. By hand, from what
+    // the scenarios say of themselves.
+    let expected = [
+        ("alloc_in_loop", "malloc_each", Some(300)),
+        ("copy_engines", "both_ways_one_stream", None),
+        ("cpu_or_gpu", "gpu_matmul_with_copies @ 1024", None),
+        ("cross_stream_reuse", "race", None),
+        ("cuda_graph", "launches", Some(100)),
+        ("fused_sin", "separate", None),
+        ("memory_peak", "sequential", None),
+        ("pinned_vs_pageable", "pageable_sync @ 256 MiB", None),
+        ("pipeline", "sequential", None),
+        ("roofline", "large @ 1024", None),
+        ("sync_points", "device_sync", Some(200)),
+        ("three_streams", "host_syncs", None),
+        ("tiny_copies", "copies", Some(100)),
+        ("transpose", "row_by_row", Some(200)),
+        ("two_gpus", "through_host", None),
+        ("warmup", "cold", None),
+    ];
+    assert_eq!(expected.len(), bundled::SCENARIOS.len());
+    for scenario in bundled::SCENARIOS {
+        let (_, variant, part) = expected
+            .iter()
+            .find(|(name, ..)| *name == scenario.name)
+            .unwrap_or_else(|| panic!("{} is not in the table", scenario.name));
+        let mut app = ended(&plan_of(scenario));
+        let screen = lines(&mut app, (120, 40));
+        let title = format!("› {variant}");
+        assert!(
+            screen[0].contains(&title),
+            "{}: {}",
+            scenario.name,
+            screen[0]
+        );
+        let (run, camera) = (&app.state.run, &app.state.camera);
+        let operations = camera.operations(run).expect("it uses a GPU");
+        let window = camera.viewport.window;
+        match part {
+            Some(us) => {
+                assert_eq!(window.start, operations.start, "{}", scenario.name);
+                assert_eq!(window.len(), us * 1_000, "{}", scenario.name);
+                // What it is about can be told apart there: between operations there is black.
+                let title = screen
+                    .iter()
+                    .position(|line| line.starts_with(" streams ─"));
+                let stream = &screen[title.unwrap_or_else(|| panic!("{screen:#?}")) + 1];
+                let plot: String = stream.chars().skip(13).take(80).collect();
+                assert!(plot.contains(' '), "{}: {plot}", scenario.name);
+            }
+            None => {
+                assert!(window.start <= operations.start, "{}", scenario.name);
+                assert!(window.end >= operations.end, "{}", scenario.name);
+            }
+        }
+    }
+}
+
+/// One app for each view with something in it, and the key of the view.
+fn views() -> Vec<(App, usize)> {
+    let mut all = Vec::new();
+    for view in [0, 1, 2, 3] {
+        all.push((named("pipeline"), view));
+    }
+    all.push((named("cpu_or_gpu"), 4));
+    let mut app = named("pipeline");
+    app.take(Message::Output {
+        is_error: false,
+        line: "step 1: a line that is longer than a narrow screen has columns for it, so that its end is on none "
+            .repeat(2),
+    });
+    app.take(Message::Notice {
+        is_warning: true,
+        text: "3 records name a device that is not known".to_owned(),
+    });
+    all.push((app, 5));
+    let mut app = named("pipeline");
+    app.take(Message::Notice {
+        is_warning: true,
+        text: "a notice that is longer than a narrow screen has columns for it, so that its end is on none "
+            .repeat(2),
+    });
+    all.push((app, 6));
+    let job = Job {
+        ranks: 16,
+        steps: 12,
+        idle: |rank, _| if rank == 3 { 4_000_000 } else { 0 },
+        ..Job::default()
+    };
+    let mut app = App::new(Vec::new());
+    app.start(SourceInfo::default(), None, Peaks::default());
+    let batches: Vec<Batch> = job.batches().0;
+    for batch in batches {
+        app.take(Message::Batch(batch));
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    all.push((app, 7));
+    all
+}
+
+#[test]
+fn no_view_is_empty_or_runs_out_of_the_screen_at_any_size() {
+    for (mut app, view) in views() {
+        app.act(Action::Show(view));
+        for size in SIZES {
+            let screen = lines(&mut app, size);
+            let shown = screen.join("\n");
+            assert_eq!(app.views.current(), view);
+            // Header, verdict and tabs, then the view: not a blank area with a word in it.
+            let (first, last) = (3, screen.len() - 6);
+            let told = screen[first..last]
+                .iter()
+                .filter(|line| !line.trim().is_empty());
+            assert!(
+                told.count() > usize::from(view < 5),
+                "{view} {size:?}\n{shown}"
+            );
+            for line in &screen {
+                // What does not fit ends in an ellipsis. The last column is left free, but by a table that fills the
+                // line with columns of its own.
+                let last = line.chars().last().unwrap_or(' ');
+                let is_cut = last.is_alphanumeric() && view != 1;
+                assert!(!is_cut, "{view} {size:?}: {line}\n{shown}");
+            }
+            // The two keys that lead on from anywhere.
+            let foot = &screen[screen.len() - 1];
+            assert!(
+                foot.contains("? help") && foot.contains("q quit"),
+                "{view} {size:?}: {foot}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_could_be_better_is_told_to_its_last_word() {
+    let mut app = named("pipeline");
+    app.act(Action::Show(2));
+    let words = |lines: &[String]| -> String {
+        let words = lines.iter().flat_map(|line| line.split_whitespace());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let whole = words(&lines(&mut app, (300, 60))[3..12]);
+    let advice = whole.split("⚠").nth(1).unwrap_or_else(|| panic!("{whole}"));
+    let advice = advice.split(" at ").next().unwrap_or(advice).trim();
+    assert!(advice.len() > 60, "{advice}");
+    for size in [(60, 40), (80, 24), (100, 30)] {
+        let narrow = words(&lines(&mut app, size)[3..]).replace("▸ ", "");
+        assert!(narrow.contains(advice), "{size:?}: {advice}\n{narrow}");
+    }
+}
+
+#[test]
+fn a_sweep_is_gone_through_by_variants_and_by_values() {
+    let mut app = named("cpu_or_gpu");
+    let title = |app: &mut App| {
+        let line = lines(app, (120, 40))[0].clone();
+        let title = line.split('›').nth(1).unwrap_or_default();
+        title
+            .split("  ")
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    assert!(title(&mut app).starts_with("gpu_matmul_with_copies @ 1024"));
+    app.act(Action::NextVariant);
+    assert!(title(&mut app).starts_with("gpu_matmul_alone @ 1024"));
+    app.act(Action::NextPoint);
+    assert!(title(&mut app).starts_with("gpu_matmul_alone @ 32"));
+    app.act(Action::PreviousPoint);
+    app.act(Action::PreviousVariant);
+    assert!(title(&mut app).starts_with("gpu_matmul_with_copies @ 1024"));
+    // Those at this value stand under the header with their times, and take clicks.
+    let screen = lines(&mut app, (200, 50));
+    let at = screen.iter().position(|line| line.contains("1 timeline"));
+    let (y, line) = (at.expect("tabs"), screen[at.unwrap_or(0)].clone());
+    let found = line.find("forgot_sync").unwrap_or_else(|| panic!("{line}"));
+    let x = line[..found].chars().count() as u16;
+    app.act(Action::Click { x, y: y as u16 });
+    assert!(title(&mut app).starts_with("forgot_sync @ 1024"));
+    // And so do tabs.
+    let x = line[..line.find("2 operations").expect("a tab")]
+        .chars()
+        .count() as u16;
+    app.act(Action::Click { x, y: y as u16 });
+    assert_eq!(app.views.current(), 1);
+}
