@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::args::{Compare, First, Open, Picture, Replayed, ScreenArgs};
 use super::exit::{self, Ending};
+use super::handed::Handed;
 use super::print;
-use super::report::load;
+use super::report::load_handed;
 use super::screen::{self, Shot, Shown};
 use crate::report::compare::{Answer, Run};
 use crate::text::printable;
@@ -17,15 +18,23 @@ use crate::tui::{self, Beside, Pair, Wanted};
 pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, Replayed::default())?;
     if args.screen || shot.is_some() {
-        return above_each_other(&args.a, &args.b, &args.picture, &args.first, screen_args);
+        let handed = Handed::on(args.anonymous);
+        return above_each_other(
+            [&args.a, &args.b],
+            &handed,
+            &args.picture,
+            &args.first,
+            screen_args,
+        );
     }
     if let Some(option) = args.first.given() {
         return Err(Ending::input(format!(
             "{option} needs --screen or --screenshot FILE"
         )));
     }
-    let (a, code_a) = side(&args.a)?;
-    let (b, code_b) = side(&args.b)?;
+    let handed = Handed::on(args.anonymous);
+    let (a, code_a) = side(&args.a, &handed)?;
+    let (b, code_b) = side(&args.b, &handed)?;
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let answer = Answer::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
     if args.json {
@@ -58,13 +67,14 @@ pub(super) fn opened(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending
     let [a, b] = &args.traces[..] else {
         return Err(Ending::input("two timelines are compared"));
     };
-    above_each_other(a, b, &args.picture, &args.first, screen_args)
+    let handed = Handed::default();
+    above_each_other([a, b], &handed, &args.picture, &args.first, screen_args)
 }
 
 /// Shows two timelines above each other, on the screen or as a picture.
 fn above_each_other(
-    a: &Path,
-    b: &Path,
+    [a, b]: [&Path; 2],
+    handed: &Handed,
     picture: &Picture,
     first: &First,
     screen_args: &ScreenArgs,
@@ -76,7 +86,8 @@ fn above_each_other(
         let message = "one run a side can be shown above each other";
         return Err(Ending::input(message).help("without --screen several are compared, as text"));
     };
-    let ((trace_a, code_a), (trace_b, code_b)) = (load(from_ref(a))?, load(from_ref(b))?);
+    let load = |path| load_handed(from_ref(path), handed.another());
+    let ((trace_a, code_a), (trace_b, code_b)) = (load(a)?, load(b)?);
     let code = code_a.max(code_b);
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let runs = [Run::of(&trace_a), Run::of(&trace_b)];
@@ -113,12 +124,12 @@ fn above_each_other(
 }
 
 /// The runs of a side: a file, or several with commas between them.
-fn side(text: &Path) -> Result<(Vec<Run>, u8), Ending> {
+fn side(text: &Path, handed: &Handed) -> Result<(Vec<Run>, u8), Ending> {
     let mut runs = Vec::new();
     let mut code = exit::FINE;
     for path in paths(text) {
         // One after another, so that only one timeline is in memory.
-        let (trace, damaged) = load(&[path])?;
+        let (trace, damaged) = load_handed(&[path], handed.another())?;
         runs.push(Run::of(&trace));
         code = code.max(damaged);
     }

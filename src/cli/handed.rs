@@ -18,6 +18,11 @@ impl Handed {
         Handed(Some(Anonymous::default()))
     }
 
+    /// The same of another timeline. It has been said.
+    pub(super) fn another(&self) -> Handed {
+        Handed(self.0.is_some().then(Anonymous::default))
+    }
+
     /// The timeline's label.
     pub(super) fn source(&self, source: SourceInfo) -> SourceInfo {
         match self.0 {

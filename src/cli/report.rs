@@ -254,7 +254,8 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
     load_handed(paths, Handed::default())
 }
 
-fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trace, u8), Ending> {
+/// Reads traces to their end, as much of them as is handed on.
+pub(super) fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths).map_err(Ending::input)?;
     let mut trace = Trace::new(handed.source(source_info(&opened, paths)));
     match drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch))) {

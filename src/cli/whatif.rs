@@ -2,9 +2,10 @@
 
 use super::args::WhatIf as Args;
 use super::exit::Ending;
+use super::handed::Handed;
 use super::print;
 use super::profile;
-use super::report::load;
+use super::report::load_handed;
 use crate::analysis::graph::Graph;
 use crate::analysis::whatif::{Prediction, WhatIf};
 use crate::report::whatif::{Answer, known};
@@ -17,7 +18,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
         let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
         sets.push(set);
     }
-    let (trace, code) = load(&args.traces)?;
+    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let graph = Graph::new(&trace);

@@ -99,6 +99,50 @@ fn what_is_handed_on_leaves_out_command_paths_and_host_when_asked_to() {
 }
 
 #[test]
+fn comparisons_and_predictions_leave_out_the_same_when_asked_to() {
+    let seen = traced();
+    let run = seen.directory.path().join("run");
+    let folder = seen.directory.path().display().to_string();
+    let said = |arguments: &[&str], is_anonymous: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+        command.env("XDG_CONFIG_HOME", "/nonexistent");
+        command.arg(arguments[0]).arg(&run);
+        if arguments[0] == "compare" {
+            command.arg(&run);
+        }
+        command.args(&arguments[1..]);
+        if is_anonymous {
+            command.arg("--anonymous");
+        }
+        let output = command.output().expect("it runs");
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {complaints}");
+        let times = complaints.matches("left out: command lines").count();
+        assert_eq!(times, usize::from(is_anonymous), "{complaints}");
+        output.stdout
+    };
+    let mut gave_away = Vec::new();
+    for arguments in [
+        &["compare"][..],
+        &["compare", "--json"],
+        &["compare", "--markdown"],
+        &["whatif"],
+        &["whatif", "--json"],
+    ] {
+        let (open, closed) = (said(arguments, false), said(arguments, true));
+        for secret in [ARGUMENT, &folder] {
+            if holds(&open, secret) {
+                gave_away.push(arguments[0]);
+            }
+            assert!(!holds(&closed, secret), "{arguments:?} holds {secret}");
+        }
+        assert!(closed.len() > 100, "{arguments:?}");
+    }
+    // Without being asked to they are there: what is looked for could be found.
+    assert!(gave_away.contains(&"compare"), "{gave_away:?}");
+}
+
+#[test]
 fn a_new_export_is_its_owners_alone() {
     let seen = traced();
     let out = seen.directory.path().join("a.csv");

@@ -24,6 +24,9 @@ pub struct Compare {
     /// Print Markdown, for a pull request.
     #[arg(long)]
     pub markdown: bool,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long, conflicts_with = "screen")]
+    pub anonymous: bool,
     /// Open the screen: both above each other on one axis, and all of B in the other views. Takes one run a side.
     #[arg(long, conflicts_with_all = ["json", "markdown", "fail_over"])]
     pub screen: bool,

@@ -26,6 +26,9 @@ pub struct WhatIf {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
 }
 
 const EDITS_HELP: &str = "\
