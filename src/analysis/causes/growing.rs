@@ -6,6 +6,8 @@
 //! known; an operation that ran without a record), everything is summed again. Where old records were let go, or the graph has
 //! become too large, a new one begins shortly before the seal: from then on what lies before it stays as it was summed.
 
+use rustc_hash::FxHashSet;
+
 use super::super::graph::{CallId, CallKind, Graph, HANDOVER_MIN, NONE, OpId};
 use super::sum::Sums;
 use super::{Causes, Gap, IdleCause, limits};
@@ -185,7 +187,8 @@ impl IdleSoFar {
     }
 }
 
-/// Up to where no operation is awaited of a launch or a copy of the last second: what those before it waited for may change.
+/// Up to where no operation is awaited of a launch or a copy of the last second: what is said of the time before may change
+/// with it.
 fn settled(graph: &Graph, until: Ns) -> Ns {
     let calls = &graph.calls;
     let from = calls
@@ -193,14 +196,17 @@ fn settled(graph: &Graph, until: Ns) -> Ns {
         .partition_point(|&start| start < until.saturating_sub(AWAITED));
     let to = calls.start.partition_point(|&start| start < until);
     let mut settled = until;
-    for call in from..to.max(from) {
+    // Those before a call whose operation has come are awaited no more: they may have left none.
+    let mut has_come: FxHashSet<u32> = FxHashSet::default();
+    for call in (from..to.max(from)).rev() {
         let launches = matches!(
             calls.kind[call],
             CallKind::Launch | CallKind::GraphLaunch | CallKind::Copy
         );
-        if launches && calls.first_op[call] == NONE {
-            settled = settled.min(calls.start[call]);
-            break;
+        if calls.first_op[call] != NONE {
+            has_come.insert(calls.lane[call]);
+        } else if launches && !has_come.contains(&calls.lane[call]) {
+            settled = calls.start[call];
         }
     }
     // More nodes may come of the last graph of a stream.

@@ -113,6 +113,25 @@ fn what_is_sealed_is_not_looked_at_again() {
 }
 
 #[test]
+fn a_launch_that_leaves_no_operation_holds_nothing_up() {
+    let mut scene = crate::analysis::testing::Scene::new();
+    for i in 0..20 {
+        let at = 10_000 * i;
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("k", 7, at + 4_000, at + 6_000);
+        if i == 5 {
+            scene.call("cudaMemsetAsync", at + 3_500, at + 3_900);
+        }
+    }
+    // The last one's operation is yet to come.
+    scene.call("cudaLaunchKernel", 200_000, 203_000);
+    let trace = scene.trace();
+    let grown = Growing::default().grow(&trace, 210_000, &|| false);
+    // Up to 20 us before its call: all kernels but the last two.
+    assert_eq!(grown.expect("not stopped")[0].idle_ns, 8_000 * (20 - 3));
+}
+
+#[test]
 fn a_graph_that_grew_too_large_begins_anew() {
     let mut scene = crate::analysis::testing::Scene::new();
     let (mut trace, mut growing) = (Trace::default(), Growing::default());
