@@ -166,11 +166,11 @@ impl Findings {
             }
             shown += 1;
             let titles = pen::wrap(&title(finding), room(area)).len();
-            let advices = pen::wrap(&finding.advice, room(area)).len();
+            let advice_lines = pen::wrap(&finding.advice, room(area)).len();
             self.lines
                 .extend((0..titles).map(|part| Line::Title(i, part)));
             self.lines
-                .extend((0..advices).map(|part| Line::Advice(i, part)));
+                .extend((0..advice_lines).map(|part| Line::Advice(i, part)));
             let places = finding.evidence.iter().take(SHOWN);
             self.lines.extend(places.map(|e| Line::Place(i, *e)));
         }
