@@ -145,9 +145,9 @@ impl Chart {
     fn draw_names(&self, theme: &Theme, plot: Rect, ys: Range, names: &[String], buf: &mut Buffer) {
         let ends = self.sweep.curves.iter().map(|curve| {
             let last = curve.points.last().map_or(0.0, |p| p.1);
-            ((1.0 - ys.share(last)) * f64::from(plot.height.saturating_sub(1))).round() as u16
+            (1.0 - ys.share(last)) * f64::from(plot.height.saturating_sub(1))
         });
-        let ends: Vec<u16> = ends.collect();
+        let ends: Vec<f64> = ends.collect();
         for (i, y) in apart(&ends, plot.height).into_iter().enumerate() {
             let (Some(name), Some(y)) = (names.get(i), y) else {
                 continue;
@@ -247,17 +247,18 @@ impl Chart {
     }
 }
 
-/// Lines from 0 to `height` for what wants to stand on these, none on one that another has; `None` for what there is no
-/// room for.
-fn apart(wanted: &[u16], height: u16) -> Vec<Option<u16>> {
+/// Lines from 0 to `height` for what wants to stand at these, in their order and none on one that another has; `None` for
+/// what there is no room for.
+fn apart(wanted: &[f64], height: u16) -> Vec<Option<u16>> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by_key(|&i| wanted[i]);
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
     let mut lines = vec![None; wanted.len()];
     // Downwards as far as needed, then up again from the bottom.
     let mut next = 0;
     for &i in &order {
-        lines[i] = Some(wanted[i].max(next));
-        next = wanted[i].max(next) + 1;
+        let line = (wanted[i].round() as u16).max(next);
+        lines[i] = Some(line);
+        next = line.saturating_add(1);
     }
     let mut end = i32::from(height);
     for &i in order.iter().rev() {
@@ -358,11 +359,13 @@ mod tests {
 
     #[test]
     fn names_that_end_together_stand_apart_and_in_order() {
-        assert_eq!(apart(&[4, 4, 0], 10), [Some(4), Some(5), Some(0)]);
+        assert_eq!(apart(&[4.0, 4.0, 0.4], 10), [Some(4), Some(5), Some(0)]);
+        // Of two on one line the one that is higher up, whichever comes first.
+        assert_eq!(apart(&[4.3, 3.9], 10), [Some(5), Some(4)]);
         // Pushed up from the bottom.
-        assert_eq!(apart(&[9, 9, 8], 10), [Some(8), Some(9), Some(7)]);
+        assert_eq!(apart(&[9.0, 9.0, 8.0], 10), [Some(8), Some(9), Some(7)]);
         // No more than there are lines.
-        let lines = apart(&[1, 1, 1], 2);
+        let lines = apart(&[1.0, 1.0, 1.0], 2);
         assert_eq!(lines.iter().flatten().count(), 2);
     }
 }
