@@ -14,6 +14,8 @@
 #[path = "../tests/common/job.rs"]
 #[allow(dead_code, reason = "tests use more of it")]
 mod job;
+#[allow(dead_code, reason = "other benches use more of it")]
+mod quick;
 
 use std::time::Instant;
 
@@ -151,7 +153,9 @@ fn main() {
             Some((ranks.parse().ok()?, steps.parse().ok()?))
         })
         .collect();
-    let sizes = if sizes.is_empty() {
+    let sizes = if quick::is_quick() {
+        vec![(12, 40)]
+    } else if sizes.is_empty() {
         vec![(64, 4_000), (512, 400)]
     } else {
         sizes

@@ -207,7 +207,7 @@ impl Job {
                 Def::Device(cuptop::testing::activity::DeviceInfo {
                     id: 0,
                     uuid: Some([
-                        rank as u8 + 1,
+                        (rank as u8).wrapping_add(1),
                         (rank >> 8) as u8,
                         9,
                         9,
