@@ -237,6 +237,14 @@ pub struct Planned<'a> {
     pub variant: &'a VariantPlan,
 }
 
+/// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
+fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
+    match (piece.culprit, piece.root) {
+        (Culprit::Call(call), _) if calls.contains(&call) => true,
+        (_, root) => root.is_some_and(|root| calls.contains(&root)),
+    }
+}
+
 impl<'a> Scope<'a> {
     /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
     #[must_use]
@@ -267,14 +275,6 @@ impl<'a> Scope<'a> {
     fn span(&self) -> Span {
         let spans = self.devices.iter().map(|f| f.span);
         spans.reduce(Span::hull).unwrap_or_default()
-    }
-
-    /// Idle time in some calls, and behind them: what they kept from being launched ahead.
-    fn idle_behind(&self, f: &DeviceFigures, calls: &FxHashSet<CallId>) -> Ns {
-        self.idle_that(f, |_, piece| match (piece.culprit, piece.root) {
-            (Culprit::Call(call), _) if calls.contains(&call) => true,
-            (_, root) => root.is_some_and(|root| calls.contains(&root)),
-        })
     }
 
     /// Idle time of a device in pieces that are wanted.

@@ -45,13 +45,17 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         );
         at.push((length, Place::Row(place)));
     }
-    // The call of such a copy returns when it is staged; until then nothing else is launched.
-    let behind = scope.idle_behind(figures, &calls);
-    // It also begins in another way: what the device itself takes before it is not the pinned copy's.
-    let before = scope.idle_that(figures, |gap, piece| {
-        ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency)
+    if at.is_empty() {
+        return None;
+    }
+    // The call of such a copy returns when it is staged; until then nothing else is launched. It also begins in another way:
+    // what the device itself takes before it is not the pinned copy's.
+    let idle = scope.idle_that(figures, |gap, piece| {
+        let is_before =
+            ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
+        is_before || super::is_behind(piece, &calls)
     });
-    let saving = saving as Ns + behind + before;
+    let saving = saving as Ns + idle;
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
