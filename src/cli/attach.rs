@@ -19,9 +19,11 @@ use crate::tui::{Peaks, Running, Wanted};
 /// Looks at a running program.
 pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let refused = |it: attach::Refused| Ending::input(it.message).help(it.help);
-    attach::check(args.pid).map_err(refused)?;
+    let check = || attach::check(args.pid, args.python.looks(), args.hardware == Switch::On);
+    let sight = check().map_err(refused)?;
     let mut looked = Looked {
         args,
+        sight,
         scratch: None,
         runs: 0,
         dir: PathBuf::new(),
@@ -31,7 +33,7 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
     }
     screen::open(
         Box::new(move |_| {
-            attach::check(args.pid).map_err(|it| refused(it).for_screen(None))?;
+            looked.sight = check().map_err(|it| refused(it).for_screen(None))?;
             let (feed, recorder) = looked.start().map_err(|error| {
                 Ending::machine(format!("cannot attach: {error}")).for_screen(None)
             })?;
@@ -72,16 +74,22 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
         .iter()
         .map(|it| it.sampled.totals().looks)
         .sum();
-    super::eprint(&format!(
-        "cuptop: {samples} looks are kept in {}: cuptop open shows them, cuptop export --to folded --weight samples is for flame graphs\n",
-        crate::text::printable(&looked.dir.display().to_string())
-    ));
+    let dir = crate::text::printable(&looked.dir.display().to_string());
+    super::eprint(&match samples {
+        0 => format!(
+            "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export --to counters is the hardware's\n"
+        ),
+        _ => format!(
+            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export --to folded --weight samples is for flame graphs\n"
+        ),
+    });
     Ok(exit::FINE)
 }
 
 /// The program, to be looked at again and again.
 struct Looked<'a> {
     args: &'a Attach,
+    sight: attach::Sight,
     scratch: Option<TempDir>,
     runs: usize,
     dir: PathBuf,
@@ -98,7 +106,7 @@ impl Looked<'_> {
             pid: self.args.pid,
             dir,
             hardware: self.args.hardware == Switch::On,
-            hz: self.args.python,
+            sight: self.sight.clone(),
             duration: self.args.duration,
         })?;
         self.runs += 1;

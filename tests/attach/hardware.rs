@@ -184,6 +184,26 @@ fn attached(pid: u32, own: &Path) -> Option<(String, tempfile::TempDir)> {
 }
 
 #[test]
+fn of_a_running_process_without_python_the_gpus_are_looked_at() {
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("starts");
+    let folder = tempfile::tempdir().expect("a directory");
+    let own = folder.path().join("pid");
+    std::fs::write(&own, sleep.id().to_string()).expect("written");
+    let seen = attached(sleep.id(), &own);
+    sleep.kill().expect("killed");
+    sleep.wait().expect("ends");
+    let Some((said, seen)) = seen else {
+        return;
+    };
+    assert!(said.contains("there is no Python in process"), "{said}");
+    let report = opened(seen.path());
+    let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
+    let power = metrics.and_then(|all| all.iter().find(|it| it["metric"] == "power"));
+    // The fake says 111 W of the GPU on which it lists the process.
+    assert_eq!(power.expect("power")["mean"], 111.0, "{report:#}");
+}
+
+#[test]
 fn a_running_process_has_hardware_rows_of_the_gpu_that_nvml_lists_it_on() {
     if !has_python() {
         return;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::first::First;
-use super::values::{Switch, size_of_memory, time};
-use crate::source::python;
+use super::values::{PythonLooks, Switch, size_of_memory, time};
 
 /// `cuptop attach`.
 #[derive(Debug, Args)]
@@ -15,9 +14,9 @@ pub struct Attach {
     /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
     #[arg(value_name = "PID")]
     pub pid: u32,
-    /// How many times a second Python stacks are looked at from outside.
-    #[arg(long, value_name = "HZ", default_value_t = python::HZ, value_parser = clap::value_parser!(u32).range(1..=i64::from(python::MOST_HZ)))]
-    pub python: u32,
+    /// How many times a second Python stacks are looked at from outside, 1 to 1000, or off.
+    #[arg(long, value_name = "HZ|off", default_value_t)]
+    pub python: PythonLooks,
     /// Read counters, clocks and power of the GPUs that the process and those it started use (NVML), about ten times a second; takes
     /// at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]

@@ -1,16 +1,13 @@
 //! `cuptop trace`.
 
 use std::ffi::OsString;
-use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::first::First;
-use super::values::{GraphRecords, Picture, Switch, size_of_memory, time};
-use crate::source::python;
+use super::values::{GraphRecords, Picture, PythonLooks, Switch, size_of_memory, time};
 
 /// Whether `cuptop trace` records waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,40 +18,6 @@ pub enum WaitRecords {
     On,
     /// Never.
     Off,
-}
-
-/// How often Python stacks are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PythonLooks(Option<u32>);
-
-impl PythonLooks {
-    /// Looks a second; `None` for none.
-    pub fn looks(self) -> Option<u32> {
-        self.0
-    }
-}
-
-impl FromStr for PythonLooks {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "off" {
-            return Ok(PythonLooks(None));
-        }
-        let hz = text.parse().ok();
-        hz.filter(|hz| (1..=python::MOST_HZ).contains(hz))
-            .map(|hz| PythonLooks(Some(hz)))
-            .ok_or_else(|| format!("expected 1 to {} looks a second, or off", python::MOST_HZ))
-    }
-}
-
-impl Display for PythonLooks {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(hz) => hz.fmt(f),
-            None => f.write_str("off"),
-        }
-    }
 }
 
 /// `cuptop trace`.
@@ -92,7 +55,7 @@ pub struct Trace {
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
     /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
     /// goes on with them.
-    #[arg(long, value_name = "HZ|off", default_value_t = PythonLooks(Some(python::HZ)))]
+    #[arg(long, value_name = "HZ|off", default_value_t)]
     pub python: PythonLooks,
     /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
     /// times a second; takes at most 2 % of one core.

@@ -1,10 +1,14 @@
 //! What several commands take, and how it is read.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use crate::source::attach::Graphs;
 use clap::{Args, ValueEnum};
+
+use crate::source::attach::Graphs;
+use crate::source::python;
 
 /// Picture of the screen without a terminal.
 #[derive(Clone, Debug, Default, Args)]
@@ -92,6 +96,46 @@ pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
         ((1..=1000).contains(&columns) && (1..=500).contains(&rows)).then_some((columns, rows))
     };
     parse().ok_or_else(|| "expected COLSxROWS, for example 120x40 (at most 1000x500)".to_owned())
+}
+
+/// How often Python stacks are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonLooks(Option<u32>);
+
+impl Default for PythonLooks {
+    fn default() -> Self {
+        PythonLooks(Some(python::HZ))
+    }
+}
+
+impl PythonLooks {
+    /// Looks a second; `None` for none.
+    pub fn looks(self) -> Option<u32> {
+        self.0
+    }
+}
+
+impl FromStr for PythonLooks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(PythonLooks(None));
+        }
+        let hz = text.parse().ok();
+        hz.filter(|hz| (1..=python::MOST_HZ).contains(hz))
+            .map(|hz| PythonLooks(Some(hz)))
+            .ok_or_else(|| format!("expected 1 to {} looks a second, or off", python::MOST_HZ))
+    }
+}
+
+impl Display for PythonLooks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(hz) => hz.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub use collector::{Graphs, Waits};
 use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
-pub use running::{Refused, RunningRequest, check, command, running};
+pub use running::{Refused, RunningRequest, Sight, check, command, running};
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use crate::activity::{Activity, Span, What};

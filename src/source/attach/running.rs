@@ -27,10 +27,19 @@ pub struct RunningRequest {
     pub dir: PathBuf,
     /// Whether counters and sensors of its GPUs are read.
     pub hardware: bool,
-    /// How many times a second its Python stacks are looked at.
-    pub hz: u32,
+    /// What of its stacks can be seen.
+    pub sight: Sight,
     /// For how long; until it ends without.
     pub duration: Option<Duration>,
+}
+
+/// What of a running program's stacks can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// How many times a second Python is looked at, and for; `None` where that is of no use or not wanted.
+    pub python: Option<u32>,
+    /// Why there are no Python lines to be seen now.
+    pub lacks: Option<Refused>,
 }
 
 /// Why a running program cannot be looked at.
@@ -55,11 +64,12 @@ impl Refused {
 /// How long Python is looked for in a process that may have begun just now.
 const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether a process is there, may be read, and has Python in it or in a descendant.
+/// What of a process can be looked at: its Python stacks, its GPUs, or both. Of one without Python, or that may not be read,
+/// the GPUs alone.
 ///
 /// # Errors
-/// What of it is not so, and what helps.
-pub fn check(pid: u32) -> Result<(), Refused> {
+/// When nothing can: why, and what helps.
+pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Refused> {
     let Some(command) = command(pid) else {
         return Err(Refused::new(
             format!("there is no process {pid}"),
@@ -69,26 +79,53 @@ pub fn check(pid: u32) -> Result<(), Refused> {
     if pid == std::process::id() {
         return Err(Refused::new("that is cuptop itself", ""));
     }
-    match File::open(format!("/proc/{pid}/mem")) {
+    let is_readable = match File::open(format!("/proc/{pid}/mem")) {
         // Of one that has ended and waits for its parent there is no memory either.
         Err(error) if error.kind() == io::ErrorKind::NotFound || !python::is_there(pid) => {
             return Err(Refused::new(format!("process {pid} has just ended"), ""));
         }
-        Err(error) => {
-            let message = format!("process {pid} ({command}) may not be read: {error}");
-            return Err(Refused::new(message, permitted(pid)));
+        other => other,
+    };
+    let (python, lacks) = match (python, is_readable) {
+        (None, _) => {
+            let off = Refused::new(
+                "Python stacks are not looked at (--python off)",
+                "leave out --python off, or --hardware off",
+            );
+            (None, off)
         }
-        Ok(_) => {}
+        (Some(_), Err(error)) => {
+            let message = format!("process {pid} ({command}) may not be read: {error}");
+            (None, Refused::new(message, permitted(pid)))
+        }
+        (Some(hz), Ok(_)) if python::is_in(pid, PYTHON_WITHIN) => {
+            return Ok(Sight {
+                python: Some(hz),
+                lacks: None,
+            });
+        }
+        // It may start one yet.
+        (Some(hz), Ok(_)) => {
+            let none = Refused::new(
+                format!(
+                    "there is no Python in process {pid} ({command}), nor in a process that it started"
+                ),
+                "the kernels and copies of any CUDA program are recorded from a start under `cuptop trace -- CMD`",
+            );
+            (Some(hz), none)
+        }
+    };
+    if !hardware {
+        return Err(lacks);
     }
-    if !python::is_in(pid, PYTHON_WITHIN) {
-        return Err(Refused::new(
-            format!(
-                "there is no Python in process {pid} ({command}), nor in a process that it started"
-            ),
-            "attach shows Python source lines; the kernels and copies of any CUDA program are recorded from a start under `cuptop trace -- CMD`",
-        ));
-    }
-    Ok(())
+    hardware::is_readable().map_err(|error| {
+        let message = format!("{}, and there are no hardware rows: {error}", lacks.message);
+        Refused::new(message, lacks.help.clone())
+    })?;
+    Ok(Sight {
+        python,
+        lacks: Some(lacks),
+    })
 }
 
 /// What allows reading a process.
@@ -149,7 +186,11 @@ pub fn running(request: RunningRequest) -> io::Result<Attached> {
         .hardware
         .then(|| Watch::of_running(&directory, looking.clone(), request.pid))
         .transpose()?;
-    let sampler = Sampler::start(request.pid, &directory, request.hz, looking)?;
+    let sampler = request
+        .sight
+        .python
+        .map(|hz| Sampler::start(request.pid, &directory, hz, looking))
+        .transpose()?;
     let hand = recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         Look {
@@ -170,7 +211,7 @@ struct Look {
     request: RunningRequest,
     follower: Follower,
     watch: Option<Watch>,
-    sampler: Sampler,
+    sampler: Option<Sampler>,
     directory: PathBuf,
     recorder: Recorder,
     switch: Switch,
@@ -182,18 +223,23 @@ impl Look {
         self.recorder.end();
         // Their files are whole when they are read to their end.
         self.watch = None;
-        self.sampler.stop();
-        let mut send = |message| outlet.send(message);
-        for message in self.sampler.notices() {
-            if send(message).is_err() {
-                return Outcome::Stopped;
-            }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.stop();
         }
+        if self.pass_on_notices(outlet).is_err() {
+            return Outcome::Stopped;
+        }
+        let mut send = |message| outlet.send(message);
         let is_read = self.follower.finish_into(&mut send).is_ok();
         match ended {
             Ok(true) if is_read => Outcome::Complete,
             _ => Outcome::Stopped,
         }
+    }
+
+    fn pass_on_notices(&self, outlet: &Outlet) -> Result<(), Gone> {
+        let mut notices = self.sampler.iter().flat_map(Sampler::notices);
+        notices.try_for_each(|message| outlet.send(message))
     }
 
     /// Returns false when it was asked to stop.
@@ -205,14 +251,19 @@ impl Look {
             })
         };
         let pid = self.request.pid;
-        notice(format!(
-            "looking at the Python stacks{} of process {pid} from outside; its kernels and copies are not recorded: that needs a \
-             start under `cuptop trace`",
-            match self.watch {
-                Some(_) => " and the GPUs",
-                None => "",
-            }
-        ))?;
+        let lacks = self.request.sight.lacks.as_ref();
+        notice(match (lacks, &self.watch) {
+            (Some(lacks), _) => format!(
+                "looking at the GPUs of process {pid} from outside and at nothing else: {lacks}{}{}",
+                if lacks.help.is_empty() { "" } else { "; " },
+                lacks.help
+            ),
+            (None, watch) => format!(
+                "looking at the Python stacks{} of process {pid} from outside; its kernels and copies are not recorded: that needs a \
+                 start under `cuptop trace`",
+                watch.as_ref().map_or("", |_| " and the GPUs")
+            ),
+        })?;
         let began = Instant::now();
         let mut over: Option<Instant> = None;
         loop {
@@ -226,9 +277,7 @@ impl Look {
             if self.switch.has_come() {
                 notice(self.recorder.look())?;
             }
-            for message in self.sampler.notices() {
-                outlet.send(message)?;
-            }
+            self.pass_on_notices(outlet)?;
             let watch = &mut self.watch;
             self.follower
                 .poll_into(&mut |message| hardware::pass_on(watch, message, outlet))?;
@@ -261,13 +310,13 @@ mod tests {
 
     #[test]
     fn what_is_refused_says_what_helps() {
-        let gone = check(u32::MAX >> 1).expect_err("there is none");
+        let gone = check(u32::MAX >> 1, Some(100), false).expect_err("there is none");
         assert!(gone.message.contains("there is no process"), "{gone}");
         let mut sleep = std::process::Command::new("sleep")
             .arg("30")
             .spawn()
             .expect("starts");
-        let plain = check(sleep.id()).expect_err("no Python");
+        let plain = check(sleep.id(), Some(100), false).expect_err("no Python");
         assert!(plain.message.contains("(sleep"), "{plain}");
         // In a container without the right to read it, that is what is wrong.
         assert!(
@@ -279,7 +328,7 @@ mod tests {
         while python::is_there(sleep.id()) && begun.elapsed() < Duration::from_secs(5) {
             std::thread::yield_now();
         }
-        let ended = check(sleep.id()).expect_err("nobody has waited for it yet");
+        let ended = check(sleep.id(), Some(100), false).expect_err("nobody has waited for it yet");
         assert!(ended.message.contains("has just ended"), "{ended}");
         sleep.wait().expect("ends");
         for (own, owner, scope, expected) in [

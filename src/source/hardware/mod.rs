@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
+use cupti_sys::nvml::Nvml;
 
 use crate::activity::feed::{Gone, Message, Outlet};
 use crate::activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
@@ -167,6 +168,14 @@ impl Watch {
         self.known.processes.extend(found.processes);
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = self.known.clone();
     }
+}
+
+/// Whether this machine's NVML can be asked.
+///
+/// # Errors
+/// Why not.
+pub(super) fn is_readable() -> Result<(), String> {
+    Nvml::load().map(drop).map_err(|error| error.to_string())
 }
 
 /// Sends a message on to whoever shows the timeline, and learns from it what to watch.
