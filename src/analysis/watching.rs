@@ -7,8 +7,9 @@
 
 use serde::Serialize;
 
-use super::figures::DeviceFigures;
-use super::graph::{Graph, OpId};
+use super::causes::Causes;
+use super::figures::{self, DeviceFigures};
+use super::graph::{NONE, OpId};
 use super::tables;
 use crate::activity::{Ns, Span, What};
 use crate::trace::{LaneKind, SourceKind, Trace};
@@ -38,11 +39,44 @@ pub struct WatchingCost {
     pub launches_ns: [Ns; 2],
     /// What recording nodes took of the graphs: least and most.
     pub nodes_ns: [Ns; 2],
+    /// How much longer launches' records made a device idle, least and most: in each gap before an operation that had
+    /// not been launched when it began, what one takes, and no more than the gap. Of the device that watching cost most.
+    pub waited_ns: [Ns; 2],
+    /// By which part of its time that and the nodes' made this device longer: least and most.
+    pub share: [f64; 2],
+    /// Records that have come of the whole run, of whatever kind.
+    pub records: u64,
 }
 
-/// What recording may have cost; `None` for what cuptop did not record on a GPU, and without operations.
+/// How much longer launches' records may have made a device idle: least and most.
+fn waited(causes: &Causes, f: &DeviceFigures, window: Option<Span>) -> [Ns; 2] {
+    let graph = causes.graph();
+    let mut sum = [0, 0];
+    for gap in causes.gaps_of_device(f.index, window) {
+        let call = graph.ops.call[gap.next as usize];
+        if graph.ops.is_graph(gap.next) || call == NONE {
+            continue;
+        }
+        // What was launched before the device ran out of work comes no sooner for a quicker launch.
+        if graph.calls.end[call as usize] > gap.span.start {
+            let length = gap.span.len() as f64;
+            sum[0] += LAUNCH_NS.0.min(length) as Ns;
+            sum[1] += LAUNCH_NS.1.min(length) as Ns;
+        }
+    }
+    sum
+}
+
+/// What recording may have cost what starts within `window`, or all; `devices` are their figures. `None` for what cuptop did not record
+/// on a GPU, and without operations.
 #[must_use]
-pub fn of(trace: &Trace, graph: &Graph, devices: &[DeviceFigures]) -> Option<WatchingCost> {
+pub fn of(
+    trace: &Trace,
+    causes: &Causes,
+    devices: &[DeviceFigures],
+    window: Option<Span>,
+) -> Option<WatchingCost> {
+    let graph = causes.graph();
     let is_ours = matches!(
         trace.source.kind,
         SourceKind::Cuda | SourceKind::Traced | SourceKind::Recording
@@ -51,15 +85,38 @@ pub fn of(trace: &Trace, graph: &Graph, devices: &[DeviceFigures]) -> Option<Wat
         return None;
     }
     let span = devices.iter().map(|f| f.span).reduce(Span::hull)?;
-    let nodes = (0..graph.ops.len())
-        .filter(|&op| {
-            let op = op as OpId;
-            let (lane, row) = graph.ops.place(op);
-            // A launch that was recorded as a whole is one record.
-            graph.ops.is_graph(op) && !matches!(trace.activity(lane, row).what, What::Graph(_))
-        })
-        .count() as u64;
-    let launches = graph.ops.len() as u64 - nodes;
+    // A launch of a graph that was recorded as a whole is one record.
+    let is_node = |op: OpId| {
+        let (lane, row) = graph.ops.place(op);
+        graph.ops.is_graph(op) && !matches!(trace.activity(lane, row).what, What::Graph(_))
+    };
+    let cost = |count: u64, (least, most): (f64, f64)| {
+        let all = count as f64;
+        [(all * least) as Ns, (all * most) as Ns]
+    };
+    let (mut launches, mut nodes) = (0, 0);
+    let (mut waited_ns, mut share) = ([0, 0], [0.0, 0.0]);
+    for f in devices {
+        let (mut launched, mut in_graphs) = (0, 0);
+        for &op in graph.ops.of_device(f.index) {
+            let start = graph.ops.span(op).start;
+            if (f.span.start..=f.span.end).contains(&start) {
+                *if is_node(op) {
+                    &mut in_graphs
+                } else {
+                    &mut launched
+                } += 1;
+            }
+        }
+        let waited = waited(causes, f, window);
+        let worked = cost(in_graphs, NODE_NS);
+        let part = |end: usize| figures::share(waited[end] + worked[end], f.recorded_ns()).min(1.0);
+        if part(1) > share[1] {
+            (waited_ns, share) = (waited, [part(0), part(1)]);
+        }
+        launches += launched;
+        nodes += in_graphs;
+    }
     let mut overheads = Vec::new();
     for lane in trace.lanes() {
         if lane.key().kind == LaneKind::Overhead {
@@ -67,10 +124,6 @@ pub fn of(trace: &Trace, graph: &Graph, devices: &[DeviceFigures]) -> Option<Wat
             overheads.extend(rows.map(|row| lane.span(row).intersect(span)));
         }
     }
-    let cost = |count: u64, (least, most): (f64, f64)| {
-        let all = count as f64;
-        [(all * least) as Ns, (all * most) as Ns]
-    };
     Some(WatchingCost {
         estimate: true,
         basis: "measured on an H200: 0.7 to 2.6 us a launch, 0.15 to 0.95 us a node of a graph",
@@ -80,6 +133,9 @@ pub fn of(trace: &Trace, graph: &Graph, devices: &[DeviceFigures]) -> Option<Wat
         overhead_ns: tables::union(overheads),
         launches_ns: cost(launches, LAUNCH_NS),
         nodes_ns: cost(nodes, NODE_NS),
+        waited_ns,
+        share,
+        records: trace.health().received,
     })
 }
 
@@ -87,7 +143,7 @@ pub fn of(trace: &Trace, graph: &Graph, devices: &[DeviceFigures]) -> Option<Wat
 mod tests {
     use super::*;
     use crate::activity::Kernel;
-    use crate::analysis::figures;
+    use crate::analysis::graph::Graph;
     use crate::analysis::testing::{Scene, place};
 
     #[test]
@@ -112,13 +168,51 @@ mod tests {
         let devices = figures::of(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
-        assert_eq!(of(&trace, &graph, &devices), None);
+        assert_eq!(
+            of(&trace, &Causes::new(&trace, &graph), &devices, None),
+            None
+        );
         trace.source.kind = SourceKind::Traced;
-        let cost = of(&trace, &graph, &devices).expect("recorded by cuptop");
+        let causes = Causes::new(&trace, &graph);
+        let cost = of(&trace, &causes, &devices, None).expect("recorded by cuptop");
         assert_eq!((cost.launches, cost.graph_nodes), (10, 1000));
         assert_eq!(cost.launches_ns, [7_000, 26_000]);
         assert_eq!(cost.nodes_ns, [150_000, 950_000]);
         assert_eq!(cost.overhead_ns, 20_000);
         assert_eq!(cost.span_ns, 1_099_900);
+        // Without calls nothing says that the GPU waited for launches; nodes are 0.15 to 0.95 us each.
+        assert_eq!(cost.waited_ns, [0, 0]);
+        let [least, most] = cost.share;
+        assert!((least - 150.0 / 1_099.9).abs() < 1e-9, "{cost:?}");
+        assert!((most - 950.0 / 1_099.9).abs() < 1e-9, "{cost:?}");
+    }
+
+    /// Ten kernels so long, launched 10 us apart by calls of 6 us.
+    fn launched(kernel: Ns) -> WatchingCost {
+        let mut scene = Scene::new();
+        let mut free = 0;
+        for i in 0..10 {
+            let at = i * 10_000;
+            scene.call("cudaLaunchKernel", at, at + 6_000);
+            let start = free.max(at + 8_000);
+            scene.kernel("k", 1, start, start + kernel);
+            free = start + kernel + 500;
+        }
+        let mut trace = scene.trace();
+        trace.source.kind = SourceKind::Traced;
+        let devices = figures::of(&trace, None, None);
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        of(&trace, &causes, &devices, None).expect("recorded by cuptop")
+    }
+
+    #[test]
+    fn a_gpu_that_never_waits_loses_nothing_by_its_launches() {
+        // Nine gaps of 8 us, each with a launch in it.
+        let cost = launched(2_000);
+        assert_eq!(cost.waited_ns, [9 * 700, 9 * 2_600]);
+        assert!((cost.share[0] - 6.3 / 92.0).abs() < 1e-9, "{cost:?}");
+        // Launched ahead: each is 0.5 us behind the one before.
+        assert_eq!(launched(20_000).share, [0.0, 0.0]);
     }
 }

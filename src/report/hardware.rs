@@ -68,6 +68,12 @@ fn cost_of(page: &mut Page, cost: &WatchingCost) {
     }
     page.title("What recording may have cost (an estimate)");
     page.wrapped(&format!("{}; {}", parts.join("; "), cost.basis));
+    let [least, most] = cost.share.map(percent);
+    page.wrapped(&format!(
+        "in all {least} to {most} of the time of the GPU that it cost most: one that has work ahead loses nothing by launches. {} records, of {} operations",
+        count(cost.records),
+        count(cost.launches + cost.graph_nodes)
+    ));
     if cost.overhead_ns > 0 {
         page.wrapped(&format!(
             "the profiler and the driver were at work on themselves for {} of it, as CUPTI tells",

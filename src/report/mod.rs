@@ -295,7 +295,7 @@ impl Report {
                 late: trace.late(),
             },
             let_go: let_go::of(trace),
-            watching: watching::of(trace, &graph, &devices),
+            watching: watching::of(trace, &causes, &devices, None),
             overhead: Vec::new(),
             hardware: crate::analysis::hardware::of(trace, &devices),
             off_cpu: off_cpu::of(trace, &causes, &devices),

@@ -409,7 +409,8 @@ pub const RULES: &[(&str, Look)] = &[
     (no_core::LIMIT, Look::Timeline(no_core::limit)),
     (throttled::RULE, Look::Device(throttled::look)),
     (shared_gpu::RULE, Look::Device(shared_gpu::look)),
-    (watched::RULE, Look::Timeline(watched::look)),
+    (watched::NODES, Look::Timeline(watched::nodes)),
+    (watched::LAUNCHES, Look::Timeline(watched::launches)),
 ];
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`

@@ -1,26 +1,64 @@
-//! Recording the nodes of CUDA graphs takes a part of the time that is measured: there is a cheaper way.
+//! Recording takes a part of the time that is measured: there is a cheaper way.
 
 use super::{Finding, Place, Scope, Severity, thresholds};
 use crate::activity::units::{count, duration, percent};
 use crate::analysis::{figures, watching};
+use crate::trace::{LaneKind, SourceKind};
 
-pub(super) const RULE: &str = "graph-records";
+pub(super) const NODES: &str = "graph-records";
+pub(super) const LAUNCHES: &str = "launch-records";
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+fn everywhere(scope: &Scope) -> Vec<Place> {
+    let all = scope.devices.iter();
+    all.map(|f| Place::Gap(f.index, f.span)).collect()
+}
+
+/// Records of launches, which GPUs wait for.
+pub(super) fn launches(scope: &Scope) -> Option<Finding> {
+    // Of a scenario's it is measured where somebody asks (`--overhead`).
+    if scope.window.is_some() || scope.trace.source.kind == SourceKind::Cuda {
+        return None;
+    }
+    let cost = watching::of(scope.trace, scope.causes, scope.devices, None)?;
+    let [least, most] = cost.waited_ns;
+    if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
+        return None;
+    }
+    let mut lanes = scope.trace.lanes().iter();
+    let has_waits = lanes.any(|lane| lane.key().kind == LaneKind::Sync);
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "watching costs this program, which waits for its {} launches, about {} to {} ({} to {}; an estimate from what a launch cost on an H200)",
+            count(cost.launches),
+            duration(least),
+            duration(most),
+            percent(figures::share(least, cost.span_ns)),
+            percent(figures::share(most, cost.span_ns)),
+        ),
+        advice: format!(
+            "{}Record a part of it (cuptop trace --duration 10s, --range NAME, or R on the screen): outside it launches are not recorded. Shares of causes hold; the time of a step is that much shorter without cuptop.",
+            if has_waits {
+                "Leave out --waits, which costs such a program most. "
+            } else {
+                ""
+            }
+        ),
+        ..scope.found(LAUNCHES, 0, 0, &everywhere(scope))
+    })
+}
+
+/// Records of graphs' nodes.
+pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
     // What recording costs is the same whichever pass is looked at.
     if scope.window.is_some() {
         return None;
     }
-    let cost = watching::of(scope.trace, scope.causes.graph(), scope.devices)?;
+    let cost = watching::of(scope.trace, scope.causes, scope.devices, None)?;
     let [least, most] = cost.nodes_ns;
     if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
         return None;
     }
-    let at: Vec<Place> = scope
-        .devices
-        .iter()
-        .map(|f| Place::Gap(f.index, f.span))
-        .collect();
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -33,6 +71,6 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         ),
         advice: "For times nearer to those of the program alone, record graphs as a whole: cuptop trace --graphs whole, one record a launch.".to_owned(),
         // The program does not save it: it is cuptop's own.
-        ..scope.found(RULE, 0, 0, &at)
+        ..scope.found(NODES, 0, 0, &everywhere(scope))
     })
 }

@@ -24,6 +24,8 @@ pub struct Header {
     status: (String, Role),
     records: String,
     losses: String,
+    /// What recording may cost the program.
+    watching: String,
 }
 
 impl Header {
@@ -58,7 +60,27 @@ impl Header {
                 },
             },
             losses,
+            watching: watching(state),
         }
+    }
+}
+
+/// By how much recording may have made longer what is on screen; nothing of what cuptop did not record.
+fn watching(state: &State) -> String {
+    let answer = state.answers.of(&state.run, state.camera.scope);
+    let cost = answer.and_then(|it| it.watching);
+    cost.map_or_else(String::new, |it| watching_words(it.share))
+}
+
+/// "watching costs ~2 to 7 %": an estimate, as parts of the time.
+fn watching_words(share: [f64; 2]) -> String {
+    let [least, most] = share.map(|it| (it * 100.0).round());
+    if share[1] < 0.01 {
+        "watching costs < 1 %".to_owned()
+    } else if least < most {
+        format!("watching costs ~{least} to {most} %")
+    } else {
+        format!("watching costs ~{most} %")
     }
 }
 
@@ -182,6 +204,8 @@ impl Header {
         } else {
             right.push((self.losses.clone(), theme.bold(Role::Bad), false));
         }
+        // The first to be left out.
+        right.push((self.watching.clone(), theme.fg(Role::Dim), true));
         right.retain(|(text, _, _)| !text.is_empty());
         for (text, _, _) in &mut right {
             *text = pen::plain(theme, text);
@@ -221,5 +245,18 @@ impl Header {
         for (text, style, _) in &right {
             x = pen::text(buf, area, x, text, *style) + 2;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_watching_costs_is_a_range_of_the_time() {
+        assert_eq!(watching_words([0.07, 0.26]), "watching costs ~7 to 26 %");
+        assert_eq!(watching_words([0.0, 0.014]), "watching costs ~0 to 1 %");
+        assert_eq!(watching_words([0.021, 0.023]), "watching costs ~2 %");
+        assert_eq!(watching_words([0.0, 0.009]), "watching costs < 1 %");
     }
 }

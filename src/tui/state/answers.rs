@@ -22,6 +22,7 @@ use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
 use crate::analysis::steps::{self, Steps};
 use crate::analysis::verdict::{self, Verdict};
+use crate::analysis::watching::{self, WatchingCost};
 use crate::report::whatif::known_of;
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
@@ -68,6 +69,8 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// The steps that it speaks of.
     pub steps: Option<StepTime>,
+    /// What recording it may have cost.
+    pub watching: Option<WatchingCost>,
     /// While the program ran: the time since it began that the answer is of.
     pub as_of: Option<Duration>,
     /// The variant that it is of, where it is of one.
@@ -366,6 +369,7 @@ fn judge(
             median: of.median_ns,
             deviation: of.deviation_ns,
         }),
+        watching: watching::of(trace, &causes, &devices, window),
         ..Answer::default()
     })
 }
