@@ -18,9 +18,11 @@ use serde::Serialize;
 
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
+use super::findings::thresholds;
 use super::lines::Told;
 use super::steps::Steps;
-use crate::activity::{Ns, Span};
+use super::watching;
+use crate::activity::{Ns, Span, units};
 use crate::trace::{LaneKind, Trace};
 use split::Split;
 pub(super) use waits::Waits;
@@ -113,7 +115,7 @@ pub fn of(
         let split = Split::of(trace, causes, f, window);
         judged.push((judge(trace, Some(f.device), &split, count), split));
     }
-    let whole = match judged.as_slice() {
+    let mut whole = match judged.as_slice() {
         [] => Verdict {
             device: None,
             bound_by: Bound::Nothing,
@@ -130,9 +132,30 @@ pub fn of(
         },
         several => together(trace, several),
     };
+    if let Some(watched) = watched(trace, causes, devices, window) {
+        whole.text.push_str(&watched);
+        if let [(one, _)] = judged.as_mut_slice() {
+            one.text.push_str(&watched);
+        }
+    }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, _)| verdict));
     verdicts
+}
+
+/// What of the time may be the recording of graphs' nodes, where that is worth a word: without cuptop it is not there.
+fn watched(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    devices: &[DeviceFigures],
+    window: Option<Span>,
+) -> Option<String> {
+    let cost = watching::of(trace, causes, devices, window)?;
+    let [least, most] = cost.nodes_ns.map(|it| share(it, cost.span_ns));
+    (least >= thresholds::WATCHED_SHARE).then(|| {
+        let [least, most] = [least, most.min(1.0)].map(units::percent);
+        format!("; recording its graph nodes may be {least} to {most} of it (an estimate)")
+    })
 }
 
 /// All devices: their classes added up, the hull of their spans.

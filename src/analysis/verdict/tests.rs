@@ -267,7 +267,7 @@ fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
     let another = 19.0 * 230_000.0 / v.span_ns as f64;
     let words = format!(
         ", for another {} because of launches",
-        crate::activity::units::percent(another)
+        units::percent(another)
     );
     assert!(v.text.contains(&words), "{}", v.text);
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::activity::{Kernel, SyncKind, What};
 use crate::analysis::testing::place;
+use crate::analysis::verdict;
 use crate::trace::SourceKind;
 
 /// One launch of a graph of 2,000 kernels of this time, 1.3 us apart.
@@ -38,12 +39,19 @@ fn records_of_nodes_cost_where_nodes_are_short() {
         let graph = Graph::new(&trace);
         let causes = Causes::new(&trace, &graph);
         let all = of(&Scope::new(&trace, &causes, None, &devices, PEAKS));
-        all.into_iter().find(|f| f.rule == "graph-records")
+        let verdicts = verdict::of(&trace, &causes, None, &devices, &[]);
+        let found = all.into_iter().find(|f| f.rule == "graph-records");
+        (found, verdicts[1].text.clone())
     };
     // 0.15 us a node at the least: 4.5 % of 3.3 us, and 0.15 % of 100.
-    let told = found(2_000).expect("found");
+    let (told, verdict) = found(2_000);
+    let told = told.expect("found");
     assert_eq!((told.bound_ns, told.severity), (0, Severity::Info));
-    assert_eq!(found(98_700), None);
+    let part = "; recording its graph nodes may be 5 % to 29 % of it (an estimate)";
+    assert!(verdict.ends_with(part), "{verdict}");
+    let (told, verdict) = found(98_700);
+    assert_eq!(told, None);
+    assert!(!verdict.contains("recording"), "{verdict}");
 }
 
 /// Kernels so long, launched so far apart by calls of 6 us.
