@@ -133,6 +133,30 @@ impl Lane {
         rows.row(row)
     }
 
+    /// What stands in a row, by its place in the trace's table.
+    pub(super) fn detail(&self, row: usize) -> u32 {
+        let (rows, row) = self.place(row);
+        rows.detail(row)
+    }
+
+    /// The rows from this one on, each with what stands in it by its place in the trace's table.
+    pub(super) fn details_from(&self, row: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let first = self.rows.spot(row).map(|spot| spot.chunk);
+        let chunks = first.unwrap_or(self.rows.count())..self.rows.count();
+        chunks.flat_map(move |chunk| {
+            let base = self.rows.index(Spot { chunk, row: 0 });
+            let from = row.max(base);
+            let details = &self.rows.chunk(chunk).details()[from - base..];
+            (from..).zip(details.iter().copied())
+        })
+    }
+
+    /// Reads ahead what stands in these rows.
+    fn warm(&self, rows: impl Iterator<Item = usize>) {
+        let seen = rows.fold(0, |seen, row| seen ^ self.detail(row));
+        std::hint::black_box(seen);
+    }
+
     pub(super) fn queue(&mut self, row: Row) {
         self.pending.push(row);
     }

@@ -297,6 +297,14 @@ impl Rows {
         self.correlations[row]
     }
 
+    pub(super) fn detail(&self, row: usize) -> u32 {
+        self.details[row]
+    }
+
+    pub(super) fn details(&self) -> &[u32] {
+        &self.details
+    }
+
     pub(super) fn row(&self, row: usize) -> Row {
         Row {
             span: self.span(row),

@@ -31,6 +31,9 @@ pub struct Cursor<'a> {
     next: usize,
     /// Edges that were announced, in order.
     announced: Vec<Edge>,
+    /// For each announced edge but the last the longest row that starts between it and the next; empty until the first
+    /// is asked for.
+    longest: Vec<Option<usize>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -40,6 +43,7 @@ impl<'a> Cursor<'a> {
             edges: [None; EDGES],
             next: 0,
             announced: Vec::new(),
+            longest: Vec::new(),
         }
     }
 
@@ -119,13 +123,37 @@ impl<'a> Cursor<'a> {
         self.lane.index(from)..self.lane.index(to)
     }
 
+    /// The place of a window that lies between an announced edge and the next.
+    fn announced_cell(&self, window: Span) -> Option<usize> {
+        let at = |time: Ns| self.announced.binary_search_by_key(&time, |e| e.time);
+        let cell = at(window.start).ok()?;
+        let next = self.announced.get(cell + 1)?;
+        (next.time == window.end && next.time > window.start).then_some(cell)
+    }
+
+    /// The longest row that starts in an announced cell. The first question looks into all cells, one after the other:
+    /// nothing of a cell depends on another, so the memory is asked for several at once, and what whoever asks will want
+    /// to know of a row is read ahead.
+    fn longest_of(&mut self, cell: usize) -> Option<usize> {
+        if self.longest.is_empty() {
+            let cells = self.announced.windows(2);
+            let found = cells.map(|two| self.lane.longest_of(two[0].spot, two[1].spot));
+            self.longest = found.collect();
+            self.lane.warm(self.longest.iter().copied().flatten());
+        }
+        self.longest.get(cell).copied().flatten()
+    }
+
     /// See [`Lane::longest`].
     #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {
         let to = self.before(last_moment(window));
         let inside = self.before(window.start);
         let lane = self.lane;
-        let starting = lane.longest_of(inside, to);
+        let starting = match self.announced_cell(window) {
+            Some(cell) => self.longest_of(cell),
+            None => lane.longest_of(inside, to),
+        };
         let first = lane.first_touching(inside, window.start);
         let running = (first..lane.index(inside))
             .rev()

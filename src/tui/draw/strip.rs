@@ -268,7 +268,7 @@ impl<'a> Painter<'a> {
 
     /// The colour of a row, and whether it stands back.
     fn role(&mut self, row: usize) -> (Role, bool) {
-        let what = self.trace.activity(self.id, row).what;
+        let what = self.trace.what(self.id, row);
         let fresh = |what: &What| {
             let is_calm = self.found.is_some_and(|found| !found.has(self.trace, what));
             (label::role(self.trace, what), is_calm)

@@ -48,20 +48,18 @@ impl Found {
             graphs: needle.is_in("graph"),
             lanes: Vec::with_capacity(trace.lanes().len()),
         };
+        let mut known = Vec::new();
         for (id, lane) in trace.lanes().iter().enumerate() {
             let mut hits = Vec::new();
             if is_shown(lane.key().kind) {
-                for row in lane.kept() {
-                    if row % STRIDE == 0 && stop.is_stopped() {
-                        break;
-                    }
+                let has = |what: &What| found.has(trace, what);
+                trace.rows_of(id, &mut known, has, |row, is_hit| {
                     // A lane has no more rows than 32 bits number: they would take 64 GiB.
-                    if found.has(trace, &trace.activity(id, row).what)
-                        && let Ok(row) = u32::try_from(row)
-                    {
+                    if is_hit && let Ok(row) = u32::try_from(row) {
                         hits.push(row);
                     }
-                }
+                    row % STRIDE != 0 || !stop.is_stopped()
+                });
             }
             found.lanes.push(hits);
         }
