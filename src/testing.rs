@@ -116,7 +116,7 @@ pub mod source {
         };
     }
     pub mod file {
-        pub use crate::source::file::{Format, OpenError, Opened, open};
+        pub use crate::source::file::{Format, OpenError, Opened, open, open_drafted};
     }
     pub mod recording {
         pub use crate::source::recording::{Follower, Saver, open, tee};

@@ -337,6 +337,38 @@ fn recordings_are_opened_by_themselves_and_beside_other_traces() {
     assert_eq!(pids, [574, 77]);
 }
 
+#[test]
+fn who_looks_on_is_shown_each_record_once_before_the_timeline_comes() {
+    use cuptop::testing::activity::feed::Message;
+    let opened = file::open_drafted(&[data("small.json")]).expect("a trace");
+    let (mut drafted, mut sent, mut outcome) = (Vec::new(), Vec::new(), None);
+    for message in opened.feed.receiver() {
+        match message {
+            Message::Draft(batch) => {
+                assert!(sent.is_empty(), "a draft after the timeline");
+                drafted.extend(batch.items);
+            }
+            Message::Batch(batch) => sent.extend(batch.items),
+            Message::Finished(last) => outcome = Some(last),
+            _ => {}
+        }
+    }
+    assert_eq!(outcome, Some(Outcome::Complete));
+    // What only the end of the file tells a draft does not: whether a copy was synchronous, and in this file what its
+    // times count from.
+    let times = |items: &[Activity]| {
+        let zero = items.iter().map(|item| item.span.start).min();
+        let zero = zero.expect("records");
+        let mut times: Vec<_> = items
+            .iter()
+            .map(|item| (item.span.start - zero, item.span.len(), item.correlation))
+            .collect();
+        times.sort_unstable();
+        times
+    };
+    assert_eq!(times(&drafted), times(&sent));
+}
+
 /// An export of early 2021 with all that is no plain kernel or copy: whole graphs, migrations of managed memory, copies of
 /// arrays, and a stream whose id has 64 bits. The figures are counted by hand.
 #[test]

@@ -88,22 +88,35 @@ fn reading_can_be_cancelled() {
     let path = folder.path().join("long.json");
     let event = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"device":0}},"#;
     std::fs::write(&path, format!("[{}", event.repeat(200_000))).expect("a file");
-    let opened = file::open(&[path]).expect("a trace");
-    let mut outcome = None;
-    let mut operations = 0;
-    for message in opened.feed.receiver() {
-        match message {
-            Message::Progress(progress) => {
-                assert!(progress.total.is_some_and(|total| progress.done <= total));
-                opened.feed.stop.stop();
+    for open in [file::open, file::open_drafted] {
+        let opened = open(std::slice::from_ref(&path)).expect("a trace");
+        let (mut outcome, mut drafted, mut operations) = (None, 0, 0);
+        for message in opened.feed.receiver() {
+            match message {
+                Message::Progress(progress) => {
+                    assert!(progress.total.is_some_and(|total| progress.done <= total));
+                    opened.feed.stop.stop();
+                }
+                Message::Draft(batch) => drafted += batch.items.len(),
+                Message::Batch(batch) => operations += batch.items.len(),
+                Message::Finished(last) => outcome = Some(last),
+                _ => {}
             }
-            Message::Batch(batch) => operations += batch.items.len(),
-            Message::Finished(last) => outcome = Some(last),
-            _ => {}
         }
+        assert_eq!(outcome, Some(Outcome::Stopped));
+        assert!(operations < 200_000, "{operations}");
+        // What was on screen by then stays there.
+        assert!(drafted <= operations, "{drafted} and {operations}");
     }
-    assert_eq!(outcome, Some(Outcome::Stopped));
-    assert!(operations < 200_000, "{operations}");
+    // Who leaves in the middle of it is let go.
+    let opened = file::open_drafted(&[path]).expect("a trace");
+    let first = opened
+        .feed
+        .receiver()
+        .iter()
+        .find(|message| matches!(message, Message::Draft(_)));
+    assert!(first.is_some());
+    drop(opened);
 }
 
 /// Opens bytes that may be anything; whatever happens, it ends and says how.

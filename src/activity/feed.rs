@@ -18,10 +18,12 @@ pub const CAPACITY: usize = 256;
 
 /// What a source sends.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every message is a batch")]
 pub enum Message {
     /// Activities.
     Batch(Batch),
+    /// Activities as they are found in a file that is still being read, in no order: to be looked at until the last message, and
+    /// never to be added to what batches say, which come later and hold them again. Only sent to who asked for it.
+    Draft(Batch),
     /// How far long work has come (compiling kernels, loading a file).
     Progress(Progress),
     /// A line that the watched program printed.

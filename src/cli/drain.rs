@@ -25,6 +25,7 @@ pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
     for message in feed.receiver() {
         match message {
             Message::Batch(batch) => take(batch),
+            Message::Draft(_) => {}
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();

@@ -57,11 +57,13 @@ pub(super) fn opener(
     paths: Vec<PathBuf>,
     beside: Option<Arc<Beside>>,
 ) -> Result<StartFn<'static>, Ending> {
-    let mut first = Some(file::open(&paths).map_err(Ending::input)?);
+    let mut first = Some(file::open_drafted(&paths).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
         let opened = match first.take() {
             Some(opened) => opened,
-            None => file::open(&paths).map_err(|error| Ending::input(error).for_screen(None))?,
+            None => {
+                file::open_drafted(&paths).map_err(|error| Ending::input(error).for_screen(None))?
+            }
         };
         let source = source_info(&opened, &paths);
         Ok(Running {

@@ -101,6 +101,19 @@ impl Input {
 /// # Errors
 /// When a file cannot be read or is no trace, or the system gives no thread.
 pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
+    open_by(paths, false)
+}
+
+/// [`open`] for somebody who looks at it meanwhile: what was read of the first file, if it is one that is sent at its end, comes as
+/// [`Message::Draft`].
+///
+/// # Errors
+/// As [`open`].
+pub fn open_drafted(paths: &[PathBuf]) -> Result<Opened, OpenError> {
+    open_by(paths, true)
+}
+
+fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
     let mut files: Vec<Found> = Vec::new();
     let mut twice = Vec::new();
     let mut seen = Vec::new();
@@ -130,7 +143,9 @@ pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
             let paths: Vec<_> = files.iter().map(|f| f.input.path().to_owned()).collect();
             recording::open(&paths)
         }
-        false => Feed::spawn("file-reader", move |outlet| read_all(files, &twice, outlet)),
+        false => Feed::spawn("file-reader", move |outlet| {
+            read_all(files, &twice, is_drafted, outlet)
+        }),
     }
     .map_err(|error| OpenError::Io { path: first, error })?;
     Ok(Opened {
@@ -148,7 +163,7 @@ enum Waiting<'scope> {
     Failed(Failure),
 }
 
-fn read_all(files: Vec<Found>, twice: &[String], outlet: &Outlet) -> Outcome {
+fn read_all(files: Vec<Found>, twice: &[String], is_drafted: bool, outlet: &Outlet) -> Outcome {
     let ahead = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut next = 0;
     let mut outcome = Outcome::Complete;
@@ -160,14 +175,18 @@ fn read_all(files: Vec<Found>, twice: &[String], outlet: &Outlet) -> Outcome {
         }
     }
     std::thread::scope(|scope| {
-        let mut files = files.into_iter();
+        // The first file's processes have the numbers that a draft gives them.
+        let mut files = files
+            .into_iter()
+            .enumerate()
+            .map(|(at, file)| (file, is_drafted && at == 0));
         let mut waiting: VecDeque<Waiting<'_>> = VecDeque::new();
         loop {
             // In order, and no more of them than there are processors, as what was read ahead lies in memory.
             while waiting.len() < ahead
-                && let Some(file) = files.next()
+                && let Some((file, is_drafted)) = files.next()
             {
-                waiting.push_back(start(scope, file, outlet));
+                waiting.push_back(start(scope, file, is_drafted, outlet));
             }
             let Some(first) = waiting.pop_front() else {
                 break;
@@ -180,7 +199,10 @@ fn read_all(files: Vec<Found>, twice: &[String], outlet: &Outlet) -> Outcome {
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
-                Waiting::Found(file) => read_one(&file, &mut next, outlet),
+                Waiting::Found(file) => {
+                    let is_first = next == 0;
+                    read_one(&file, &mut next, is_drafted && is_first, outlet)
+                }
                 Waiting::Failed(failure) => Outcome::Failed(failure),
             };
             match this {
@@ -211,13 +233,16 @@ fn read_all(files: Vec<Found>, twice: &[String], outlet: &Outlet) -> Outcome {
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     file: Found,
+    is_drafted: bool,
     outlet: &'scope Outlet,
 ) -> Waiting<'scope> {
     match (file.format, file.input) {
         (Format::Kineto, Input::Stream(stream)) => {
             let name = file.name;
             let thread = std::thread::Builder::new().name("trace-load".to_owned());
-            match thread.spawn_scoped(scope, move || kineto::load(&name, stream, outlet)) {
+            match thread.spawn_scoped(scope, move || {
+                kineto::load(&name, stream, is_drafted, outlet)
+            }) {
                 Ok(thread) => Waiting::Loading(thread),
                 Err(error) => Waiting::Failed(Failure {
                     kind: FailureKind::Machine,
@@ -234,10 +259,10 @@ fn start<'scope>(
     }
 }
 
-fn read_one(file: &Found, next: &mut u32, outlet: &Outlet) -> Outcome {
+fn read_one(file: &Found, next: &mut u32, is_drafted: bool, outlet: &Outlet) -> Outcome {
     let path = file.input.path();
     match file.format {
-        Format::Nsys => nsys::read(path, next, outlet),
+        Format::Nsys => nsys::read(path, next, is_drafted, outlet),
         _ => read_recording(path, next, outlet),
     }
 }

@@ -58,6 +58,12 @@ struct Process {
     devices: FxHashSet<u32>,
 }
 
+/// How much of what was gathered was shown before all of it was there: by process how many definitions and runs.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    sent: Vec<(usize, usize)>,
+}
+
 impl Gather {
     /// How many processes have been mentioned.
     pub(super) fn processes(&self) -> u32 {
@@ -277,6 +283,33 @@ impl Gather {
         }
     }
 
+    /// Sends copies of what was found since the last time, `shift` ns later, as [`Message::Draft`] of the processes from 0 on.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub(super) fn draft(&self, draft: &mut Draft, outlet: &Outlet, shift: Ns) -> Result<(), Gone> {
+        draft.sent.resize(self.processes.len(), (0, 0));
+        for (index, (process, sent)) in self.processes.iter().zip(&mut draft.sent).enumerate() {
+            let (defs, runs) = *sent;
+            *sent = (process.defs.len(), process.runs.len());
+            let mut batch = Batch {
+                process: index as u32,
+                defs: process.defs[defs..].to_vec(),
+                ..Batch::default()
+            };
+            for run in &process.runs[runs..] {
+                batch.items.extend(run.iter().map(|item| Activity {
+                    span: moved(item.span, shift),
+                    ..*item
+                }));
+            }
+            if !(batch.defs.is_empty() && batch.items.is_empty()) {
+                outlet.send(Message::Draft(batch))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends everything, `shift` ns later, as the processes from `first` on.
     ///
     /// # Errors
@@ -300,8 +333,7 @@ impl Gather {
         let mut ready: Vec<Vec<Activity>> = vec![Vec::new(); self.processes.len()];
         loop {
             let is_more = merge.take(BATCH, |process, mut item| {
-                item.span.start = item.span.start.saturating_add(shift);
-                item.span.end = item.span.end.saturating_add(shift);
+                item.span = moved(item.span, shift);
                 if let What::Copy(copy) = &mut item.what {
                     copy.is_async = !self.processes[process]
                         .synchronous
@@ -318,10 +350,19 @@ impl Gather {
                     }))?;
                 }
             }
-            if !is_more || outlet.stop.is_stopped() {
+            // Who asked to stop reading has asked for no less of what was read; who is gone is told above.
+            if !is_more {
                 return Ok(());
             }
         }
+    }
+}
+
+/// A span `shift` ns later.
+fn moved(span: Span, shift: Ns) -> Span {
+    Span {
+        start: span.start.saturating_add(shift),
+        end: span.end.saturating_add(shift),
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn drain(opened: Opened) -> Loaded {
     for message in opened.feed.receiver() {
         match message {
             Message::Batch(batch) => loaded.trace.apply(batch),
+            Message::Draft(_) => panic!("nobody asked for drafts"),
             Message::Progress(progress) => loaded.progress.push(progress),
             Message::Notice { text, .. } => loaded.notices.push(text),
             Message::Output { .. } => {}

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice};
+use crate::source::gather::{Draft, Meter, believable, notice};
 use crate::source::stream::Stream;
 use crate::text::printable;
 use blocks::{BLOCK, Blocks, Parsed, Rest, Torn};
@@ -161,17 +161,25 @@ pub(super) struct Loaded {
     end: Result<(), Stop>,
 }
 
-/// Reads a trace. What of it is called `name` in messages is the file.
-pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> Loaded {
-    load_by(BLOCK, name, stream, outlet)
+/// Reads a trace. What of it is called `name` in messages is the file; with `is_drafted` what was read is sent as
+/// [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile.
+pub(super) fn load(name: &str, stream: Stream, is_drafted: bool, outlet: &Outlet) -> Loaded {
+    load_by(BLOCK, name, stream, is_drafted, outlet)
 }
 
 /// [`load`] in blocks of about so many bytes.
-fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loaded {
+fn load_by(
+    block: usize,
+    name: &str,
+    mut stream: Stream,
+    is_drafted: bool,
+    outlet: &Outlet,
+) -> Loaded {
     stream.stop_at(&outlet.stop);
     let mut reading = Reading {
         header: Header::default(),
         events: Events::default(),
+        draft: is_drafted.then(Draft::default),
         meter: Meter::new(format!("reading {}", short(name)), stream.length()),
     };
     let end = Input::of(stream)
@@ -274,6 +282,7 @@ fn short(name: &str) -> String {
 struct Reading {
     header: Header,
     events: Events,
+    draft: Option<Draft>,
     meter: Meter,
 }
 
@@ -333,6 +342,11 @@ impl Reading {
                 None => parsed,
             };
             self.events.absorb(events);
+            if let Some(draft) = &mut self.draft {
+                // The clock's base stands before the events; where it does not, the draft counts from 0.
+                let shift = believable(self.header.base);
+                self.events.converter.gather.draft(draft, outlet, shift)?;
+            }
             let at = self.events.at;
             match end {
                 Ok(End::List) => return Ok(blocks.into_rest(&block, at)),

@@ -14,8 +14,8 @@ mod targets;
 use std::path::Path;
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
-use crate::activity::units;
-use crate::source::gather::{Meter, believable, notice};
+use crate::activity::{Ns, units};
+use crate::source::gather::{Draft, Meter, believable, notice};
 use crate::text::printable;
 use rows::Reader;
 use tables::{Tables, int};
@@ -53,8 +53,9 @@ impl From<Gone> for Stop {
     }
 }
 
-/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them.
-pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
+/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them; with `is_drafted` what
+/// was read is sent as [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile.
+pub(super) fn read(path: &Path, next: &mut u32, is_drafted: bool, outlet: &Outlet) -> Outcome {
     let tables = match Tables::open(path) {
         Ok(tables) => tables,
         Err(error) => return failure(path, 0, &error),
@@ -63,10 +64,14 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return failure(path, 0, &error),
     };
-    let mut shift = 0;
-    let mut end = run(path, &tables, &mut reader, outlet);
+    let shift = match began(&tables) {
+        Ok(began) => believable(began),
+        Err(error) => return failure(path, 0, &error),
+    };
+    let draft = is_drafted.then_some((Draft::default(), shift));
+    let mut end = run(path, &tables, &mut reader, draft, outlet);
     if !matches!(end, Err(Stop::Gone)) {
-        let described = describe(&tables, &mut reader, &mut shift);
+        let described = targets::describe(&tables, &mut reader);
         if let (Ok(()), Err(error)) = (&end, described) {
             end = Err(Stop::Broken(error));
         }
@@ -75,10 +80,7 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     *next += reader.gather.processes();
     if matches!(end, Err(Stop::Gone))
         || tell(outlet, path, &reader).is_err()
-        || reader
-            .gather
-            .send(outlet, first, believable(shift))
-            .is_err()
+        || reader.gather.send(outlet, first, shift).is_err()
     {
         return Outcome::Stopped;
     }
@@ -89,7 +91,13 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     }
 }
 
-fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -> Result<(), Stop> {
+fn run(
+    path: &Path,
+    tables: &Tables,
+    reader: &mut Reader<'_>,
+    mut draft: Option<(Draft, Ns)>,
+    outlet: &Outlet,
+) -> Result<(), Stop> {
     let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut meter = Meter::new(format!("reading {name}"), Some(total));
@@ -107,18 +115,22 @@ fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -
                     return Err(Stop::Asked);
                 }
                 meter.at(outlet, done)?;
+                if let Some((draft, shift)) = &mut draft {
+                    reader.gather.draft(draft, outlet, *shift)?;
+                }
             }
         }
     }
     Ok(())
 }
 
-/// Adds what the export says of processes, threads, devices and streams, and finds the time of its start.
-fn describe(tables: &Tables, reader: &mut Reader<'_>, shift: &mut i64) -> rusqlite::Result<()> {
+/// When the capture began, in nanoseconds since 1970; 0 when it does not say.
+fn began(tables: &Tables) -> rusqlite::Result<Ns> {
+    let mut began = 0;
     tables.each("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| {
-        *shift = int(row, 0).unwrap_or(0);
+        began = int(row, 0).unwrap_or(0);
     })?;
-    targets::describe(tables, reader)
+    Ok(began)
 }
 
 /// Tells what of the file is not on the timeline.

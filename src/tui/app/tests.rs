@@ -231,6 +231,42 @@ fn following_shows_the_latest_pass_and_moving_stops_it() {
 }
 
 #[test]
+fn a_draft_is_looked_at_until_the_timeline_itself_is_there() {
+    let mut app = App::new(Vec::new());
+    app.state.size = Size::new(120, 40);
+    app.start(fixture::source(), None, PEAKS);
+    // In the order of a file: the later pass first.
+    for batch in fixture::batches().into_iter().rev() {
+        app.take(Message::Draft(batch));
+    }
+    app.prepare();
+    let records = app.state.run.records();
+    assert!(records > 0 && app.state.run.is_draft());
+    // Nothing is said of it: no cause, no verdict.
+    let whole = app.state.run.trace.operations_extent().expect("operations");
+    let idle = |app: &App| -> i64 { app.state.idle.within(&app.state.run, 0, whole).iter().sum() };
+    assert_eq!(idle(&app), 0);
+    press(&mut app, "a+");
+    let window = app.state.camera.viewport.window;
+    for batch in fixture::batches() {
+        app.take(Message::Batch(batch));
+        app.prepare();
+        assert_eq!(
+            app.state.run.records(),
+            records,
+            "the draft stays on screen"
+        );
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    app.prepare();
+    let run = &app.state.run;
+    assert_eq!((run.records(), run.is_draft()), (records, false));
+    assert_eq!(run.trace.late(), 0, "its records came in order");
+    assert_eq!(app.state.camera.viewport.window, window);
+    assert!(idle(&app) > 0);
+}
+
+#[test]
 fn a_paused_picture_stands_still_until_it_goes_on() {
     let mut app = App::new(Vec::new());
     app.start(fixture::source(), None, PEAKS);

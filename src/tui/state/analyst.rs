@@ -179,6 +179,8 @@ pub struct Question<A, T> {
     at_once: usize,
     last: Option<(Key<A>, T)>,
     asked: Option<(Key<A>, Receiver<T>)>,
+    /// Whether it was last asked about a draft.
+    waits: bool,
 }
 
 impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
@@ -191,6 +193,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             at_once: AT_ONCE,
             last: None,
             asked: None,
+            waits: false,
         }
     }
 
@@ -204,7 +207,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
-    /// may give up once it is told to stop. Returns whether there is a new answer.
+    /// may give up once it is told to stop. Returns whether there is a new answer. A draft answers nothing: what a gap waited
+    /// for, or the rest of what is counted, may not have been read yet.
     pub fn ask(
         &mut self,
         analyst: &Analyst,
@@ -212,6 +216,10 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         about: A,
         work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
     ) -> bool {
+        self.waits = run.is_draft();
+        if self.waits {
+            return false;
+        }
         let key = Key {
             run: run.number,
             revision: run.trace.revision(),
@@ -298,7 +306,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     /// Whether an answer is awaited.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.asked.is_some()
+        self.asked.is_some() || self.waits
     }
 }
 

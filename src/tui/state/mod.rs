@@ -164,6 +164,30 @@ impl State {
         self.prepared = None;
     }
 
+    /// The timeline that came takes the place of its draft. What was selected and marked is not of it; where somebody went is
+    /// where the same stretch is now.
+    pub(super) fn complete(&mut self) {
+        let Some(run) = self.run.completed() else {
+            return;
+        };
+        self.run = run;
+        // Passes are counted anew, and a file may say at its end what its times count from.
+        let window = self.camera.viewport.window;
+        let is_there = (self.run.trace.extent()).is_some_and(|extent| extent.overlaps(window));
+        if self.camera.scope != Scope::Whole || !is_there {
+            self.camera = Camera {
+                chosen: self.camera.chosen.take(),
+                ..Camera::following()
+            };
+        }
+        self.rows.clear();
+        self.memory.clear();
+        self.selection = Selection::default();
+        self.marks.clear();
+        self.trail = Trail::default();
+        self.prepared = None;
+    }
+
     /// The run has ended: the camera may go where it is best looked at.
     pub(super) fn end(&mut self) {
         self.needs_choice = self.camera.is_following;

@@ -40,6 +40,8 @@ pub struct Run {
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
+    /// What is to be its timeline, while that on screen is a draft: of a file that is still being read.
+    pub coming: Option<Trace>,
     /// For "% of peak".
     pub peaks: Peaks,
     /// How it stands.
@@ -107,6 +109,30 @@ impl Run {
             Some(plan) if is_complete => expect::check(plan, &self.measured.variants),
             _ => Vec::new(),
         };
+    }
+
+    /// The same run with the timeline that came in the place of its draft; `None` when there is no draft. It has another
+    /// number: what was found out about the draft is not of this one.
+    #[must_use]
+    pub fn completed(&mut self) -> Option<Run> {
+        let trace = self.coming.take()?;
+        Some(Run {
+            number: self.number + 1,
+            trace,
+            plan: self.plan.take(),
+            peaks: self.peaks,
+            status: self.status.clone(),
+            beside: self.beside.take(),
+            elapsed: self.elapsed,
+            previous: std::mem::take(&mut self.previous),
+            ..Run::default()
+        })
+    }
+
+    /// Whether the timeline on screen is the draft of one.
+    #[must_use]
+    pub fn is_draft(&self) -> bool {
+        self.coming.is_some()
     }
 
     /// The timeline as it is now, for another thread.
