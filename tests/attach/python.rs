@@ -95,22 +95,37 @@ fn the_lines_of_a_python_program_are_seen_and_found_again_when_it_is_opened() {
     if !has_python() {
         return;
     }
-    let (trace, notices, outcome, directory) = run(Some(200), &["0.7", "fork"]);
+    // How soon two processes are found and looked at is a matter of load: what is too short for that is done again, longer.
+    let mut done = None;
+    for seconds in [0.7, 3.0, 12.0] {
+        let all = run(Some(200), &[&seconds.to_string(), "fork"]);
+        let processes = functions(&all.0);
+        // The one that forked has the lower id, whichever is found first.
+        let first = all.0.processes().iter().map(|it| it.info.pid);
+        let first = first.enumerate().min_by_key(|it| it.1).map_or(0, |it| it.0);
+        let seen = |process: usize, name| processes.get(process).map_or(0, |it| count(it, name));
+        let (reads, computes) = (seen(first, "reads"), seen(first, "computes"));
+        let least = [reads, computes, seen(1 - first, "reads")];
+        let is_enough = processes.len() == 2 && least.iter().all(|n| *n >= 20);
+        done = Some((all, processes, first, least, seconds));
+        if is_enough {
+            break;
+        }
+    }
+    let ((trace, notices, outcome, directory), processes, first, seen, seconds) =
+        done.expect("done once at least");
     assert!(
         matches!(outcome, Outcome::Failed(_)),
         "it used no CUDA: {outcome:?}"
     );
-    let processes = functions(&trace);
     assert_eq!(processes.len(), 2, "{notices:?}");
-    // Which is found first is a matter of load; the one that forked has the lower id.
-    let pids: Vec<u32> = trace.processes().iter().map(|it| it.info.pid).collect();
-    let first = usize::from(pids[1] < pids[0]);
-    let (main, worker) = (&processes[first], &processes[1 - first]);
+    let worker = &processes[1 - first];
     // 0.7 s of each at 200 Hz are 140 samples; a loaded machine gives fewer.
-    for (counts, name) in [(main, "reads"), (main, "computes"), (worker, "reads")] {
-        let n = count(counts, name);
-        assert!((20..=200).contains(&n), "{name}: {processes:?} {notices:?}");
-    }
+    let most = (200.0 * seconds * 1.4) as usize;
+    assert!(
+        seen.iter().all(|n| (20..=most).contains(n)),
+        "{processes:?} {notices:?}"
+    );
     assert_eq!(count(worker, "computes"), 0);
     let totals = trace.processes()[first].sampled.totals();
     assert!(totals.looks > totals.torn, "{totals:?}");
