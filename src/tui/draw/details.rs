@@ -1,21 +1,19 @@
 //! What is selected, in words; without a selection, what to look for.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+mod device;
+mod flow;
 
-use super::{gaps, label, pen};
+use super::{gaps, label};
 use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Metric, Range, RangeKind, Span, What, units};
+use crate::activity::{Activity, LaunchShape, Range, RangeKind, Span, What, units};
 use crate::analysis::causes::{self, Explanation};
-use crate::analysis::{hardware, occupancy};
-use crate::trace::{LaneId, Measure, Trace, describe, printable};
+use crate::analysis::occupancy;
+use crate::trace::{LaneId, Trace, describe, printable};
 use crate::tui::state::analyst::{Question, Weight};
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
 #[derive(Debug)]
@@ -200,101 +198,6 @@ impl Details {
             None => self.facts.push("cause: computing …".to_owned()),
         }
     }
-
-    fn device_row(&mut self, state: &State, kind: RowKind) {
-        let window = state.camera.figures_span(&state.run);
-        match kind {
-            RowKind::Bandwidth(device, direction) => {
-                let usage = &state.run.trace.devices()[device].usage;
-                let busy = usage.time(Measure::Direction(direction), window);
-                let bytes = state.run.trace.bytes_moved(device, direction, window);
-                self.name = Some((
-                    direction.label().to_owned(),
-                    label::direction_role(direction),
-                ));
-                self.facts
-                    .push(format!("{} moved", units::bytes(bytes.round() as u64)));
-                self.facts
-                    .push(format!("in {} of copying", units::duration(busy)));
-                self.facts.push("height: GB/s within the column".to_owned());
-            }
-            RowKind::Overlap(device) => {
-                let usage = &state.run.trace.devices()[device].usage;
-                let both = usage.time(Measure::Overlap, window);
-                let copy = usage.time(Measure::Copy, window);
-                let any = usage.time(Measure::Concurrent, window);
-                self.name = Some(("overlap".to_owned(), Role::Overlap));
-                self.facts.push(format!(
-                    "for {} two or more engines (kernels, copies of a direction, memsets) were at work at once",
-                    units::duration(any)
-                ));
-                self.facts.push(format!(
-                    "{} of {} of copying lie under kernels",
-                    units::duration(both),
-                    units::duration(copy)
-                ));
-            }
-            RowKind::Gpu(device) => {
-                let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
-                let busy = usage.time(Measure::Busy, window);
-                let name = describe::device(&run.trace, device);
-                self.name = Some((name, Role::Good));
-                self.facts.push(format!(
-                    "busy for {} of {}",
-                    units::duration(busy),
-                    units::duration(window.len())
-                ));
-                let causes = state.idle.within(run, device, window);
-                let mut causes: Vec<_> = IdleGroup::ALL.into_iter().zip(causes).collect();
-                causes.retain(|(_, ns)| *ns > 0);
-                causes.sort_by_key(|(_, ns)| -ns);
-                for (group, ns) in causes {
-                    let time = units::duration(ns);
-                    self.facts.push(format!("idle {time}: {}", group.label()));
-                }
-            }
-            RowKind::Memory(device) => {
-                self.name = Some(("memory".to_owned(), Role::Memset));
-                let memory = state.memory.get(device);
-                if let Some(peak) = memory.and_then(|m| m.peak(window)) {
-                    self.facts
-                        .push(format!("at most {} in use", units::bytes(peak)));
-                }
-                self.facts
-                    .push("what was allocated before is not counted".to_owned());
-            }
-            RowKind::Counter(device, metric) => self.counter(state, device, metric, window),
-            _ => {}
-        }
-    }
-}
-
-impl Details {
-    /// A counter or a sensor: on the whole, and under the cursor.
-    fn counter(&mut self, state: &State, device: usize, metric: Metric, window: Span) {
-        let Some(gpu) = state.run.trace.readings(device) else {
-            return;
-        };
-        self.name = Some((metric.words().to_owned(), Role::Host));
-        let Some(level) = gpu.level(metric, window) else {
-            let why = gpu.lack(metric).unwrap_or("not read here");
-            self.facts.push(why.to_owned());
-            return;
-        };
-        let show = |value| hardware::show(metric, value);
-        self.facts.push(format!("mean {}", show(level.mean)));
-        self.facts.push(format!("at most {}", show(level.max)));
-        if let Some(it) = gpu.at(state.selection.cursor) {
-            let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
-            let length = units::duration(it.span.len());
-            self.facts.push(format!("{value} in the {length} here"));
-            self.facts
-                .extend(hardware::reason(it.reasons).map(str::to_owned));
-        }
-        if metric == Metric::Power {
-            self.facts.push("a mean over about a second".to_owned());
-        }
-    }
 }
 
 /// The latest lines of what a watched program printed, the newest first: there may be room for one.
@@ -334,116 +237,5 @@ impl Details {
         }
         let parts = std::iter::once(name).chain(&self.facts);
         Some(parts.map(String::as_str).collect::<Vec<_>>().join(" · "))
-    }
-
-    /// Draws them.
-    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
-        let inner = Rect::new(
-            area.x + 1,
-            area.y,
-            area.width.saturating_sub(2),
-            area.height,
-        );
-        if self.name.is_none() && self.facts.is_empty() {
-            let text = pen::plain(theme, &self.prose);
-            let lines = pen::wrap(&text, usize::from(inner.width));
-            let is_cut = lines.len() > usize::from(inner.height);
-            for (i, (line, at)) in lines.iter().zip(pen::lines(inner)).enumerate() {
-                let last = is_cut && i + 1 == usize::from(inner.height);
-                let text = if last {
-                    pen::cut(&format!("{line} …"), usize::from(inner.width))
-                } else {
-                    line.clone()
-                };
-                pen::text(buf, at, 0, &pen::plain(theme, &text), theme.fg(Role::Dim));
-            }
-            return;
-        }
-        let mut flow = Flow {
-            lines: pen::lines(inner).collect(),
-            line: 0,
-            x: 0,
-        };
-        // As many lines for the name as the facts leave, and one at least.
-        let facts = self.facts.iter().map(|fact| pen::width(fact) + 3);
-        let for_facts = facts
-            .sum::<usize>()
-            .div_ceil(usize::from(inner.width).max(1));
-        let for_name = usize::from(inner.height)
-            .saturating_sub(for_facts.max(1))
-            .max(1);
-        if let Some((name, role)) = &self.name {
-            let name = pen::plain(theme, name);
-            let (left, right) = theme.edges();
-            flow.put(buf, &left.to_string(), theme.fg(*role), false);
-            let room = usize::from(inner.width).saturating_sub(3);
-            let most = room * for_name;
-            let name = if pen::width(&name) > most {
-                // The end of a long name tells as much as its beginning.
-                pen::cut_middle(&name, most)
-            } else {
-                name
-            };
-            for (i, part) in pen::pieces(&name, room).into_iter().enumerate() {
-                if i > 0 {
-                    flow.next_line();
-                    flow.put(buf, " ", theme.fg(*role), false);
-                }
-                flow.put(buf, &part, theme.on(*role), false);
-            }
-            flow.put(buf, &format!("{right} "), theme.fg(*role), false);
-        }
-        let dot = pen::plain(theme, "· ");
-        for (i, fact) in self.facts.iter().enumerate() {
-            let fact = pen::plain(theme, fact);
-            if i > 0 && flow.fits(&fact) {
-                flow.put(buf, &dot, theme.fg(Role::Dim), false);
-            }
-            // What is longer than a line is broken between words.
-            let words: Vec<&str> = if pen::width(&fact) < usize::from(inner.width) {
-                vec![&fact]
-            } else {
-                fact.split(' ').collect()
-            };
-            for word in words {
-                flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
-            }
-        }
-    }
-}
-
-/// Words put one after another, on the next line where they would not fit.
-struct Flow {
-    lines: Vec<Rect>,
-    line: usize,
-    x: u16,
-}
-
-impl Flow {
-    fn next_line(&mut self) {
-        self.line += 1;
-        self.x = 0;
-    }
-
-    fn fits(&self, text: &str) -> bool {
-        let width = self.lines.get(self.line).map_or(0, |l| l.width);
-        usize::from(self.x) + 2 + pen::width(text) <= usize::from(width)
-    }
-
-    fn put(&mut self, buf: &mut Buffer, text: &str, style: Style, can_break: bool) {
-        let Some(area) = self.lines.get(self.line).copied() else {
-            return;
-        };
-        let room = usize::from(area.width.saturating_sub(self.x));
-        if can_break && pen::width(text.trim_end()) > room && self.x > 0 {
-            self.line += 1;
-            self.x = 0;
-            self.put(buf, text, style, false);
-            return;
-        }
-        self.x = pen::text(buf, area, self.x, text, style);
     }
 }

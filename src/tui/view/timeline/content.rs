@@ -1,6 +1,7 @@
 //! What a row of the timeline is made of.
 
-use crate::tui::draw::lane::Plot;
+use crate::tui::draw::lane::{LaneRow, Plot};
+use crate::tui::state::idle::IdleGroup;
 use crate::tui::theme::Role;
 
 /// Plot, figure and words of a row.
@@ -12,4 +13,15 @@ pub(super) struct Content {
     /// In the side column.
     pub(super) side: String,
     pub(super) plot: Plot,
+}
+
+/// What stands on one row.
+#[derive(Clone, Debug)]
+pub(super) enum Shown {
+    Title(String),
+    /// A folded group, and whether it is selected.
+    Folded(String, bool),
+    Lane(LaneRow),
+    /// What the colours of the rows of GPUs mean.
+    Legend(Vec<(IdleGroup, String)>),
 }

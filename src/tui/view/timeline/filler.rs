@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::draw_title;
+use super::titles;
 use crate::activity::{Ns, units};
 use crate::analysis::VariantFigures;
 use crate::analysis::findings::Finding;
@@ -92,7 +92,7 @@ impl Filler {
     pub(super) fn draw(&self, theme: &Theme, layout: &Layout, area: Rect, buf: &mut Buffer) {
         for (line, at) in self.lines.iter().zip(pen::lines(area)) {
             match line {
-                Line::Title(title) => draw_title(theme, title, at, buf),
+                Line::Title(title) => titles::title(theme, title, at, buf),
                 Line::Variant { .. } => draw_variant(theme, line, layout, at, buf),
                 Line::Finding(text, is_first) => {
                     let mark = if *is_first { theme.glyph('⚠') } else { ' ' }.to_string();

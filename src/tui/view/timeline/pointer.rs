@@ -1,6 +1,7 @@
 //! What the mouse does on the timeline.
 
-use super::{Shown, Timeline, motion};
+use super::content::Shown;
+use super::{Timeline, motion};
 use crate::activity::Span;
 use crate::tui::state::State;
 use crate::tui::state::rows::RowKind;

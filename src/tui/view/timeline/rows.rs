@@ -1,7 +1,7 @@
 //! What stands on a row of the timeline.
 
-use super::content::Content;
-use super::{Shown, counters};
+use super::content::{Content, Shown};
+use super::counters;
 use crate::activity::{Direction, Ns, Span, units};
 use crate::trace::{LaneId, LaneKind, Measure, Trace};
 use crate::tui::draw::label;

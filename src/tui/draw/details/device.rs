@@ -1,0 +1,106 @@
+//! What is said of a row of a device: on the whole, and under the cursor.
+
+use super::Details;
+use crate::activity::{Metric, Span, units};
+use crate::analysis::hardware;
+use crate::trace::{Measure, describe};
+use crate::tui::draw::label;
+use crate::tui::state::State;
+use crate::tui::state::idle::IdleGroup;
+use crate::tui::state::rows::RowKind;
+use crate::tui::theme::Role;
+
+impl Details {
+    pub(super) fn device_row(&mut self, state: &State, kind: RowKind) {
+        let window = state.camera.figures_span(&state.run);
+        match kind {
+            RowKind::Bandwidth(device, direction) => {
+                let usage = &state.run.trace.devices()[device].usage;
+                let busy = usage.time(Measure::Direction(direction), window);
+                let bytes = state.run.trace.bytes_moved(device, direction, window);
+                self.name = Some((
+                    direction.label().to_owned(),
+                    label::direction_role(direction),
+                ));
+                self.facts
+                    .push(format!("{} moved", units::bytes(bytes.round() as u64)));
+                self.facts
+                    .push(format!("in {} of copying", units::duration(busy)));
+                self.facts.push("height: GB/s within the column".to_owned());
+            }
+            RowKind::Overlap(device) => {
+                let usage = &state.run.trace.devices()[device].usage;
+                let both = usage.time(Measure::Overlap, window);
+                let copy = usage.time(Measure::Copy, window);
+                let any = usage.time(Measure::Concurrent, window);
+                self.name = Some(("overlap".to_owned(), Role::Overlap));
+                self.facts.push(format!(
+                    "for {} two or more engines (kernels, copies of a direction, memsets) were at work at once",
+                    units::duration(any)
+                ));
+                self.facts.push(format!(
+                    "{} of {} of copying lie under kernels",
+                    units::duration(both),
+                    units::duration(copy)
+                ));
+            }
+            RowKind::Gpu(device) => {
+                let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
+                let busy = usage.time(Measure::Busy, window);
+                let name = describe::device(&run.trace, device);
+                self.name = Some((name, Role::Good));
+                self.facts.push(format!(
+                    "busy for {} of {}",
+                    units::duration(busy),
+                    units::duration(window.len())
+                ));
+                let causes = state.idle.within(run, device, window);
+                let mut causes: Vec<_> = IdleGroup::ALL.into_iter().zip(causes).collect();
+                causes.retain(|(_, ns)| *ns > 0);
+                causes.sort_by_key(|(_, ns)| -ns);
+                for (group, ns) in causes {
+                    let time = units::duration(ns);
+                    self.facts.push(format!("idle {time}: {}", group.label()));
+                }
+            }
+            RowKind::Memory(device) => {
+                self.name = Some(("memory".to_owned(), Role::Memset));
+                let memory = state.memory.get(device);
+                if let Some(peak) = memory.and_then(|m| m.peak(window)) {
+                    self.facts
+                        .push(format!("at most {} in use", units::bytes(peak)));
+                }
+                self.facts
+                    .push("what was allocated before is not counted".to_owned());
+            }
+            RowKind::Counter(device, metric) => self.counter(state, device, metric, window),
+            _ => {}
+        }
+    }
+
+    /// A counter or a sensor: on the whole, and under the cursor.
+    fn counter(&mut self, state: &State, device: usize, metric: Metric, window: Span) {
+        let Some(gpu) = state.run.trace.readings(device) else {
+            return;
+        };
+        self.name = Some((metric.words().to_owned(), Role::Host));
+        let Some(level) = gpu.level(metric, window) else {
+            let why = gpu.lack(metric).unwrap_or("not read here");
+            self.facts.push(why.to_owned());
+            return;
+        };
+        let show = |value| hardware::show(metric, value);
+        self.facts.push(format!("mean {}", show(level.mean)));
+        self.facts.push(format!("at most {}", show(level.max)));
+        if let Some(it) = gpu.at(state.selection.cursor) {
+            let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
+            let length = units::duration(it.span.len());
+            self.facts.push(format!("{value} in the {length} here"));
+            self.facts
+                .extend(hardware::reason(it.reasons).map(str::to_owned));
+        }
+        if metric == Metric::Power {
+            self.facts.push("a mean over about a second".to_owned());
+        }
+    }
+}

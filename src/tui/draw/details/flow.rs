@@ -1,0 +1,122 @@
+//! Details put into lines: the name first, then facts one after another.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::Details;
+use crate::tui::draw::pen;
+use crate::tui::theme::{Role, Theme};
+
+impl Details {
+    /// Draws them.
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let inner = Rect::new(
+            area.x + 1,
+            area.y,
+            area.width.saturating_sub(2),
+            area.height,
+        );
+        if self.name.is_none() && self.facts.is_empty() {
+            let text = pen::plain(theme, &self.prose);
+            let lines = pen::wrap(&text, usize::from(inner.width));
+            let is_cut = lines.len() > usize::from(inner.height);
+            for (i, (line, at)) in lines.iter().zip(pen::lines(inner)).enumerate() {
+                let last = is_cut && i + 1 == usize::from(inner.height);
+                let text = if last {
+                    pen::cut(&format!("{line} …"), usize::from(inner.width))
+                } else {
+                    line.clone()
+                };
+                pen::text(buf, at, 0, &pen::plain(theme, &text), theme.fg(Role::Dim));
+            }
+            return;
+        }
+        let mut flow = Flow {
+            lines: pen::lines(inner).collect(),
+            line: 0,
+            x: 0,
+        };
+        // As many lines for the name as the facts leave, and one at least.
+        let facts = self.facts.iter().map(|fact| pen::width(fact) + 3);
+        let for_facts = facts
+            .sum::<usize>()
+            .div_ceil(usize::from(inner.width).max(1));
+        let for_name = usize::from(inner.height)
+            .saturating_sub(for_facts.max(1))
+            .max(1);
+        if let Some((name, role)) = &self.name {
+            let name = pen::plain(theme, name);
+            let (left, right) = theme.edges();
+            flow.put(buf, &left.to_string(), theme.fg(*role), false);
+            let room = usize::from(inner.width).saturating_sub(3);
+            let most = room * for_name;
+            let name = if pen::width(&name) > most {
+                // The end of a long name tells as much as its beginning.
+                pen::cut_middle(&name, most)
+            } else {
+                name
+            };
+            for (i, part) in pen::pieces(&name, room).into_iter().enumerate() {
+                if i > 0 {
+                    flow.next_line();
+                    flow.put(buf, " ", theme.fg(*role), false);
+                }
+                flow.put(buf, &part, theme.on(*role), false);
+            }
+            flow.put(buf, &format!("{right} "), theme.fg(*role), false);
+        }
+        let dot = pen::plain(theme, "· ");
+        for (i, fact) in self.facts.iter().enumerate() {
+            let fact = pen::plain(theme, fact);
+            if i > 0 && flow.fits(&fact) {
+                flow.put(buf, &dot, theme.fg(Role::Dim), false);
+            }
+            // What is longer than a line is broken between words.
+            let words: Vec<&str> = if pen::width(&fact) < usize::from(inner.width) {
+                vec![&fact]
+            } else {
+                fact.split(' ').collect()
+            };
+            for word in words {
+                flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
+            }
+        }
+    }
+}
+
+/// Words put one after another, on the next line where they would not fit.
+struct Flow {
+    lines: Vec<Rect>,
+    line: usize,
+    x: u16,
+}
+
+impl Flow {
+    fn next_line(&mut self) {
+        self.line += 1;
+        self.x = 0;
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        let width = self.lines.get(self.line).map_or(0, |l| l.width);
+        usize::from(self.x) + 2 + pen::width(text) <= usize::from(width)
+    }
+
+    fn put(&mut self, buf: &mut Buffer, text: &str, style: Style, can_break: bool) {
+        let Some(area) = self.lines.get(self.line).copied() else {
+            return;
+        };
+        let room = usize::from(area.width.saturating_sub(self.x));
+        if can_break && pen::width(text.trim_end()) > room && self.x > 0 {
+            self.line += 1;
+            self.x = 0;
+            self.put(buf, text, style, false);
+            return;
+        }
+        self.x = pen::text(buf, area, self.x, text, style);
+    }
+}

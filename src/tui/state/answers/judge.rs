@@ -1,0 +1,186 @@
+//! The work behind an answer: on an analysis thread, on a snapshot of the timeline.
+
+use std::sync::{Arc, Mutex};
+
+use super::{Answer, StepTime};
+use crate::activity::feed::Stop;
+use crate::activity::{Ns, Span};
+use crate::analysis::CallIndex;
+use crate::analysis::advice::Advice;
+use crate::analysis::causes::Causes;
+use crate::analysis::figures::{self, Peaks};
+use crate::analysis::findings;
+use crate::analysis::graph::Graph;
+use crate::analysis::passes::Passes;
+use crate::analysis::steps::{self, Steps};
+use crate::analysis::verdict;
+use crate::analysis::watching;
+use crate::report::whatif::known_of;
+use crate::scenario::plan::Plan;
+use crate::trace::Trace;
+use crate::tui::state::arrived::arrived;
+
+/// Operations that are looked at while a program runs: some hundred steps of a training loop.
+const RECENT: usize = 50_000;
+
+/// What was done this long before the first of them is looked at too: it may be what they waited for.
+const BEFORE: Ns = 50_000_000;
+
+/// A graph that takes more bytes is not kept between two questions.
+const KEPT_MAX: usize = 512 << 20;
+
+/// What of a run is looked at, as it was when it was asked about.
+#[derive(Clone, Debug)]
+pub(super) struct Looked {
+    /// Passes and variants.
+    pub(super) passes: Passes,
+    /// The pass on screen: index into `passes.list`; `None` for the whole.
+    pub(super) pass: Option<usize>,
+    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) peaks: Peaks,
+}
+
+impl Looked {
+    fn pass(&self) -> Option<Span> {
+        self.pass.map(|pass| self.passes.list[pass].span)
+    }
+}
+
+/// A graph and an index of calls, kept for the next question about the same state of a run.
+#[derive(Debug)]
+pub(super) struct Ground {
+    run: u64,
+    revision: u64,
+    graph: Graph,
+    calls: CallIndex,
+}
+
+/// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
+pub(super) fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer> {
+    let pass = looked.pass();
+    let Some(mut window) = arrived(trace) else {
+        return Some(Answer::default());
+    };
+    if let Some(recent) = steps::recent(trace, RECENT) {
+        window.start = recent.start.max(window.start);
+    }
+    if let Some(pass) = pass {
+        window = window.intersect(pass);
+    }
+    // A pass is a step by itself.
+    let steps = match pass {
+        None => steps::of(trace, Some(window)),
+        Some(_) => Vec::new(),
+    };
+    if let Some(steady) = steps.iter().map(Steps::steady_span).reduce(Span::hull) {
+        window = steady;
+    }
+    if stop.is_stopped() {
+        return None;
+    }
+    let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
+    let graph = Graph::within(trace, around);
+    let calls = CallIndex::within(trace, around);
+    let ground = (&graph, &calls);
+    judge(trace, ground, Some(window), &steps, looked, true, stop)
+}
+
+/// Everything in scope.
+pub(super) fn whole(
+    trace: &Trace,
+    run: u64,
+    looked: &Looked,
+    ground: &Mutex<Option<Ground>>,
+    stop: &Stop,
+) -> Option<Answer> {
+    let revision = trace.revision();
+    let pass = looked.pass();
+    // A panic of another holder was said by its hook; what it left is whole or of another state.
+    let mut kept = ground
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is_same = |g: &Ground| (g.run, g.revision) == (run, revision);
+    let of = match kept.take().filter(is_same) {
+        Some(of) => of,
+        None => {
+            let calls = CallIndex::new(trace);
+            if stop.is_stopped() {
+                return None;
+            }
+            Ground {
+                run,
+                revision,
+                graph: Graph::new(trace),
+                calls,
+            }
+        }
+    };
+    if stop.is_stopped() {
+        return None;
+    }
+    let steps = match pass {
+        None => steps::of(trace, None),
+        Some(_) => Vec::new(),
+    };
+    let of_run = (&of.graph, &of.calls);
+    let answer = judge(trace, of_run, pass, &steps, looked, false, stop);
+    if of.graph.memory() <= KEPT_MAX {
+        *kept = Some(of);
+    }
+    answer
+}
+
+fn judge(
+    trace: &Trace,
+    (graph, calls): (&Graph, &CallIndex),
+    window: Option<Span>,
+    steps: &[Steps],
+    looked: &Looked,
+    is_live: bool,
+    stop: &Stop,
+) -> Option<Answer> {
+    let devices = figures::of(trace, Some(calls), window);
+    if stop.is_stopped() {
+        return None;
+    }
+    let causes = Causes::new(trace, graph);
+    let verdicts = verdict::of(trace, &causes, window, &devices, steps);
+    if stop.is_stopped() {
+        return None;
+    }
+    let is_stopped = || stop.is_stopped();
+    let known = known_of(trace);
+    let advice = Advice {
+        trace,
+        causes: &causes,
+        peaks: looked.peaks,
+        known: &known,
+    };
+    let plan = looked.plan.as_deref();
+    let findings = match looked.pass {
+        Some(pass) if !is_live => advice.of_pass(&looked.passes, pass, plan, &devices, &is_stopped),
+        None if !is_live && !looked.passes.list.is_empty() => {
+            advice.of_run(&looked.passes, plan, &is_stopped)
+        }
+        // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
+        _ => {
+            let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks);
+            advice.of_program(&scope, steps, &is_stopped).in_one()
+        }
+    };
+    Some(Answer {
+        verdicts: if devices.is_empty() {
+            Vec::new()
+        } else {
+            verdicts
+        },
+        findings,
+        steps: steps.first().map(|of| StepTime {
+            count: of.steady.len(),
+            median: of.median_ns,
+            deviation: of.deviation_ns,
+        }),
+        watching: watching::of(trace, &causes, &devices, window),
+        ..Answer::default()
+    })
+}

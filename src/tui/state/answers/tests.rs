@@ -1,0 +1,130 @@
+//! What is asked when, and of which part of a timeline that grows.
+
+use super::*;
+use crate::activity::feed::Stop;
+use crate::activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
+use crate::analysis::figures::Peaks;
+use crate::analysis::passes::Passes;
+use crate::trace::Trace;
+use crate::tui::state::Peaks as AppPeaks;
+use crate::tui::state::Status;
+use crate::tui::state::arrived::arrived;
+
+fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {
+    Activity {
+        span: Span::new(start, end),
+        correlation,
+        what: What::Kernel(Kernel {
+            place: Place::default(),
+            shape: 0,
+            graph: 0,
+            node: 0,
+        }),
+    }
+}
+
+fn call(start: Ns, end: Ns, correlation: u32) -> Activity {
+    Activity {
+        span: Span::new(start, end),
+        correlation,
+        what: What::Call(HostCall {
+            thread: 1,
+            name: 1,
+            code: 0,
+        }),
+    }
+}
+
+fn trace(items: Vec<Activity>) -> Trace {
+    let mut trace = Trace::default();
+    let name = |id, text: &str| Def::Name {
+        id,
+        text: text.to_owned(),
+    };
+    trace.apply(Batch {
+        defs: vec![
+            name(0, "kernel"),
+            name(1, "cudaLaunchKernel"),
+            Def::Shape {
+                id: 0,
+                shape: LaunchShape::default(),
+            },
+        ],
+        items,
+        ..Batch::default()
+    });
+    trace
+}
+
+fn running(trace: Trace) -> Run {
+    Run::new(trace, None, AppPeaks::default(), Status::Running)
+}
+
+#[test]
+fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
+    let mut run = running(trace(vec![call(0, 5, 1), kernel(10, 1_000, 1)]));
+    let (mut answers, analyst) = (Answers::default(), Analyst::default());
+    let camera = Camera::default();
+    let mut at = |run: &mut Run, ms: u64, now: u64| {
+        run.elapsed = Duration::from_millis(ms);
+        run.trace.apply(Batch {
+            items: vec![kernel(now as Ns * 2_000, now as Ns * 2_000 + 1_000, 9)],
+            ..Batch::default()
+        });
+        answers.prepare(&analyst, run, &camera, false);
+        let answer = answers.of(run, Scope::Whole).expect("an answer");
+        answer.as_of.map(|d| d.as_millis())
+    };
+    assert_eq!(at(&mut run, 500, 1), Some(500));
+    assert_eq!(at(&mut run, 1_400, 2), Some(500));
+    assert_eq!(at(&mut run, 1_501, 3), Some(1_501));
+    assert_eq!(at(&mut run, 2_000, 4), Some(1_501));
+    // At the end at once, and of everything.
+    run.status = Status::Ended(crate::activity::feed::Outcome::Complete);
+    assert_eq!(at(&mut run, 2_001, 5), None);
+}
+
+#[test]
+fn only_what_has_come_of_both_sides_is_looked_at() {
+    // Calls up to 300, operations up to 5000: of what was launched later the calls are missing.
+    let trace = trace(vec![
+        call(100, 110, 1),
+        call(300, 310, 2),
+        kernel(120, 200, 1),
+        kernel(320, 400, 2),
+        kernel(5_000, 5_100, 3),
+    ]);
+    assert_eq!(arrived(&trace), Some(Span::new(100, 301)));
+    assert_eq!(arrived(&Trace::default()), None);
+}
+
+#[test]
+fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
+    // 60,000 kernels, one every 10 us: 600 ms, of which the last 50,000 take 500 ms.
+    let mut items = Vec::new();
+    for i in 0..60_000 {
+        let start = i * 10_000;
+        let length = if i < 30_000 { 9_900 } else { 500 };
+        items.push(call(start - 4_000, start - 3_000, i as u32 + 1));
+        items.push(kernel(start, start + length, i as u32 + 1));
+    }
+    let trace = trace(items);
+    let stop = Stop::default();
+    let looked = Looked {
+        passes: Passes::default(),
+        pass: None,
+        plan: None,
+        peaks: Peaks::default(),
+    };
+    let answer = live(&trace, &looked, &stop).expect("an answer");
+    let first = answer.verdicts.first().expect("a verdict");
+    let whole = whole(&trace, 0, &looked, &Mutex::default(), &stop);
+    let whole = whole.expect("an answer");
+    assert!(
+        (250_000_000..=500_000_000).contains(&first.span_ns),
+        "{first:?}"
+    );
+    assert!(whole.verdicts[0].span_ns > 590_000_000, "{whole:?}");
+    stop.stop();
+    assert!(live(&trace, &looked, &stop).is_none());
+}

@@ -1,0 +1,151 @@
+//! Which rows stand on which lines of the screen, and what leads from one of them to another.
+
+use ratatui::layout::Rect;
+
+use super::content::Shown;
+use super::rows;
+use crate::tui::draw::layout::Layout;
+use crate::tui::draw::link::LinkLine;
+use crate::tui::state::State;
+use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::time_scale::TimeScale;
+
+/// In which order rows get a second line where there is room for it, all of a kind at once; `None` for those
+/// that never do.
+fn turn(kind: RowKind) -> Option<usize> {
+    match kind {
+        RowKind::Gpu(_) => Some(0),
+        RowKind::Stream(_) | RowKind::Ghost(_) => Some(1),
+        RowKind::Bandwidth(..)
+        | RowKind::Overlap(_)
+        | RowKind::Memory(_)
+        | RowKind::Counter(..) => Some(2),
+        RowKind::Thread(_) | RowKind::Range(..) => Some(3),
+        RowKind::Title | RowKind::Folded(_) | RowKind::Overhead(_) => None,
+    }
+}
+
+/// Which turns get a second line when so many lines are to spare.
+fn grown(rows: &[Row], mut spare: usize) -> [bool; 4] {
+    let mut grown = [false; 4];
+    for (i, grows) in grown.iter_mut().enumerate() {
+        let count = rows.iter().filter(|row| turn(row.kind) == Some(i)).count();
+        if count > spare {
+            break;
+        }
+        *grows = true;
+        spare -= count;
+    }
+    grown
+}
+
+/// A row on the screen.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Index into the state's rows.
+    pub(super) row: usize,
+    pub(super) area: Rect,
+    pub(super) shown: Shown,
+    /// Whether it is predicted.
+    pub(super) is_ghost: bool,
+}
+
+/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have two lines, and
+/// what the colours of GPUs mean stands under them.
+pub(super) fn lines(
+    state: &State,
+    layout: &Layout,
+    scale: TimeScale,
+    fixed: usize,
+    first: usize,
+) -> Vec<Line> {
+    let area = layout.rows;
+    let is_at_top = first <= fixed;
+    let spare = usize::from(area.height).saturating_sub(state.rows.len());
+    let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
+    let legend = if has_gpu && is_at_top && spare > 0 {
+        rows::legend(state)
+    } else {
+        Vec::new()
+    };
+    let has_legend = !legend.is_empty();
+    let grown = if is_at_top {
+        grown(&state.rows, spare - usize::from(has_legend))
+    } else {
+        [false; 4]
+    };
+    let mut lines = Vec::new();
+    let mut rates = rows::Rates::default();
+    let mut y = area.y;
+    let rows = state.rows.iter().enumerate();
+    for (i, row) in rows.filter(|(i, _)| *i < fixed || *i >= first) {
+        if y >= area.bottom() {
+            break;
+        }
+        let is_grown = turn(row.kind).is_some_and(|turn| grown[turn]);
+        let height = (1 + u16::from(is_grown)).min(area.bottom() - y);
+        lines.push(Line {
+            row: i,
+            area: Rect::new(area.x, y, area.width, height),
+            shown: rows::make(state, layout, scale, &mut rates, row),
+            is_ghost: matches!(row.kind, RowKind::Ghost(_)),
+        });
+        y += height;
+        let next = state.rows.get(i + 1);
+        let is_last_gpu =
+            turn(row.kind) == Some(0) && next.is_none_or(|next| turn(next.kind) != Some(0));
+        if has_legend && is_last_gpu && y < area.bottom() {
+            lines.push(Line {
+                row: i,
+                area: Rect::new(area.x, y, area.width, 1),
+                shown: Shown::Legend(legend.clone()),
+                is_ghost: false,
+            });
+            y += 1;
+        }
+    }
+    lines
+}
+
+/// The line of the link that is selected, where both its ends are on screen.
+pub(super) fn link(
+    state: &State,
+    lines: &[Line],
+    layout: &Layout,
+    scale: TimeScale,
+) -> Option<LinkLine> {
+    let link = state.link()?;
+    let trace = &state.run.trace;
+    let line_of = |lane: usize| {
+        let is_it = |line: &&Line| {
+            let row = state.rows.get(line.row);
+            matches!(line.shown, Shown::Lane(_))
+                && row.is_some_and(|row| row.kind.lane() == Some(lane))
+        };
+        lines.iter().find(is_it)
+    };
+    let (call, operation) = (line_of(link.call.0)?, line_of(link.operation.0)?);
+    let column = |time| Some(layout.axis.x + scale.column(time)?);
+    let span = |(lane, row): (usize, usize)| trace.lanes()[lane].span(row);
+    let called = span(link.call);
+    let (x, to_x) = (
+        column((called.end - 1).max(called.start))?,
+        column(span(link.operation).start)?,
+    );
+    let is_up = operation.area.y < call.area.y;
+    let (y, to_y) = if is_up {
+        (call.area.y, operation.area.bottom() - 1)
+    } else {
+        (call.area.bottom() - 1, operation.area.y)
+    };
+    let between = (y.min(to_y) + 1)..y.max(to_y);
+    let mut titles = lines
+        .iter()
+        .filter(|line| matches!(line.shown, Shown::Title(_)) && between.contains(&line.area.y));
+    let across = titles.next_back().map(|line| line.area.y);
+    (!between.is_empty()).then_some(LinkLine {
+        from: (x, y),
+        to: (to_x, to_y),
+        across,
+    })
+}
