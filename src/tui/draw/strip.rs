@@ -199,14 +199,14 @@ impl Strip {
                 Some(Few { count: 0, .. }) => {}
                 Some(few) => match few.covering(cell) {
                     Some((row, span)) => {
-                        let paint = painter.of(row);
                         let to = scale.ended(span.end).max(x + 1);
+                        let paint = painter.of(row, x..to);
                         strip.cells[usize::from(x)..usize::from(to)].fill(Ink::Full(paint));
                         strip.names.extend(name(trace, id, row, x, to, paint));
                         x = to;
                         continue;
                     }
-                    None => strip.cells[usize::from(x)] = few.ink(cell, &mut painter),
+                    None => strip.cells[usize::from(x)] = few.ink(cell, x, &mut painter),
                 },
                 None => {
                     // A hit among many names the cell.
@@ -251,6 +251,8 @@ struct Painter<'a> {
     found: Option<&'a Found>,
     /// The last kernel's: neighbours are often alike.
     last: Option<(u32, (Role, bool))>,
+    /// The row that was drawn last, whether in its second shade, and the column after it.
+    drawn: Option<(usize, bool, u16)>,
 }
 
 impl<'a> Painter<'a> {
@@ -263,6 +265,7 @@ impl<'a> Painter<'a> {
             selected: record.map(|row| (row, lane.span(row))),
             found: input.found,
             last: None,
+            drawn: None,
         }
     }
 
@@ -286,12 +289,19 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn of(&mut self, row: usize) -> Paint {
+    /// For a row that alone is drawn in `columns`, which follow those of the row before.
+    fn of(&mut self, row: usize, columns: Range<u16>) -> Paint {
         let (role, is_calm) = self.role(row);
+        let is_second = match self.drawn {
+            Some((drawn, is_second, _)) if drawn == row => is_second,
+            Some((_, is_second, end)) if end >= columns.start => !is_second,
+            // By its number: the shade stays when the window moves. Of rows that nest the next one may have any number.
+            _ => row % 2 == 1,
+        };
+        self.drawn = Some((row, is_second, columns.end));
         Paint {
             role,
-            // By its number: the shade stays when the window moves.
-            is_second: row % 2 == 1,
+            is_second,
             is_selected: self.selected.is_some_and(|(selected, _)| selected == row),
             is_calm,
         }
@@ -340,7 +350,7 @@ impl Few {
     }
 
     /// What the cell looks like, where none covers it.
-    fn ink(&self, cell: Span, painter: &mut Painter) -> Ink {
+    fn ink(&self, cell: Span, x: u16, painter: &mut Painter) -> Ink {
         let rows = self.all();
         // The union, the longest part, and whether one stretch is all of it.
         let (mut busy, mut end, mut is_one) = (0, cell.start, true);
@@ -368,10 +378,11 @@ impl Few {
         {
             let middle = second.start.clamp(cell.start, cell.end) - cell.start;
             let at = (8 * middle + cell.len() / 2) / cell.len();
-            return Ink::Split(at.clamp(1, 7) as u8, painter.of(left), painter.of(right));
+            let [left, right] = [left, right].map(|row| painter.of(row, x..x + 1));
+            return Ink::Split(at.clamp(1, 7) as u8, left, right);
         }
         let paint = match rows {
-            [(row, _)] => painter.of(*row),
+            [(row, _)] => painter.of(*row, x..x + 1),
             _ => {
                 let hit = painter.found.is_some().then(|| {
                     let mut all = rows.iter().map(|(row, _)| *row);

@@ -1,12 +1,13 @@
 //! Lanes as they are drawn, against times counted one nanosecond at a time.
 
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place};
+use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place, RangeKind};
 use crate::tui::draw::lane::draw_strip;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
@@ -184,51 +185,170 @@ fn spans() -> impl Strategy<Value = Vec<(Ns, Ns)>> {
     })
 }
 
+/// Ranges that nest, each with its depth, in the order of their starts.
+fn nest() -> impl Strategy<Value = Vec<(usize, (Ns, Ns))>> {
+    prop::collection::vec((0i64..40, any::<bool>()), 1..80).prop_map(|steps| {
+        let (mut now, mut open, mut all) = (0, Vec::new(), Vec::new());
+        for (time, is_new) in steps {
+            // Half of them begin where another ends.
+            now += (time - 20).max(0);
+            if is_new && open.len() < 5 {
+                all.push((open.len(), (now, now)));
+                open.push(all.len() - 1);
+                now += 1;
+            } else if let Some(at) = open.pop() {
+                all[at].1.1 = now;
+            }
+        }
+        for at in open.into_iter().rev() {
+            now += 1;
+            all[at].1.1 = now;
+        }
+        all
+    })
+}
+
+fn trace_of_ranges(all: &[(usize, (Ns, Ns))]) -> Trace {
+    let range = |&(_, (start, end)): &(usize, (Ns, Ns))| Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what: What::Range(crate::activity::Range {
+            kind: RangeKind::CpuOp,
+            name: 0,
+            thread: 1,
+            index: 0,
+        }),
+    };
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        defs: vec![Def::Name {
+            id: 0,
+            text: "op".to_owned(),
+        }],
+        items: all.iter().map(range).collect(),
+        ..Batch::default()
+    });
+    trace
+}
+
+/// A part of the time up to `end`, in hundredths.
+fn part_of(end: Ns, (from, length): (u8, u8)) -> Span {
+    let from = end * Ns::from(from) / 100;
+    Span::new(from, from + (end * Ns::from(length) / 100).max(1))
+}
+
+/// Holds what is drawn of a lane to what ran on it, counted one nanosecond at a time: the inked area, black, edges, shades.
+fn check(strip: &Strip, spans: &[(Ns, Ns)], scale: TimeScale, lines: u16) -> TestCaseResult {
+    let columns = scale.columns;
+    let buf = drawn(strip, &Theme::default(), columns, lines);
+    let runs = |t: Ns| spans.iter().any(|&(a, b)| a <= t && t < b);
+    // The one operation of the column before, and its shade.
+    let mut before: Option<(usize, bool)> = None;
+    for x in 0..columns {
+        let (start, end) = (scale.edge(x), scale.edge(x + 1).max(scale.edge(x) + 1));
+        let busy = (start..end).filter(|&t| runs(t)).count();
+        let share = busy as f64 / (end - start) as f64;
+        let is_instant = spans.iter().any(|&(a, b)| a == b && start <= a && a < end);
+        let of_column = (0..lines).map(|y| &buf[(x, y)]);
+        // Gaps have words on no background.
+        let inked = of_column.map(area).sum::<f64>() / f64::from(lines);
+        let cell = &buf[(x, lines - 1)];
+        prop_assert!(
+            (inked - share).abs() <= 0.125 + 1e-9,
+            "column {x}, {start}..{end}: {share} of it ran, {inked} is inked: {cell:?}"
+        );
+        prop_assert_eq!(inked > 0.0, busy > 0 || is_instant, "column {}", x);
+        if busy > 0 {
+            let least = 0.125 / f64::from(lines);
+            prop_assert!(inked >= least, "column {x}: {inked} is inked: {cell:?}");
+        }
+        // One operation, one edge: the side is right.
+        let is_inside = |&i: &usize| {
+            let (a, b) = spans[i];
+            (a < end && b > start) || (a == b && start <= a && a < end)
+        };
+        let inside: Vec<usize> = (0..spans.len()).filter(is_inside).collect();
+        let ink = strip.cells[usize::from(x)];
+        let mut single = None;
+        if let [i] = inside[..] {
+            let (a, b) = spans[i];
+            let (sides, height) = ink_of(cell);
+            let eighth = (end - start) as f64 / 8.0;
+            let ends = [a <= start, b >= end];
+            if ends == [true, false] && busy > 0 {
+                let edge = start as f64 + f64::from(sides.end) * eighth;
+                prop_assert!(
+                    height == 8 && sides.start == 0 && (edge - b as f64).abs() <= eighth + 1e-9,
+                    "{b} is drawn at {edge}: {cell:?}"
+                );
+            } else if ends == [false, true] {
+                let edge = start as f64 + f64::from(sides.start) * eighth;
+                prop_assert!(
+                    height == 8 && sides.end == 8 && (edge - a as f64).abs() <= eighth + 1e-9,
+                    "{a} is drawn at {edge}: {cell:?}"
+                );
+            }
+            let (Ink::Left(_, p) | Ink::Right(_, p) | Ink::Full(p) | Ink::Level(_, p)) = ink else {
+                return Err(TestCaseError::fail(format!("column {x}: {ink:?}")));
+            };
+            single = Some((i, p.is_second));
+            if let Some((other, is_second)) = before {
+                let is_same = other == i;
+                prop_assert_eq!(
+                    p.is_second == is_second,
+                    is_same,
+                    "column {}: {:?} beside {:?}",
+                    x,
+                    spans[other],
+                    spans[i]
+                );
+            }
+        }
+        if let Ink::Split(_, left, right) = ink {
+            prop_assert_ne!(left.is_second, right.is_second, "column {}", x);
+        }
+        before = single;
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn what_is_inked_is_what_ran(
         spans in spans(),
         columns in 1u16..60,
+        lines in 1u16..=2,
         cut in (0u8..100, 1u8..=100),
     ) {
         let end = spans.iter().map(|s| s.1).max().unwrap_or(0).max(1);
-        let from = end * Ns::from(cut.0) / 100;
-        let window = Span::new(from, from + (end * Ns::from(cut.1) / 100).max(1));
+        let window = part_of(end, cut);
         let scale = TimeScale::new(window, columns);
-        let buf = drawn(&strip(&spans, window, columns), &Theme::default(), columns, 1);
-        let runs = |t: Ns| spans.iter().any(|&(a, b)| a <= t && t < b);
-        for x in 0..columns {
-            let (start, end) = (scale.edge(x), scale.edge(x + 1).max(scale.edge(x) + 1));
-            let busy = (start..end).filter(|&t| runs(t)).count();
-            let share = busy as f64 / (end - start) as f64;
-            let is_instant = spans.iter().any(|&(a, b)| a == b && start <= a && a < end);
-            let cell = &buf.content()[usize::from(x)];
-            // Gaps have words on no background.
-            let inked = area(cell);
-            prop_assert!(
-                (inked - share).abs() <= 0.125 + 1e-9,
-                "column {x}, {start}..{end}: {share} of it ran, {inked} is inked: {cell:?}"
-            );
-            prop_assert_eq!(inked > 0.0, busy > 0 || is_instant, "column {}", x);
-            // One operation, one edge: the side is right.
-            let inside: Vec<_> = spans
-                .iter()
-                .filter(|&&(a, b)| (a < end && b > start) || (a == b && start <= a && a < end))
-                .collect();
-            if let [&(a, b)] = inside[..] {
-                let (sides, height) = ink_of(cell);
-                let eighth = (end - start) as f64 / 8.0;
-                let ends = [a <= start, b >= end];
-                if ends == [true, false] && busy > 0 {
-                    prop_assert!(height < 8 || sides.start == 0, "{:?}", cell);
-                } else if ends == [false, true] {
-                    let edge = start as f64 + f64::from(sides.start) * eighth;
-                    prop_assert!(
-                        height == 8 && sides.end == 8 && (edge - a as f64).abs() <= eighth + 1e-9,
-                        "{a} is drawn at {edge}: {cell:?}"
-                    );
-                }
+        check(&strip(&spans, window, columns), &spans, scale, lines)?;
+    }
+
+    #[test]
+    fn what_is_inked_of_ranges_that_nest_is_what_ran_at_their_depth(
+        all in nest(),
+        columns in 1u16..60,
+        cut in (0u8..100, 1u8..=100),
+    ) {
+        let end = all.iter().map(|(_, span)| span.1).max().unwrap_or(0).max(1);
+        let window = part_of(end, cut);
+        let input = StripInput {
+            scale: TimeScale::new(window, columns),
+            scope: window,
+            record: None,
+            gap: None,
+            has_gaps: false,
+            found: None,
+        };
+        let trace = trace_of_ranges(&all);
+        for depth in 0..5 {
+            let of_depth = all.iter().filter(|(of, _)| *of == depth);
+            let spans: Vec<(Ns, Ns)> = of_depth.map(|(_, span)| *span).collect();
+            if !trace.lanes().is_empty() {
+                check(&Strip::nested(&trace, 0, depth, &input), &spans, input.scale, 1)?;
             }
         }
     }

@@ -15,6 +15,9 @@ use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 
+#[cfg(test)]
+mod tests;
+
 /// GB/s of each column over all of its time, and the greatest while copies ran.
 type Rate = (Vec<f64>, f64);
 

@@ -1,0 +1,261 @@
+//! The rows of a device, against times and bytes counted one nanosecond at a time.
+
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+
+use super::*;
+use crate::activity::{
+    Activity, Batch, Copy, Def, DeviceInfo, Kernel, LaunchShape, MemoryKind, Memset, Place, What,
+};
+use crate::analysis::figures;
+use crate::tui::app::{App, Peaks};
+use crate::tui::theme::Theme;
+
+/// What an operation is done by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Engine {
+    Kernels,
+    Up,
+    Down,
+    Memsets,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Op {
+    engine: Engine,
+    stream: u32,
+    start: Ns,
+    end: Ns,
+    bytes: u64,
+}
+
+impl Op {
+    fn within(&self, window: Span) -> Ns {
+        (self.end.min(window.end) - self.start.max(window.start)).max(0)
+    }
+}
+
+/// Operations that follow each other on each of three streams.
+fn operations() -> impl Strategy<Value = Vec<Op>> {
+    let engine = prop::sample::select(vec![
+        Engine::Kernels,
+        Engine::Up,
+        Engine::Up,
+        Engine::Down,
+        Engine::Memsets,
+    ]);
+    let one = (engine, 0u32..3, 0i64..60, 1i64..200, 1u64..40_000);
+    prop::collection::vec(one, 1..30).prop_map(|parts| {
+        let mut free = [0; 3];
+        let mut all = Vec::new();
+        for (engine, stream, gap, length, bytes) in parts {
+            let start = free[stream as usize] + gap;
+            let end = start + length;
+            free[stream as usize] = end;
+            // Now and then a few bytes that take long.
+            let bytes = if bytes < 4_000 {
+                bytes / 400 + 1
+            } else {
+                bytes
+            };
+            all.push(Op {
+                engine,
+                stream,
+                start,
+                end,
+                bytes,
+            });
+        }
+        all
+    })
+}
+
+fn app(all: &[Op], peak: Option<f64>) -> App {
+    let activity = |op: &Op| {
+        let place = Place {
+            device: 0,
+            context: 1,
+            stream: op.stream,
+        };
+        let copy = |direction, from, to| {
+            What::Copy(Copy {
+                place,
+                direction,
+                from,
+                to,
+                is_async: true,
+                bytes: op.bytes,
+                peer: 0,
+                graph: 0,
+            })
+        };
+        let (host, device) = (MemoryKind::Pinned, MemoryKind::Device);
+        Activity {
+            span: Span::new(op.start, op.end),
+            correlation: 0,
+            what: match op.engine {
+                Engine::Kernels => What::Kernel(Kernel {
+                    place,
+                    shape: 0,
+                    graph: 0,
+                    node: 0,
+                }),
+                Engine::Up => copy(Direction::H2D, host, device),
+                Engine::Down => copy(Direction::D2H, device, host),
+                Engine::Memsets => What::Memset(Memset {
+                    place,
+                    bytes: op.bytes,
+                    graph: 0,
+                }),
+            },
+        }
+    };
+    let mut items: Vec<Activity> = all.iter().map(activity).collect();
+    items.sort_by_key(|item| item.span.start);
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        defs: vec![
+            Def::Name {
+                id: 0,
+                text: "kernel".to_owned(),
+            },
+            Def::Shape {
+                id: 0,
+                shape: LaunchShape::default(),
+            },
+            Def::Device(DeviceInfo::default()),
+        ],
+        items,
+        ..Batch::default()
+    });
+    let peaks = Peaks {
+        copies: figures::Peaks {
+            h2d: peak,
+            d2h: peak,
+            ..figures::Peaks::default()
+        },
+        ..Peaks::default()
+    };
+    let mut app = App::of_trace(trace, None, peaks);
+    app.state.size = Size::new(120, 40);
+    app
+}
+
+/// GB/s, which are bytes a ns, of "11.1", "2.4 MB/s", "at most 54.9 GB/s".
+fn rate_in(text: &str) -> Option<f64> {
+    let text = text.strip_prefix("at most ").unwrap_or(text);
+    let mut words = text.split_whitespace();
+    let number: f64 = words.next()?.parse().ok()?;
+    let unit = match words.next() {
+        None | Some("GB/s") => 1.0,
+        Some("MB/s") => 1e-3,
+        Some("kB/s") => 1e-6,
+        Some(_) => return None,
+    };
+    Some(number * unit)
+}
+
+/// Each column's inked area, as a terminal shows it.
+fn areas(row: &LaneRow, columns: u16, lines: u16) -> Vec<f64> {
+    let area = Rect::new(0, 0, row.gutter + columns + row.side_columns, lines);
+    let mut buf = Buffer::empty(area);
+    row.draw(&Theme::default(), area, &mut buf);
+    let eighths = |x, y| match buf[(row.gutter + x, y)].symbol().chars().next() {
+        Some(block @ '▁'..='█') => f64::from(block as u32 - 0x2580),
+        _ => 0.0,
+    };
+    (0..columns)
+        .map(|x| (0..lines).map(|y| eighths(x, y)).sum::<f64>() / f64::from(8 * lines))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn the_rows_of_a_device_are_what_its_engines_did(
+        all in operations(),
+        cut in (0i64..100, 5i64..=100),
+        lines in 1u16..=2,
+        is_peak_known in any::<bool>(),
+    ) {
+        let peak = is_peak_known.then_some(500.0);
+        let mut app = app(&all, peak);
+        let whole = app.state.camera.viewport.window;
+        let start = whole.start + whole.len() * cut.0 / 100;
+        app.state.camera.viewport.show(Span::new(start, start + whole.len() * cut.1 / 100));
+        app.prepare();
+        let state = &app.state;
+        let layout = Layout::of(state);
+        let scale = TimeScale::new(state.camera.viewport.window, layout.plot_columns());
+        let cells: Vec<Span> = (0..scale.columns).map(|x| scale.cell(x)).collect();
+        let runs = |engine: Engine, t: Ns| {
+            all.iter().any(|op| op.engine == engine && op.start <= t && t < op.end)
+        };
+        let engines = [Engine::Kernels, Engine::Up, Engine::Down, Engine::Memsets];
+        let at_work = |t: Ns| engines.iter().filter(|&&engine| runs(engine, t)).count();
+        let count = |cell: Span, is: &dyn Fn(Ns) -> bool| {
+            (cell.start..cell.end).filter(|&t| is(t)).count() as f64
+        };
+        let mut rates = Rates::default();
+        let mut rate_rows: Vec<(f64, Vec<f64>)> = Vec::new();
+        for row in &state.rows {
+            let Shown::Lane(lane) = make(state, &layout, scale, &mut rates, row) else {
+                continue;
+            };
+            let is_counted: Box<dyn Fn(Ns) -> bool> = match row.kind {
+                RowKind::Gpu(_) => Box::new(|t| at_work(t) >= 1),
+                RowKind::Overlap(_) => Box::new(|t| at_work(t) >= 2),
+                RowKind::Bandwidth(_, direction) => {
+                    let engine = if direction == Direction::H2D { Engine::Up } else { Engine::Down };
+                    let Plot::Meter { shares, .. } = &lane.plot else {
+                        return Err(TestCaseError::fail("no row of heights"));
+                    };
+                    let copies = all.iter().filter(|op| op.engine == engine);
+                    let moved = |window: Span| -> f64 {
+                        let part = |op: &Op| {
+                            op.bytes as f64 * op.within(window) as f64 / (op.end - op.start) as f64
+                        };
+                        copies.clone().map(part).sum()
+                    };
+                    let of_cell = |cell: &Span| moved(*cell) / cell.len().max(1) as f64;
+                    let in_cell: Vec<f64> = cells.iter().map(of_cell).collect();
+                    // The greatest of a column while copies ran in it.
+                    let busy = |cell: Span| count(cell, &|t| runs(engine, t));
+                    let while_copying = cells.iter().filter(|cell| busy(**cell) > 0.0);
+                    let greatest = while_copying.map(|cell| moved(*cell) / busy(*cell)).fold(0.0, f64::max);
+                    let mean = rate_in(&lane.figure).unwrap_or(0.0);
+                    if let Some(peak) = peak {
+                        for (share, rate) in shares.iter().zip(&in_cell) {
+                            prop_assert!((share - rate / peak).abs() < 1e-6, "{share} of {peak}: {rate}");
+                        }
+                    } else {
+                        rate_rows.push((greatest, shares.clone()));
+                        if !lane.figure.is_empty() {
+                            let most = rate_in(&lane.side).expect("at most");
+                            prop_assert!(most >= mean, "{} at {}", lane.side, lane.figure);
+                            prop_assert!(most >= 0.99 * greatest, "{}: {greatest}", lane.side);
+                        }
+                    }
+                    Box::new(move |t| runs(engine, t))
+                }
+                _ => continue,
+            };
+            let drawn = areas(&lane, scale.columns, lines);
+            for (cell, drawn) in cells.iter().zip(drawn) {
+                let busy = count(*cell, &*is_counted);
+                // Black only where nothing ran, and nothing else is.
+                prop_assert_eq!(drawn > 0.0, busy > 0.0, "{:?} {:?}: {}", row.kind, cell, drawn);
+                if !matches!(row.kind, RowKind::Bandwidth(..)) {
+                    let share = busy / cell.len().max(1) as f64;
+                    prop_assert!((drawn - share).abs() <= 0.125, "{:?}: {share} as {drawn}", row.kind);
+                }
+            }
+        }
+        // Of a link without a known peak the faster direction is the scale of both.
+        let full = rate_rows.iter().map(|row| row.0).fold(0.0, f64::max);
+        for (_, shares) in &rate_rows {
+            prop_assert!(shares.iter().all(|share| *share <= 1.0 + 1e-9), "{full}: {shares:?}");
+        }
+    }
+}
