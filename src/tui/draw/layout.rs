@@ -14,8 +14,14 @@ pub const SMALLEST: Size = Size {
     height: 5,
 };
 
-/// Lines of a screen from which on a verdict that is longer than a line has two.
-const TALL: u16 = 30;
+/// Lines that a verdict may take, by the screen's: of what is longer the end is cut.
+fn most_of_verdict(height: u16) -> u16 {
+    match height {
+        0..20 => 0,
+        20..24 => 1,
+        _ => 3,
+    }
+}
 
 /// The parts of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +30,7 @@ pub struct Layout {
     pub header: Rect,
     /// What is wrong; empty when nothing is, or on the lowest screens.
     pub alert: Rect,
-    /// What bounds what is on screen, on two lines where it needs them; empty on low screens.
+    /// What bounds what is on screen, on as many lines as it needs; empty on low screens.
     pub verdict: Rect,
     /// The rule under that; empty on low screens.
     pub rule: Rect,
@@ -51,13 +57,19 @@ impl Layout {
         let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
         let answer = state.answers.of(&state.run, state.camera.scope);
         let verdict = answer.and_then(|answer| answer.verdicts.first());
-        let words = verdict.map_or(0, |verdict| pen::width(&verdict.text));
-        Layout::new(state.size, has_alert, words)
+        let room = usize::from(state.size.width.saturating_sub(2));
+        let lines = match verdict {
+            Some(verdict) if pen::width(&verdict.text) > room => {
+                pen::wrap(&verdict.text, room).len()
+            }
+            _ => 1,
+        };
+        Layout::new(state.size, has_alert, lines as u16)
     }
 
-    /// The layout of a screen with a verdict of so many columns.
+    /// The layout of a screen whose verdict would take so many lines.
     #[must_use]
-    pub fn new(Size { width, height }: Size, has_alert: bool, words: usize) -> Self {
+    pub fn new(Size { width, height }: Size, has_alert: bool, verdict: u16) -> Self {
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
@@ -76,8 +88,7 @@ impl Layout {
             _ => 4,
         };
         let rule = u16::from(height >= 12);
-        let is_long = words + 2 > usize::from(width) && height >= TALL;
-        let answer = u16::from(height >= 20) + u16::from(is_long);
+        let answer = verdict.min(most_of_verdict(height));
         let alert = u16::from(has_alert && height >= 8);
         let mut y = 0;
         let mut take = |lines: u16| {

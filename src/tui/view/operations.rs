@@ -241,7 +241,7 @@ impl Operations {
         let is_wide = area.width >= 100;
         let name = area
             .width
-            .saturating_sub(if is_wide { 86 } else { 58 })
+            .saturating_sub(if is_wide { 87 } else { 58 })
             .max(10);
         let head = |column: &str, columns: u16| {
             if ORDERS[self.order] == column {
