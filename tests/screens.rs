@@ -5,8 +5,10 @@ mod common;
 use std::sync::Arc;
 
 use common::job::Job;
-use cuptop::testing::activity::Batch;
 use cuptop::testing::activity::feed::{Message, Outcome};
+use cuptop::testing::activity::{
+    Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Range, RangeKind, Span, What,
+};
 use cuptop::testing::scenario::plan::Plan;
 use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
 use cuptop::testing::source::sim::{Pace, Profile, run};
@@ -155,7 +157,72 @@ fn views() -> Vec<(App, usize)> {
     }
     app.take(Message::Finished(Outcome::Complete));
     all.push((app, 7));
+    let trace = with_functions();
+    all.push((App::of_trace(trace, None, Peaks::default()), 8));
     all
+}
+
+/// Kernels that wait for two Python functions in turn, as a profiler records them.
+fn with_functions() -> Trace {
+    const US: i64 = 1_000;
+    let names = [
+        "a_kernel",
+        "cudaLaunchKernel",
+        "train.py(12): main",
+        "train.py(88): next_batch",
+        "a_file_of_a_long_name_in_some_package.py(140): a_function_of_a_name_that_is_as_long",
+    ];
+    let mut batch = Batch {
+        defs: (0..)
+            .zip(names)
+            .map(|(id, text)| Def::Name {
+                id,
+                text: text.to_owned(),
+            })
+            .collect(),
+        ..Batch::default()
+    };
+    batch.defs.push(Def::Shape {
+        id: 0,
+        shape: LaunchShape::default(),
+    });
+    let mut add = |start: i64, end: i64, correlation, what| {
+        batch.items.push(Activity {
+            span: Span::new(start * US, end * US),
+            correlation,
+            what,
+        });
+    };
+    let function = |name| {
+        What::Range(Range {
+            kind: RangeKind::Function,
+            name,
+            thread: 1,
+            index: 0,
+        })
+    };
+    add(0, 42_000, 0, function(2));
+    for step in 0..40 {
+        let (start, id) = (step * 1_000, step as u32 + 1);
+        add(start, start + 700, 0, function(3 + id % 2));
+        let call = HostCall {
+            thread: 1,
+            name: 1,
+            code: 0,
+        };
+        add(start + 700, start + 710, id, What::Call(call));
+        let kernel = Kernel {
+            place: Place::default(),
+            shape: 0,
+            graph: 0,
+            node: 0,
+        };
+        add(start + 720, start + 1_000, id, What::Kernel(kernel));
+    }
+    batch.items.sort_by_key(|item| item.span.start);
+    let mut trace = Trace::new(SourceInfo::default());
+    trace.apply(batch);
+    trace
 }
 
 #[test]
@@ -176,10 +243,9 @@ fn no_view_is_empty_or_runs_out_of_the_screen_at_any_size() {
                 "{view} {size:?}\n{shown}"
             );
             for line in &screen {
-                // What does not fit ends in an ellipsis. The last column is left free, but by a table that fills the
-                // line with columns of its own.
+                // What does not fit ends in an ellipsis, and the last column is left free.
                 let last = line.chars().last().unwrap_or(' ');
-                let is_cut = last.is_alphanumeric() && view != 1;
+                let is_cut = last.is_alphanumeric();
                 assert!(!is_cut, "{view} {size:?}: {line}\n{shown}");
             }
             // The two keys that lead on from anywhere.
@@ -187,6 +253,65 @@ fn no_view_is_empty_or_runs_out_of_the_screen_at_any_size() {
             assert!(
                 foot.contains("? help") && foot.contains("q quit"),
                 "{view} {size:?}: {foot}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_list_can_be_searched_and_nothing_else_is_offered_to_be() {
+    // What to type, a word of what is left, and one of what is not, by what the views are made of.
+    let expected = [
+        (0, None),
+        (1, Some(("TMUL", "matmul_tiled", "H2D"))),
+        (2, Some(("overlap", "overlap", "no finding has this"))),
+        (3, Some(("streamed", "streamed", "▸ sequential"))),
+        (4, None),
+        (5, Some(("step 1", "step 1", "no line has this"))),
+        (6, Some(("notice", "a notice that", "no line has this"))),
+        (7, None),
+        (8, Some(("88", "train.py:88", "a_file_of"))),
+    ];
+    for ((mut app, view), (of, typed)) in views().into_iter().zip(expected) {
+        assert_eq!(view, of);
+        app.act(Action::Show(view));
+        let foot = |app: &mut App| lines(app, (200, 50)).pop().unwrap_or_default();
+        let is_offered = view == 0 || typed.is_some();
+        assert_eq!(foot(&mut app).contains("/ find"), is_offered, "view {view}");
+        let Some((typed, kept, gone)) = typed else {
+            continue;
+        };
+        app.act(Action::Find);
+        for letter in typed.chars() {
+            app.act(Action::Type(letter));
+        }
+        app.act(Action::Choose);
+        let screen = lines(&mut app, (120, 40));
+        let tabs = screen.iter().position(|line| line.contains("1 timeline"));
+        let screen = screen[tabs.expect("tabs") + 1..].join("\n");
+        assert!(screen.contains(kept), "view {view}: {screen}");
+        assert!(!screen.contains(gone), "view {view}: {screen}");
+        let foot = foot(&mut app);
+        assert!(foot.contains(&format!("/{typed} ")), "view {view}: {foot}");
+        assert!(foot.contains(" of "), "view {view}: {foot}");
+    }
+}
+
+#[test]
+fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
+    for scenario in bundled::SCENARIOS {
+        let mut app = ended(&plan_of(scenario));
+        for variant in 0..app.state.run.passes.variants.len().min(4) {
+            app.act(Action::ShowVariant(variant));
+            let screen = lines(&mut app, (80, 24));
+            let tabs = screen.iter().position(|line| line.contains("1 timeline"));
+            // What is wrong has a line above it, and a key that shows all of it.
+            let is_alert = screen[1].contains('✗');
+            let verdict = &screen[1 + usize::from(is_alert)..tabs.expect("tabs")];
+            assert!(
+                verdict.iter().all(|line| !line.contains('…')),
+                "{}: {verdict:#?}",
+                scenario.name
             );
         }
     }

@@ -167,6 +167,8 @@ pub enum Context {
     Prompt,
     /// On lists: the operations table, findings, log, output.
     List,
+    /// On a chart: there are no lines to go through.
+    Chart,
     /// In the picker of scenarios.
     Picker,
 }

@@ -37,7 +37,7 @@ const fn key(
     }
 }
 
-use crate::tui::action::Context::{Any, Found, List, Picker, Prompt, Timeline};
+use crate::tui::action::Context::{Any, Chart, Found, List, Picker, Prompt, Timeline};
 use KeyCode::Char;
 
 /// The keys before those of the views.
@@ -263,6 +263,7 @@ const FIRST: &[Binding] = &[
         "order by the next column",
         "order",
     ),
+    key(Chart, Char('o'), Action::Sort, "the next figure", "figure"),
     key(
         Any,
         Char('i'),
@@ -425,6 +426,7 @@ pub fn own(context: Context) -> &'static [Context] {
         Timeline => &[Timeline],
         Found => &[Found, Timeline],
         List => &[List],
+        Chart => &[Chart],
         Picker => &[Picker],
         Prompt => &[Prompt],
     }

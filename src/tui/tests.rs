@@ -259,13 +259,16 @@ fn every_view_without_content_says_so() {
     for (view, entry) in VIEWS.iter().enumerate() {
         app.act(Action::Show(view));
         let screen = text(&render(&mut app, &Theme::default()));
-        let said = screen.lines().skip(2).find(|line| !line.trim().is_empty());
-        let _ = writeln!(
-            screens,
-            "{}: {}",
-            entry.title,
-            said.unwrap_or_default().trim()
-        );
+        // Below the header, the verdict and the tabs.
+        let middle = screen
+            .lines()
+            .skip(3)
+            .take_while(|line| !line.starts_with("───"));
+        let said: Vec<&str> = middle
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let _ = writeln!(screens, "{}: {}", entry.title, said.join(" / "));
     }
     insta::assert_snapshot!("views_without_content", screens);
 }

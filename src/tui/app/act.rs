@@ -38,7 +38,8 @@ impl App {
             Action::FilterLanes => self.ask_for(Asks::Lanes),
             Action::Return => self.step_back(true),
             Action::Forward => self.step_back(false),
-            Action::Find => self.ask_for(Asks::Search),
+            Action::Find if self.views.can_find(state) => self.ask_for(Asks::Search),
+            Action::Find => {}
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
@@ -67,6 +68,8 @@ impl App {
             Action::Show(view) => self.views.show(view, state),
             Action::NextView => self.views.step(true, state),
             Action::PreviousView => self.views.step(false, state),
+            // What has ended stands still.
+            Action::Follow | Action::Pause if !is_running => {}
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
@@ -137,7 +140,11 @@ impl App {
     }
 
     fn back(&mut self) -> Option<Effect> {
-        if self.state.messages.error.take().is_some() || self.end_search() {
+        if self.views.shows_error(&self.state) {
+            self.state.messages.error = None;
+            return None;
+        }
+        if self.end_search() {
             return None;
         }
         if self.views.is_home() {

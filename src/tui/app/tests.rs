@@ -3,6 +3,7 @@
 mod choosing;
 mod measuring;
 mod naming;
+mod offering;
 mod searching;
 mod standing;
 

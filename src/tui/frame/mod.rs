@@ -20,7 +20,7 @@ use super::state::State;
 use super::theme::{Role, Theme};
 use super::view::Views;
 use footer::Footer;
-use offered::is_offered;
+pub(super) use offered::is_offered;
 use overlay::{HelpText, Overlay};
 use tabs::Tabs;
 use variants::VariantStrip;
@@ -93,7 +93,7 @@ impl Frame {
         self.footer.draw(theme, layout.footer, buf);
         let above = above(area.as_size());
         if let Some(error) = &state.messages.error
-            && view.context() != Context::List
+            && views.shows_error(state)
         {
             overlay::error(error, theme, above, buf);
         }

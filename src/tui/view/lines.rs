@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::RangeKind;
@@ -40,6 +41,7 @@ enum Row {
 pub(super) struct LinesView {
     question: Question<(), Found>,
     rows: Vec<Row>,
+    filter: Filter,
     list: List,
     in_full: String,
 }
@@ -49,6 +51,7 @@ impl Default for LinesView {
         LinesView {
             question: Question::new("lines", Weight::Heavy),
             rows: Vec::new(),
+            filter: Filter::default(),
             list: List::default(),
             in_full: String::new(),
         }
@@ -104,14 +107,13 @@ impl View for LinesView {
         }
         self.list.empty = match has_lines(trace) {
             true if self.question.is_open() => "computing …",
+            true if self.filter.is_on() => "no line has this",
             true => "no GPU waited while anybody looked at the program's stacks",
-            false => {
-                "no stacks of Python were sampled (trace --python), and no profiler recorded its functions"
-            }
+            false => "no Python stacks were sampled (trace --python) or recorded by a profiler",
         };
         let nothing = Found::default();
         let found = self.question.last(&state.run).unwrap_or(&nothing);
-        self.rows = rows(found);
+        self.rows = rows(found, &mut self.filter);
         self.list.heading = match self.rows.is_empty() {
             true => Vec::new(),
             false => heading(),
@@ -133,12 +135,24 @@ impl View for LinesView {
         Some(&mut self.list)
     }
 
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
+    }
+
     /// The longest gap in which the line under the cursor was seen.
     fn choose(&mut self, state: &State) -> Option<Request> {
         let found = self.question.last(&state.run)?;
         let (device, line) = match *self.rows.get(self.list.cursor)? {
-            Row::Device(device) => (device, 0),
             Row::Line(device, line) => (device, line),
+            // The first of its lines that is shown.
+            Row::Device(_) => match *self.rows.get(self.list.cursor + 1)? {
+                Row::Line(device, line) => (device, line),
+                _ => return None,
+            },
             Row::Workers => return None,
         };
         let device = found.devices.get(device)?;
@@ -154,13 +168,22 @@ impl View for LinesView {
     }
 }
 
-fn rows(found: &Found) -> Vec<Row> {
+fn rows(found: &Found, filter: &mut Filter) -> Vec<Row> {
     let mut rows = Vec::new();
+    let (mut shown, mut all) = (0, 0);
     for (at, device) in found.devices.iter().enumerate() {
-        rows.push(Row::Device(at));
-        rows.extend((0..device.lines.len()).map(|line| Row::Line(at, line)));
+        let lines = device.lines.iter().enumerate();
+        let kept = lines.filter(|(_, line)| filter.lets([&name(line), &line.file]));
+        let kept: Vec<Row> = kept.map(|(line, _)| Row::Line(at, line)).collect();
+        shown += kept.len();
+        all += device.lines.len();
+        if !(kept.is_empty() && filter.is_on()) {
+            rows.push(Row::Device(at));
+            rows.extend(kept);
+        }
     }
-    if !rows.is_empty() && !found.workers.is_empty() {
+    filter.count(shown, all);
+    if !rows.is_empty() && !found.workers.is_empty() && filter.lets([&found.workers]) {
         rows.push(Row::Workers);
     }
     rows

@@ -343,6 +343,14 @@ impl Views {
         view.context() == Context::Timeline || view.filtered().is_some()
     }
 
+    /// Whether an error of the last start lies above the view on screen; over lists it would hide the lines that are
+    /// gone through, and its first line stands in the header.
+    #[must_use]
+    pub fn shows_error(&self, state: &State) -> bool {
+        let context = self.on_screen(state).context();
+        state.messages.error.is_some() && matches!(context, Context::Timeline | Context::Picker)
+    }
+
     /// Hands an action to the view on screen: to its list first.
     pub fn act(&mut self, action: Action, state: &mut State) -> Option<Request> {
         let view = self.on_screen_mut(state);

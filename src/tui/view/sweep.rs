@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::View;
-use crate::tui::action::Action;
+use crate::tui::action::{Action, Context};
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
 use crate::tui::state::{Run, State};
@@ -23,6 +23,14 @@ pub(super) struct SweepChart {
 }
 
 impl View for SweepChart {
+    fn context(&self) -> Context {
+        Context::Chart
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        action == Action::Sort
+    }
+
     fn has_content(&self, state: &State) -> bool {
         state.run.is_swept()
     }

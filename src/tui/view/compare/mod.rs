@@ -6,6 +6,7 @@ mod picture;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::units;
@@ -22,6 +23,9 @@ use picture::Picture;
 /// Two runs of one program differ by that much without a reason.
 const SAME: f64 = 0.02;
 
+/// What stands there instead of lines.
+const EMPTY: &str = "no variant has ended yet";
+
 /// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
 const FEW: u16 = 3;
 
@@ -29,6 +33,9 @@ const FEW: u16 = 3;
 #[derive(Debug)]
 pub(super) struct Compare {
     list: List,
+    filter: Filter,
+    /// The lines of the table that the filter leaves, as indices into the variants or the pairs.
+    shown: Vec<usize>,
     picture: Picture,
     /// That the line to begin with is to be told as soon as there are figures.
     wants_first: bool,
@@ -37,7 +44,9 @@ pub(super) struct Compare {
 impl Default for Compare {
     fn default() -> Self {
         Compare {
-            list: List::new("no variant has ended yet"),
+            list: List::new(EMPTY),
+            filter: Filter::default(),
+            shown: Vec::new(),
             picture: Picture::default(),
             wants_first: false,
         }
@@ -56,13 +65,14 @@ impl View for Compare {
         }
         if self.wants_first && !state.run.measured.variants.is_empty() {
             self.wants_first = false;
-            self.list.cursor = picture::first(state);
+            self.choose_lines(state);
+            let first = picture::first(state);
+            let at = self.shown.iter().position(|line| *line == first);
+            self.list.cursor = at.unwrap_or(0);
         }
+        self.choose_lines(state);
         let beside = state.run.beside.as_deref();
-        let count = match beside {
-            Some(beside) => beside.pairs.len() as u16,
-            None => state.run.measured.variants.len() as u16,
-        };
+        let count = self.shown.len().max(1) as u16;
         let table = (1 + count.min(FEW.max(area.height / 4))).min(area.height);
         let top = Rect {
             height: table,
@@ -79,7 +89,8 @@ impl View for Compare {
             height: area.height - (table + apart).min(area.height),
             ..area
         };
-        self.picture.prepare(state, self.list.cursor, below);
+        let line = self.shown.get(self.list.cursor).copied();
+        self.picture.prepare(state, line, below);
     }
 
     fn open(&mut self, _state: &State) {
@@ -96,22 +107,49 @@ impl View for Compare {
         Some(&mut self.list)
     }
 
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
+    }
+
     fn choose(&mut self, state: &State) -> Option<Request> {
+        let line = *self.shown.get(self.list.cursor)?;
         if let Some(beside) = &state.run.beside {
-            let span = beside.pairs.get(self.list.cursor)?.spans[1];
+            let span = beside.pairs.get(line)?.spans[1];
             return Some(Request::Place(Place {
                 row: None,
                 record: None,
                 span,
             }));
         }
-        let variant = state.run.measured.variants.get(self.list.cursor)?.position;
+        let variant = state.run.measured.variants.get(line)?.position;
         let pass = state.run.passes.representative(variant)?;
         Some(Request::Pass(pass))
     }
 }
 
 impl Compare {
+    /// The lines that the filter leaves: of variants by their names, of two timelines by what is compared.
+    fn choose_lines(&mut self, state: &State) {
+        let names: Vec<String> = match state.run.beside.as_deref() {
+            Some(beside) => beside.pairs.iter().map(|pair| pair.of.clone()).collect(),
+            None => {
+                let variants = state.run.measured.variants.iter();
+                variants.map(VariantFigures::label).collect()
+            }
+        };
+        let lines = 0..names.len();
+        self.shown = lines.filter(|&i| self.filter.lets([&names[i]])).collect();
+        self.filter.count(self.shown.len(), names.len());
+        self.list.empty = match self.filter.is_on() {
+            true => "no line has this",
+            false => EMPTY,
+        };
+    }
+
     /// Two timelines: what is compared, and what that came to.
     fn fill_pairs(&mut self, beside: &Beside, area: Rect) {
         let (text, dim) = (Role::Text, Role::Dim);
@@ -123,8 +161,9 @@ impl Compare {
             Cell::right("B", 9, dim),
             Cell::rest(printable(&beside.headline), dim),
         ];
-        self.list.fill(area, beside.pairs.len(), |i| {
-            let pair = &beside.pairs[i];
+        let shown = &self.shown;
+        self.list.fill(area, shown.len(), |i| {
+            let pair = &beside.pairs[shown[i]];
             let role = match pair.ratio {
                 _ if !pair.differs => dim,
                 ratio if ratio < 1.0 => Role::Good,
@@ -171,8 +210,9 @@ impl Compare {
             heading.push(Cell::right("change", 9, dim));
         }
         self.list.heading = heading;
-        self.list.fill(area, now.len(), |i| {
-            let v: &VariantFigures = &now[i];
+        let shown = &self.shown;
+        self.list.fill(area, shown.len(), |i| {
+            let v: &VariantFigures = &now[shown[i]];
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             let figure =
                 |kind: Kind| or_dash(v.value(kind).map(|value| kind.spec().unit.show(value)));

@@ -20,7 +20,7 @@ struct Made {
     run: u64,
     revision: u64,
     figured: u64,
-    cursor: usize,
+    line: Option<usize>,
     area: Rect,
 }
 
@@ -33,12 +33,13 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub(super) fn prepare(&mut self, state: &State, cursor: usize, area: Rect) {
+    /// `line` of the table is under the cursor.
+    pub(super) fn prepare(&mut self, state: &State, line: Option<usize>, area: Rect) {
         let of = Made {
             run: state.run.number,
             revision: state.run.trace.revision(),
             figured: state.run.figured,
-            cursor,
+            line,
             area,
         };
         if self.of == Some(of) {
@@ -47,10 +48,10 @@ impl Picture {
         self.of = Some(of);
         self.area = area;
         let gutter = Layout::of(state).gutter;
-        let versus = match &state.run.beside {
-            Some(beside) => timelines(state, beside, cursor, area, gutter),
-            None => variants(state, cursor, area, gutter),
-        };
+        let versus = line.and_then(|line| match &state.run.beside {
+            Some(beside) => timelines(state, beside, line, area, gutter),
+            None => variants(state, line, area, gutter),
+        });
         self.versus = versus.unwrap_or_default();
     }
 
@@ -119,8 +120,8 @@ fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     })
 }
 
-fn variants(state: &State, cursor: usize, area: Rect, gutter: u16) -> Option<Versus> {
-    let (base, cure, faster) = pair(state, cursor)?;
+fn variants(state: &State, line: usize, area: Rect, gutter: u16) -> Option<Versus> {
+    let (base, cure, faster) = pair(state, line)?;
     let all = &state.run.measured.variants;
     let is_wall = faster.by == Kind::Wall;
     let trace = &state.run.trace;
