@@ -12,6 +12,14 @@ use crate::analysis::stats;
 const PROBES: [usize; 3] = [48, 12, 3];
 /// Places of one rank's row that are looked for in the other's.
 const PLACES: usize = 5;
+/// Of several places that fit alike, rows so many times as long are held against each other, …
+const LONGER: usize = 4;
+/// … up to this length, …
+const LONGEST: usize = 3_072;
+/// … of so many collectives in all at each length.
+const LOOKED_AT: usize = 1_000_000;
+/// A place at which this much less of a row has a partner than at another is not the one.
+const LACKS: f64 = 0.1;
 /// How far a collective's end may lie from where the ones beside it put it. Exits of one collective's kernels were seen to
 /// lie tens of us apart.
 const NEAR: Ns = 200_000;
@@ -41,30 +49,64 @@ struct Anchor {
     differs: f64,
 }
 
+/// Differences up to which a row of this length cannot be told from one that differs by `differs`: by chance alone two that differ from
+/// a third differ within three standard errors of a root mean square; the exits of kernels alone make some us.
+fn alike(differs: f64, length: usize) -> f64 {
+    (1.0 + 3.0 / (length as f64).sqrt()) * differs + 2_000.0
+}
+
+/// The place that is right, of all at which rows of this length are alike. A short row of one rank is found at several places of the
+/// other's by chance, the sooner the longer they ran: so longer rows around them decide. Only of steps that do not differ from each other
+/// at all the clocks are believed.
 fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
+    let mut places = places(a, b, length);
+    let apart = |at: &Anchor| (a[at.a].span.end.saturating_sub(b[at.b].span.end)).unsigned_abs();
+    let mut row = length;
+    while places.len() > 1 && row < LONGEST && row < a.len().max(b.len()) {
+        row *= LONGER;
+        // Half of them by their clocks, half by how well they fit.
+        let half = (LOOKED_AT / row / 2).max(1);
+        if places.len() > 2 * half {
+            places.sort_by_key(apart);
+            places[half..].sort_by(|a, b| a.differs.total_cmp(&b.differs));
+            places.truncate(2 * half);
+        }
+        let around: Vec<Around> = places
+            .iter()
+            .map(|at| around(a, b, *at, length, row))
+            .collect();
+        let most = around.iter().map(|it| it.found).fold(0.0, f64::max);
+        let is_found = |it: &&Around| it.found >= most - LACKS;
+        let least = around.iter().filter(is_found).map(|it| it.differs);
+        let limit = alike(least.fold(f64::MAX, f64::min), row);
+        let is_it = |it: &Around| is_found(&it) && it.differs <= limit;
+        let mut it = around.iter().map(is_it);
+        places.retain(|_| it.next().unwrap_or(false));
+    }
+    places.into_iter().min_by_key(apart)
+}
+
+/// Where rows of this length are alike.
+fn places(a: &[Part], b: &[Part], length: usize) -> Vec<Anchor> {
     let steps = |parts: &[Part]| -> Vec<Ns> {
         let ends = parts.windows(2);
         ends.map(|two| two[1].span.end - two[0].span.end).collect()
     };
     let (steps_a, steps_b) = (steps(a), steps(b));
-    // Two rows that differ from a third by chance alone differ by as much within three standard errors of a root mean square; the
-    // exits of kernels alone make some us.
-    let factor = 1.0 + 3.0 / (length as f64).sqrt();
-    let alike = |differs: f64| factor * differs + 2_000.0;
-    let apart = |at: Anchor| (a[at.a].span.end.saturating_sub(b[at.b].span.end)).unsigned_abs();
-    let mut best: Option<Anchor> = None;
-    let mut places: Vec<usize> = (0..PLACES)
+    let mut from: Vec<usize> = (0..PLACES)
         .map(|i| (b.len() - length) * i / (PLACES - 1))
         .collect();
-    places.dedup();
-    for from_b in places {
+    from.dedup();
+    let mut found: Vec<Anchor> = Vec::new();
+    let mut least = f64::MAX;
+    for from_b in from {
         let probe = &b[from_b..from_b + length];
         for from_a in 0..=a.len() - length {
             // Beyond what is like the best it is not the one.
-            let limit = best.map_or(f64::MAX, |best| alike(best.differs));
-            let is_same = || {
-                let row = &a[from_a..from_a + length];
-                row.iter().zip(probe).all(|(a, b)| a.kind == b.kind)
+            let limit = if least == f64::MAX {
+                f64::MAX
+            } else {
+                alike(least, length)
             };
             let Some(differs) = differs(
                 &steps_a[from_a..from_a + length - 1],
@@ -73,26 +115,54 @@ fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
             ) else {
                 continue;
             };
-            let this = Anchor {
-                a: from_a,
-                b: from_b,
-                differs,
-            };
-            let is_better = best.is_none_or(|best| {
-                let is_alike = best.differs <= alike(differs);
-                // Steps that do not differ from each other show nothing: then the clocks are believed.
-                if is_alike {
-                    apart(this) < apart(best)
-                } else {
-                    differs < best.differs
-                }
-            });
-            if is_better && is_same() {
-                best = Some(this);
+            let row = &a[from_a..from_a + length];
+            if row.iter().zip(probe).all(|(a, b)| a.kind == b.kind) {
+                least = least.min(differs);
+                found.push(Anchor {
+                    a: from_a,
+                    b: from_b,
+                    differs,
+                });
             }
         }
     }
-    best
+    let limit = alike(least, length);
+    found.retain(|at| at.differs <= limit);
+    found
+}
+
+/// How well the rows around a place fit.
+struct Around {
+    /// The part of the row that has partners.
+    found: f64,
+    /// By how much the times between those differ: the root of the mean square, ns.
+    differs: f64,
+}
+
+fn around(a: &[Part], b: &[Part], at: Anchor, length: usize, row: usize) -> Around {
+    let before = at.a.min(at.b).min((row - length) / 2);
+    let behind = (a.len() - at.a).min(b.len() - at.b);
+    let behind = behind.min(length + (row - length) / 2);
+    let (a, b) = (
+        &a[at.a - before..at.a + behind],
+        &b[at.b - before..at.b + behind],
+    );
+    let inner = Anchor {
+        a: before,
+        b: before,
+        ..at
+    };
+    let pairs = walk(a, b, inner, length);
+    let cut = (ends_apart(b) as f64 / b.len() as f64).max(1.0);
+    let between = pairs.windows(2).map(|two| {
+        let step = |parts: &[Part], i: usize, j: usize| parts[j].span.end - parts[i].span.end;
+        let differs = step(a, two[0].0, two[1].0) - step(b, two[0].1, two[1].1);
+        (differs.abs() as f64).min(cut).powi(2)
+    });
+    Around {
+        found: pairs.len() as f64 / a.len() as f64,
+        differs: (between.sum::<f64>() / pairs.len().saturating_sub(1).max(1) as f64).sqrt(),
+    }
 }
 
 /// How much two rows of times differ: the root of the mean square, `None` when it is beyond `limit`. Of several collectives a step most
@@ -210,6 +280,55 @@ mod tests {
         let found = pairs(&parts(all), &parts(other));
         assert!(!found.is_empty() && found.iter().all(|&(i, j)| i == j + 20));
         assert_eq!(found.len(), 130);
+    }
+
+    /// Numbers that look like chance and are always the same.
+    fn chance(seed: u64) -> impl FnMut(i64) -> i64 {
+        let mut state = seed;
+        move |limit| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) as i64) % limit
+        }
+    }
+
+    /// When collectives end, us: `steps` of five each, of which one in three takes 3 ms longer, the others by up to 0.5 ms.
+    fn long_run(steps: usize) -> Vec<i64> {
+        let mut below = chance(1);
+        let mut at = 0;
+        let mut ends = Vec::new();
+        for step in 0..steps {
+            at += 2_800 + if step % 3 == 1 { 3_000 } else { below(488) };
+            for _ in 0..5 {
+                at += 265;
+                ends.push(at);
+            }
+        }
+        ends
+    }
+
+    /// Ten steps that look like others ten are found in every long run, and a clock that is a second off would have them.
+    #[test]
+    fn a_long_run_has_rows_alike_and_only_one_that_is_the_same() {
+        let all = long_run(4_000);
+        for seed in 2..12 {
+            let mut below = chance(seed);
+            let clock = below(2_000_000) - 1_000_000;
+            // Exits of kernels lie up to 15 us apart, and one collective in 700 is lost.
+            let mut exits = |i: usize| (i % 700 != 350).then(|| all[i] + below(15));
+            let a: Vec<(usize, i64)> = (0..all.len())
+                .filter_map(|i| Some((i, exits(i)?)))
+                .collect();
+            let b: Vec<(usize, i64)> = (123..all.len() - 500)
+                .filter_map(|i| Some((i, exits(i + 100)? + clock - all[i + 100] + all[i])))
+                .collect();
+            let ends = |of: &[(usize, i64)]| parts(of.iter().map(|(_, end)| *end));
+            let found = pairs(&ends(&a), &ends(&b));
+            let wrong = found.iter().filter(|(i, j)| a[*i].0 != b[*j].0).count();
+            assert_eq!(wrong, 0, "{seed}: {} pairs", found.len());
+            assert!(found.len() > b.len() * 99 / 100, "{seed}: {}", found.len());
+        }
     }
 
     #[test]
