@@ -126,14 +126,17 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 /// The median; of an even number the mean of the two in the middle.
 #[must_use]
 pub fn median(samples: &[f64]) -> Option<f64> {
-    let sorted = sorted(samples);
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    if sorted.len() % 2 == 1 {
-        Some(upper)
-    } else {
-        Some(f64::midpoint(sorted[half - 1], upper))
+    if samples.is_empty() {
+        return None;
     }
+    let (half, is_odd) = (samples.len() / 2, samples.len() % 2 == 1);
+    let mut samples = samples.to_vec();
+    let (below, &mut upper, _) = samples.select_nth_unstable_by(half, f64::total_cmp);
+    if is_odd {
+        return Some(upper);
+    }
+    let lower = below.iter().copied().max_by(f64::total_cmp)?;
+    Some(f64::midpoint(lower, upper))
 }
 
 /// The least sample that at least this share of all samples does not exceed (nearest rank).

@@ -4,13 +4,19 @@
 //! through these ends is what a rank's clock lies off; what the ends lie off the line is the residual, which is said with every
 //! figure that rests on it. Times on the timeline stay as they were recorded.
 
+use std::cmp::Reverse;
+
 use super::group::Group;
 use super::line::Line;
 use crate::activity::Ns;
+use crate::activity::units::duration;
 use crate::analysis::stats;
+use crate::text::plural;
 
-/// Collectives of a rank that are looked at, spread over all that there are.
+/// Collectives of a communicator that are looked at, spread over all that there are.
 const POINTS: usize = 2_000;
+/// Fewer collectives of two ranks show no residual, and may be alike by chance: they align nothing.
+const LEAST: usize = 3;
 /// Rounds in which each rank is set against the others as they were left by the round before.
 const ROUNDS: usize = 3;
 /// A host's ranks share one line where that fits them this much worse at most, and by no more than some us.
@@ -40,68 +46,104 @@ pub struct Clocks {
     pub residual: Option<Residual>,
 }
 
+impl Clocks {
+    /// Times of two ranks that lie no further apart than this are not told apart, ns.
+    #[must_use]
+    pub fn noise(&self) -> Ns {
+        self.residual.map_or(0, |residual| residual.p95_ns as Ns)
+    }
+
+    /// How well they are aligned, in a few words: "clocks aligned to ± 14 us over 96 collectives", else "wall clock".
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.residual {
+            Some(it) => format!(
+                "clocks aligned to ± {} over {}",
+                duration(it.median_ns as Ns),
+                plural(it.count as u64, "collective")
+            ),
+            None => "wall clock".to_owned(),
+        }
+    }
+
+    /// The same where there is little room: "clocks ± 14 us".
+    #[must_use]
+    pub fn short(&self) -> String {
+        match self.residual {
+            Some(it) => format!("clocks ± {}", duration(it.median_ns as Ns)),
+            None => "wall clock".to_owned(),
+        }
+    }
+}
+
 /// The end of each rank's part of a collective, by rank.
 type Ends = Vec<(usize, Ns)>;
 
-/// A rank's ends and those of the others, by these lines.
-type Points<'a> = dyn Fn(&[Line], usize) -> Vec<(Ns, Ns)> + 'a;
+/// Times on a rank's own clock, and on that of all as the others have it.
+type Points = Vec<(Ns, Ns)>;
 
 /// Aligns so many ranks, on these hosts (empty: unknown).
 pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
     let ranks = hosts.len();
-    let collectives = ends(groups);
-    let mut of_rank: Vec<Vec<usize>> = vec![Vec::new(); ranks];
-    for (at, members) in collectives.iter().enumerate() {
-        for (rank, _) in members {
-            of_rank[*rank].push(at);
-        }
-    }
-    for list in &mut of_rank {
-        let step = list.len().div_ceil(POINTS).max(1);
-        *list = list.iter().copied().step_by(step).collect();
-    }
+    let (collectives, count) = ends(groups);
     let root = root(groups);
     let (mut lines, is_known) = spread(ranks, root, groups);
-    let others = |lines: &[Line], rank: usize, at: usize| -> Option<(Ns, Ns)> {
-        let members = &collectives[at];
-        let own = members.iter().find(|(r, _)| *r == rank)?.1;
-        let known = members.iter().filter(|(r, _)| *r != rank && is_known[*r]);
-        let ends: Vec<f64> = known
-            // Against its own end, for the sake of small numbers.
-            .map(|(r, end)| lines[*r].apply(*end).saturating_sub(own) as f64)
-            .collect();
-        Some((own, own.saturating_add(stats::median(&ends)? as Ns)))
-    };
-    let points = |lines: &[Line], rank: usize| -> Vec<(Ns, Ns)> {
-        let mine = of_rank[rank].iter();
-        mine.filter_map(|&at| others(lines, rank, at)).collect()
-    };
     for _ in 0..ROUNDS {
+        let points = points(&collectives, &lines, &is_known);
         for rank in (0..ranks).filter(|&rank| rank != root && is_known[rank]) {
-            if let Some(line) = Line::through(&points(&lines, rank)) {
+            if let Some(line) = Line::through(&points[rank]) {
                 lines[rank] = line;
             }
         }
     }
-    share_hosts(hosts, root, &is_known, &mut lines, &points);
-    let off = |rank: usize| -> Vec<f64> {
-        let mine = points(&lines, rank).into_iter();
-        mine.map(|(own, other)| (lines[rank].apply(own) - other).abs() as f64)
-            .collect()
-    };
+    let last = points(&collectives, &lines, &is_known);
+    share_hosts(hosts, root, &is_known, &mut lines, &last);
+    let points = points(&collectives, &lines, &is_known);
     let all: Vec<Vec<f64>> = (0..ranks)
         .map(|rank| {
-            if is_known[rank] {
-                off(rank)
-            } else {
-                Vec::new()
-            }
+            let mine = points[rank].iter().filter(|_| is_known[rank]);
+            mine.map(|&(own, other)| (lines[rank].apply(own) - other).abs() as f64)
+                .collect()
         })
         .collect();
     Clocks {
         residuals: all.iter().map(|off| residual(off, off.len())).collect(),
-        residual: residual(&all.concat(), collectives.len()),
+        residual: residual(&all.concat(), count),
         lines,
+    }
+}
+
+/// By rank, each of its ends, and the median of those of the others whose clocks are known, by these lines.
+fn points(collectives: &[Ends], lines: &[Line], is_known: &[bool]) -> Vec<Points> {
+    let mut points = vec![Points::new(); lines.len()];
+    let mut ends: Vec<(Ns, usize)> = Vec::new();
+    for members in collectives {
+        ends.clear();
+        let known = members.iter().filter(|(rank, _)| is_known[*rank]);
+        ends.extend(known.map(|&(rank, end)| (lines[rank].apply(end), rank)));
+        ends.sort_unstable();
+        for &(rank, own) in members {
+            let place = (lines[rank].apply(own), rank);
+            let without = ends.binary_search(&place).ok();
+            if let Some(median) = median_without(&ends, without) {
+                points[rank].push((own, median));
+            }
+        }
+    }
+    points
+}
+
+/// The median time of a sorted row, of which one is left out.
+fn median_without(sorted: &[(Ns, usize)], without: Option<usize>) -> Option<Ns> {
+    let count = sorted.len() - usize::from(without.is_some());
+    let at = |i: usize| {
+        let skipped = usize::from(without.is_some_and(|without| i >= without));
+        sorted[i + skipped].0
+    };
+    match count {
+        0 => None,
+        odd if odd % 2 == 1 => Some(at(odd / 2)),
+        even => Some(at(even / 2 - 1).midpoint(at(even / 2))),
     }
 }
 
@@ -113,21 +155,25 @@ fn residual(off: &[f64], count: usize) -> Option<Residual> {
     })
 }
 
-/// Every collective whose ends say something.
-fn ends(groups: &[Group]) -> Vec<Ends> {
+/// The ends of collectives that say something, of those that are looked at, and how many such there are.
+fn ends(groups: &[Group]) -> (Vec<Ends>, usize) {
     let mut all = Vec::new();
+    let mut count = 0;
     for group in groups {
-        for members in group.collectives() {
-            if members[0].1.kind.operation.is_mutual() {
-                let ends = members.iter();
-                all.push(
-                    ends.map(|(slot, part)| (group.ranks[*slot], part.span.end))
-                        .collect(),
-                );
-            }
+        let mutual: Vec<usize> = (0..group.rows())
+            .filter(|&row| group.is_mutual(row))
+            .collect();
+        count += mutual.len();
+        for &row in mutual.iter().step_by(mutual.len().div_ceil(POINTS).max(1)) {
+            let members = group.members(row).into_iter();
+            all.push(
+                members
+                    .map(|(slot, part)| (group.ranks[slot], part.span.end))
+                    .collect(),
+            );
         }
     }
-    all
+    (all, count)
 }
 
 /// Whose clock is that of all: of the ranks of the greatest communicator the first.
@@ -137,31 +183,40 @@ fn root(groups: &[Group]) -> usize {
 }
 
 /// First lines: through the ends of two ranks each, from the root on to whoever shares a communicator with one that is
-/// known.
+/// known. All of a communicator were matched with its first, which so shares most with each.
 fn spread(ranks: usize, root: usize, groups: &[Group]) -> (Vec<Line>, Vec<bool>) {
     let mut lines = vec![Line::default(); ranks];
     let mut is_known = vec![false; ranks];
     if let Some(first) = is_known.get_mut(root) {
         *first = true;
     }
+    let mut set = |slot: usize, by: usize, group: &Group, is_known: &mut [bool]| {
+        let (rank, with) = (group.ranks[slot], group.ranks[by]);
+        let points = shared(group, slot, by);
+        if points.len() < LEAST {
+            return;
+        }
+        if let Some(line) = Line::through(&points) {
+            lines[rank] = line.then(&lines[with]);
+            is_known[rank] = true;
+        }
+    };
     loop {
         let before = is_known.iter().filter(|known| **known).count();
         for group in groups {
-            for (slot, &rank) in group.ranks.iter().enumerate() {
-                if is_known[rank] {
-                    continue;
+            let slots = 0..group.ranks.len();
+            if !is_known[group.ranks[0]] {
+                let known = slots.clone().filter(|&slot| is_known[group.ranks[slot]]);
+                let most = known.max_by_key(|&slot| (shared(group, 0, slot).len(), Reverse(slot)));
+                if let Some(slot) = most {
+                    set(0, slot, group, &mut is_known);
                 }
-                // Against the one of those known that it shares most with.
-                let with = group.ranks.iter().enumerate();
-                let best = with
-                    .filter(|(_, other)| is_known[**other])
-                    .map(|(other, _)| (other, shared(group, slot, other)))
-                    .max_by_key(|(other, points)| (points.len(), std::cmp::Reverse(*other)));
-                if let Some((other, points)) = best
-                    && let Some(line) = Line::through(&points)
-                {
-                    lines[rank] = line.then(&lines[group.ranks[other]]);
-                    is_known[rank] = true;
+            }
+            if is_known[group.ranks[0]] {
+                for slot in slots {
+                    if !is_known[group.ranks[slot]] {
+                        set(slot, 0, group, &mut is_known);
+                    }
                 }
             }
         }
@@ -172,18 +227,11 @@ fn spread(ranks: usize, root: usize, groups: &[Group]) -> (Vec<Line>, Vec<bool>)
 }
 
 /// The ends of the collectives of two ranks of a group.
-fn shared(group: &Group, slot: usize, other: usize) -> Vec<(Ns, Ns)> {
+fn shared(group: &Group, slot: usize, other: usize) -> Points {
     let step = group.rows().div_ceil(POINTS).max(1);
     let rows = (0..group.rows()).step_by(step);
     rows.filter_map(|row| {
-        let members = group.members(row);
-        let end = |wanted: usize| {
-            members
-                .iter()
-                .find(|(s, _)| *s == wanted)
-                .map(|(_, part)| part)
-        };
-        let (own, other) = (end(slot)?, end(other)?);
+        let (own, other) = (group.part(row, slot)?, group.part(row, other)?);
         let is_mutual = own.kind.operation.is_mutual();
         is_mutual.then_some((own.span.end, other.span.end))
     })
@@ -197,7 +245,7 @@ fn share_hosts(
     root: usize,
     is_known: &[bool],
     lines: &mut [Line],
-    points: &Points<'_>,
+    points: &[Points],
 ) {
     let mut names: Vec<&str> = hosts
         .iter()
@@ -216,7 +264,7 @@ fn share_hosts(
         let Some(&first) = known.first() else {
             continue;
         };
-        let all: Vec<Vec<(Ns, Ns)>> = known.iter().map(|&r| points(lines, r)).collect();
+        let all: Vec<&[(Ns, Ns)]> = known.iter().map(|&r| points[r].as_slice()).collect();
         let line = match known.contains(&root) {
             true => Some(Line::default()),
             false => Line::through(&all.concat()),

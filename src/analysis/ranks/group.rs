@@ -15,6 +15,8 @@ const AGREE: f64 = 0.8;
 const IMPOSSIBLE: f64 = 0.05;
 /// … by more than this, which clocks may be apart after they were aligned.
 const TOLERANCE: Ns = 50_000;
+/// Of two ranks, so many pairs are looked at to tell that.
+const LOOKED_AT: usize = 500;
 
 /// The ranks of one communicator and what they did together.
 #[derive(Clone, Debug)]
@@ -48,6 +50,22 @@ impl Group {
             .filter(|(_, part)| **part != NONE)
             .map(|(slot, part)| (slot, &self.parts[slot][*part as usize]))
             .collect()
+    }
+
+    /// The part of one rank (by its place in `ranks`) of a collective.
+    pub(super) fn part(&self, row: usize, slot: usize) -> Option<&Part> {
+        let part = self.table[row * self.ranks.len() + slot];
+        self.parts[slot].get(part as usize)
+    }
+
+    /// Whether parts of two ranks or more are known, and the operation cannot end on one before it has begun on all.
+    pub(super) fn is_mutual(&self, row: usize) -> bool {
+        let width = self.ranks.len();
+        let cells = &self.table[row * width..(row + 1) * width];
+        let is_shared = cells.iter().filter(|part| **part != NONE).nth(1).is_some();
+        // All of one collective have its kind.
+        let first = (0..width).find_map(|slot| self.part(row, slot));
+        is_shared && first.is_some_and(|part| part.kind.operation.is_mutual())
     }
 
     /// Every collective of one of its ranks, judged or not.
@@ -144,7 +162,7 @@ fn is_together(a: &Channel, b: &Channel, pairs: &[(usize, usize)]) -> bool {
     if (pairs.len() as f64) < AGREE * within as f64 {
         return false;
     }
-    let some = pairs.iter().step_by((pairs.len() / 2_000).max(1));
+    let some = pairs.iter().step_by((pairs.len() / LOOKED_AT).max(1));
     let mutual = some.filter(|(i, _)| a.parts[*i].kind.operation.is_mutual());
     let both: Vec<_> = mutual
         .map(|&(i, j)| (a.parts[i].span, b.parts[j].span))

@@ -17,7 +17,7 @@ pub struct Line {
 /// Points from which a drift is taken; with fewer it is 0.
 const DRIFT_MIN: usize = 8;
 /// Points of which all pairs are looked at.
-const PAIRS: usize = 300;
+const PAIRS: usize = 150;
 
 impl Line {
     /// The time on the other clock.
