@@ -59,14 +59,15 @@ impl Own {
         &self.kernels[from..to.max(from)]
     }
 
-    /// Where the same kernels stand as in a step of another rank: at `next`, or at a time as near as may be to `time` and no further
-    /// from it than `within`. (What two ranks' steps begin with may differ, where the operations alone show them.)
+    /// Where the same kernels stand as in a step of another rank: at `next`, or no further from `time` than `within`, where as many
+    /// collectives have begun as had there (`begun`), and of those as near to it as may be. (What two ranks' steps begin with may
+    /// differ, where the operations alone show them; and one that is late by more than half a step is nearer to the wrong one.)
     fn same(
         &self,
         step: &[(ShapeId, Span)],
         next: Option<usize>,
-        time: Ns,
-        within: Ns,
+        (time, within): (Ns, Ns),
+        begun: impl Fn(Ns) -> usize,
     ) -> Option<usize> {
         let is_same = |at: &usize| {
             let here = self.kernels.get(*at..*at + step.len());
@@ -75,7 +76,10 @@ impl Own {
         next.filter(is_same).or_else(|| {
             let bound = |time: Ns| self.kernels.partition_point(|k| k.1.start < time);
             let mut near: Vec<usize> = (bound(time - within)..bound(time + within)).collect();
-            near.sort_by_key(|&at| (self.kernels[at].1.start - time).abs());
+            near.sort_by_cached_key(|&at| {
+                let start = self.kernels[at].1.start;
+                (begun(start), (start - time).abs())
+            });
             near.into_iter().find(is_same)
         })
     }
@@ -169,8 +173,14 @@ impl Arose {
     }
 }
 
-/// How `late` (index `rank` of all) fell behind `other`; in a step by less than `least` is not at all. `None` where they do not run the same kernels.
-pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns) -> Option<Arose> {
+/// How `late` (index `rank` of all) fell behind `other`; in a step by less than `least` is not at all. `begun` is when the collectives of
+/// both began, on each. `None` where they do not run the same kernels.
+pub(super) fn between(
+    (late, rank): (&Side<'_>, usize),
+    other: &Side<'_>,
+    begun: &[Vec<Ns>; 2],
+    least: Ns,
+) -> Option<Arose> {
     let mut found = Arose {
         worked: vec![(0, 0); late.steps.len()],
         ..Arose::default()
@@ -188,7 +198,10 @@ pub(super) fn between(late: &Side<'_>, rank: usize, other: &Side<'_>, least: Ns)
             continue;
         };
         let time = other.clock.invert(late.at(first.1.start));
-        let Some(at) = other.own.same(mine, next, time, step.len()) else {
+        let before_it = |side: usize, time: Ns| begun[side].partition_point(|start| *start < time);
+        let wanted = before_it(0, first.1.start);
+        let off = |time: Ns| before_it(1, time).abs_diff(wanted);
+        let Some(at) = other.own.same(mine, next, (time, step.len()), off) else {
             (before, next) = (None, None);
             pending = Pending::default();
             continue;

@@ -210,6 +210,22 @@ impl<'a> Sides<'a> {
         all.find(|steps| steps.process == process)
     }
 
+    /// When the collectives of two ranks began, on each: those of the communicator in which they share most.
+    fn begun(&self, rank: usize, other: usize) -> [Vec<Ns>; 2] {
+        let groups = self.known.groups.iter();
+        let shared = groups.filter_map(|group| {
+            let slot = |rank: usize| group.ranks.iter().position(|r| *r == rank);
+            let (a, b) = (slot(rank)?, slot(other)?);
+            let rows = (0..group.rows()).filter_map(|row| {
+                let (a, b) = (group.part(row, a)?, group.part(row, b)?);
+                Some((a.span.start, b.span.start))
+            });
+            Some(rows.unzip())
+        });
+        let most = shared.max_by_key(|(starts, _): &(Vec<Ns>, Vec<Ns>)| starts.len());
+        most.map_or_else(Default::default, |(a, b)| [a, b])
+    }
+
     fn of(&self, rank: usize) -> Option<Side<'_>> {
         let steps = self.steps(rank)?;
         let unit = self.known.units[rank];
@@ -253,7 +269,10 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
     let stride = others.len().div_ceil(ASKED).max(1);
     let asked = others.into_iter().step_by(stride);
     let all: Vec<Arose> = asked
-        .filter_map(|other| arose::between(&late, rank, &sides.of(other)?, least))
+        .filter_map(|other| {
+            let begun = sides.begun(rank, other);
+            arose::between((&late, rank), &sides.of(other)?, &begun, least)
+        })
         .collect();
     let mut cost: Option<Vec<Ns>> = None;
     for arose in &all {
