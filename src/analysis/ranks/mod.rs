@@ -1,7 +1,7 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
 //! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
-//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind).
+//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind), `words` says it; `heat` is a map of it.
 //! Times on the timeline stay as they were recorded; a device that waits inside a collective stays busy in its figures, and
 //! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
 
@@ -9,14 +9,17 @@ mod arose;
 mod clocks;
 mod collect;
 mod group;
+mod heat;
 mod late;
 mod line;
 mod pair;
 mod split;
+mod words;
 
 pub use clocks::Clocks;
+pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
-pub use split::Split;
+pub use split::{Split, Wait};
 
 use super::causes::Causes;
 use super::steps::Steps;
@@ -51,11 +54,21 @@ pub struct Ranks {
     pub late: Vec<Lateness>,
 }
 
-impl Ranks {
-    /// What a timeline tells of a job; `None` when no two ranks share a collective. Why a rank's GPU was idle is only told with
-    /// `causes`, what a step would take only with `steps`.
+/// What collectives alone tell of a job: its clocks, and who waits for whom.
+#[derive(Clone, Debug)]
+pub struct Aligned {
+    /// As [`Ranks::ranks`].
+    pub ranks: Vec<Rank>,
+    pub clocks: Clocks,
+    pub split: Split,
+    units: Vec<collect::Unit>,
+    groups: Vec<group::Group>,
+}
+
+impl Aligned {
+    /// What a timeline tells of a job; `None` when no two ranks share a collective.
     #[must_use]
-    pub fn of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
+    pub fn of(trace: &Trace) -> Option<Aligned> {
         let (mut units, mut channels) = collect::of(trace);
         if units.len() < 2 {
             return None;
@@ -93,25 +106,44 @@ impl Ranks {
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups);
-        let noise = clocks.residual.map_or(0, |residual| residual.p95_ns as Ns);
-        let split = split::of(trace, &units, &groups, noise);
-        let known = late::Known {
-            trace,
-            units: &units,
-            groups: &groups,
-            clocks: &clocks.lines,
-            causes,
-            steps,
-            span: ranks.iter().map(|rank| rank.span.len()).max().unwrap_or(0),
-            noise,
-        };
-        let late = late::of(&known, &split);
-        Some(Ranks {
+        let split = split::of(trace, &units, &groups, clocks.noise());
+        Some(Aligned {
             ranks,
             clocks,
             split,
-            late,
+            units,
+            groups,
         })
+    }
+
+    /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.
+    #[must_use]
+    pub fn judged(self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
+        let known = late::Known {
+            trace,
+            units: &self.units,
+            groups: &self.groups,
+            clocks: &self.clocks.lines,
+            causes,
+            steps,
+            span: self.ranks.iter().map(|it| it.span.len()).max().unwrap_or(0),
+            noise: self.clocks.noise(),
+        };
+        let late = late::of(&known, &self.split);
+        Ranks {
+            ranks: self.ranks,
+            clocks: self.clocks,
+            split: self.split,
+            late,
+        }
+    }
+}
+
+impl Ranks {
+    /// Both at once: see [`Aligned::of`] and [`Aligned::judged`].
+    #[must_use]
+    pub fn of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
+        Some(Aligned::of(trace)?.judged(trace, causes, steps))
     }
 
     /// The time on the clock of all, of a rank's own.

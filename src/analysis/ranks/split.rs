@@ -52,6 +52,11 @@ pub struct Wait {
     pub span: Span,
     /// The rank that came last.
     pub for_rank: usize,
+    /// The collective's kernel that it is the first part of.
+    pub lane: LaneId,
+    pub row: usize,
+    /// Of it, the time in which nothing else ran on the device, ns.
+    pub exposed: Ns,
 }
 
 /// How fast messages of one kind went.
@@ -120,10 +125,14 @@ pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> 
                 let wait = Span::new(part.span.start, part.span.end - transfer);
                 sums.wait_ns += wait.len();
                 if !wait.is_empty() {
-                    sums.exposed_ns += exposed(trace, &lanes[rank], part.lane, wait);
+                    let exposed = exposed(trace, &lanes[rank], part.lane, wait);
+                    sums.exposed_ns += exposed;
                     split.waits[rank].push(Wait {
                         span: wait,
                         for_rank: rank_of(last),
+                        lane: part.lane,
+                        row: part.row,
+                        exposed,
                     });
                 }
             }

@@ -24,6 +24,8 @@ pub struct Cell {
     is_bold: bool,
     columns: u16,
     is_right: bool,
+    /// In the place of a text: heights in eighths, one a column, each with its colour.
+    levels: Vec<(u8, Role)>,
 }
 
 impl Cell {
@@ -35,6 +37,15 @@ impl Cell {
             is_bold: false,
             columns,
             is_right: false,
+            levels: Vec::new(),
+        }
+    }
+
+    /// Heights in eighths, one a column, each with its colour.
+    pub fn levels(levels: Vec<(u8, Role)>) -> Self {
+        Cell {
+            levels,
+            ..Cell::rest("", Role::Text)
         }
     }
 
@@ -185,6 +196,17 @@ fn draw(cells: &[Cell], line: Rect, theme: &Theme, is_at: bool, buf: &mut Buffer
             style = style.add_modifier(Modifier::BOLD);
         }
         pen::text(buf, line, at, &text, style);
+        for (i, &(eighths, role)) in (0..columns).zip(&cell.levels) {
+            if eighths > 0 {
+                pen::cell(
+                    buf,
+                    line,
+                    x + i,
+                    theme.block(eighths.min(8)),
+                    theme.fg(role),
+                );
+            }
+        }
         x = x.saturating_add(columns).saturating_add(2);
     }
 }

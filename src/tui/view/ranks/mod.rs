@@ -1,5 +1,7 @@
 //! A job's ranks: what each does with its time, and who the others wait for.
 
+mod map;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -10,7 +12,7 @@ use crate::activity::feed::Stop;
 use crate::activity::units::{duration, percent};
 use crate::analysis::causes::Causes;
 use crate::analysis::graph::Graph;
-use crate::analysis::ranks::Ranks;
+use crate::analysis::ranks::{Heat, Ranks};
 use crate::analysis::steps;
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::trace::Trace;
@@ -20,8 +22,8 @@ use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::{Role, Theme};
 
-/// What the table can be ordered by; `host` folds each host into one line.
-const ORDERS: [&str; 4] = ["rank", "late", "waiting", "host"];
+/// What the table can be ordered by; `host` folds each host into one line, `steps` is the map.
+const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
 /// Ranks that are late and have a sentence above the others.
 const TOLD: usize = 2;
 
@@ -30,6 +32,7 @@ const TOLD: usize = 2;
 struct Job {
     ranks: Vec<RankReport>,
     job: JobReport,
+    heat: Heat,
 }
 
 /// A line of the table.
@@ -78,8 +81,9 @@ fn job(trace: &Trace, stop: &Stop) -> Option<Job> {
         return None;
     }
     let ranks = Ranks::of(trace, Some(&causes), &steps)?;
-    let (ranks, job) = report::of(trace, &ranks);
-    Some(Job { ranks, job })
+    let heat = Heat::of(&ranks, &steps);
+    let (ranks, job) = report::of(trace, &ranks, None);
+    Some(Job { ranks, job, heat })
 }
 
 impl View for RanksView {
@@ -103,10 +107,21 @@ impl View for RanksView {
         };
         let found = self.question.last(&state.run).and_then(Option::as_ref);
         self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order));
-        self.list.heading = heading(self.order);
+        let map = found
+            .filter(|_| ORDERS[self.order] == "steps")
+            .map(|job| map::Scale::new(&job.heat, area.width));
+        self.list.heading = match (found, map) {
+            (Some(job), Some(scale)) => map::heading(&job.heat, scale),
+            _ => heading(self.order),
+        };
         let lines = &self.lines;
         self.list.fill(area, lines.len(), |i| {
-            found.map_or_else(Vec::new, |job| cells(job, &lines[i]))
+            found.map_or_else(Vec::new, |job| match (&lines[i], map) {
+                (Line::Rank(rank), Some(scale)) => {
+                    map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
+                }
+                (line, _) => cells(job, line),
+            })
         });
         self.in_full = match (found, self.lines.get(self.list.cursor)) {
             (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),

@@ -1,0 +1,59 @@
+//! What is known of late ranks, in words.
+
+use super::{Lateness, Pattern, Ranks, Reason};
+use crate::activity::units::{count, duration, percent};
+use crate::text::plural;
+
+impl Ranks {
+    /// Why a rank is late, in words; `None` where nothing shows.
+    #[must_use]
+    pub fn reason(&self, reason: &Reason) -> Option<String> {
+        Some(match reason {
+            Reason::Idle(cause) => {
+                let culprit = cause.culprit.as_ref();
+                let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));
+                let line = cause.line.as_ref();
+                let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
+                format!("its GPU is idle meanwhile: {}{culprit}{line}", cause.cause)
+            }
+            Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
+            Reason::SlowKernels(ratio) => {
+                format!("the same kernels take {ratio:.2}× as long on its GPU")
+            }
+            Reason::Waited(rank) => format!("it waits for {} itself", self.ranks[*rank].name),
+            Reason::Unknown => return None,
+        })
+    }
+
+    /// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step would take 18.9 ms in the place of 22.0 ms."
+    #[must_use]
+    pub fn sentence(&self, late: &Lateness) -> String {
+        let (rank, sums) = (&self.ranks[late.rank], &self.split.sums[late.rank]);
+        let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
+        let mut text = format!("{} keeps the others waiting", rank.name);
+        match late.pattern {
+            Pattern::ByTurns { late, of } => text.push_str(&format!(" on {late} of {of} steps")),
+            Pattern::Steady => text.push_str(" on every step alike"),
+            Pattern::Unknown => {}
+        }
+        text.push_str(&format!(
+            ": it arrives last at {} of {} collectives, {} later than the others in all",
+            percent(share),
+            count(sums.judged),
+            duration(sums.late_ns)
+        ));
+        match self.reason(&late.reason) {
+            Some(reason) => text.push_str(&format!("; {reason}")),
+            None => text.push_str("; why is unknown"),
+        }
+        if let Some(saving) = late.saving {
+            text.push_str(&format!(
+                ". Without that a step would take {} in the place of {} (predicted, mean of {})",
+                duration(saving.without_ns),
+                duration(saving.now_ns),
+                plural(saving.steps as u64, "step")
+            ));
+        }
+        text
+    }
+}
