@@ -8,7 +8,7 @@ use cuptop::testing::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::figures::Peaks;
 use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::ranks::{Pattern, Ranks, Reason};
+use cuptop::testing::analysis::ranks::{Heat, Pattern, Ranks, Reason};
 use cuptop::testing::analysis::steps;
 use cuptop::testing::report::Report;
 use cuptop::testing::trace::{SourceInfo, Trace};
@@ -445,4 +445,183 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     app.act(Action::Choose);
     let text = shown(&mut app);
     assert!(text.contains("rank 17"), "{text}");
+}
+
+/// Rank 2 of four comes 5 ms late to each of 40 steps of some 9: the others wait for more than half of the time, and do not compute.
+#[test]
+fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
+    let job = |idle: fn(usize, usize) -> i64| Job {
+        ranks: 4,
+        steps: 40,
+        idle,
+        has_host: true,
+        ..Job::default()
+    };
+    let late = job(|rank, _| if rank == 2 { 5_000_000 } else { 20_000 });
+    let (trace, truth) = late.make();
+    let mut report = Report::new(&trace, None, Peaks::default());
+    let [whole, each @ ..] = report.verdicts.as_slice() else {
+        panic!("no verdict");
+    };
+    let waited: i64 = truth.waits.iter().sum();
+    let made = waited as f64 / (4 * truth.end) as f64;
+    assert!((whole.share - made).abs() < 0.02, "{whole:?}, {made}");
+    for told in [
+        "for rank 2",
+        "host work (next(loader))",
+        "without its lateness a step would take",
+    ] {
+        assert!(whole.text.contains(told), "{told}: {}", whole.text);
+    }
+    let peer = serde_json::json!("peer");
+    for (rank, verdict) in each.iter().enumerate() {
+        let is_peer = serde_json::json!(verdict.bound_by) == peer;
+        assert_eq!(is_peer, rank != 2, "{verdict:?}");
+    }
+    // A finding says the same, and what the cure is worth.
+    let (cured, after) = job(|_, _| 20_000).make();
+    let finding = report.findings.iter().find(|it| it.rule == "late-rank");
+    let finding = finding.expect("a finding");
+    let steps = report.job.as_ref().and_then(|job| job.late[0].step_ns);
+    assert!(steps.is_some() && finding.title.starts_with("rank 2 keeps"));
+    let saved = (mean(&truth.steps) - mean(&after.steps)) * 40.0;
+    // The last step has no end, and the first may be warm-up.
+    let told = finding.bound_ns as f64 / saved;
+    assert!((0.85..=1.02).contains(&told), "{finding:?}, {saved}");
+    assert!(finding.evidence.len() == 20 && finding.count >= 40);
+    // What is expected of it: more than half, and no more than two thirds.
+    let expect = |report: &mut Report, limit: f64| {
+        report.expectations = None;
+        report.expect_waits(limit);
+        report.is_as_expected()
+    };
+    assert!(!expect(&mut report, 0.5) && expect(&mut report, 0.67));
+    let mut cured = Report::new(&cured, None, Peaks::default());
+    assert!(cured.findings.iter().all(|it| it.rule != "late-rank"));
+    assert!(serde_json::json!(cured.verdicts[0].bound_by) != peer);
+    assert!(expect(&mut cured, 0.05));
+    // Of what is no job nothing is known.
+    let alone = Job {
+        ranks: 1,
+        ..Job::default()
+    };
+    let mut alone = Report::new(&alone.make().0, None, Peaks::default());
+    assert!(!expect(&mut alone, 0.5));
+    assert_eq!(
+        alone.expectations.expect("one")[0].why.as_deref(),
+        Some("no two ranks share a collective")
+    );
+}
+
+#[test]
+fn clocks_are_said_on_the_screen_and_carried_by_exports() {
+    let job = Job {
+        ranks: 3,
+        steps: 40,
+        clock: |rank| Clock {
+            offset: rank as i64 * 1_700_000,
+            drift: rank as f64 * -20e-6,
+        },
+        // Ordinary unevenness: of steps that are all alike the nearest would be believed.
+        idle: |rank, step| ((rank * 31 + step * step * 7_919) % 977) as i64 * 500,
+        ..Job::default()
+    };
+    let (trace, truth) = job.make();
+    let export = |format| {
+        let mut out = Vec::new();
+        cuptop::testing::export::to(format, &trace, &mut out).expect("written");
+        out
+    };
+    let chrome = export(cuptop::testing::export::Timeline::Chrome);
+    let chrome: serde_json::Value = serde_json::from_slice(&chrome).expect("JSON");
+    let clocks = &chrome["rankClocks"];
+    assert_eq!(clocks["clocks"], "collectives");
+    // By the formula that is documented, two clocks that are read at once show the same.
+    let aligned = |rank: usize, time: i64| {
+        let it = &clocks["ranks"][rank];
+        let number = |what: &str| it[what].as_i64().expect("a number");
+        let own = (job.clock)(rank).read(time);
+        let drift = it["drift_ppm"].as_f64().expect("a rate") / 1e6;
+        own + number("offset_ns") + (drift * (own - number("at_ns")) as f64) as i64
+    };
+    for time in [0, truth.end / 2, truth.end] {
+        let all: Vec<i64> = (0..3).map(|rank| aligned(rank, time)).collect();
+        let apart = all.iter().max().expect("some") - all.iter().min().expect("some");
+        assert!(apart < 20_000, "{apart}");
+    }
+    // Times stay those that were recorded.
+    let base = chrome["baseTimeNanoseconds"].as_i64().expect("a time");
+    let events = chrome["traceEvents"].as_array().expect("events");
+    let first = events.iter().find(|it| it["ph"] == "X").expect("one");
+    let start = base + (first["ts"].as_f64().expect("us") * 1e3).round() as i64;
+    let recorded = trace.extent().expect("records");
+    assert!(recorded.start <= start && start < recorded.end);
+    let perfetto = export(cuptop::testing::export::Timeline::Perfetto);
+    let has = |words: &[u8]| perfetto.windows(words.len()).any(|it| it == words);
+    assert!(has(b"clock of rank 2: add "));
+    assert!(has(b"offset_ns") && has(b"drift_ppm"));
+
+    let mut app = App::new(Vec::new());
+    app.start(
+        SourceInfo {
+            title: "three_ranks_of_a_job_with_a_long_name".to_owned(),
+            ..SourceInfo::default()
+        },
+        None,
+        cuptop::testing::tui::Peaks::default(),
+    );
+    for batch in job.batches().0 {
+        app.take(Message::Batch(batch));
+    }
+    app.take(Message::Finished(Outcome::Complete));
+    for (columns, words) in [(80, "clocks ± "), (200, "clocks aligned to ± ")] {
+        app.state.size = Size::new(columns, 24);
+        for view in [0, 1, 7] {
+            app.act(Action::Show(view));
+            app.prepare();
+            let buffer = render(&mut app, &Theme::default());
+            let line = buffer.content.iter().take(usize::from(columns));
+            let line: String = line.map(|cell| cell.symbol()).collect();
+            assert!(line.contains(words), "{view}: {line}");
+        }
+    }
+}
+
+/// Of 30 steps every third has rank 1 late by 4 ms: the map shows it there, and the others waiting.
+#[test]
+fn the_map_shows_who_is_late_on_which_steps() {
+    let job = Job {
+        ranks: 3,
+        idle: |rank, step| {
+            if rank == 1 && step % 3 == 1 {
+                4_000_000
+            } else {
+                0
+            }
+        },
+        ..Job::default()
+    };
+    let (trace, _) = job.make();
+    let steps = steps::of(&trace, None);
+    let ranks = Ranks::of(&trace, None, &steps).expect("a job");
+    let heat = Heat::of(&ranks, &steps);
+    let count = heat.steps.expect("steps");
+    assert!(heat.stretches.len() == count && count >= 28);
+    let late: Vec<usize> = (0..count)
+        .filter(|&at| heat.spots[1][at].late > 3_900_000)
+        .collect();
+    assert!(late.len() >= 9, "{late:?}");
+    assert!(late.windows(2).all(|two| two[1] - two[0] == 3), "{late:?}");
+    for at in 0..count {
+        let is_late = late.contains(&at);
+        for rank in [0, 2] {
+            let spot = heat.spots[rank][at];
+            assert_eq!(spot.waited > 3_900_000, is_late, "{rank} {at} {spot:?}");
+        }
+    }
+    // In fewer columns each is the mean of its steps.
+    let wide: i64 = heat.row(0, count).iter().map(|it| it.waited).sum();
+    let narrow: i64 = heat.row(0, 7).iter().map(|it| it.waited).sum();
+    assert!((narrow as f64 / 7.0 / (wide as f64 / count as f64) - 1.0).abs() < 0.1);
+    assert_eq!(heat.row(0, 7).len(), 7);
 }

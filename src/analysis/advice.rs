@@ -9,6 +9,7 @@ use super::figures::{self, DeviceFigures, Peaks};
 use super::findings::{self, Finding, Planned, Scope, fold};
 use super::passes::Passes;
 use super::program::Known;
+use super::ranks::Ranks;
 use super::steps::{self, Steps};
 use super::whatif::WhatIf;
 use crate::activity::{Ns, Span};
@@ -26,6 +27,8 @@ pub struct Advice<'a> {
     pub peaks: Peaks,
     /// What predictions know beside the timeline.
     pub known: &'a Known,
+    /// The ranks of a job, where the timeline is one.
+    pub ranks: Option<&'a Ranks>,
 }
 
 /// What could be better in a program.
@@ -126,7 +129,8 @@ impl Advice<'_> {
             };
         };
         let devices = figures::of(self.trace, None, Some(window));
-        let steady = Scope::new(self.trace, self.causes, Some(window), &devices, self.peaks);
+        let steady = Scope::new(self.trace, self.causes, Some(window), &devices, self.peaks)
+            .with_ranks(self.ranks);
         OfProgram {
             findings: findings::weighed(&steady, whatif, is_stopped),
             start_up: Some(findings::of_start_up(&before(whole, window.start))),

@@ -85,11 +85,17 @@ pub(super) fn opener(
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
-    let report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
+    let mut report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
+    if let Some(limit) = args.fail_wait {
+        report.expect_waits(limit);
+    }
     if args.json {
         print(&json(&report)?)?;
     } else {
         print(&text::render(&report, &super::text_options()))?;
+    }
+    if code == exit::FINE && !report.is_as_expected() {
+        return Ok(exit::EXPECTATION);
     }
     Ok(code)
 }

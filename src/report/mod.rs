@@ -130,7 +130,7 @@ pub struct Report {
     /// The variants of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<VariantReport>>,
-    /// What the scenario expects of its run.
+    /// What the scenario expects of its run, or the command line of a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expectations: Option<Vec<Checked>>,
     /// The peaks that rates are compared with.
@@ -230,11 +230,14 @@ impl Report {
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
         let known = whatif::known_of(trace);
+        let steps = program_steps::of(trace, None);
+        let job = Ranks::of(trace, Some(&causes), &steps);
         let advice = Advice {
             trace,
             causes: &causes,
             peaks,
             known: &known,
+            ranks: job.as_ref(),
         };
         let variants = is_run.then(|| reports(&advice, &run, variants, plan));
         let launches = devices
@@ -248,8 +251,7 @@ impl Report {
                 }
             })
             .collect();
-        let scope = Scope::new(trace, &causes, None, &devices, peaks);
-        let steps = program_steps::of(trace, None);
+        let scope = Scope::new(trace, &causes, None, &devices, peaks).with_ranks(job.as_ref());
         let (findings, start_up_findings, harness_findings) = match &variants {
             Some(variants) if !variants.is_empty() => {
                 let named = advice::in_one(variants.iter().map(VariantReport::named));
@@ -260,8 +262,8 @@ impl Report {
                 (of.findings, of.start_up, None)
             }
         };
-        let ranks = Ranks::of(trace, Some(&causes), &steps);
-        let (ranks, job) = match ranks.map(|ranks| ranks::of(trace, &ranks)) {
+        let verdicts = verdict::of_job(trace, &causes, None, &devices, &steps, job.as_ref());
+        let (ranks, job) = match job.map(|job| ranks::of(trace, &job, peaks.p2p)) {
             Some((ranks, job)) => (ranks, Some(job)),
             None => (Vec::new(), None),
         };
@@ -280,7 +282,7 @@ impl Report {
             calls: tables::calls(trace, None),
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
-            verdicts: verdict::of(trace, &causes, None, &devices, &steps),
+            verdicts,
             steps: steps
                 .iter()
                 .map(|s| steps::StepsReport::new(trace, &causes, s))
@@ -318,6 +320,12 @@ impl Report {
         let mut value = serde_json::to_value(self)?;
         offsets::add(&mut value, self.origin_ns);
         serde_json::to_string_pretty(&value)
+    }
+
+    /// Expects that no rank waits inside collectives for others, with nothing else running, for more than this part of its time.
+    pub fn expect_waits(&mut self, limit: f64) {
+        let checked = ranks::expect_waits(&self.ranks, limit);
+        self.expectations.get_or_insert_default().push(checked);
     }
 
     /// Whether every expectation holds; also when there is none.

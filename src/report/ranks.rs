@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::expect::Checked;
 use super::page::{Page, Tone};
 use super::table::Table;
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
+use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
 use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
 use crate::text::{counted, plural, printable};
@@ -38,6 +40,8 @@ pub struct RankReport {
     pub wait_ns: Ns,
     /// Of that, the time in which nothing else ran on its device.
     pub exposed_wait_ns: Ns,
+    /// That as a part of the time from the first to the last operation of its device.
+    pub wait_share: f64,
     /// Collectives of which another rank's part is known, and that go both ways.
     pub collectives: u64,
     /// Collectives that are not judged.
@@ -138,11 +142,42 @@ pub struct RateReport {
     pub transfer_ns: Ns,
     /// As nccl-tests reckon it; null where the size is unknown.
     pub bus_gbps: Option<f64>,
+    /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile; null where there is none, and for ranks
+    /// of several hosts.
+    pub link_gbps: Option<f64>,
 }
 
-/// Both forms of what is known of a job.
-pub fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
+/// Whether the rank that waits most of its time does so for no more than this part of it.
+pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
+    let most = ranks
+        .iter()
+        .max_by(|a, b| a.wait_share.total_cmp(&b.wait_share));
+    let measured = most.map(|rank| rank.wait_share);
+    Checked {
+        what: most.map_or_else(
+            || "wait share".to_owned(),
+            |rank| format!("wait share of {}", rank.called()),
+        ),
+        expected: format!("<= {}", percent(limit)),
+        measured,
+        ok: measured.is_some_and(|share| share <= limit),
+        point: None,
+        why: measured
+            .is_none()
+            .then(|| "no two ranks share a collective".to_owned()),
+        shown: measured.map_or_else(|| "—".to_owned(), percent),
+    }
+}
+
+/// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s.
+pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, JobReport) {
     let clocks = &ranks.clocks;
+    let first = ranks.ranks.first().map(|rank| rank.host.as_str());
+    let is_one_host = ranks
+        .ranks
+        .iter()
+        .all(|rank| Some(rank.host.as_str()) == first);
+    let link = link.filter(|_| is_one_host);
     let all = ranks.ranks.iter().enumerate().map(|(i, rank)| {
         let (sums, line) = (&ranks.split.sums[i], &clocks.lines[i]);
         let middle = rank.span.start.midpoint(rank.span.end);
@@ -160,6 +195,10 @@ pub fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
             transfer_ns: sums.transfer_ns,
             wait_ns: sums.wait_ns,
             exposed_wait_ns: sums.exposed_ns,
+            wait_share: share(
+                sums.exposed_ns,
+                device.usage.span().unwrap_or_default().len(),
+            ),
             collectives: sums.judged,
             not_judged: sums.unjudged,
             last_arrivals: sums.last_arrivals,
@@ -176,6 +215,7 @@ pub fn of(trace: &Trace, ranks: &Ranks) -> (Vec<RankReport>, JobReport) {
         count: it.count,
         transfer_ns: it.transfer_ns,
         bus_gbps: (it.bytes > 0).then_some(it.bus_gbps),
+        link_gbps: link,
     });
     let job = JobReport {
         clocks: match clocks.residual {
@@ -208,7 +248,7 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         name: rank.name.clone(),
         pattern,
         late_steps,
-        reason: reason(ranks, &late.reason),
+        reason: ranks.reason(&late.reason),
         line: match &late.reason {
             Reason::Idle(cause) => cause.line.clone(),
             _ => None,
@@ -216,57 +256,8 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         saving_ns: late.saving.map(|saving| saving.all_ns),
         step_ns: late.saving.map(|saving| saving.now_ns),
         step_without_ns: late.saving.map(|saving| saving.without_ns),
-        text: printable(&sentence(ranks, late)),
+        text: printable(&ranks.sentence(late)),
     }
-}
-
-fn reason(ranks: &Ranks, reason: &Reason) -> Option<String> {
-    Some(match reason {
-        Reason::Idle(cause) => {
-            let culprit = cause.culprit.as_ref();
-            let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));
-            let line = cause.line.as_ref();
-            let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
-            format!("its GPU is idle meanwhile: {}{culprit}{line}", cause.cause)
-        }
-        Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
-        Reason::SlowKernels(ratio) => {
-            format!("the same kernels take {ratio:.2}× as long on its GPU")
-        }
-        Reason::Waited(rank) => format!("it waits for {} itself", ranks.ranks[*rank].name),
-        Reason::Unknown => return None,
-    })
-}
-
-/// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step would take 18.9 ms in the place of 22.0 ms."
-fn sentence(ranks: &Ranks, late: &Lateness) -> String {
-    let (rank, sums) = (&ranks.ranks[late.rank], &ranks.split.sums[late.rank]);
-    let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
-    let mut text = format!("{} keeps the others waiting", rank.name);
-    match late.pattern {
-        Pattern::ByTurns { late, of } => text.push_str(&format!(" on {late} of {of} steps")),
-        Pattern::Steady => text.push_str(" on every step alike"),
-        Pattern::Unknown => {}
-    }
-    text.push_str(&format!(
-        ": it arrives last at {} of {} collectives, {} later than the others in all",
-        percent(share),
-        count(sums.judged),
-        duration(sums.late_ns)
-    ));
-    match reason(ranks, &late.reason) {
-        Some(reason) => text.push_str(&format!("; {reason}")),
-        None => text.push_str("; why is unknown"),
-    }
-    if let Some(saving) = late.saving {
-        text.push_str(&format!(
-            ". Without that a step would take {} in the place of {} (predicted, mean of {})",
-            duration(saving.without_ns),
-            duration(saving.now_ns),
-            plural(saving.steps as u64, "step")
-        ));
-    }
-    text
 }
 
 /// Ranks up to which each has a line.
@@ -331,7 +322,14 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     if ranks.len() > RANKS_SHOWN && hosts.len() > HOSTS_SHOWN {
         page.wrapped(&format!("and {} more hosts", hosts.len() - HOSTS_SHOWN));
     }
-    let mut table = Table::new(["collectives", "ranks", "count", "transfer", "bus GB/s"]);
+    let mut table = Table::new([
+        "collectives",
+        "ranks",
+        "count",
+        "transfer",
+        "bus GB/s",
+        "of the link",
+    ]);
     for it in job.rates.iter().take(RATES_SHOWN) {
         let size = it
             .bytes
@@ -342,6 +340,9 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
             count(it.count),
             duration(it.transfer_ns),
             it.bus_gbps.map_or_else(String::new, rate),
+            it.bus_gbps
+                .zip(it.link_gbps)
+                .map_or_else(String::new, |(bus, link)| percent(bus / link)),
         ]);
     }
     if !job.rates.is_empty() {

@@ -14,6 +14,7 @@ mod first_use;
 pub mod fold;
 mod host_bound;
 mod idle_gpu;
+mod late_rank;
 mod launch_bound;
 mod low_bandwidth;
 mod no_core;
@@ -47,6 +48,7 @@ pub use saving::{Per, Predicted};
 use super::causes::{Causes, Culprit, Gap, Piece};
 use super::figures::{self, DeviceFigures, Peaks};
 use super::graph::CallId;
+use super::ranks::Ranks;
 use super::whatif::WhatIf;
 use crate::activity::{Activity, Ns, Span};
 use crate::scenario::plan::VariantPlan;
@@ -228,6 +230,8 @@ pub struct Scope<'a> {
     pub causes: &'a Causes<'a>,
     /// What a scenario planned to run in `window`.
     pub planned: Option<Planned<'a>>,
+    /// The ranks of a job, where it is one that is looked at as a whole.
+    pub ranks: Option<&'a Ranks>,
 }
 
 /// A scenario's variant as it was planned.
@@ -262,6 +266,7 @@ impl<'a> Scope<'a> {
             peaks,
             causes,
             planned: None,
+            ranks: None,
         }
     }
 
@@ -269,6 +274,12 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
         Scope { planned, ..self }
+    }
+
+    /// The same, knowing the ranks of the job.
+    #[must_use]
+    pub fn with_ranks(self, ranks: Option<&'a Ranks>) -> Self {
+        Scope { ranks, ..self }
     }
 
     /// The first operation's start on any device looked at, to the last one's end.
@@ -411,6 +422,7 @@ pub const RULES: &[(&str, Look)] = &[
     (shared_gpu::RULE, Look::Device(shared_gpu::look)),
     (watched::NODES, Look::Timeline(watched::nodes)),
     (watched::LAUNCHES, Look::Timeline(watched::launches)),
+    (late_rank::RULE, Look::Timeline(late_rank::look)),
 ];
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`

@@ -20,6 +20,7 @@ use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
 use super::lines::Told;
+use super::ranks::Ranks;
 use super::steps::Steps;
 use super::watching;
 use crate::activity::{Ns, Span, units};
@@ -43,7 +44,7 @@ pub enum Bound {
     Compute,
     /// Kernels that move as many bytes as the device's memory can.
     Memory,
-    /// Another device.
+    /// Another device: copies to and from it, and waiting for it, in collectives for late ranks too.
     Peer,
     /// Nothing takes a large part.
     Nothing,
@@ -100,6 +101,19 @@ pub fn of(
     devices: &[DeviceFigures],
     steps: &[Steps],
 ) -> Vec<Verdict> {
+    of_job(trace, causes, window, devices, steps, None)
+}
+
+/// The same where it is known which ranks of a job wait for whom: what a device waits in collectives it does not compute.
+#[must_use]
+pub fn of_job(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    window: Option<Span>,
+    devices: &[DeviceFigures],
+    steps: &[Steps],
+    ranks: Option<&Ranks>,
+) -> Vec<Verdict> {
     let mut judged: Vec<(Verdict, Split)> = Vec::new();
     for device in devices {
         let steady = steps.iter().find(|s| has(trace, s.process, device.index));
@@ -112,8 +126,8 @@ pub fn of(
             Some((f, window, count)) => (f, Some(*window), Some(*count)),
             None => (device, window, None),
         };
-        let split = Split::of(trace, causes, f, window);
-        judged.push((judge(trace, Some(f.device), &split, count), split));
+        let split = Split::of(trace, causes, f, window, ranks);
+        judged.push((judge(trace, Some(f.device), &split, count, ranks), split));
     }
     let mut whole = match judged.as_slice() {
         [] => Verdict {
@@ -130,7 +144,7 @@ pub fn of(
             device: None,
             ..one.clone()
         },
-        several => together(trace, several),
+        several => together(trace, several, ranks),
     };
     if let Some(watched) = watched(trace, causes, devices, window) {
         whole.text.push_str(&watched);
@@ -159,18 +173,24 @@ fn watched(
 }
 
 /// All devices: their classes added up, the hull of their spans.
-fn together(trace: &Trace, several: &[(Verdict, Split)]) -> Verdict {
+fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&Ranks>) -> Verdict {
     let steps = several.iter().filter_map(|(v, _)| v.steps).max();
     let sum = several.iter().map(|(_, split)| split.clone());
     let sum = sum.reduce(Split::add).unwrap_or_default();
-    let verdict = judge(trace, None, &sum, steps);
+    let verdict = judge(trace, None, &sum, steps, ranks);
     Verdict {
         text: format!("{} GPUs: {}", several.len(), verdict.text),
         ..verdict
     }
 }
 
-fn judge(trace: &Trace, device: Option<u32>, split: &Split, steps: Option<usize>) -> Verdict {
+fn judge(
+    trace: &Trace,
+    device: Option<u32>,
+    split: &Split,
+    steps: Option<usize>,
+    ranks: Option<&Ranks>,
+) -> Verdict {
     let bound_by = bound(split);
     let share = share(split.time_of(bound_by), split.counted());
     let line = split.seen.get(&bound_by).and_then(|it| it.telling(trace));
@@ -188,6 +208,7 @@ fn judge(trace: &Trace, device: Option<u32>, split: &Split, steps: Option<usize>
             share,
             line.as_ref(),
             steps.is_some(),
+            ranks,
         ),
         line,
     }
@@ -205,6 +226,11 @@ fn bound(split: &Split) -> Bound {
     let stall: Ns = stalls.iter().map(|&b| of(b)).sum();
     let is_stalled = share(stall, whole) >= STALL_SHARE
         || (share(stall, whole) >= STALL_ON_PATH && split.path_share() >= PATH_SHARE);
+    // A GPU that waits for a late rank is kept waiting too, though a kernel runs meanwhile.
+    let waiting = split.waiting;
+    if share(waiting, whole) >= STALL_SHARE && waiting >= stall.max(of(Bound::Unknown)) {
+        return Bound::Peer;
+    }
     let others = [Bound::Unknown, Bound::Peer, Bound::Copy, Bound::Compute];
     let other = most(&others);
     // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting; one that

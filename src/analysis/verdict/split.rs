@@ -7,9 +7,10 @@ use super::super::figures::{DeviceFigures, share};
 use super::super::findings::thresholds::LAUNCH_GAP_MAX;
 use super::super::graph::{EdgeKind, Engine, OpId};
 use super::super::lines::Seen;
+use super::super::ranks::{Ranks, Wait};
 use super::{Bound, Waits, path};
 use crate::activity::{Direction, NameId, Ns, Span, What};
-use crate::trace::{LaneKind, Trace};
+use crate::trace::{LaneId, LaneKind, Trace};
 
 /// The time of a device (or of several, added up) by what bounds it.
 #[derive(Clone, Debug, Default)]
@@ -18,12 +19,16 @@ pub(super) struct Split {
     pub span: Span,
     /// The same of each device, added up.
     pub sum: Ns,
-    /// Kernels, and what lies between two nodes of a graph.
+    /// Kernels but for waiting in collectives, and what lies between two nodes of a graph.
     pub compute: Ns,
     /// Copies with no kernel beside them.
     pub copy: Ns,
-    /// Copies to and from other devices with no kernel beside them, and waiting for those.
+    /// Copies to and from other devices with no kernel beside them, waiting for those, and `waiting`.
     pub peer: Ns,
+    /// Waiting inside collectives for ranks that came later, with nothing beside it.
+    pub waiting: Ns,
+    /// The same by the rank that came last (index into [`Ranks::ranks`]).
+    pub waited_for: FxHashMap<usize, Ns>,
     /// The host works.
     pub host: Ns,
     /// The host launches.
@@ -46,7 +51,7 @@ pub(super) struct Split {
     pub kernels: FxHashMap<NameId, Ns>,
     /// Time in which a copy of each direction ran.
     pub directions: [Ns; Direction::NAMED.len()],
-    /// Time in which any kernel ran, in which any copy ran, and both.
+    /// Time in which any kernel ran (but `waiting`), in which any copy ran, and both.
     pub computing: Ns,
     /// See `computing`.
     pub copying: Ns,
@@ -75,6 +80,7 @@ impl Split {
         causes: &Causes<'_>,
         f: &DeviceFigures,
         window: Option<Span>,
+        ranks: Option<&Ranks>,
     ) -> Split {
         let mut split = Split {
             span: f.span,
@@ -89,7 +95,8 @@ impl Split {
             *time = f.direction(direction).map_or(0, |d| d.busy_ns);
         }
         split.busy(f);
-        split.kernels(trace, f, window);
+        let in_collectives = split.waiting(ranks, f, window);
+        split.kernels(trace, f, window, &in_collectives);
         let mut waits = Waits::default();
         for gap in causes.gaps_of_device(f.index, window) {
             split.gap(trace, causes, &mut waits, gap);
@@ -121,6 +128,7 @@ impl Split {
             (&mut self.compute, other.compute),
             (&mut self.copy, other.copy),
             (&mut self.peer, other.peer),
+            (&mut self.waiting, other.waiting),
             (&mut self.host, other.host),
             (&mut self.launch, other.launch),
             (&mut self.sync, other.sync),
@@ -132,6 +140,9 @@ impl Split {
             (&mut self.on_path, other.on_path),
         ] {
             *into += from;
+        }
+        for (rank, time) in other.waited_for {
+            *self.waited_for.entry(rank).or_default() += time;
         }
         for (name, time) in other.host_by {
             *self.host_by.entry(name).or_default() += time;
@@ -194,14 +205,52 @@ impl Split {
         }
     }
 
-    fn kernels(&mut self, trace: &Trace, f: &DeviceFigures, window: Option<Span>) {
+    /// Takes what the device waited for other ranks out of what it computed. Returns it by kernel.
+    fn waiting(
+        &mut self,
+        ranks: Option<&Ranks>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+    ) -> FxHashMap<(LaneId, usize), Ns> {
+        let mut by_kernel = FxHashMap::default();
+        let Some(ranks) = ranks else {
+            return by_kernel;
+        };
+        let of_device = |wait: &&Wait| {
+            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+            !within.is_empty()
+        };
+        let ours = ranks.ranks.iter().zip(&ranks.split.waits);
+        let ours = ours.filter(|(rank, _)| rank.device == f.index);
+        for wait in ours.flat_map(|(_, waits)| waits).filter(of_device) {
+            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+            // Of several ranks on one device each may wait while another computes.
+            let time = wait.exposed.min(within.len()).min(self.compute);
+            self.compute -= time;
+            self.computing = (self.computing - time).max(0);
+            self.peer += time;
+            self.waiting += time;
+            *self.waited_for.entry(wait.for_rank).or_default() += time;
+            by_kernel.insert((wait.lane, wait.row), time);
+        }
+        by_kernel
+    }
+
+    fn kernels(
+        &mut self,
+        trace: &Trace,
+        f: &DeviceFigures,
+        window: Option<Span>,
+        waiting: &FxHashMap<(LaneId, usize), Ns>,
+    ) {
         for (id, lane) in trace.streams_of(f.index) {
             let rows = window.map_or(lane.kept(), |w| lane.starting(w));
             for row in rows {
                 let activity = trace.activity(id, row);
                 if let What::Kernel(kernel) = activity.what {
                     let name = trace.shape(kernel.shape).name;
-                    *self.kernels.entry(name).or_default() += activity.span.len();
+                    let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
+                    *self.kernels.entry(name).or_default() += activity.span.len() - waited;
                 }
             }
         }

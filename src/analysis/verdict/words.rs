@@ -10,6 +10,7 @@ use crate::activity::units::{duration, factor, percent};
 use crate::activity::{Direction, Ns};
 use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
+use crate::analysis::ranks::Ranks;
 use crate::text::printable;
 use crate::trace::{Trace, short};
 
@@ -35,6 +36,7 @@ pub(super) fn of(
     part: f64,
     line: Option<&Told>,
     is_in_steps: bool,
+    ranks: Option<&Ranks>,
 ) -> String {
     let whole = if is_in_steps { "a step" } else { "the time" };
     let part = percent(part);
@@ -52,6 +54,9 @@ pub(super) fn of(
         ),
         Bound::Copy => copies(split, whole, &part),
         Bound::Compute | Bound::Memory => compute(trace, split, whole, &part),
+        Bound::Peer if let Some(ranks) = ranks.filter(|_| is_of_ranks(split)) => {
+            waiting(split, ranks, whole)
+        }
         Bound::Peer => {
             format!("peer-bound: {part} of {whole} goes to copies between GPUs and waits for them")
         }
@@ -66,6 +71,43 @@ pub(super) fn of(
         beside(split, bound),
         at_best(split, bound)
     ))
+}
+
+/// Whether what other devices are to blame for is mostly waiting for late ranks.
+fn is_of_ranks(split: &Split) -> bool {
+    split.waiting > 0 && 2 * split.waiting >= split.peer
+}
+
+/// For whom it waits in collectives, why that one is late, and what a step would take without.
+fn waiting(split: &Split, ranks: &Ranks, whole: &str) -> String {
+    let mut text = format!(
+        "peer-bound: for {} of {whole} the GPU waits in collectives for other ranks",
+        percent(share(split.waiting, split.counted()))
+    );
+    let Some((rank, time)) = most(&split.waited_for) else {
+        return text;
+    };
+    if share(time, split.waiting) < MOST {
+        text.push_str(", for none of them most of it");
+        return text;
+    }
+    let (name, part) = (&ranks.ranks[rank].name, percent(share(time, split.waiting)));
+    text.push_str(&format!(", {part} of it for {name}"));
+    let Some(late) = ranks.late.iter().find(|late| late.rank == rank) else {
+        return text;
+    };
+    match ranks.reason(&late.reason) {
+        Some(reason) => text.push_str(&format!(" ({reason})")),
+        None => text.push_str(" (why is unknown)"),
+    }
+    if let Some(saving) = late.saving {
+        text.push_str(&format!(
+            "; without its lateness a step would take {} in the place of {} (predicted)",
+            duration(saving.without_ns),
+            duration(saving.now_ns)
+        ));
+    }
+    text
 }
 
 /// What else keeps the GPU idle for a good part of the time.
@@ -97,6 +139,8 @@ fn at_best(split: &Split, bound: Bound) -> String {
         bound,
         Bound::Host | Bound::Launch | Bound::Sync | Bound::Peer | Bound::Copy | Bound::Nothing
     );
+    // The least that it could take has the waiting in it, inside the collectives' kernels.
+    let is_telling = is_telling && !(bound == Bound::Peer && is_of_ranks(split));
     if is_telling && split.ideal > 0 && faster >= FASTER_MAX {
         let (ideal, span) = (duration(split.ideal), duration(split.span.len()));
         format!("; the GPU by itself needs {ideal} of {span}")

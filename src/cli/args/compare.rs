@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::first::First;
-use super::values::Picture;
+use super::values::{Picture, share};
 
 /// `cuptop compare`.
 #[derive(Debug, Args)]
@@ -36,27 +36,4 @@ pub struct Compare {
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
-}
-
-/// "5%" as 0.05.
-fn share(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').unwrap_or(text.trim());
-    match number.trim().parse::<f64>() {
-        Ok(percent) if (0.0..1e6).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("expected a percentage, for example 5%".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages_are_read() {
-        assert_eq!(
-            (share("5%"), share("2.5 %"), share("0")),
-            (Ok(0.05), Ok(0.025), Ok(0.0))
-        );
-        assert!(share("-1%").is_err() && share("x").is_err() && share("nan").is_err());
-    }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::values::share;
+
 /// `cuptop report`.
 #[derive(Debug, Args)]
 pub struct Report {
@@ -13,6 +15,10 @@ pub struct Report {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Exit with 1 when a rank of a job waits inside collectives for others, with nothing else running on its GPU, for more than this
+    /// part of its time ("10%"); also when that is not known.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_wait: Option<f64>,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,

@@ -12,6 +12,7 @@ use crate::analysis::figures::{self, Peaks};
 use crate::analysis::findings;
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
+use crate::analysis::ranks::Ranks;
 use crate::analysis::steps::{self, Steps};
 use crate::analysis::verdict;
 use crate::analysis::watching;
@@ -144,7 +145,15 @@ fn judge(
         return None;
     }
     let causes = Causes::new(trace, graph);
-    let verdicts = verdict::of(trace, &causes, window, &devices, steps);
+    // A job as a whole, once it has ended: its ranks are matched by all that they did.
+    let is_job = !is_live && window.is_none() && trace.processes().len() > 1;
+    let ranks = is_job
+        .then(|| Ranks::of(trace, Some(&causes), steps))
+        .flatten();
+    if stop.is_stopped() {
+        return None;
+    }
+    let verdicts = verdict::of_job(trace, &causes, window, &devices, steps, ranks.as_ref());
     if stop.is_stopped() {
         return None;
     }
@@ -155,6 +164,7 @@ fn judge(
         causes: &causes,
         peaks: looked.peaks,
         known: &known,
+        ranks: ranks.as_ref(),
     };
     let plan = looked.plan.as_deref();
     let findings = match looked.pass {
@@ -164,7 +174,8 @@ fn judge(
         }
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
-            let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks);
+            let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks)
+                .with_ranks(ranks.as_ref());
             advice.of_program(&scope, steps, &is_stopped).in_one()
         }
     };
