@@ -3,10 +3,11 @@
 //!
 //! What Kineto has no word for stands in arguments of its own: `cuptop process` (which process, where
 //! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document
-//! begins with `"simulated"` and `"lost records"`.
+//! begins with `"simulated"` and `"lost records"`; of a job `"rankClocks"` says what aligns its ranks' clocks.
 
 use std::io::{self, Write};
 
+use super::clocks;
 use super::rows::{self, Marks};
 use crate::activity::{Activity, Collective, LaunchShape, Metric, Ns, RangeKind, What};
 use crate::analysis::memory::MemoryUse;
@@ -74,6 +75,9 @@ impl Writer<'_> {
             let world = process.info.world;
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
+        }
+        if let Some(clocks) = clocks::of(self.trace) {
+            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
         }
         let devices: Vec<String> = self
             .trace

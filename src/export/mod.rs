@@ -5,6 +5,7 @@
 //! given; [`to_file`] wraps that for files.
 
 mod chrome;
+mod clocks;
 mod counters;
 mod csv;
 pub mod folded;

@@ -2,7 +2,7 @@
 //!
 //! Field numbers are those of `protos/perfetto/trace` in <https://github.com/google/perfetto>. Each
 //! device is a group of tracks: its streams, GB/s of each direction, memory in use; each process a
-//! group of its host threads. Arrows lead from a host call to the operations that it caused. Slices of
+//! group of its host threads. Of a job of several ranks a track of each that is aligned says how; times are as recorded. Arrows lead from a host call to the operations that it caused. Slices of
 //! one Perfetto track must nest, so what overlaps without nesting goes to a further track of that name.
 
 mod proto;
@@ -12,8 +12,9 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use super::clocks::{self, RankClock};
 use super::rows::{self, Marks};
-use crate::activity::units::gb_per_s;
+use crate::activity::units::{duration, gb_per_s};
 use crate::activity::{Activity, Direction, Metric, Ns, RangeKind, SLOWED, Span, What};
 use crate::analysis::memory::MemoryUse;
 use crate::trace::{LaneId, LaneKind, Trace, describe};
@@ -60,6 +61,12 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writer.first()?;
     let devices = writer.devices()?;
     let processes = writer.processes()?;
+    for rank in clocks::of(trace).iter().flat_map(|job| &job.ranks) {
+        // A wall clock is what a reader takes it for.
+        if let Some(residual) = rank.residual_ns {
+            writer.clock(processes[rank.process_index], rank, residual)?;
+        }
+    }
     for (id, lane) in trace.lanes().iter().enumerate() {
         let process = processes[lane.key().process];
         match lane.key().kind {
@@ -197,6 +204,31 @@ impl Writer<'_> {
                 })
             })
             .collect()
+    }
+
+    /// What aligns a rank's clock: a track's name says it, and an instant has the numbers.
+    fn clock(&mut self, process: u64, rank: &RankClock, residual: Ns) -> io::Result<()> {
+        let words = format!(
+            "clock of {}: add {}, {:+.1} ppm (± {})",
+            rank.name,
+            duration(rank.offset_ns),
+            rank.drift_ppm,
+            duration(residual)
+        );
+        let track = self.track(Some(process), &words, |_| {})?;
+        let at = self.trace.extent().map_or(0, |extent| extent.start);
+        self.event(at, INSTANT, track, Some(&words), |event| {
+            let mut add = |name: &str, write: &dyn Fn(&mut Message)| {
+                let mut annotation = Message::default();
+                annotation.text(10, name);
+                write(&mut annotation);
+                event.message(4, &annotation);
+            };
+            add("offset_ns", &|m| m.uint(4, rank.offset_ns.cast_unsigned()));
+            add("at_ns", &|m| m.uint(4, rank.at_ns.cast_unsigned()));
+            add("drift_ppm", &|m| m.double(5, rank.drift_ppm));
+            add("residual_ns", &|m| m.uint(4, residual.cast_unsigned()));
+        })
     }
 
     fn event(

@@ -87,7 +87,13 @@ impl Details {
         self.facts
             .push(label::times(activity.span, state.camera.zero(&state.run)));
         match activity.what {
-            What::Kernel(k) => self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph),
+            What::Kernel(k) => {
+                if let Some((time, rank)) = state.job.waited(&state.run, id, row, activity.span) {
+                    let time = units::duration(time);
+                    self.facts.push(format!("waits {time} of it for {rank}"));
+                }
+                self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph);
+            }
             What::Copy(c) => {
                 self.facts.push(units::bytes(c.bytes));
                 if let Some(rate) = units::gb_per_s(c.bytes, activity.span.len()) {

@@ -12,12 +12,14 @@ use crate::tui::state::{Replay, Scope, State, Status};
 use crate::tui::theme::{Role, Theme};
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
-/// SIMULATED, the state, the title; then the device, then the count of records.
+/// SIMULATED, the state, how ranks' clocks are aligned, the title; then the device, then the count of records.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     title: String,
     detail: String,
     device: String,
+    /// How well the clocks of a job's ranks are aligned, in a few words and in fewer.
+    clocks: Option<[String; 2]>,
     is_simulated: bool,
     /// A process did not end well: what it did last may be missing.
     is_incomplete: bool,
@@ -42,6 +44,7 @@ impl Header {
             title: printable(&trace.source.title),
             detail: detail(state),
             device: device(state),
+            clocks: state.job.clocks(&state.run).cloned(),
             is_simulated: trace.source.simulated,
             is_incomplete: trace
                 .processes()
@@ -196,6 +199,10 @@ impl Header {
             right.push((text, theme.bold(Role::Bad), false));
         }
         right.push((self.status.0.clone(), theme.bold(self.status.1), false));
+        let clocks = right.len();
+        if let Some([words, _]) = &self.clocks {
+            right.push((words.clone(), theme.fg(Role::Dim), false));
+        }
         right.push((self.records.clone(), theme.fg(Role::Dim), true));
         if self.losses.is_empty() {
             if !self.records.is_empty() {
@@ -214,6 +221,13 @@ impl Header {
             parts.iter().map(|p| pen::width(&p.0) + 2).sum()
         };
         let title = pen::width(&self.title) + pen::width(&self.detail) + 13;
+        if let Some([words, short]) = &self.clocks
+            && total(&right) + title > width
+            && let Some(part) = right.get_mut(clocks)
+            && part.0 == pen::plain(theme, words)
+        {
+            part.0 = pen::plain(theme, short);
+        }
         while total(&right) + title > width
             && let Some(i) = right.iter().rposition(|p| p.2)
         {

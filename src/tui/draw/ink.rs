@@ -76,6 +76,18 @@ pub enum Ink {
 }
 
 impl Ink {
+    /// Makes it something else, by its colour.
+    pub fn set_role(&mut self, role: Role) {
+        match self {
+            Ink::Nothing => {}
+            Ink::Left(_, paint)
+            | Ink::Right(_, paint)
+            | Ink::Full(paint)
+            | Ink::Level(_, paint) => paint.role = role,
+            Ink::Split(_, left, right) => (left.role, right.role) = (role, role),
+        }
+    }
+
     /// Draws it into column `x` of `plot`, over all its lines. What is not inked has the colour of `ground`,
     /// or the terminal's own.
     pub fn draw(self, theme: &Theme, plot: Rect, x: u16, ground: Option<Role>, buf: &mut Buffer) {

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::gaps::GapMark;
+use super::ink::Ink;
 use super::pen;
 use super::strip::Strip;
 use crate::tui::theme::{ColorLevel, Role, Theme};
@@ -178,7 +179,16 @@ pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buf
     let line = Rect { height: 1, ..plot };
     for name in &strip.names {
         let text = pen::plain(theme, &name.text);
-        pen::text(buf, line, name.x, &text, name.paint.fill(theme));
+        let end = pen::text(buf, line, name.x, &text, name.paint.fill(theme));
+        // A bar may have parts of another colour, which stay visible behind its name.
+        for x in name.x..end {
+            if let Some(Ink::Full(paint)) = strip.cells.get(usize::from(x))
+                && *paint != name.paint
+                && let Some(cell) = buf.cell_mut((line.x + x, line.y))
+            {
+                cell.set_style(paint.fill(theme));
+            }
+        }
     }
     for gap in &strip.gaps {
         draw_gap(theme, gap, line, buf);

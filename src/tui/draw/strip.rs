@@ -10,7 +10,8 @@ use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
 use super::label;
 use crate::activity::{Ns, Span, What};
-use crate::trace::{Cursor, LaneId, Trace};
+use crate::trace::{Cursor, Lane, LaneId, Trace};
+use crate::tui::state::job::Waits;
 use crate::tui::state::nest;
 use crate::tui::state::search::Found;
 use crate::tui::theme::{Role, Theme};
@@ -58,6 +59,8 @@ pub struct StripInput<'a> {
     pub has_gaps: bool,
     /// What is looked for: the rest stands back.
     pub found: Option<&'a Found>,
+    /// Where kernels wait for other ranks.
+    pub waits: Option<&'a Waits>,
 }
 
 /// What a strip asks of the rows that it shows.
@@ -154,6 +157,9 @@ impl Strip {
     #[must_use]
     pub fn new(trace: &Trace, id: LaneId, input: &StripInput<'_>) -> Self {
         let mut strip = Strip::of(trace, id, all(trace, id, input.scale), input);
+        if let Some(waits) = input.waits {
+            strip.wait(&trace.lanes()[id], waits, input.scale);
+        }
         if input.has_gaps {
             let (scale, scope) = (input.scale, input.scope);
             strip.gaps = gaps::marks(trace, id, scale, scope, input.gap, &strip.cells);
@@ -164,6 +170,16 @@ impl Strip {
             strip.selected_gap = scale.column(gap.start).unwrap_or(0)..last + 1;
         }
         strip
+    }
+
+    /// Gives cells that are mostly waiting for other ranks the colour of it: a kernel that waits does no work.
+    fn wait(&mut self, lane: &Lane, waits: &Waits, scale: TimeScale) {
+        for (x, ink) in (0..).zip(&mut self.cells) {
+            let cell = at_least_1ns(scale.cell(x));
+            if !matches!(ink, Ink::Nothing) && 2 * waits.within(cell) > lane.busy(cell) {
+                ink.set_role(Role::Wait);
+            }
+        }
     }
 
     /// Prepares the ranges of a lane that lie `depth` deep in others.

@@ -239,6 +239,7 @@ fn lane_row(half: &Half<'_>, lane: &Lane, scale: TimeScale, gutter: u16, width: 
         gap: None,
         has_gaps: matches!(lane.kind, RowKind::Stream(_)),
         found: None,
+        waits: None,
     };
     let plot = match lane.kind {
         RowKind::Gpu(device) => {

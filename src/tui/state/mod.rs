@@ -8,6 +8,7 @@ mod camera;
 pub mod counters;
 mod ghost;
 pub mod idle;
+pub mod job;
 mod journal;
 pub mod lanes;
 pub mod links;
@@ -34,6 +35,7 @@ use crate::analysis::memory::MemoryUse;
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::answers::Answers;
 use crate::tui::state::idle::Idle;
+use crate::tui::state::job::Job;
 use crate::tui::state::troubles::Trouble;
 pub use camera::{Camera, Scope};
 use counters::Counters;
@@ -125,6 +127,8 @@ pub struct State {
     pub answers: Answers,
     /// Why the devices were idle.
     pub idle: Idle,
+    /// How the ranks of a job stand to each other.
+    pub job: Job,
     /// What is wrong with what is on screen, the worst first.
     pub troubles: Vec<Trouble>,
     /// What is looked for on the timeline.
@@ -229,6 +233,7 @@ impl State {
     pub fn answer(&mut self, is_wanted: bool, is_timeline: bool) {
         let (run, camera) = (&self.run, &self.camera);
         self.answers.prepare(&self.analyst, run, camera, is_wanted);
+        self.job.prepare(&self.analyst, run);
         if is_timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }

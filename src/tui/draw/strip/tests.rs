@@ -49,6 +49,7 @@ fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
         gap: None,
         has_gaps: true,
         found: None,
+        waits: None,
     };
     Strip::new(&trace(spans), 0, &input)
 }
@@ -90,6 +91,41 @@ fn ink_of(cell: &Cell) -> (Range<u32>, u32) {
 fn area(cell: &Cell) -> f64 {
     let (sides, height) = ink_of(cell);
     f64::from(sides.len() as u32 * height) / 64.0
+}
+
+/// A collective from 0 to 100 ns that waits for 60 of them, and a kernel from 100 to 150.
+#[test]
+fn a_kernel_that_waits_has_the_colour_of_waiting_until_it_works() {
+    use crate::analysis::ranks::Wait;
+
+    let window = Span::new(0, 160);
+    let waits = Waits::of(vec![Wait {
+        span: Span::new(0, 60),
+        for_rank: 1,
+        lane: 0,
+        row: 0,
+        exposed: 60,
+    }]);
+    let input = StripInput {
+        scale: TimeScale::new(window, 16),
+        scope: window,
+        record: None,
+        gap: None,
+        has_gaps: false,
+        found: None,
+        waits: Some(&waits),
+    };
+    let trace = trace(&[(0, 100), (100, 150)]);
+    let theme = Theme {
+        level: ColorLevel::True,
+        ..Theme::default()
+    };
+    let buf = drawn(&Strip::new(&trace, 0, &input), &theme, 16, 1);
+    let wait = theme.ink_of(Role::Wait, false).fg;
+    let is_wait: Vec<bool> = buf.content().iter().map(|it| Some(it.bg) == wait).collect();
+    assert_eq!(is_wait, [[true; 6].as_slice(), &[false; 10]].concat());
+    // The name stands on both.
+    assert!(symbols(&buf).contains("kernel"), "{}", symbols(&buf));
 }
 
 #[test]
@@ -342,6 +378,7 @@ proptest! {
             gap: None,
             has_gaps: false,
             found: None,
+            waits: None,
         };
         let trace = trace_of_ranges(&all);
         for depth in 0..5 {
@@ -397,6 +434,7 @@ proptest! {
             gap: None,
             has_gaps: false,
             found: Some(&found),
+            waits: None,
         };
         let strip = Strip::new(&trace, 0, &input);
         for x in 0..columns {

@@ -88,6 +88,7 @@ fn nothing_of_what_comes_after_a_half_is_drawn() {
         gap: None,
         has_gaps: false,
         found: None,
+        waits: None,
     };
     let mut strip = Strip::new(&trace, id, &input);
     assert!(strip.cells[6] != Ink::Nothing);

@@ -44,6 +44,8 @@ struct Made {
     layout: Layout,
     /// What is known of idle time.
     idle: u64,
+    /// And of waiting inside collectives.
+    job: u64,
     counters: Counters,
     ghost: (u32, bool),
     search: (u32, u64),
@@ -95,6 +97,7 @@ impl View for Timeline {
             first_row: self.first_row,
             layout: self.layout,
             idle: state.idle.version,
+            job: state.job.version,
             counters: state.counters,
             ghost: state.ghost.version(),
             search: state.search.version(),

@@ -321,6 +321,7 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
         gap: None,
         has_gaps: false,
         found: None,
+        waits: None,
     };
     let trace = state.ghost.trace(&state.run, state.camera.scope);
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
@@ -360,6 +361,7 @@ fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
         },
         has_gaps: is_stream,
         found,
+        waits: state.job.waits(&state.run, id).filter(|_| is_stream),
     };
     let window = state.camera.figures_span(&state.run);
     let side = if is_stream && !window.is_empty() {
@@ -368,11 +370,11 @@ fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
             LaneKind::Stream { device, .. } => unrecorded(trace, device, window),
             _ => 0,
         };
-        let share = units::percent(busy as f64 / (window.len() - off).max(1) as f64);
-        if is_wide {
-            format!("busy {share}")
-        } else {
-            share
+        let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);
+        match input.waits.map_or(0, |waits| waits.within(window)) {
+            0 if is_wide => format!("busy {}", share(busy)),
+            waits if is_wide => format!("busy {}, waits {}", share(busy), share(waits)),
+            _ => share(busy),
         }
     } else {
         String::new()

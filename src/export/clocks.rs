@@ -1,0 +1,70 @@
+//! How the clocks of a job's ranks lie to each other, for exports: times in them are as they were recorded, and what aligns them
+//! stands beside.
+
+use serde::Serialize;
+
+use crate::activity::Ns;
+use crate::analysis::ranks::Aligned;
+use crate::trace::Trace;
+
+/// The clocks of a job.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RankClocks {
+    /// "collectives", or "wall clock" where no collective tells.
+    pub(super) clocks: &'static str,
+    /// Median distance of a collective's ends from each other after that, ns.
+    pub(super) residual_ns: Option<Ns>,
+    /// Collectives that it rests on.
+    pub(super) collectives: usize,
+    pub(super) ranks: Vec<RankClock>,
+}
+
+/// One rank's: on the clock of all a time `t` of it is `t + offset_ns + drift_ppm / 1e6 * (t - at_ns)`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RankClock {
+    pub(super) rank: Option<u32>,
+    pub(super) name: String,
+    pub(super) host: String,
+    /// The operating system's id of its process.
+    pub(super) process: u32,
+    /// Its device's id.
+    pub(super) device: u32,
+    pub(super) at_ns: Ns,
+    pub(super) offset_ns: Ns,
+    pub(super) drift_ppm: f64,
+    /// Null where no collective tells.
+    pub(super) residual_ns: Option<Ns>,
+    /// Index into the timeline's processes.
+    #[serde(skip)]
+    pub(super) process_index: usize,
+}
+
+/// `None` for what is no job of several ranks.
+pub(super) fn of(trace: &Trace) -> Option<RankClocks> {
+    let job = Aligned::of(trace)?;
+    let clocks = &job.clocks;
+    let ranks = job.ranks.iter().enumerate().map(|(i, rank)| {
+        let line = &clocks.lines[i];
+        RankClock {
+            rank: rank.number,
+            name: rank.name.clone(),
+            host: rank.host.clone(),
+            process: trace.processes()[rank.process].info.pid,
+            device: trace.devices()[rank.device].info.id,
+            at_ns: line.at,
+            offset_ns: line.offset,
+            drift_ppm: line.drift * 1e6,
+            residual_ns: clocks.residuals[i].map(|it| it.median_ns as Ns),
+            process_index: rank.process,
+        }
+    });
+    Some(RankClocks {
+        clocks: match clocks.residual {
+            Some(_) => "collectives",
+            None => "wall clock",
+        },
+        residual_ns: clocks.residual.map(|it| it.median_ns as Ns),
+        collectives: clocks.residual.map_or(0, |it| it.count),
+        ranks: ranks.collect(),
+    })
+}

@@ -1,0 +1,225 @@
+//! The ranks of a job as every view needs them: how well their clocks are aligned, and where each waits for another
+//! inside a collective. Answered beside the screen, from collectives alone.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::Run;
+use super::analyst::{Analyst, Question, Weight};
+use crate::activity::{Ns, Span};
+use crate::analysis::ranks::{Aligned, Wait};
+use crate::trace::{LaneId, Trace};
+
+/// While a program runs, answers are at least this far apart, and nine times what the last one took.
+const PACE: Duration = Duration::from_secs(2);
+
+/// Records up to which it is looked at where there is no thread for it: a blink.
+const UNASKED: usize = 1_000_000;
+
+/// Where the kernels of a lane wait for late ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// In order of time.
+    waits: Vec<Wait>,
+    /// The time of all before each, and of all.
+    before: Vec<Ns>,
+}
+
+impl Waits {
+    /// Those of one lane, in any order.
+    pub fn of(mut waits: Vec<Wait>) -> Waits {
+        waits.sort_unstable_by_key(|wait| (wait.span, wait.row));
+        // Collectives of one lane follow each other; where a source says otherwise no time counts twice.
+        let mut end = Ns::MIN;
+        waits.retain_mut(|wait| {
+            let start = wait.span.start.max(end);
+            wait.span = Span::new(start, wait.span.end.max(start));
+            end = wait.span.end;
+            !wait.span.is_empty()
+        });
+        let mut sum = 0;
+        let mut before = vec![0];
+        before.extend(waits.iter().map(|wait| {
+            sum += wait.span.len();
+            sum
+        }));
+        Waits { waits, before }
+    }
+
+    /// The time of a window in which the lane waited.
+    #[must_use]
+    pub fn within(&self, window: Span) -> Ns {
+        let from = self.waits.partition_point(|it| it.span.end <= window.start);
+        let to = self.waits.partition_point(|it| it.span.start < window.end);
+        if from >= to {
+            return 0;
+        }
+        let first = (window.start - self.waits[from].span.start).max(0);
+        let last = (self.waits[to - 1].span.end - window.end).max(0);
+        self.before[to] - self.before[from] - first - last
+    }
+
+    /// The wait at the begin of a row of the lane.
+    fn of_row(&self, row: usize, span: Span) -> Option<&Wait> {
+        let from = self.waits.partition_point(|it| it.span.start < span.start);
+        let here = self.waits[from..].iter();
+        let mut here = here.take_while(|it| it.span.start < span.end);
+        here.find(|it| it.row == row)
+    }
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// How well the clocks are aligned, in a few words, and in fewer.
+    clocks: [String; 2],
+    /// What ranks are called.
+    names: Vec<String>,
+    lanes: FxHashMap<LaneId, Waits>,
+}
+
+impl Known {
+    fn of(trace: &Trace) -> Option<Known> {
+        let job = Aligned::of(trace)?;
+        let mut lanes: FxHashMap<LaneId, Vec<Wait>> = FxHashMap::default();
+        for wait in job.split.waits.iter().flatten() {
+            lanes.entry(wait.lane).or_default().push(*wait);
+        }
+        Some(Known {
+            clocks: [job.clocks.words(), job.clocks.short()],
+            names: job.ranks.into_iter().map(|rank| rank.name).collect(),
+            lanes: lanes
+                .into_iter()
+                .map(|(lane, waits)| (lane, Waits::of(waits)))
+                .collect(),
+        })
+    }
+}
+
+/// An answer, and what it took.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    known: Option<Known>,
+    took: Duration,
+}
+
+/// The question, and its last answer.
+#[derive(Debug)]
+pub struct Job {
+    question: Question<(), Told>,
+    /// The run that was last asked about while it ran, and when.
+    asked: Option<(u64, Duration)>,
+    /// Goes up with every answer.
+    pub version: u64,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Job {
+            question: Question::new("job", Weight::Heavy),
+            asked: None,
+            version: 0,
+        }
+    }
+}
+
+impl Job {
+    /// Takes the answer that has come, and asks when it is time to.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+        self.version += u64::from(self.question.poll());
+        // One process with several devices is a job too.
+        let is_job = run.trace.devices().len() > 1 || run.trace.processes().len() > 1;
+        let is_asked = analyst.has_threads() || run.records() <= UNASKED;
+        if run.is_none() || !is_job || !is_asked || run.progress.is_some() {
+            return;
+        }
+        if run.is_running() {
+            let took = self.question.last(run).map_or(Duration::ZERO, |it| it.took);
+            let rest = PACE.max(took * 9);
+            let is_due =
+                |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
+            if !self.asked.is_none_or(is_due) {
+                return;
+            }
+            self.asked = Some((run.number, run.elapsed));
+        }
+        let is_new = self.question.ask(analyst, run, (), |trace, _| {
+            let began = Instant::now();
+            Told {
+                known: Known::of(trace),
+                took: began.elapsed(),
+            }
+        });
+        self.version += u64::from(is_new);
+    }
+
+    fn known(&self, run: &Run) -> Option<&Known> {
+        self.question.last(run)?.known.as_ref()
+    }
+
+    /// How well the clocks of the ranks are aligned, in a few words and in fewer: "clocks aligned to ± 14 us over 96 collectives",
+    /// "clocks ± 14 us"; `None` for what is no job.
+    #[must_use]
+    pub fn clocks(&self, run: &Run) -> Option<&[String; 2]> {
+        self.known(run).map(|known| &known.clocks)
+    }
+
+    /// Where a lane waits inside collectives.
+    #[must_use]
+    pub fn waits(&self, run: &Run, lane: LaneId) -> Option<&Waits> {
+        self.known(run)?.lanes.get(&lane)
+    }
+
+    /// How long an operation waits for which rank.
+    #[must_use]
+    pub fn waited(&self, run: &Run, lane: LaneId, row: usize, span: Span) -> Option<(Ns, &str)> {
+        let known = self.known(run)?;
+        let wait = known.lanes.get(&lane)?.of_row(row, span)?;
+        let name = known.names.get(wait.for_rank)?;
+        Some((wait.span.len(), name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(start: Ns, end: Ns, row: usize) -> Wait {
+        Wait {
+            span: Span::new(start, end),
+            for_rank: 1,
+            lane: 0,
+            row,
+            exposed: end - start,
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_window_is_that_of_its_parts() {
+        let waits = Waits::of(vec![
+            wait(50, 60, 1),
+            wait(10, 30, 0),
+            wait(60, 60, 2),
+            wait(80, 100, 3),
+        ]);
+        for (from, to, expected) in [
+            (0, 200, 50),
+            (20, 55, 15),
+            (12, 18, 6),
+            (30, 50, 0),
+            (60, 80, 0),
+            (90, 300, 10),
+            (100, 300, 0),
+        ] {
+            assert_eq!(
+                waits.within(Span::new(from, to)),
+                expected,
+                "{from} to {to}"
+            );
+        }
+        let found = waits.of_row(3, Span::new(80, 130)).map(|it| it.span);
+        assert_eq!(found, Some(Span::new(80, 100)));
+        assert!(waits.of_row(2, Span::new(60, 70)).is_none());
+    }
+}
