@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use common::job::Job;
@@ -318,6 +319,45 @@ fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
 }
 
 #[test]
+fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not() {
+    let (mut whole, mut all) = (0, 0);
+    for scenario in bundled::SCENARIOS {
+        let mut app = ended(&plan_of(scenario));
+        for moves in [&[Action::LongestGap][..], &[Action::Down, Action::NextGap]] {
+            for action in moves {
+                app.act(*action);
+            }
+            let screen = lines(&mut app, (80, 24));
+            if !format!("{:?}", app.state.selection.item).starts_with("Gap") {
+                continue;
+            }
+            // What is copied is all of it, whatever is on screen.
+            let said = format!("{:?}", app.act(Action::Copy));
+            let said = said
+                .trim_start_matches("Some(Copy(\"")
+                .trim_end_matches("\"))");
+            let bare = |text: &str| -> String {
+                let is_kept = |c: &char| !c.is_whitespace() && !"·▐▌".contains(*c);
+                text.chars().filter(is_kept).collect()
+            };
+            let rule = screen.iter().rposition(|line| line.starts_with("───"));
+            let details = &screen[rule.expect("a rule") + 1..screen.len() - 1];
+            let shown = bare(&details.concat());
+            all += 1;
+            whole += usize::from(bare(said) == shown);
+            if bare(said) != shown {
+                let (kept, _) = shown
+                    .split_once('…')
+                    .unwrap_or_else(|| panic!("{}: {said}\n{details:#?}", scenario.name));
+                assert!(bare(said).starts_with(kept), "{said}\n{details:#?}");
+            }
+        }
+    }
+    // Most of them do.
+    assert!(all > 16 && 4 * whole > 3 * all, "{whole} of {all}");
+}
+
+#[test]
 fn what_could_be_better_is_told_to_its_last_word() {
     let mut app = named("pipeline");
     app.act(Action::Show(2));
@@ -333,6 +373,38 @@ fn what_could_be_better_is_told_to_its_last_word() {
         let narrow = words(&lines(&mut app, size)[3..]).replace("▸ ", "");
         assert!(narrow.contains(advice), "{size:?}: {advice}\n{narrow}");
     }
+}
+
+/// The table of what must hold names tests that exist.
+#[test]
+fn every_property_names_tests_that_are_there() {
+    fn sources(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                text.push_str(&std::fs::read_to_string(path).expect("UTF-8"));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = String::new();
+    for folder in ["src", "tests"] {
+        sources(&root.join(folder), &mut all);
+    }
+    let table = std::fs::read_to_string(root.join("tests/screen_properties.md")).expect("a table");
+    let mut named = 0;
+    for line in table.lines().filter(|line| line.starts_with("| ")) {
+        let tests = line.trim_end_matches(" |").rsplit(" | ").next();
+        for test in tests.unwrap_or_default().split(", ") {
+            let test = test.trim_matches('`');
+            let is_there = test == "test" || all.contains(&format!("fn {test}("));
+            assert!(is_there, "no test is called {test}: {line}");
+            named += 1;
+        }
+    }
+    assert!(named > 100, "{named}");
 }
 
 #[test]

@@ -35,13 +35,15 @@ enum Line {
     Advice(usize, usize),
     /// A place of a finding.
     Place(usize, Evidence),
+    /// How many more there are.
+    More(usize),
 }
 
 impl Line {
     fn finding(self) -> Option<usize> {
         match self {
             Line::Verdict(_) | Line::SoFar(_) => None,
-            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) => Some(i),
+            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) | Line::More(i) => Some(i),
         }
     }
 }
@@ -173,6 +175,9 @@ impl Findings {
                 .extend((0..advice_lines).map(|part| Line::Advice(i, part)));
             let places = finding.evidence.iter().take(SHOWN);
             self.lines.extend(places.map(|e| Line::Place(i, *e)));
+            if finding.count > finding.evidence.len().min(SHOWN) as u64 {
+                self.lines.push(Line::More(i));
+            }
         }
         self.filter.count(shown, answer.findings.len());
         let lines = &self.lines;
@@ -183,7 +188,7 @@ impl Findings {
         self.in_full = line.map_or_else(String::new, |line| match *line {
             Line::Verdict(i) => answer.verdicts[i].line(),
             Line::SoFar(i) => state.answers.so_far(&state.run)[i].clone(),
-            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) => {
+            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) | Line::More(i) => {
                 words(&answer.findings[i])
             }
         });
@@ -234,6 +239,14 @@ fn cells(state: &State, answer: &Answer, line: Line, room: usize) -> Vec<Cell> {
             Cell::left("", 1, dim),
             Cell::rest(piece(&found[i].advice, room, part), Role::Text),
         ],
+        Line::More(i) => {
+            let shown = found[i].evidence.len().min(SHOWN) as u64;
+            let more = units::count(found[i].count.saturating_sub(shown));
+            vec![
+                Cell::left("", 3, dim),
+                Cell::rest(format!("and {more} more"), dim),
+            ]
+        }
         Line::Place(_, evidence) => {
             let zero = state.camera.zero(&state.run);
             let start = units::duration(evidence.span.start - zero);

@@ -174,3 +174,82 @@ fn the_gaps_of_the_gpu_are_those_of_the_pass() {
     press(&mut app, "~aL");
     assert_eq!(selected(&app), Some((EPOCH + 4_400 * US, 5_700 * US)));
 }
+
+/// Whatever moves, zooms, steps and selects, the pass that is shown stays, and so does all within it.
+#[test]
+fn moving_never_changes_the_scope() {
+    let mut app = app();
+    press(&mut app, "v");
+    let scope = app.state.camera.scope;
+    let within = app.state.camera.scope_span(&app.state.run).expect("a pass");
+    let bounds = app.state.camera.viewport.bounds;
+    let keys: Vec<char> = "hl+-=0kjnpgGLtm^zwbuUHPFS/~".chars().collect();
+    let mut chance = 7_u64;
+    for i in 0..3_000 {
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let key = keys[(chance >> 33) as usize % keys.len()];
+        press(&mut app, &key.to_string());
+        let camera = &app.state.camera;
+        assert_eq!(camera.scope, scope, "{i}: {key}");
+        let window = camera.viewport.window;
+        assert!(
+            bounds.start <= window.start && window.end <= bounds.end,
+            "{i}: {key} {window:?}"
+        );
+        if let Some((start, length)) = selected(&app) {
+            let selected = Span::new(start, start + length);
+            assert!(selected.overlaps(within), "{i}: {key} {selected:?}");
+        }
+    }
+}
+
+#[test]
+fn streams_stand_in_the_order_of_their_first_use_and_rows_without_data_are_left_out() {
+    let app = app();
+    // `streamed` uses s0 to s3, each 400 us after the one before, and not the main stream.
+    let streams = |app: &App| -> Vec<String> {
+        let rows = app.state.rows.iter();
+        let is_stream = |row: &&crate::tui::state::rows::Row| {
+            matches!(row.kind, crate::tui::state::rows::RowKind::Stream(_))
+        };
+        rows.filter(is_stream)
+            .map(|row| row.label.clone())
+            .collect()
+    };
+    assert_eq!(streams(&app), ["s0", "s1", "s2", "s3"]);
+    // The same the other way round: the last one is used first.
+    let mut trace = Trace::new(fixture::source());
+    for mut batch in fixture::batches() {
+        for item in &mut batch.items {
+            let place = match &mut item.what {
+                crate::activity::What::Kernel(kernel) => &mut kernel.place,
+                crate::activity::What::Copy(copy) => &mut copy.place,
+                _ => continue,
+            };
+            if place.stream >= 13 {
+                place.stream = 29 - place.stream;
+            }
+        }
+        trace.apply(batch);
+    }
+    let app = App::of_trace(trace, None, PEAKS);
+    assert_eq!(streams(&app), ["s3", "s2", "s1", "s0"]);
+}
+
+#[test]
+fn rows_have_two_lines_where_there_is_room() {
+    let mut app = app();
+    let lines_of = |app: &mut App, height: u16, name: &str| {
+        let screen = screen(app, 120, height);
+        let mut lines = screen
+            .lines()
+            .skip_while(|line| !line.starts_with(&format!(" {name} ")));
+        let below = lines.nth(1).unwrap_or_default();
+        // The second line of a row has no name.
+        1 + usize::from(below.starts_with("      ") && !below.trim().is_empty())
+    };
+    assert_eq!(lines_of(&mut app, 24, "s1"), 1);
+    assert_eq!(lines_of(&mut app, 40, "s1"), 2);
+}

@@ -39,6 +39,8 @@ impl Details {
             lines: pen::lines(inner).collect(),
             line: 0,
             x: 0,
+            left_at: 0,
+            is_cut: false,
         };
         // As many lines for the name as the facts leave, and one at least.
         let facts = self.facts.iter().map(|fact| pen::width(fact) + 3);
@@ -69,18 +71,33 @@ impl Details {
             }
             flow.put(buf, &format!("{right} "), theme.fg(*role), false);
         }
+        // What is longer than a line is broken between words; where that takes too many lines, all that is long.
+        let width = usize::from(inner.width);
+        let mut tried = flow.clone();
+        self.put_facts(theme, &mut tried, width, &mut Buffer::empty(*buf.area()));
+        let broken = if tried.is_cut { width / 3 } else { width };
+        self.put_facts(theme, &mut flow, broken, buf);
+        if flow.is_cut
+            && let Some(last) = flow.lines.last()
+        {
+            let x = flow.left_at.min(last.width.saturating_sub(1));
+            pen::cell(buf, *last, x, theme.glyph('…'), theme.fg(Role::Text));
+        }
+    }
+
+    /// Puts the facts into lines; those of `broken` columns and more go on in the next line.
+    fn put_facts(&self, theme: &Theme, flow: &mut Flow, broken: usize, buf: &mut Buffer) {
         let dot = pen::plain(theme, "· ");
         for (i, fact) in self.facts.iter().enumerate() {
             let fact = pen::plain(theme, fact);
-            if i > 0 && flow.fits(&fact) {
-                flow.put(buf, &dot, theme.fg(Role::Dim), false);
-            }
-            // What is longer than a line is broken between words.
-            let words: Vec<&str> = if pen::width(&fact) < usize::from(inner.width) {
+            let words: Vec<&str> = if pen::width(&fact) < broken {
                 vec![&fact]
             } else {
                 fact.split(' ').collect()
             };
+            if i > 0 && flow.fits(words[0]) {
+                flow.put(buf, &dot, theme.fg(Role::Dim), false);
+            }
             for word in words {
                 flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
             }
@@ -89,14 +106,22 @@ impl Details {
 }
 
 /// Words put one after another, on the next line where they would not fit.
+#[derive(Clone)]
 struct Flow {
     lines: Vec<Rect>,
     line: usize,
     x: u16,
+    /// Where the line before ended.
+    left_at: u16,
+    /// That there was more than the lines have room for.
+    is_cut: bool,
 }
 
 impl Flow {
     fn next_line(&mut self) {
+        if self.line < self.lines.len() {
+            self.left_at = self.x;
+        }
         self.line += 1;
         self.x = 0;
     }
@@ -108,12 +133,12 @@ impl Flow {
 
     fn put(&mut self, buf: &mut Buffer, text: &str, style: Style, can_break: bool) {
         let Some(area) = self.lines.get(self.line).copied() else {
+            self.is_cut = true;
             return;
         };
         let room = usize::from(area.width.saturating_sub(self.x));
         if can_break && pen::width(text.trim_end()) > room && self.x > 0 {
-            self.line += 1;
-            self.x = 0;
+            self.next_line();
             self.put(buf, text, style, false);
             return;
         }

@@ -234,7 +234,8 @@ proptest! {
                         if !lane.figure.is_empty() {
                             let most = rate_in(&lane.side).expect("at most");
                             prop_assert!(most >= mean, "{} at {}", lane.side, lane.figure);
-                            prop_assert!(most >= 0.99 * greatest, "{}: {greatest}", lane.side);
+                            // Small rates have two digits.
+                            prop_assert!(most >= 0.95 * greatest, "{}: {greatest}", lane.side);
                         }
                     }
                     Box::new(move |t| runs(engine, t))
