@@ -367,3 +367,26 @@ fn a_regression_ends_with_1_and_what_is_not_decided_does_not() {
         "{code:?} {out}"
     );
 }
+
+/// A race is a warning, which a script can take for an error; where it is meant it is a note.
+#[test]
+fn a_check_that_denies_ends_with_1_at_a_race() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cross_stream_reuse.toml");
+    let meant = std::fs::read_to_string(bundled).expect("the bundled race");
+    assert!(meant.contains("race = true"), "{meant}");
+    let unmeant = meant.replace("race = true", "race = false");
+    std::fs::write(folder.path().join("race.toml"), unmeant).expect("a file");
+    let code = |args: &[&str]| cuptop(folder.path(), args).status.code();
+    assert_eq!(code(&["check", "race.toml"]), Some(0));
+    assert_eq!(code(&["check", "--deny", "race.toml"]), Some(1));
+    assert_eq!(
+        code(&["check", "--deny", "cross_stream_reuse", "pipeline"]),
+        Some(0)
+    );
+    let out = said(folder.path(), &["check", "race.toml"]);
+    assert!(
+        out.contains("it runs, with ") && !out.contains("fine"),
+        "{out}"
+    );
+}

@@ -12,9 +12,9 @@ use cuptop::testing::analysis::variants::variants;
 use cuptop::testing::report::expect::check;
 use cuptop::testing::scenario::figures::Kind;
 use cuptop::testing::scenario::plan::{OpKind, Plan};
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
+use cuptop::testing::scenario::{Overrides, Source, bundled, compile, template};
 use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use cuptop::testing::trace::{Measure, SourceInfo, Trace};
 
 fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
     let compiled = compile(&Source::from(scenario), &Overrides::default());
@@ -92,6 +92,40 @@ fn what_scenarios_expect_holds_on_the_simulator() {
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// What the file of `cuptop new` says is to be seen: downloads above uploads in one variant, nothing in the other.
+#[test]
+fn the_template_shows_what_it_says() {
+    let source = Source {
+        name: "new.toml".to_owned(),
+        path: None,
+        text: template("mine").into(),
+        kernel_dir: None,
+    };
+    let compiled = compile(&source, &Overrides::default());
+    let plan = Arc::new(
+        compiled
+            .unwrap_or_else(|e| panic!("{}", e.render(false)))
+            .plan,
+    );
+    assert!(
+        plan.look_for
+            .contains("download of one batch lies above the upload")
+    );
+    let trace = simulate(plan.clone());
+    let figures = variants(&trace, Some(&plan));
+    let together = |name: &str| {
+        let variant = figures
+            .iter()
+            .find(|v| v.label() == name)
+            .expect("a variant");
+        let pass = variant.pass.operations.expect("it uses the GPU");
+        let both = trace.devices()[0].usage.time(Measure::Concurrent, pass);
+        both as f64 / pass.len() as f64
+    };
+    assert_eq!(together("sequential"), 0.0);
+    assert!(together("streamed") > 0.3, "{}", together("streamed"));
 }
 
 /// Counts of what a plan's passes ask for: every operation must appear exactly once.

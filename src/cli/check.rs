@@ -5,7 +5,7 @@ use super::exit::{self, Ending};
 use super::print;
 use crate::scenario::bundled::{KERNELS, SCENARIOS};
 use crate::scenario::{Overrides, Severity, Source, compile};
-use crate::text::printable;
+use crate::text::{plural, printable};
 
 /// Checks scenario files.
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
@@ -30,11 +30,14 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
             }
             Ok(compiled) => {
                 print(&compiled.warnings.render(color))?;
-                let verdict = match compiled.warnings.count(Severity::Warning) {
+                let warnings = compiled.warnings.count(Severity::Warning);
+                let verdict = match warnings {
                     0 => "fine".to_owned(),
-                    1 => "fine, 1 warning".to_owned(),
-                    warnings => format!("fine, {warnings} warnings"),
+                    warnings => format!("it runs, with {}", plural(warnings as u64, "warning")),
                 };
+                if args.deny && warnings > 0 {
+                    code = code.max(exit::EXPECTATION);
+                }
                 print(&format!("{}: {verdict}\n", printable(&source.name)))?;
             }
             Err(diagnostics) => {

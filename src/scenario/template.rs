@@ -37,7 +37,7 @@ const TEMPLATE: &str = r#"SCHEMA
 
 name = "TITLE"
 about = "Upload, add one, download: four batches, one after another and each on a stream of its own."
-look_for = "In `streamed`, copies and kernels of different batches lie above each other."
+look_for = "In `streamed`, the download of one batch lies above the upload of another; `sequential` does one thing at a time."
 
 [params]                 # change one without editing: --set size="64 MiB"
 batches = 4
