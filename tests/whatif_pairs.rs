@@ -201,5 +201,8 @@ fn the_json_is_what_was_agreed_on() {
         assert!(made[field].is_i64(), "{field}");
         assert!(refused[field].is_null(), "{field}");
     }
-    assert_eq!(refused["refused"], "there is no copy of pageable memory");
+    assert_eq!(
+        refused["refused"],
+        "there is no copy of pageable memory that pinning would speed up"
+    );
 }

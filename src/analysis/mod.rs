@@ -11,6 +11,7 @@
 pub mod advice;
 pub mod calls;
 pub mod causes;
+pub mod collectives;
 pub mod edits;
 pub mod figures;
 pub mod findings;

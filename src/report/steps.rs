@@ -90,6 +90,39 @@ const SLOWEST_SHOWN: usize = 3;
 /// So many causes of idle time stand in a text.
 const CAUSES_SHOWN: usize = 6;
 
+/// The greatest causes, most first. Rows that differ only in the wait before them are one here; a fact and what times
+/// alone show are two.
+fn because(idle: &[IdleCause]) -> String {
+    let all: Ns = idle.iter().map(|i| i.total_ns).sum();
+    let mut causes: Vec<(String, Option<&str>, Ns)> = Vec::new();
+    for row in idle {
+        let sure = if row.certainty == "likely" {
+            "likely "
+        } else {
+            ""
+        };
+        let cause = format!("{sure}{}", row.cause);
+        let culprit = row.culprit.as_deref();
+        match causes.iter_mut().find(|c| c.0 == cause && c.1 == culprit) {
+            Some(known) => known.2 += row.total_ns,
+            None => causes.push((cause, culprit, row.total_ns)),
+        }
+    }
+    causes.retain(|cause| cause.2 * 20 >= all);
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.2));
+    let words = causes
+        .into_iter()
+        .take(CAUSES_SHOWN)
+        .map(|(cause, culprit, time)| {
+            let time = duration(time);
+            culprit.map_or_else(
+                || format!("{cause} {time}"),
+                |culprit| format!("{cause} {time} ({culprit})"),
+            )
+        });
+    printable(&words.collect::<Vec<_>>().join(", "))
+}
+
 /// A section on steps, where there are any.
 pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
     for steps in all {
@@ -123,17 +156,40 @@ pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
             lines.push(format!("{number} slow: {}", told.join(" · ")));
         }
         if !steps.idle.is_empty() {
-            let all: Ns = steps.idle.iter().map(|i| i.total_ns).sum();
-            let most = steps.idle.iter().filter(|i| i.total_ns * 20 >= all);
-            let most = most.map(|i| match &i.culprit {
-                Some(culprit) => format!("{} {} ({culprit})", i.cause, duration(i.total_ns)),
-                None => format!("{} {}", i.cause, duration(i.total_ns)),
-            });
-            let most: Vec<String> = most.take(CAUSES_SHOWN).collect();
-            lines.push(format!("idle because: {}", printable(&most.join(", "))));
+            lines.push(format!("idle because: {}", because(&steps.idle)));
         }
         for line in lines {
             page.wrapped(&line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_stands_there_once_and_what_is_only_likely_apart() {
+        let row = |cause, certainty, root: Option<&str>, total_ns| IdleCause {
+            cause,
+            culprit: Some("copy".to_owned()),
+            root: root.map(str::to_owned),
+            certainty,
+            count: 1,
+            total_ns,
+            line: None,
+            seen: Default::default(),
+            kind: None,
+        };
+        let rows = [
+            row("staging", "fact", Some("wait"), 16_000),
+            row("engine", "likely", None, 14_000),
+            row("staging", "fact", None, 12_000),
+            row("engine", "fact", None, 10_000),
+            // Less than a twentieth.
+            row("launching", "fact", None, 2_000),
+        ];
+        let words = "staging 28.0 µs (copy), likely engine 14.0 µs (copy), engine 10.0 µs (copy)";
+        assert_eq!(because(&rows), words);
     }
 }

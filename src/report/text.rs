@@ -132,7 +132,7 @@ fn heading(page: &mut Page, report: &Report) {
 
 fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     page.title(&cut_middle(
-        &format!("GPU {} {}", f.device, f.name),
+        format!("GPU {} {}", f.device, f.name).trim_end(),
         page.width,
     ));
     let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.recorded_ns())));

@@ -110,7 +110,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         text.contains("outside CUDA, then at train.py:11 in "),
         "{text}"
     );
-    assert!(!text.contains("nothing that was traced"), "{text}");
+    assert!(!text.contains("that was not traced"), "{text}");
     let cause = &report.devices[0].idle[0];
     let line = cause.line.as_ref().expect("a line");
     assert_eq!(

@@ -180,7 +180,7 @@ impl Causes<'_> {
             Cause::Host => match piece.culprit {
                 Culprit::Nobody => {
                     let what = match is_unseen {
-                        true => ", in nothing that was traced",
+                        true => ", in code that was not traced",
                         false => "",
                     };
                     format!(

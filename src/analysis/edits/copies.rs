@@ -1,15 +1,20 @@
 //! `pin` and `merge-copies`: what copies take.
 
+use rustc_hash::FxHashMap;
+
 use super::{AROUND_MAX, Editing};
 use crate::activity::{Copy, MemoryKind, Ns, What};
 use crate::analysis::graph::{CallKind, Engine};
-use crate::analysis::program::{Class, Dep, NONE};
+use crate::analysis::program::{Class, Dep, INLINE, NONE};
 
 /// Copies whose sizes differ by no more than this factor are of one size.
 const ALIKE: u64 = 2;
 
 /// Copies of pageable memory run at the rate of pinned ones, and asynchronous calls return at once.
 pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), String> {
+    // The largest of those of which nobody knows what they would take.
+    let mut unknown: Option<u64> = None;
+    let mut rates = Pinned::default();
     for op in 0..on.program.ops.len() as u32 {
         let Some(copy) = pageable(on, op).filter(|_| on.has_op(op)) else {
             continue;
@@ -17,7 +22,13 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
         let engine = on.program.ops[op as usize].engine;
         let time = match given {
             Some(rate) => moved(copy.bytes, rate, on.program.known.copy_fixed(engine)),
-            None => pinned(on, engine, copy.bytes)?,
+            None => match rates.time(on, engine, copy.bytes) {
+                Some(time) => time,
+                None => {
+                    unknown = unknown.max(Some(copy.bytes));
+                    continue;
+                }
+            },
         };
         let class = Class::Launch {
             to: engine,
@@ -53,47 +64,74 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
             }
         }
     }
-    Ok(())
+    // Small ones go with the command, pinned or not.
+    match unknown.filter(|&bytes| bytes > INLINE) {
+        None => Ok(()),
+        Some(bytes) => Err(format!(
+            "no rate of pinned copies is known: neither a profile of this GPU nor a pinned copy of about {} in the trace; \
+             say what this machine's link carries, such as `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
+            crate::activity::units::bytes(bytes)
+        )),
+    }
 }
 
-/// What a copy of pinned memory of this size would take.
-fn pinned(on: &mut Editing<'_, '_>, engine: Engine, bytes: u64) -> Result<Ns, String> {
-    let known = &on.program.known;
-    if let Some(rate) = known.pinned(engine) {
-        let time = moved(bytes, rate, known.copy_fixed(engine));
-        let note = format!("pinned copies at {rate:.1} GB/s: {}", known.source);
-        on.applied.note(note);
-        return Ok(time);
+/// Rates of pinned copies: a profile's, or those of the trace's own.
+#[derive(Default)]
+struct Pinned {
+    /// The trace's own, once they were asked for: engine, bytes, GB/s.
+    own: Option<Vec<(Engine, u64, f64)>>,
+    /// By engine and size, what such a copy would take.
+    known: FxHashMap<(Engine, u64), Option<Ns>>,
+}
+
+impl Pinned {
+    /// What a copy of pinned memory of this size would take; `None` where nobody knows.
+    fn time(&mut self, on: &mut Editing<'_, '_>, engine: Engine, bytes: u64) -> Option<Ns> {
+        if let Some(&time) = self.known.get(&(engine, bytes)) {
+            return time;
+        }
+        let time = self.found(on, engine, bytes);
+        self.known.insert((engine, bytes), time);
+        time
     }
-    let best = on
-        .scene
-        .graph
-        .ops
-        .start
-        .iter()
-        .enumerate()
-        .filter_map(|(id, _)| {
-            let op = id as u32;
-            let What::Copy(copy) = super::what(on.scene, op) else {
-                return None;
-            };
-            let is_alike = copy.bytes >= bytes / ALIKE && copy.bytes <= bytes.saturating_mul(ALIKE);
-            let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
-            let time = on.scene.graph.ops.span(op).len();
-            (is_alike && is_pinned && on.scene.graph.ops.engine[id] == engine && time > 0)
-                .then(|| copy.bytes as f64 / time as f64)
-        });
-    let Some(rate) = best.max_by(f64::total_cmp) else {
-        return Err(format!(
-            "no rate of pinned copies is known: neither a profile of this GPU nor a pinned copy of this size in the trace \
-             ({}); say it: `pin:55GB/s`",
-            crate::activity::units::bytes(bytes)
+
+    fn found(&mut self, on: &mut Editing<'_, '_>, engine: Engine, bytes: u64) -> Option<Ns> {
+        let known = &on.program.known;
+        if let Some(rate) = known.pinned(engine) {
+            let time = moved(bytes, rate, known.copy_fixed(engine));
+            let note = format!("pinned copies at {rate:.1} GB/s: {}", known.source);
+            on.applied.note(note);
+            return Some(time);
+        }
+        let own = self.own.get_or_insert_with(|| own(on));
+        let is_alike = |of: &&(Engine, u64, f64)| {
+            of.0 == engine && of.1 >= bytes / ALIKE && of.1 <= bytes.saturating_mul(ALIKE)
+        };
+        let rate = own
+            .iter()
+            .filter(is_alike)
+            .map(|of| of.2)
+            .max_by(f64::total_cmp)?;
+        on.applied.note(format!(
+            "pinned copies at {rate:.1} GB/s: the best of the trace's own of that size"
         ));
+        Some((bytes as f64 / rate).round() as Ns)
+    }
+}
+
+/// The pinned copies of a trace.
+fn own(on: &Editing<'_, '_>) -> Vec<(Engine, u64, f64)> {
+    let ops = &on.scene.graph.ops;
+    let rate = |op: u32| {
+        let What::Copy(copy) = super::what(on.scene, op) else {
+            return None;
+        };
+        let time = ops.span(op).len();
+        let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
+        let engine = ops.engine[op as usize];
+        (is_pinned && time > 0).then(|| (engine, copy.bytes, copy.bytes as f64 / time as f64))
     };
-    on.applied.note(format!(
-        "pinned copies at {rate:.1} GB/s: the best of the trace's own of that size"
-    ));
-    Ok((bytes as f64 / rate).round() as Ns)
+    (0..ops.len() as u32).filter_map(rate).collect()
 }
 
 fn moved(bytes: u64, gb_per_s: f64, fixed: Ns) -> Ns {

@@ -146,7 +146,7 @@ fn order(kind: &EditKind) -> u8 {
 
 fn nothing(kind: &EditKind) -> &'static str {
     match kind {
-        EditKind::Pin { .. } => "there is no copy of pageable memory",
+        EditKind::Pin { .. } => "there is no copy of pageable memory that pinning would speed up",
         EditKind::Async => "there is no blocking copy of pinned memory",
         EditKind::NoSync => "the host does not wait before the end",
         EditKind::OwnStream => {

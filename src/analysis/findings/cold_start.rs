@@ -2,7 +2,7 @@
 
 use super::{Finding, Place, Scope, first_use, thresholds};
 use crate::activity::units::duration;
-use crate::activity::{Span, What};
+use crate::activity::{Ns, Span, What};
 use crate::analysis::causes::is_loading;
 use crate::analysis::graph::CallKind;
 use crate::analysis::{figures, tables};
@@ -39,10 +39,21 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     }
     let has_loading = !spans.is_empty();
     let first = first_use::calls(scope);
-    let has_first = !first.is_empty();
+    let mut has_first = !first.is_empty();
     for (span, place) in first {
         spans.push(span);
         at.push((span.len(), Place::Row(place)));
+    }
+    for (_, place) in first_use::operators(scope) {
+        let own = first_use::own(scope, place);
+        let time = own.iter().map(|part| part.len()).sum::<Ns>();
+        // The calls in it may be all there is to it.
+        let rest = time - within(&own, &spans);
+        if rest >= thresholds::COLD_MIN {
+            has_first = true;
+            at.push((time, Place::Row(place)));
+            spans.extend(own);
+        }
     }
     let time = tables::union(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
@@ -60,10 +71,33 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             what(has_context, has_loading, has_first),
             duration(whole.len()),
         ),
-        advice: "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.".to_owned(),
+        advice: match has_loading && is_cuda(scope) {
+            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false => "Warm up before measuring: run everything once.",
+        }
+        .to_owned(),
         bound_ns: time,
         ..scope.found(RULE, whole.len(), time, &at)
     })
+}
+
+/// Whether the program's calls are CUDA's: HIP has no such setting.
+fn is_cuda(scope: &Scope) -> bool {
+    let graph = scope.causes.graph();
+    let (lane, row) = match graph.calls.len() {
+        0 => return true,
+        _ => graph.calls.at(0),
+    };
+    match scope.trace.activity(lane, row).what {
+        What::Call(call) => !scope.trace.names().full(call.name).starts_with("hip"),
+        _ => true,
+    }
+}
+
+/// How much of `parts` lies within `spans`.
+fn within(parts: &[Span], spans: &[Span]) -> Ns {
+    let both = [parts, spans].concat();
+    tables::union(parts.to_vec()) + tables::union(spans.to_vec()) - tables::union(both)
 }
 
 fn loads(name: &str) -> bool {

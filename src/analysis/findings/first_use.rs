@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Scope, thresholds};
-use crate::activity::{NameId, Ns, Span, What};
+use crate::activity::{NameId, Ns, RangeKind, Span, What};
 use crate::analysis::graph::{CallId, CallKind, NONE};
 use crate::trace::{LaneId, LaneKind};
 
@@ -12,6 +12,11 @@ const SAMPLE: usize = 1_000;
 
 /// So many calls of a function at least tell what one takes.
 const CALLS_MIN: usize = 4;
+
+/// Of fewer calls those before the quickest are such where they took this long, and operators are first ones from it on:
+/// contexts, and libraries that start or try what is fastest, take 50 ms and more, the caches that a first call of Python
+/// code fills a few hundred microseconds.
+const FEW_MIN: Ns = 10_000_000;
 
 /// Whether a call took so much longer than its function does at the median that something else than its work took the time.
 pub(super) fn is_outlier(time: Ns, median: Ns) -> bool {
@@ -34,7 +39,7 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
     if !has_beginning(scope) {
         return Vec::new();
     }
-    let mut times: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
+    let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
     let mut first: Vec<(CallId, NameId)> = Vec::new();
     for call in 0..graph.calls.len() as CallId {
@@ -49,9 +54,9 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
         let What::Call(of) = scope.trace.activity(lane, row).what else {
             continue;
         };
-        let list = times.entry(of.name).or_default();
+        let list = calls.entry(of.name).or_default();
         if list.len() < SAMPLE {
-            list.push(graph.calls.span(call).len());
+            list.push(call);
         }
         let kernel = match kind {
             CallKind::Launch => kernel(scope, graph.calls.first_op[i]),
@@ -61,24 +66,115 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
             first.push((call, of.name));
         }
     }
-    let medians: FxHashMap<NameId, Ns> = times
-        .iter_mut()
+    let time = |call: &CallId| graph.calls.span(*call).len();
+    let medians: FxHashMap<NameId, Ns> = calls
+        .iter()
         .filter(|(_, list)| list.len() >= CALLS_MIN)
-        .map(|(&name, list)| (name, median(list)))
+        .map(|(&name, list)| {
+            (
+                name,
+                median(&mut list.iter().map(time).collect::<Vec<Ns>>()),
+            )
+        })
         .collect();
-    let is_slow = |&(call, name): &(CallId, NameId)| {
-        let span = graph.calls.span(call);
-        let is_looked_at = scope
-            .window
-            .is_none_or(|w| (w.start..w.end).contains(&span.start));
-        is_looked_at
-            && medians
-                .get(&name)
-                .is_some_and(|&median| is_outlier(span.len(), median))
-    };
-    let slow = first.into_iter().filter(is_slow);
-    slow.map(|(call, _)| (graph.calls.span(call), graph.calls.at(call)))
+    let mut slow: Vec<CallId> = first
+        .into_iter()
+        .filter(|(call, name)| {
+            let median = medians.get(name);
+            median.is_some_and(|&median| is_outlier(time(call), median))
+        })
+        .map(|(call, _)| call)
+        .collect();
+    let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
+    // What locks pages takes as long as they are many.
+    let few = few.filter(|(name, _)| !scope.trace.names().full(**name).contains("Host"));
+    for (_, list) in few {
+        let quick = (0..list.len())
+            .min_by_key(|&at| time(&list[at]))
+            .unwrap_or(0);
+        let is_slow =
+            |call: &CallId| time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]));
+        slow.extend(list[..quick].iter().copied().filter(is_slow));
+    }
+    slow.retain(|&call| is_looked_at(scope, graph.calls.start[call as usize]));
+    slow.sort_unstable();
+    let found = slow.into_iter();
+    found
+        .map(|call| (graph.calls.span(call), graph.calls.at(call)))
         .collect()
+}
+
+fn is_looked_at(scope: &Scope, start: Ns) -> bool {
+    let window = scope.window;
+    window.is_none_or(|w| (w.start..w.end).contains(&start))
+}
+
+/// First operators of a name on their thread that took much longer than those after them: a library that looks for its
+/// fastest algorithm, code that is compiled. When, and where their rows are; those of a timeline without its beginning are
+/// none.
+pub(super) fn operators(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
+    if !has_beginning(scope) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (id, lane) in scope.trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
+            continue;
+        }
+        let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
+        for row in lane.kept() {
+            if let What::Range(range) = scope.trace.activity(id, row).what
+                && range.kind == RangeKind::CpuOp
+            {
+                let list = rows.entry(range.name).or_default();
+                if list.len() < SAMPLE {
+                    list.push(row);
+                }
+            }
+        }
+        for list in rows.into_values().filter(|list| list.len() >= CALLS_MIN) {
+            let time = |row: &usize| lane.span(*row).len();
+            let usual = median(&mut list.iter().map(time).collect::<Vec<Ns>>());
+            let span = lane.span(list[0]);
+            let is_slow = span.len() >= FEW_MIN && is_outlier(span.len(), usual);
+            if is_slow && is_looked_at(scope, span.start) {
+                found.push((span, (id, list[0])));
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.
+pub(super) fn own(scope: &Scope, (lane, row): (LaneId, usize)) -> Vec<Span> {
+    let key = scope.trace.lanes()[lane].key();
+    let span = scope.trace.lanes()[lane].span(row);
+    let LaneKind::Range { thread, .. } = key.kind else {
+        return vec![span];
+    };
+    let mut own = Vec::new();
+    let mut from = span.start;
+    for (id, calls) in scope.trace.lanes().iter().enumerate() {
+        let of = calls.key();
+        if of.process != key.process || of.kind != (LaneKind::Thread { thread }) {
+            continue;
+        }
+        for row in calls.starting(span) {
+            let call = scope.trace.activity(id, row);
+            let What::Call(what) = call.what else {
+                continue;
+            };
+            let kind = CallKind::of(scope.trace.names().full(what.name));
+            if kind.is_wait() || kind == CallKind::Copy {
+                own.push(Span::new(from, call.span.start.max(from)));
+                from = from.max(call.span.end);
+            }
+        }
+    }
+    own.push(Span::new(from.min(span.end), span.end));
+    own.retain(|part| !part.is_empty());
+    own
 }
 
 fn kernel(scope: &Scope, op: u32) -> Option<NameId> {

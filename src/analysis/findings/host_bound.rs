@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Place, Scope, first_use, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{NameId, Ns, Span, What};
 use crate::analysis::causes::{Cause, Culprit, Piece};
 use crate::analysis::figures;
 use crate::analysis::lines::Seen;
-use crate::analysis::verdict::Waits;
+use crate::analysis::verdict::{Waits, of_host};
 
 pub(super) const RULE: &str = "host-bound";
 
@@ -22,11 +22,19 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut at: Vec<(Ns, Span)> = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = Seen::default();
+    // What only the first one of its name takes is a cold start.
+    let first = first_use::operators(scope);
+    let is_first = |piece: &Piece| match piece.culprit {
+        Culprit::Row(lane, _) => first
+            .iter()
+            .any(|(span, at)| at.0 == lane && span.overlaps(piece.span)),
+        _ => false,
+    };
     for (gap, pieces) in scope.gaps(f) {
         let mut sum: Ns = 0;
         for piece in &pieces {
             let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
-            let is_host = matches!(piece.cause, Cause::Host | Cause::Call);
+            let is_host = matches!(piece.cause, Cause::Host | Cause::Call) && !is_first(piece);
             let time = piece.span.len() - waited;
             if is_host && gap.span.len() > thresholds::LAUNCH_GAP_MAX && time > 0 {
                 sum += time;
@@ -52,14 +60,14 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         Some(name) => format!(
             ", {} of it in {}",
             percent(figures::share(time, idle)),
-            scope.trace.names().short(name)
+            of_host(scope.trace, name)
         ),
         None => format!(
             ", {} of it {}",
             percent(figures::share(time, idle)),
             match line {
                 Some(_) => "outside CUDA",
-                None => "in nothing that was traced",
+                None => "outside CUDA, in code that was not traced",
             }
         ),
     };

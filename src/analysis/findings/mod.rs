@@ -10,6 +10,7 @@ mod below_roof;
 mod cold_start;
 mod copy_bound;
 mod declared;
+mod exposed_collectives;
 mod first_use;
 pub mod fold;
 mod host_bound;
@@ -17,6 +18,7 @@ mod idle_gpu;
 mod late_rank;
 mod launch_bound;
 mod low_bandwidth;
+mod migrations;
 mod no_core;
 mod no_overlap;
 mod one_engine;
@@ -96,6 +98,9 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
+    /// An edit that the advice takes for granted: where that is refused, so is the prediction.
+    #[serde(skip)]
+    pub premise: Option<&'static str>,
     /// Rules whose findings are part of this one, because the edits save something only together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<&'static str>,
@@ -114,9 +119,19 @@ impl Finding {
         match self.places.as_slice() {
             [] => self.title.clone(),
             [one] => format!("{one}: {}", self.title),
-            [first, .., last] => {
-                let last = last.strip_prefix("at ").unwrap_or(last);
-                format!("{first} to {last}, at most: {}", self.title)
+            [first, between @ .., last] => {
+                // "GPU 0 to GPU 1" would be the way of a copy.
+                let is_device = first.starts_with("GPU ");
+                let first = match is_device {
+                    true => first.replacen("GPU ", "GPUs ", 1),
+                    false => first.clone(),
+                };
+                let last = ["at ", "GPU "]
+                    .iter()
+                    .find_map(|word| last.strip_prefix(word))
+                    .unwrap_or(last);
+                let and = if between.is_empty() { "and" } else { "to" };
+                format!("{first} {and} {last}, the worst of them: {}", self.title)
             }
         }
     }
@@ -347,6 +362,7 @@ impl<'a> Scope<'a> {
             alone_ns: None,
             predicted: None,
             refused: None,
+            premise: None,
             with: Vec::new(),
             bound_ns,
             advice: String::new(),
@@ -410,6 +426,11 @@ pub const RULES: &[(&str, Look)] = &[
     (race::RULE, Look::Timeline(race::look)),
     (host_bound::RULE, Look::Device(host_bound::look)),
     (copy_bound::RULE, Look::Device(copy_bound::look)),
+    (
+        exposed_collectives::RULE,
+        Look::Device(exposed_collectives::look),
+    ),
+    (migrations::RULE, Look::Device(migrations::look)),
     (one_engine::RULE, Look::Device(one_engine::look)),
     (through_host::RULE, Look::Timeline(through_host::look)),
     (idle_gpu::RULE, Look::Timeline(idle_gpu::look)),

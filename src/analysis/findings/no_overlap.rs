@@ -3,7 +3,7 @@
 
 use super::{Finding, Place, Scope, declared, thresholds};
 use crate::activity::units::{duration, percent};
-use crate::activity::{Direction, Ns, Span, What};
+use crate::activity::{Direction, MemoryKind, Ns, Span, What};
 use crate::analysis::figures::{self, DeviceFigures};
 use crate::analysis::graph::EdgeKind;
 use crate::analysis::{program, tables};
@@ -100,6 +100,15 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
     let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
+    for (_, activity) in scope.operations(f) {
+        if let What::Copy(copy) = activity.what {
+            copied += activity.span.len();
+            if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
+                pageable += activity.span.len();
+            }
+        }
+    }
     let names = ["kernels", "H2D", "D2H"];
     let parts: Vec<String> = names
         .into_iter()
@@ -121,6 +130,8 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             percent(engines.hidden()),
         ),
         advice: advice.to_owned(),
+        // Copies of pageable memory block whoever asks for them, on whatever stream.
+        premise: (pageable > 0 && 2 * pageable >= copied).then_some("pin"),
         ..scope.found(RULE, f.span_ns, f.recorded_ns() - engines.least(), &at)
     })
 }

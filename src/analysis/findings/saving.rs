@@ -118,6 +118,12 @@ fn alone(
         Ok(whatif) => whatif,
         Err(reason) => return Some(Err(reason.to_owned())),
     };
+    if let Some(Ok(premise)) = finding.premise.map(str::parse::<EditSet>)
+        && whatif.likely(&premise).is_err()
+    {
+        let reason = format!("it takes `{premise}` for granted, of which nothing is predicted");
+        return Some(Err(reason));
+    }
     let mut refused = None;
     let mut made: Vec<(EditSet, Outcome)> = Vec::new();
     for cure in cures {

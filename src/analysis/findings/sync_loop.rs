@@ -44,8 +44,12 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         .into_iter()
         .map(|(_, wait)| Place::Row(calls.at(wait)))
         .collect();
-    let is_worth = figures::share(idle, f.recorded_ns()) >= thresholds::WORTH_SHARE;
-    if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
+    let share = figures::share(idle, f.recorded_ns());
+    let least = match share >= thresholds::WARNING_SHARE {
+        true => thresholds::FEW_WAITS_MIN,
+        false => thresholds::LOOP_MIN,
+    };
+    if (at.len() as u64) < least || share < thresholds::WORTH_SHARE {
         return None;
     }
     // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is

@@ -66,10 +66,10 @@ fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
 #[test]
 fn every_rule_has_a_name_of_its_own() {
     let mut names: Vec<_> = RULES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names.len(), 26);
+    assert_eq!(names.len(), 28);
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 26);
+    assert_eq!(names.len(), 28);
 }
 
 #[test]
@@ -418,6 +418,98 @@ fn copies_of_one_direction_on_two_streams() {
         cure.iter().all(|f| f.rule != "same-direction-streams"),
         "{cure:?}"
     );
+}
+
+#[test]
+fn few_waits_that_cost_much_are_told_and_few_that_cost_little_are_not() {
+    // Kernels that are waited for, so many, with 3 us from the end of the one to the start of the next.
+    let scene = |batches: i64, kernel: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..batches {
+            let at = i * (kernel + 3_000);
+            scene.call("cudaLaunchKernel", at - 1_900, at);
+            scene.kernel("k", 1, at, at + kernel);
+            scene.call("cudaStreamSynchronize", at + 100, at + kernel + 1_000);
+        }
+        scene
+    };
+    // Four gaps of 3 us beside five kernels of 8: 23 %. Two of them would be two parts of a program.
+    let found = sick("sync-in-loop", &mut scene(5, 8_000));
+    assert_eq!(found.count, 4);
+    cured("sync-in-loop", &mut scene(3, 8_000));
+    // 1.5 %.
+    cured("sync-in-loop", &mut scene(5, 160_000));
+}
+
+#[test]
+fn communication_that_nothing_runs_beside() {
+    // Steps of a kernel of 70 us and a collective of 30, on a stream of its own, and the same beside each other.
+    let scene = |is_beside: bool| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 100_000;
+            scene.kernel("gemm", 1, at, at + 70_000);
+            let from = at + if is_beside { 40_000 } else { 70_000 };
+            let name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+            scene.kernel(name, 2, from, from + 30_000);
+        }
+        scene
+    };
+    let found = sick("exposed-communication", &mut scene(false));
+    assert_eq!((found.count, found.bound_ns), (10, 300_000));
+    let words = "nothing runs beside them for 300 µs (30 %), ncclDevKernel_AllReduce";
+    assert!(found.title.contains(words), "{}", found.title);
+    cured("exposed-communication", &mut scene(true));
+}
+
+#[test]
+fn pages_that_the_driver_moves() {
+    let scene = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 1_005_000);
+        scene.without_call();
+        for i in 0..100 {
+            let at = 10_000 + i * 9_000;
+            let direction = if i % 4 == 0 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            };
+            scene.copy(direction, stream, 4 << 10, at, at + 2_000);
+        }
+        scene
+    };
+    let found = sick(
+        "page-migration",
+        &mut scene(crate::activity::Place::NO_STREAM),
+    );
+    assert_eq!((found.count, found.bound_ns), (100, 200_000));
+    let words = "75 times to the GPU, 25 times to the host, 400 KiB in 200 µs";
+    assert!(found.title.contains(words), "{}", found.title);
+    // Nobody asked for them, so that nobody can gather them.
+    cured("tiny-copies", &mut scene(crate::activity::Place::NO_STREAM));
+    cured("page-migration", &mut scene(2));
+    // Without calls on the timeline nothing is said of them.
+    let found = sick("tiny-copies", &mut scene(2));
+    assert!(!found.title.contains("calls"), "{}", found.title);
+}
+
+#[test]
+fn places_in_a_headline() {
+    let mut found = sick("launch-bound", &mut short_kernels(false));
+    found.title = "slow".to_owned();
+    let mut told = |places: &[&str]| {
+        found.places = places.iter().map(|&place| place.to_owned()).collect();
+        found.headline()
+    };
+    assert_eq!(told(&["GPU 0"]), "GPU 0: slow");
+    assert_eq!(
+        told(&["GPU 0", "GPU 1"]),
+        "GPUs 0 and 1, the worst of them: slow"
+    );
+    let points = ["at 4 KiB", "at 1 MiB", "at 1 GiB"];
+    assert_eq!(told(&points), "at 4 KiB to 1 GiB, the worst of them: slow");
 }
 
 #[test]

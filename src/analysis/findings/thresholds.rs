@@ -29,6 +29,10 @@ pub const CURE_SHARE: f64 = 0.8;
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
 pub const LOOP_MIN: u64 = 8;
 
+/// So few waits are told where the device idles in and behind them for [`WARNING_SHARE`] of the time: a loop over a few
+/// large batches. One is between a program's two parts, two are their ends.
+pub const FEW_WAITS_MIN: u64 = 3;
+
 /// Smallest pageable copy that pinning would speed up. Measured: up to 64 KiB the driver takes the bytes
 /// into its own pinned buffer at once and the call does not wait; at 1 MiB pinned is 2.8 times as fast
 /// (40 against 14 GB/s), at 1 GiB 5.5 times (55 against 10).
@@ -101,6 +105,10 @@ pub const HOST_SHARE: f64 = 0.20;
 
 /// Copies with nothing beside them bind the GPU when they take this part of the time, most of it.
 pub const COPY_SHARE: f64 = 0.50;
+
+/// Communication with nothing beside it is worth a line when it takes this part of the time: some of it, the last bucket
+/// of a step, has nothing to be hidden behind.
+pub const EXPOSED_SHARE: f64 = 0.10;
 
 /// A GPU computes for most of the time when it does for this part: another one beside it could take half.
 pub const COMPUTE_SHARE: f64 = 0.50;

@@ -1,6 +1,6 @@
 //! Many copies so small that their fixed cost is all they are.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Place, Scope, migrations, thresholds};
 use crate::activity::units::{bytes, duration};
 use crate::activity::{Direction, Ns, What};
 use crate::analysis::edits::AROUND_MAX;
@@ -12,13 +12,17 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
     let mut at = Vec::new();
     let (mut moved, mut saving) = (0u64, 0 as Ns);
+    let mut has_calls = false;
     // Copies follow each other on their stream: what lies between two tiny ones goes with them.
     let mut last: Option<(usize, usize, Ns, CallId)> = None;
     for ((lane, row), activity) in scope.operations(figures) {
         let What::Copy(copy) = activity.what else {
             continue;
         };
-        let is_tiny = matches!(copy.direction, Direction::H2D | Direction::D2H)
+        // What the driver moves by itself is another rule's.
+        let is_asked = !migrations::is_migration(&activity.what);
+        let is_tiny = is_asked
+            && matches!(copy.direction, Direction::H2D | Direction::D2H)
             && copy.bytes <= thresholds::TINY_BYTES;
         if !is_tiny {
             continue;
@@ -37,6 +41,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         };
         saving += (span.end - from).min(cost.max(span.len()));
         moved += copy.bytes;
+        has_calls |= call != NONE;
         last = Some((lane, row, span.end, call));
         at.push(Place::Row((lane, row)));
     }
@@ -49,10 +54,11 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} of {} on average take {} with their calls",
+            "{} of {} on average take {}{}",
             crate::text::counted(tiny, "copy", "copies"),
             bytes(moved / tiny),
             duration(saving),
+            if has_calls { " with their calls" } else { "" },
         ),
         advice: "Gather the values on one side and copy them at once, or do on the GPU what they are fetched for.".to_owned(),
         ..scope.found(RULE, figures.span_ns, saving, &at)

@@ -5,7 +5,10 @@ use rustc_hash::FxHashMap;
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{NameId, Ns, What};
+use crate::analysis::collectives::is_collective;
 use crate::analysis::figures;
+use crate::analysis::verdict::NAME_MAX;
+use crate::text::cut_middle;
 
 pub(super) const RULE: &str = "under-filled-gpu";
 
@@ -58,28 +61,9 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             crate::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
-            scope.trace.names().short(most),
+            cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: "Give each launch more blocks (split the work finer, batch it), or run such kernels beside each other on several streams.".to_owned(),
         ..scope.found(RULE, f.span_ns, saving, &at)
     })
-}
-
-/// Whether a kernel is one of collective communication, by its name.
-fn is_collective(name: &str) -> bool {
-    let words = [
-        "nccl",
-        "rccl",
-        "allreduce",
-        "all_reduce",
-        "allgather",
-        "all_gather",
-        "reducescatter",
-        "reduce_scatter",
-        "multimem",
-        "alltoall",
-        "all_to_all",
-    ];
-    let name = name.to_ascii_lowercase();
-    words.iter().any(|word| name.contains(word))
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{Call, Class, Dep, Known, NONE, Op, Program};
 use crate::activity::{Ns, Span, What};
-use crate::analysis::graph::{CallKind, EdgeKind, Engine, Graph, OpId};
+use crate::analysis::graph::{CallKind, EdgeKind, Engine, Graph, LATENCY_MAX, OpId};
 use crate::occupancy;
 use crate::trace::{LaneId, LaneKind, Trace};
 
@@ -401,9 +401,13 @@ impl Build<'_> {
                 (Some((at, _)), _) => Some(at),
                 (None, _) => None,
             };
+            let unexplained = match bound {
+                None => unexplained(op, &program.calls),
+                Some(_) => 0,
+            };
             for (at, dep) in op.deps.iter_mut().enumerate() {
                 if bound != Some(at) {
-                    dep.delay = dep.delay.min(typical(dep.class));
+                    dep.delay = dep.delay.min(typical(dep.class) + unexplained);
                 }
             }
             if bound.is_some() {
@@ -426,6 +430,19 @@ impl Build<'_> {
         }
         program.order();
     }
+}
+
+/// How long an operation did not begin though its call had returned and nothing else is seen to have held it, beyond
+/// what launches take. What it waited for nobody knows, so that nothing says that it would not wait behind another
+/// operation as well.
+fn unexplained(op: &Op, calls: &[Call]) -> Ns {
+    if op.call == NONE || is_staged(op) {
+        return 0;
+    }
+    let call = &calls[op.call as usize];
+    let held = op.deps.iter().map(|dep| op.span.start - dep.delay);
+    let since = held.fold(call.span.end, Ns::max);
+    (op.span.start - since - LATENCY_MAX).max(0)
 }
 
 fn is_staged(op: &Op) -> bool {

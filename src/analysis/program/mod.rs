@@ -19,6 +19,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use build::INLINE;
 pub use build::share;
 pub use delays::{Class, Delays};
 pub use known::{Engines, Known};

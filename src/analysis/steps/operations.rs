@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::activity::{Direction, Ns, Span, What};
+use crate::activity::{Direction, Ns, Place, Span, What};
 use crate::trace::{Lane, LaneId, LaneKind, Trace};
 
 /// What makes two operations the same.
@@ -51,7 +51,10 @@ pub(super) fn busiest(
         LaneKind::Stream { device, .. } => Some(device),
         _ => None,
     };
+    // What the driver moves by itself, a page here and there, is in no program's loop.
+    let is_asked = |lane: &Lane| !matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream == Place::NO_STREAM);
     let all: Vec<(LaneId, Option<usize>, Range<usize>)> = streams(trace, process)
+        .filter(|(_, lane)| is_asked(lane))
         .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))
         .collect();
     // Of equals the first, so that the answer does not depend on how lanes are counted.

@@ -390,3 +390,21 @@ proptest! {
         prop_assert!(2 * inside >= symbols.len());
     }
 }
+
+/// One kernel that touches managed memory: the driver brings it page by page, in the same few sizes again and again.
+#[test]
+fn pages_that_the_driver_moves_are_no_steps() {
+    let scene = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.kernel("add", 7, 0, 10_000_000);
+        for i in 0..200 {
+            let at = 1_000 + i * 40_000;
+            scene.copy(Direction::H2D, stream, 4 << 10, at, at + 2_000);
+            scene.copy(Direction::H2D, stream, 60 << 10, at + 5_000, at + 9_000);
+        }
+        scene.trace()
+    };
+    assert_eq!(of(&scene(crate::activity::Place::NO_STREAM), None), []);
+    // The same on a stream are.
+    assert_eq!(of(&scene(8), None).len(), 1);
+}

@@ -5,7 +5,8 @@
 //! dependencies that ends with the last operation lies on the host (`path`) says whether a GPU that is mostly busy
 //! would be faster if its kernels were. `docs/FINDINGS.md` has the rule and its thresholds.
 //!
-//! With steps, the verdict speaks of the steady ones; without, of everything looked at.
+//! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
+//! looked at.
 
 mod path;
 mod split;
@@ -27,6 +28,7 @@ use crate::activity::{Ns, Span, units};
 use crate::trace::{LaneKind, Trace};
 use split::Split;
 pub(super) use waits::Waits;
+pub(super) use words::{NAME_MAX, of_host};
 
 /// What bounds a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -92,7 +94,8 @@ pub const PATH_SHARE: f64 = 0.5;
 pub const BOUND_MIN: f64 = 0.25;
 
 /// The verdict on each of `devices`, whose figures are those of `window`, and the one on all.
-/// With `steps` those devices that have some are judged by their steady ones.
+/// With `steps` those devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their
+/// steady ones.
 #[must_use]
 pub fn of(
     trace: &Trace,
@@ -116,7 +119,8 @@ pub fn of_job(
 ) -> Vec<Verdict> {
     let mut judged: Vec<(Verdict, Split)> = Vec::new();
     for device in devices {
-        let steady = steps.iter().find(|s| has(trace, s.process, device.index));
+        let telling = |s: &&Steps| s.are_telling() && has(trace, s.process, device.index);
+        let steady = steps.iter().find(telling);
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
             let f = figures::of_device(trace, device.index, Some(window))?;
@@ -192,7 +196,11 @@ fn judge(
     ranks: Option<&Ranks>,
 ) -> Verdict {
     let bound_by = bound(split);
-    let share = share(split.time_of(bound_by), split.counted());
+    let time = match bound_by {
+        Bound::Peer if ranks.is_some() && split.waits_for_ranks() => split.waiting,
+        bound => split.time_of(bound),
+    };
+    let share = share(time, split.counted());
     let line = split.seen.get(&bound_by).and_then(|it| it.telling(trace));
     Verdict {
         device,

@@ -3,12 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
+use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::findings::thresholds::LAUNCH_GAP_MAX;
 use super::super::graph::{EdgeKind, Engine, OpId};
 use super::super::lines::Seen;
 use super::super::ranks::{Ranks, Wait};
-use super::{Bound, Waits, path};
+use super::{Bound, STALL_SHARE, Waits, path};
 use crate::activity::{Direction, NameId, Ns, Span, What};
 use crate::trace::{LaneId, LaneKind, Trace};
 
@@ -23,9 +24,11 @@ pub(super) struct Split {
     pub compute: Ns,
     /// Copies with no kernel beside them.
     pub copy: Ns,
-    /// Copies to and from other devices with no kernel beside them, waiting for those, and `waiting`.
+    /// Copies to and from other devices and collective kernels with nothing else beside them, and waiting for those.
     pub peer: Ns,
-    /// Waiting inside collectives for ranks that came later, with nothing beside it.
+    /// What of it collective kernels take, but `waiting`.
+    pub collective: Ns,
+    /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `peer`.
     pub waiting: Ns,
     /// The same by the rank that came last (index into [`Ranks::ranks`]).
     pub waited_for: FxHashMap<usize, Ns>,
@@ -96,6 +99,10 @@ impl Split {
         }
         split.busy(f);
         let in_collectives = split.waiting(ranks, f, window);
+        let alone = Collectives::of(trace, f, window).alone;
+        split.collective = (alone - split.waiting).clamp(0, split.compute);
+        split.compute -= split.collective;
+        split.peer += split.collective;
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = Waits::default();
         for gap in causes.gaps_of_device(f.index, window) {
@@ -129,6 +136,7 @@ impl Split {
             (&mut self.copy, other.copy),
             (&mut self.peer, other.peer),
             (&mut self.waiting, other.waiting),
+            (&mut self.collective, other.collective),
             (&mut self.host, other.host),
             (&mut self.launch, other.launch),
             (&mut self.sync, other.sync),
@@ -173,6 +181,12 @@ impl Split {
     /// The host's share of the chain that ends with the last operation.
     pub(super) fn path_share(&self) -> f64 {
         share(self.on_path, self.sum)
+    }
+
+    /// Whether waiting in collectives for later ranks is most of what other devices take, or by itself enough to be bound by.
+    pub(super) fn waits_for_ranks(&self) -> bool {
+        let is_large = share(self.waiting, self.counted()) >= STALL_SHARE;
+        self.waiting > 0 && (is_large || 2 * self.waiting >= self.peer)
     }
 
     pub(super) fn time_of(&self, bound: Bound) -> Ns {

@@ -283,3 +283,70 @@ fn one_slow_launch_is_no_matter_of_launching_often() {
     assert_eq!(v.bound_by, Bound::Host);
     assert!(v.text.contains("in cuLaunchKernel"), "{}", v.text);
 }
+
+#[test]
+fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
+    // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
+    let mut scene = Scene::new();
+    scene.copy(Direction::H2D, 1, 4 << 20, 0, 30_000_000);
+    for i in 0..40 {
+        let at = 30_000_000 + i * 1_000_000;
+        scene.kernel("solve", 1, at, at + 1_000_000);
+    }
+    scene.copy(Direction::D2H, 1, 4 << 20, 70_000_000, 100_000_000);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let steps = crate::analysis::steps::of(&trace, None);
+    assert_eq!(steps.len(), 1, "the loop is found");
+    let all = of(&trace, &causes, None, &devices, &steps);
+    assert_eq!(
+        (all[0].bound_by, all[0].steps),
+        (Bound::Copy, None),
+        "{:?}",
+        all[0]
+    );
+    assert!((all[0].share - 0.6).abs() < 1e-9);
+}
+
+#[test]
+fn communication_with_nothing_beside_it_is_no_computing() {
+    // Of 100 us each 30 compute, 10 compute beside a collective, 60 are that alone.
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        let at = i * 100_000;
+        scene.kernel("gemm", 1, at, at + 40_000);
+        scene.kernel(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+            2,
+            at + 30_000,
+            at + 100_000,
+        );
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Peer, "{v:?}");
+    assert!((v.share - 0.6).abs() < 1e-9, "{v:?}");
+    assert!(
+        v.text
+            .starts_with("communication-bound: for 60 % of the time")
+            && v.text
+                .ends_with("ncclDevKernel_AllReduce_Sum_f32_RING_LL most"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn a_name_of_four_hundred_characters_is_cut() {
+    let long = format!("Cijk_{}_WG32_8_1", "MT256x128x64_".repeat(30));
+    let mut scene = Scene::new();
+    scene.kernel(&long, 1, 0, 1_000_000);
+    let v = verdict(&mut scene);
+    assert!(v.text.chars().count() < 100, "{}", v.text);
+    assert!(
+        v.text.contains("Cijk_") && v.text.ends_with("_WG32_8_1"),
+        "{}",
+        v.text
+    );
+}

@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 use super::split::{Doing, Split};
 use super::{Bound, Verdict};
 use crate::activity::units::{duration, factor, percent};
-use crate::activity::{Direction, Ns};
+use crate::activity::{Direction, NameId, Ns};
+use crate::analysis::collectives::is_collective;
 use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
 use crate::analysis::ranks::Ranks;
-use crate::text::printable;
+use crate::text::{cut_middle, printable};
 use crate::trace::{Trace, short};
 
 /// What takes this part of a class is named for the whole of it.
@@ -22,6 +23,9 @@ const FASTER_MIN: f64 = 1.05;
 
 /// One of more is none either: what the GPU takes by itself is told instead.
 const FASTER_MAX: f64 = 100.0;
+
+/// Columns that a name takes in a sentence at most: tuned libraries name a kernel's whole configuration, in 400 characters.
+pub(in crate::analysis) const NAME_MAX: usize = 48;
 
 /// What else takes this part of the time is worth a word.
 const ELSE_MIN: f64 = 0.10;
@@ -54,12 +58,10 @@ pub(super) fn of(
         ),
         Bound::Copy => copies(split, whole, &part),
         Bound::Compute | Bound::Memory => compute(trace, split, whole, &part),
-        Bound::Peer if let Some(ranks) = ranks.filter(|_| is_of_ranks(split)) => {
+        Bound::Peer if let Some(ranks) = ranks.filter(|_| split.waits_for_ranks()) => {
             waiting(split, ranks, whole)
         }
-        Bound::Peer => {
-            format!("peer-bound: {part} of {whole} goes to copies between GPUs and waits for them")
-        }
+        Bound::Peer => peer(trace, split, whole, &part),
         Bound::Unknown => {
             format!("unknown: for {part} of {whole} the GPU is idle, and no record says why")
         }
@@ -71,11 +73,6 @@ pub(super) fn of(
         beside(split, bound),
         at_best(split, bound)
     ))
-}
-
-/// Whether what other devices are to blame for is mostly waiting for late ranks.
-fn is_of_ranks(split: &Split) -> bool {
-    split.waiting > 0 && 2 * split.waiting >= split.peer
 }
 
 /// For whom it waits in collectives, why that one is late, and what a step would take without.
@@ -140,7 +137,7 @@ fn at_best(split: &Split, bound: Bound) -> String {
         Bound::Host | Bound::Launch | Bound::Sync | Bound::Peer | Bound::Copy | Bound::Nothing
     );
     // The least that it could take has the waiting in it, inside the collectives' kernels.
-    let is_telling = is_telling && !(bound == Bound::Peer && is_of_ranks(split));
+    let is_telling = is_telling && !(bound == Bound::Peer && split.waits_for_ranks());
     if is_telling && split.ideal > 0 && faster >= FASTER_MAX {
         let (ideal, span) = (duration(split.ideal), duration(split.span.len()));
         format!("; the GPU by itself needs {ideal} of {span}")
@@ -149,6 +146,12 @@ fn at_best(split: &Split, bound: Bound) -> String {
     } else {
         String::new()
     }
+}
+
+/// What the host was in, as tables call it, too: a call, an operator, a range. These have no parameters to be left out
+/// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`).
+pub(in crate::analysis) fn of_host(trace: &Trace, name: NameId) -> String {
+    cut_middle(trace.names().full(name), NAME_MAX)
 }
 
 /// What the host did. Where no line is known either, that what it did outside CUDA is in no record is said.
@@ -160,10 +163,10 @@ fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
         return String::new();
     }
     let (name, load) = match what {
-        Doing::Name(name) => (trace.names().short(name).to_owned(), false),
+        Doing::Name(name) => (of_host(trace, name), false),
         Doing::Load => ("loading GPU code".to_owned(), true),
         Doing::Untraced if has_line => ("outside CUDA".to_owned(), true),
-        Doing::Untraced => ("outside CUDA, in nothing that was traced".to_owned(), true),
+        Doing::Untraced => ("outside CUDA, in code that was not traced".to_owned(), true),
     };
     let inside = if load { "" } else { "in " };
     format!(
@@ -208,11 +211,29 @@ fn copies(split: &Split, whole: &str, part: &str) -> String {
     }
 }
 
+fn peer(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
+    if 2 * split.collective < split.peer {
+        return format!(
+            "peer-bound: {part} of {whole} goes to copies between GPUs and waits for them"
+        );
+    }
+    let is_collective = |name: &NameId| is_collective(trace.names().full(*name));
+    let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
+    let most = collectives.max_by_key(|&(name, time)| (*time, *name));
+    let name = most.map_or_else(String::new, |(&name, _)| {
+        let name = short::short(trace.names().full(name));
+        format!(", {} most", cut_middle(&name, NAME_MAX))
+    });
+    format!(
+        "communication-bound: for {part} of {whole} GPUs exchange data, or wait for each other to, with nothing beside it{name}"
+    )
+}
+
 fn compute(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
     let all: Ns = split.kernels.values().sum();
     match most(&split.kernels) {
         Some((name, time)) => {
-            let name = short::short(trace.names().full(name));
+            let name = cut_middle(&short::short(trace.names().full(name)), NAME_MAX);
             // Kernels beside each other: the part of all kernel time is what can be said of one.
             let of_kernel = share(time, all) * share(split.computing, split.counted());
             let computing = percent(share(split.computing, split.counted()));

@@ -104,7 +104,7 @@ fn an_event_that_came_before_the_launch_is_not_to_blame() {
         [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)]
     );
     assert!(
-        found.sentence.contains("nothing that was traced"),
+        found.sentence.contains("code that was not traced"),
         "{}",
         found.sentence
     );

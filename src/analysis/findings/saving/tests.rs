@@ -37,11 +37,15 @@ fn known() -> Known {
 }
 
 fn all_of(trace: &Trace) -> Vec<Finding> {
+    weigh(trace, &known())
+}
+
+fn weigh(trace: &Trace, known: &Known) -> Vec<Finding> {
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
     let devices = figures::of(trace, Some(&CallIndex::new(trace)), None);
     let scope = Scope::new(trace, &causes, None, &devices, figures::Peaks::default());
-    let whatif = || WhatIf::of_steps(trace, &graph, None, None, &known());
+    let whatif = || WhatIf::of_steps(trace, &graph, None, None, known);
     weighed(&scope, whatif, &|| false)
 }
 
@@ -141,6 +145,43 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
             .worth()
             .contains("saves nothing on top of the one above")
     );
+}
+
+#[test]
+fn a_cure_that_needs_pinned_memory_is_not_predicted_without_its_rate() {
+    // Copies of 32 MB up and down, in 4 ms each, and a kernel of 1 ms: a staged copy blocks its caller on any stream.
+    let mut made = Scene::new();
+    for i in 0..8u32 {
+        let at = Ns::from(i) * 9_100_000;
+        let copy = |direction| crate::activity::Copy {
+            from: MemoryKind::Pageable,
+            to: MemoryKind::Pageable,
+            ..pinned(direction, 1, 32_000_000)
+        };
+        made.call("cudaMemcpyAsync", at, at + 4_010_000);
+        made.copy_of(copy(Direction::H2D), at + 5_000, at + 4_005_000);
+        made.call("cudaLaunchKernel", at + 4_015_000, at + 4_018_000);
+        made.kernel("k", 1, at + 4_025_000, at + 5_025_000);
+        made.call("cudaMemcpyAsync", at + 4_020_000, at + 9_060_000);
+        made.copy_of(copy(Direction::D2H), at + 5_030_000, at + 9_050_000);
+    }
+    let trace = made.trace();
+    let told = |known: &Known| {
+        let found = weigh(&trace, known);
+        let overlap = found.into_iter().find(|f| f.rule == "no-overlap");
+        let overlap = overlap.expect("no-overlap");
+        (overlap.saving_ns, overlap.refusal())
+    };
+    let (saving, refusal) = told(&Known {
+        h2d_gbps: None,
+        d2h_gbps: None,
+        ..known()
+    });
+    assert_eq!(saving, None);
+    assert!(refusal.contains("takes `pin` for granted"), "{refusal}");
+    // With one it is.
+    let (saving, refusal) = told(&known());
+    assert!(saving.is_some() && refusal.is_empty(), "{refusal}");
 }
 
 /// Rounds of a pageable or pinned copy, kernels, a copy back, a wait, memory taken and given back, each there or not.

@@ -1,6 +1,7 @@
 //! What only a program's first calls pay.
 
 use super::*;
+use crate::activity::RangeKind;
 
 /// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
 fn launches(slow: i64) -> Scene {
@@ -60,5 +61,85 @@ fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
         found.title.contains(", 1.00 s of it in 1 that took"),
         "{}",
         found.title
+    );
+}
+
+/// Operators of 1 ms with a launch and a wait in each. The host's own part of this one takes a second, and so many of them
+/// there are.
+fn operators(slow: i64, number: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..number {
+        let own = if i == slow { 1_000_000_000 } else { 900_000 };
+        scene.range(
+            RangeKind::CpuOp,
+            "aten::cudnn_convolution",
+            0,
+            at,
+            at + own + 100_000,
+        );
+        let launched = at + own;
+        scene.call("cudaLaunchKernel", launched, launched + 3_000);
+        scene.kernel("k", 1, launched + 6_000, launched + 80_000);
+        scene.call("cudaStreamSynchronize", launched + 4_000, launched + 90_000);
+        at += own + 100_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_operator_of_a_name_is_a_cold_start_and_not_what_binds_the_host() {
+    // Before the first one the GPU has done nothing: another launch before makes the gap.
+    let scene = |slow: i64, number: i64| {
+        let mut scene = operators(slow, number);
+        scene.call("cudaLaunchKernel", -300_000, -297_000);
+        scene.kernel("before", 1, -290_000, -200_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(0, 5));
+    // All of it but the wait, of 86 us.
+    assert_eq!(found.bound_ns, 1_000_100_000 - 86_000);
+    assert_eq!(
+        found.advice,
+        "Warm up before measuring: run everything once."
+    );
+    cured("host-bound", &mut scene(0, 5));
+    // Of three nobody knows what one takes, and a later one is none.
+    for (slow, number) in [(0, 3), (2, 5)] {
+        cured("cold-start", &mut scene(slow, number));
+        sick("host-bound", &mut scene(slow, number));
+    }
+}
+
+#[test]
+fn of_few_calls_those_before_the_quickest_are_first_ones() {
+    let scene = |name: &str, times: [Ns; 3]| {
+        let mut scene = Scene::new();
+        let mut at = -2_000_000_000;
+        for took in times {
+            scene.call(name, at, at + took);
+            at += took + 1_000;
+        }
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        scene
+    };
+    let found = sick(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 4_000]),
+    );
+    assert_eq!((found.count, found.bound_ns), (2, 981_000_000));
+    // The quickest first: what came later took its time for something else.
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [4_000, 266_000_000, 715_000_000]),
+    );
+    cured(
+        "cold-start",
+        &mut scene("cudaHostAlloc", [266_000_000, 715_000_000, 4_000]),
+    );
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 200_000_000]),
     );
 }
