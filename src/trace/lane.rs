@@ -290,15 +290,17 @@ impl Lane {
         Cursor::over(self, edges)
     }
 
-    /// [`Lane::spot_before`] for each of these times, a level at a time: so the memory is asked for much at
+    /// [`Lane::spot_before`] for each of these times, which ascend, a level at a time: so the memory is asked for much at
     /// once instead of for one thing after the other. What is next to them is read ahead.
     pub(super) fn spots_before(&self, times: &[Ns]) -> Vec<Spot> {
         // Until the last step, the row is a group, then a block; None where no row starts before.
-        let mut spots: Vec<Option<Spot>> = times
-            .iter()
-            .map(|&time| {
-                let chunk = self.rows.begun(time)?;
-                Some(Spot { chunk, row: 0 })
+        let begun = self.rows.begun_each(times);
+        let mut spots: Vec<Option<Spot>> = begun
+            .map(|chunk| {
+                Some(Spot {
+                    chunk: chunk?,
+                    row: 0,
+                })
             })
             .collect();
         let mut step = |next: &dyn Fn(&Rows, usize, Ns) -> usize| {

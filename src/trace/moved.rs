@@ -5,7 +5,7 @@
 
 use super::index::Index;
 use super::past::Past;
-use super::series::{CAPACITY, Chunk, Series};
+use super::series::{CAPACITY, Chunk, Series, Spot};
 use crate::activity::{Ns, Span};
 
 /// Copies between stored sums.
@@ -229,20 +229,44 @@ impl Moved {
 
     /// Bytes moved between each of these moments, which ascend, and the next.
     pub(super) fn within_each(&self, edges: &[Ns]) -> Vec<f64> {
-        let until: Vec<f64> = edges.iter().map(|&at| self.until(at)).collect();
+        // All are looked for before any is reckoned: so the memory is asked for several at once.
+        let begun = self.copies.begun_each(edges);
+        let spots: Vec<Option<Spot>> = begun
+            .zip(edges)
+            .map(|(chunk, &time)| Some(self.spot(chunk?, time)))
+            .collect();
+        let until: Vec<f64> = edges
+            .iter()
+            .zip(spots)
+            .map(|(&time, spot)| self.until_spot(time, spot))
+            .collect();
         until.windows(2).map(|two| two[1] - two[0]).collect()
     }
 
+    /// Where the copies of a chunk end that start before `time`.
+    fn spot(&self, chunk: usize, time: Ns) -> Spot {
+        let copies = self.copies.chunk(chunk);
+        Spot {
+            chunk,
+            row: copies.index.before(&copies.starts, time),
+        }
+    }
+
     pub(super) fn until(&self, time: Ns) -> f64 {
+        let spot = self.copies.begun(time).map(|chunk| self.spot(chunk, time));
+        self.until_spot(time, spot)
+    }
+
+    /// [`Moved::until`], where the copies end at `spot` that start before `time`.
+    fn until_spot(&self, time: Ns, spot: Option<Spot>) -> f64 {
         if let Some(bytes) = self.past.until(time) {
             return bytes;
         }
         let open: f64 = self.open.iter().map(|&copy| rest(copy, time)).sum();
-        let Some(chunk) = self.copies.begun(time) else {
+        let Some(Spot { chunk, row: rows }) = spot else {
             return self.copies.base().bytes as f64 - open;
         };
         let copies = self.copies.chunk(chunk);
-        let rows = copies.index.before(&copies.starts, time);
         let (whole, mut part) = copies.until(time, rows);
         for earlier in (0..chunk).rev() {
             if self.copies.head(earlier + 1).end <= time {

@@ -453,10 +453,20 @@ impl Rows {
         (best.length >= 0).then_some(best)
     }
 
-    /// Reads what a question about a range that begins or ends in this block will read.
+    /// Reads what questions about ranges that begin or end in this block will read: a value of each line of memory.
     pub(super) fn warm(&self, block: usize) -> Ns {
         let group = &self.groups[block / FAN];
-        group.longest[0] ^ group.longest[FAN / 2]
+        let first = block * STRIDE;
+        let middle = (first + STRIDE / 2).min(self.len() - 1);
+        self.group_longest[0]
+            ^ self.group_longest[GROUPS / 2]
+            ^ Ns::from(self.group_at[0])
+            ^ group.longest[0]
+            ^ group.longest[FAN / 2]
+            ^ Ns::from(group.at[0])
+            ^ group.sums[block % FAN].busy
+            ^ self.length(first)
+            ^ self.length(middle)
     }
 
     /// The first row with this correlation id.

@@ -136,6 +136,22 @@ impl<C: Chunk> Series<C> {
         self.firsts.partition_point(|&t| t < time).checked_sub(1)
     }
 
+    /// [`Series::begun`] for each of these times, which ascend: mostly it is the chunk of the time before, or the next.
+    pub(super) fn begun_each(&self, times: &[Ns]) -> impl Iterator<Item = Option<usize>> {
+        /// Chunks that are stepped over before the rest is searched.
+        const STEPS: usize = 4;
+        let mut begun = 0;
+        times.iter().map(move |&time| {
+            let later = &self.firsts[begun..];
+            let steps = later.iter().take(STEPS).take_while(|&&t| t < time).count();
+            begun += match steps {
+                STEPS => later.partition_point(|&t| t < time),
+                steps => steps,
+            };
+            begun.checked_sub(1)
+        })
+    }
+
     /// Where an entry is, `None` for one that was forgotten or is not there.
     pub(super) fn spot(&self, index: usize) -> Option<Spot> {
         let past = index.checked_sub(self.bases[0])?;
