@@ -48,14 +48,6 @@ struct Miss {
 
 const KNOWN_MISSES: &[Miss] = &[
     Miss {
-        scenario: "warmup",
-        variant: "cold",
-        point: None,
-        ratio: 0.775,
-        _missing: "the host's filling of its buffers (52 us), and what the first memset (19 us), the first \
-                   copy's DMA (12 us) and the first synchronizations take longer than later ones",
-    },
-    Miss {
         scenario: "cpu_or_gpu",
         variant: "gpu_matmul_with_copies",
         point: Some(32),

@@ -6,6 +6,7 @@
 //! the marks that say which variant and which pass everything belongs to.
 
 mod cache;
+mod fill;
 mod graph;
 mod ops;
 mod setup;

@@ -405,6 +405,9 @@ impl<'a> ProfileBuilder<'a> {
         let launch = over("cuLaunchKernel", a.launch_ns);
         let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
         let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
+        // It sets a megabyte, which takes a kernel.
+        let memset = over("cuMemsetD8Async", a.launch_ns);
+        let load = median(all(&passes, Stretch::loads));
         let c = &mut self.profile.cold;
         let m = &mut self.missing;
         Self::put(m, "cold.first_stream_ns", &mut c.first_stream_ns, stream);
@@ -421,9 +424,10 @@ impl<'a> ProfileBuilder<'a> {
             destroyed,
         );
         let place = &mut c.module_load_ns;
-        Self::put(m, "cold.module_load_ns", place, first("cuModuleLoadData"));
+        Self::put(m, "cold.module_load_ns", place, load);
         Self::put(m, "cold.first_launch_ns", &mut c.first_launch_ns, launch);
         Self::put(m, "cold.first_copy_ns", &mut c.first_copy_ns, copy);
+        Self::put(m, "cold.first_memset_ns", &mut c.first_memset_ns, memset);
     }
 
     fn host(&mut self) {
@@ -448,6 +452,14 @@ impl<'a> ProfileBuilder<'a> {
             .filter(|&ns| ns > 0)
             .map(|ns| operations / ns as f64);
         Self::put(m, "host.matmul_gflops", &mut h.matmul_gflops, product);
+        let cold = self.observed.passes("cold");
+        let fill = |function: &'static str, bytes| {
+            rate(bytes, median(all(&cold, |s| s.fills(function, bytes))), 0)
+        };
+        let zero = fill("cuMemsetD8Async", MIB);
+        Self::put(m, "host.zero_gbps", &mut h.zero_gbps, zero);
+        let random = fill("cuMemcpyHtoD", 16 * MIB);
+        Self::put(m, "host.random_gbps", &mut h.random_gbps, random);
     }
 }
 

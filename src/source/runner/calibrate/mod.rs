@@ -171,6 +171,10 @@ mod tests {
         p.latency.graph_node_ns = 700;
         p.memory.pool_alloc_ns = 2_600;
         p.host.sum_gbps = 9.0;
+        p.host.zero_gbps = 11.0;
+        p.host.random_gbps = 1.7;
+        p.cold.first_memset_ns = 33_000;
+        p.cold.module_load_ns = 201_000;
         if let Some(entry) = p.entry.get_mut("matmul_tiled") {
             entry.compute_share = Some(0.33);
         }
@@ -212,6 +216,8 @@ mod tests {
             ("staged out", large(&found).d2h_gbps, 7.0),
             ("sum", found.host.sum_gbps, truth.host.sum_gbps),
             ("matmul", found.host.matmul_gflops, truth.host.matmul_gflops),
+            ("zero", found.host.zero_gbps, truth.host.zero_gbps),
+            ("random", found.host.random_gbps, truth.host.random_gbps),
             (
                 "tiled",
                 found.entry["matmul_tiled"].compute_share.expect("measured"),
@@ -243,6 +249,16 @@ mod tests {
                 "stream",
                 found.cold.first_stream_ns,
                 truth.cold.first_stream_ns,
+            ),
+            (
+                "module",
+                found.cold.module_load_ns,
+                truth.cold.module_load_ns,
+            ),
+            (
+                "memset",
+                found.cold.first_memset_ns,
+                truth.cold.first_memset_ns,
             ),
             ("launch", found.api.launch_ns, truth.api.launch_ns),
             ("copy", found.api.copy_ns, truth.api.copy_ns),

@@ -151,6 +151,52 @@ impl<'a> Stretch<'a> {
             .collect()
     }
 
+    /// From the start of each first of several loads of modules to the next call that is none: what is made of a module before
+    /// it can be used is not all in calls that leave records.
+    pub(super) fn loads(self) -> Vec<Ns> {
+        let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
+        let mut began = None;
+        let mut loads = Vec::new();
+        for (name, span) in self.all_calls() {
+            match (is_load(name), began) {
+                (true, None) => began = Some(span.start),
+                (false, Some(start)) => {
+                    loads.push(span.start - start);
+                    began = None;
+                }
+                _ => {}
+            }
+        }
+        loads
+    }
+
+    /// From an allocation to the call of a function that set or copied so many bytes, where that came next: what the host
+    /// took to write them.
+    pub(super) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
+        let sizes: HashMap<Correlation, u64> = (self.items.iter())
+            .filter_map(|item| match item.what {
+                What::Copy(copy) => Some((item.correlation, copy.bytes)),
+                What::Memset(memset) => Some((item.correlation, memset.bytes)),
+                _ => None,
+            })
+            .collect();
+        let calls: Vec<&Activity> = (self.items.iter())
+            .filter(|item| matches!(item.what, What::Call(_)))
+            .collect();
+        let name = |item: &Activity| match item.what {
+            What::Call(call) => plain(self.observed.name(call.name)),
+            _ => "",
+        };
+        calls
+            .windows(2)
+            .filter(|two| {
+                name(two[1]) == function && sizes.get(&two[1].correlation) == Some(&bytes)
+            })
+            .filter(|two| matches!(name(two[0]), "cuMemAlloc" | "cuMemHostAlloc"))
+            .map(|two| two[1].span.start - two[0].span.end)
+            .collect()
+    }
+
     /// Times between a call of a function and the next.
     pub(super) fn between_calls(self, function: &str) -> Vec<Ns> {
         let spans: Vec<Span> = self.call_spans(function).collect();
@@ -267,6 +313,14 @@ impl<'a> Stretch<'a> {
             .filter(|item| wanted(item.what))
             .map(|item| item.span.len())
             .collect()
+    }
+
+    /// All calls by name.
+    fn all_calls(self) -> impl Iterator<Item = (&'a str, Span)> {
+        self.items.iter().filter_map(move |item| match item.what {
+            What::Call(call) => Some((self.observed.name(call.name), item.span)),
+            _ => None,
+        })
     }
 
     fn call_spans(self, function: &str) -> impl Iterator<Item = Span> {

@@ -7,15 +7,12 @@ use super::{Current, Lowering, THREAD};
 use crate::activity::feed::{Failure, FailureKind};
 use crate::activity::units;
 use crate::activity::{
-    Copy, Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place,
-    What,
+    Direction, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Ns, Overhead, Place, What,
 };
-use crate::scenario::plan::{
-    BufferSpec, DEFAULT_STREAM, Fill, HostMemory, LaunchSpec, StreamSpec, VariantPlan,
-};
-use crate::source::sim::cost::{self, KernelWork, memset_call_ns, transfer_ns};
+use crate::scenario::plan::{BufferSpec, HostMemory, LaunchSpec, VariantPlan};
+use crate::source::sim::cost::{self, KernelWork, transfer_ns};
 use crate::source::sim::lower::tables::context_of;
-use crate::source::sim::program::{Item, Operation, Returns, Step};
+use crate::source::sim::program::{Operation, Step};
 
 /// What the contexts that exist have loaded and used.
 #[derive(Default)]
@@ -30,6 +27,8 @@ pub(super) struct Contexts {
     streamed: HashSet<u32>,
     /// Directions in which something was copied, by device.
     copied: HashSet<(u32, Direction)>,
+    /// Devices on which memory was set.
+    pub(super) cleared: HashSet<u32>,
 }
 
 /// The block that allocations below the granule share. It is gone when the last of them is.
@@ -98,16 +97,16 @@ impl Lowering {
     }
 
     /// Creates what the variant needs in its contexts before its first operation, as the runner does:
-    /// buffers with what is in them, modules, streams, events. The host's time for filling its own
-    /// memory is left out, because no record tells of it.
+    /// buffers with what is in them, modules, streams, events.
     pub(super) fn set_up(&mut self, spec: &VariantPlan) {
         let api = self.profile.api.clone();
         for (index, buffer) in spec.buffers.iter().enumerate() {
             self.allocate_host(index, buffer);
-            if has_device_side(buffer) && buffer.preallocated {
+            let has_device_side = has_device_side(buffer) && buffer.preallocated;
+            if has_device_side {
                 self.allocate(index, buffer);
-                self.fill(buffer);
             }
+            self.fill(buffer, has_device_side, spec.cold);
         }
         for kernel in &spec.kernels {
             if self.contexts.modules.insert(kernel.file.clone()) {
@@ -135,48 +134,6 @@ impl Lowering {
         for _ in &spec.events {
             self.call("cuEventCreate", api.event_create_ns);
         }
-    }
-
-    /// Writes what a buffer's device side holds at first, and waits for it.
-    fn fill(&mut self, buffer: &BufferSpec) {
-        let device = buffer.device.unwrap_or(0);
-        let default = self.stream(&StreamSpec {
-            name: DEFAULT_STREAM.to_owned(),
-            device,
-            priority: 0,
-        });
-        let place = self.place(default);
-        if buffer.fill == Fill::Zero {
-            let op = self.memset_at(buffer.bytes, place);
-            let cost = memset_call_ns(&self.profile, buffer.bytes);
-            let call = self.name("cuMemsetD8Async");
-            let item = Item::Run(op);
-            self.push(Step::Submit {
-                call,
-                cost,
-                stream: default,
-                item,
-                returns: Returns::AtOnce,
-                first_use: None,
-            });
-        } else {
-            let from = match buffer.host {
-                HostMemory::Pinned => MemoryKind::Pinned,
-                _ => MemoryKind::Pageable,
-            };
-            let template = Copy {
-                place,
-                direction: Direction::H2D,
-                from,
-                to: MemoryKind::Device,
-                is_async: false,
-                bytes: 0,
-                peer: device,
-                graph: 0,
-            };
-            self.push_copy(template, buffer.bytes, None, default);
-        }
-        self.sync_device(device);
     }
 
     /// Frees what a pass allocated and left behind.

@@ -51,6 +51,8 @@ impl Profile {
             ("host.sum_gbps", self.host.sum_gbps),
             ("host.sin_gbps", self.host.sin_gbps),
             ("host.matmul_gflops", self.host.matmul_gflops),
+            ("host.zero_gbps", self.host.zero_gbps),
+            ("host.random_gbps", self.host.random_gbps),
         ];
         for p in &c.pageable {
             rates.push(("copy.pageable.h2d_gbps", p.h2d_gbps));
@@ -123,6 +125,7 @@ impl Profile {
             ("cold.first_stream_ns", c.first_stream_ns),
             ("cold.first_launch_ns", c.first_launch_ns),
             ("cold.first_copy_ns", c.first_copy_ns),
+            ("cold.first_memset_ns", c.first_memset_ns),
         ];
         let entries = self.entry.values().filter_map(|e| e.fixed_ns);
         times.extend(entries.map(|ns| ("entry.fixed_ns", ns)));
