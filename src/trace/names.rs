@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::pool::Pool;
 use super::short::short;
 use crate::activity::NameId;
-use crate::text::printable;
+use crate::text::{fingerprint, printable};
 
 /// A string in its three forms.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ struct Name {
     full: Box<str>,
     /// The function's own name and its telling template argument.
     short: Box<str>,
+    /// The fingerprint of that, which colours are made from: each cell of a frame asks for one.
+    print: u64,
 }
 
 /// Interned strings. Ids are dense and never change.
@@ -39,8 +41,10 @@ impl Names {
         }
         let id = NameId::try_from(self.names.len()).unwrap_or(NameId::MAX);
         let full = printable(&demangled(raw));
+        let short = short(&full);
         self.names.push(Name {
-            short: short(&full).into(),
+            print: fingerprint(short.as_bytes()),
+            short: short.into(),
             full: full.into(),
         });
         self.ids.insert(raw.into(), id);
@@ -57,6 +61,13 @@ impl Names {
     #[must_use]
     pub fn short(&self, id: NameId) -> &str {
         self.names.get(id as usize).map_or("?", |n| &n.short)
+    }
+
+    /// [`fingerprint`] of the short name.
+    #[must_use]
+    pub fn short_print(&self, id: NameId) -> u64 {
+        let name = self.names.get(id as usize);
+        name.map_or_else(|| fingerprint(self.short(id).as_bytes()), |n| n.print)
     }
 
     /// Short names, one for each of `ids` and all different where the whole names are: for tables.
@@ -172,6 +183,14 @@ mod tests {
                 .all(|c| !c.is_control() && c != '\u{202e}')
         );
         assert!(names.full(id).starts_with("evil"));
+    }
+
+    #[test]
+    fn what_colours_are_made_from_is_the_short_name() {
+        let mut names = Names::default();
+        let id = names.intern("_Z3addPf");
+        assert_eq!(names.short_print(id), fingerprint(b"add"));
+        assert_eq!(names.short_print(99), fingerprint(b"?"));
     }
 
     #[test]

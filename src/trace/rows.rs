@@ -456,17 +456,18 @@ impl Rows {
     /// Reads what questions about ranges that begin or end in this block will read: a value of each line of memory.
     pub(super) fn warm(&self, block: usize) -> Ns {
         let group = &self.groups[block / FAN];
-        let first = block * STRIDE;
-        let middle = (first + STRIDE / 2).min(self.len() - 1);
-        self.group_longest[0]
-            ^ self.group_longest[GROUPS / 2]
-            ^ Ns::from(self.group_at[0])
-            ^ group.longest[0]
-            ^ group.longest[FAN / 2]
-            ^ Ns::from(group.at[0])
+        // Two lines, or three where they do not begin with one.
+        let ends = |of: &[Ns; FAN]| of[0] ^ of[FAN / 2] ^ of[FAN - 1];
+        let last = self.len() - 1;
+        let row = |at: usize| self.length((block * STRIDE + at).min(last));
+        ends(&self.group_longest)
+            ^ Ns::from(self.group_at[0] ^ self.group_at[GROUPS - 1])
+            ^ ends(&group.longest)
+            ^ Ns::from(group.at[0] ^ group.at[FAN - 1])
             ^ group.sums[block % FAN].busy
-            ^ self.length(first)
-            ^ self.length(middle)
+            ^ row(0)
+            ^ row(STRIDE / 2)
+            ^ row(STRIDE - 1)
     }
 
     /// The first row with this correlation id.

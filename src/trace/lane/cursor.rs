@@ -13,6 +13,9 @@ use crate::trace::series::Spot;
 /// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
 const EDGES: usize = 4;
 
+/// Rows of an announced cell, on average, from which on all cells are looked into at once: with fewer most are not asked about.
+const MANY: usize = 8;
+
 /// A place in a lane.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -123,8 +126,13 @@ impl<'a> Cursor<'a> {
         self.lane.index(from)..self.lane.index(to)
     }
 
-    /// The place of a window that lies between an announced edge and the next.
+    /// The place of a window that lies between an announced edge and the next, where there are many rows to a cell.
     fn announced_cell(&self, window: Span) -> Option<usize> {
+        let (first, last) = (self.announced.first()?, self.announced.last()?);
+        let rows = self.lane.index(last.spot) - self.lane.index(first.spot);
+        if rows < MANY * self.announced.len() {
+            return None;
+        }
         let at = |time: Ns| self.announced.binary_search_by_key(&time, |e| e.time);
         let cell = at(window.start).ok()?;
         let next = self.announced.get(cell + 1)?;

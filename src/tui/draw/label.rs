@@ -9,7 +9,7 @@ use crate::tui::theme::{KERNEL_COLORS, Role};
 #[must_use]
 pub fn role(trace: &Trace, what: &What) -> Role {
     match what {
-        What::Kernel(k) => kernel_role(trace.names().short(trace.shape(k.shape).name)),
+        What::Kernel(k) => color(trace.names().short_print(trace.shape(k.shape).name)),
         What::Copy(c) => direction_role(c.direction),
         What::Memset(_) => Role::Memset,
         // A stream's wait for an event is no wait of the host, but a wait all the same.
@@ -39,8 +39,11 @@ pub fn direction_role(direction: Direction) -> Role {
 /// A kernel keeps its colour from run to run: it is made from the name.
 #[must_use]
 pub fn kernel_role(name: &str) -> Role {
-    let hash = crate::text::fingerprint(name.as_bytes());
-    Role::Kernel(((hash >> 32) % u64::from(KERNEL_COLORS)) as u8)
+    color(crate::text::fingerprint(name.as_bytes()))
+}
+
+fn color(print: u64) -> Role {
+    Role::Kernel(((print >> 32) % u64::from(KERNEL_COLORS)) as u8)
 }
 
 /// The longest of its labels that fits in `columns`; empty when not even a cut name would say anything.
