@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::text::printable;
+use crate::text::{is_unprintable, printable};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
@@ -121,6 +121,8 @@ pub struct Diagnostics {
     /// The file's name as shown.
     name: String,
     text: Arc<str>,
+    /// The same as it is shown, byte for byte as long.
+    shown: Arc<str>,
     items: Vec<Diagnostic>,
     /// Errors that were left out because there were so many.
     left_out: usize,
@@ -132,6 +134,7 @@ impl Diagnostics {
     pub fn new(name: &str, text: Arc<str>) -> Self {
         Self {
             name: printable(name),
+            shown: harmless(&text),
             text,
             items: Vec::new(),
             left_out: 0,
@@ -241,7 +244,7 @@ impl Diagnostics {
             .primary_title(item.message.as_str())
             .elements((item.line > 0).then(|| {
                 let label = (!item.label.is_empty()).then_some(item.label.as_str());
-                Snippet::source(&*self.text)
+                Snippet::source(&*self.shown)
                     .path(self.name.as_str())
                     .annotation(AnnotationKind::Primary.span(item.span.clone()).label(label))
                     .annotations(item.related.iter().map(|related| {
@@ -268,6 +271,22 @@ impl Diagnostics {
         }
         start..end
     }
+}
+
+/// A file's text without what a terminal obeys or hides beyond ASCII, each character as many bytes as before, so that every
+/// place stays where it is. The renderer writes ASCII controls out, and of the others some.
+fn harmless(text: &Arc<str>) -> Arc<str> {
+    let is_meant = |c: char| !c.is_ascii() && is_unprintable(c);
+    if !text.contains(is_meant) {
+        return Arc::clone(text);
+    }
+    let shown = text.chars().map(|c| match c.len_utf8() {
+        _ if !is_meant(c) => c,
+        2 => '\u{b7}',
+        3 => char::REPLACEMENT_CHARACTER,
+        _ => '\u{1fbc4}',
+    });
+    shown.collect::<String>().into()
 }
 
 /// Line and column (in characters), from 1, of a byte in a text.
@@ -343,5 +362,34 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         }
         (Some((last, [])), _) => last.clone(),
         (Some((last, rest)), _) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_not_shown_and_places_stay() {
+        // C0, C1 (two bytes), a bidirectional mark (three), a tag (four).
+        let text = "a = 1 # \u{1b}[2J \u{9b}31m \u{85} \u{202e} \u{2028} \u{e0041} é\nb = ?\n";
+        let mut found = Diagnostics::new("x.toml", text.into());
+        let at = text.find('\u{e0041}').expect("it is there") + 5;
+        found.push(Diagnostic::error(at..at + 2, "of the first line").label("here"));
+        let at = text.find('?').expect("it is there");
+        found.push(Diagnostic::error(at..at + 1, "of the second"));
+        let shown = found.render(false);
+        let steers = |c: char| c != '\n' && is_unprintable(c);
+        assert!(!shown.contains(steers), "{shown:?}");
+        // The underlined letter is the one that was meant.
+        let lines: Vec<&str> = shown.lines().collect();
+        let line = lines.iter().position(|it| it.contains('é')).expect("shown");
+        let column = |text: &str, sign| text.chars().position(|c| c == sign);
+        assert_eq!(
+            column(lines[line], 'é'),
+            column(lines[line + 1], '^'),
+            "{shown}"
+        );
+        assert_eq!(found.items()[1].line, 2);
     }
 }
