@@ -236,6 +236,7 @@ fn a_draft_is_looked_at_until_the_timeline_itself_is_there() {
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);
     app.start(fixture::source(), None, PEAKS);
+    app.prepare();
     // In the order of a file: the later pass first.
     for batch in fixture::batches().into_iter().rev() {
         app.take(Message::Draft(batch));
@@ -244,6 +245,8 @@ fn a_draft_is_looked_at_until_the_timeline_itself_is_there() {
     let records = app.state.run.records();
     assert!(records > 0 && app.state.run.is_draft());
     // Nothing is said of it: no cause, no verdict.
+    let screen = crate::tui::tests::text(&crate::tui::render(&mut app, &Theme::default()));
+    assert!(screen.contains("still being read"), "{screen}");
     let whole = app.state.run.trace.operations_extent().expect("operations");
     let idle = |app: &App| -> i64 { app.state.idle.within(&app.state.run, 0, whole).iter().sum() };
     assert_eq!(idle(&app), 0);

@@ -37,6 +37,9 @@ impl VerdictLine {
             about: vec![text.to_owned()],
             ..VerdictLine::default()
         };
+        if run.is_draft() {
+            return quiet("still being read: what bounds it is told of the whole");
+        }
         let Some(answer) = state.answers.of(run, state.camera.scope) else {
             return if state.answers.is_open() || run.is_running() {
                 quiet("computing …")

@@ -283,13 +283,13 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
     }
 
-    /// The last answer about this run, maybe of an older state of it or of another part.
+    /// The last answer about this run, maybe of an older state of it or of another part; none about a draft.
     #[must_use]
     pub fn last(&self, run: &Run) -> Option<&T> {
         let (_, answer) = self
             .last
             .as_ref()
-            .filter(|(key, _)| key.run == run.number)?;
+            .filter(|(key, _)| key.run == run.number && !run.is_draft())?;
         Some(answer)
     }
 
@@ -299,7 +299,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         let (_, answer) = self
             .last
             .as_ref()
-            .filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
+            .filter(|(key, _)| (key.run, key.about) == (run.number, about) && !run.is_draft())?;
         Some(answer)
     }
 
