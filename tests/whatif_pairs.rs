@@ -108,7 +108,7 @@ fn cures_are_predicted_from_their_mistakes() {
     let rows = rows();
     assert!(rows.len() >= 12, "a dozen pairs");
     println!(
-        "| scenario | mistake → cure | edit | mistake | predicted | between | cure | off | replay error |"
+        "| scenario | mistake → cure | edit | mistake | most likely | between | cure | off | replay error |"
     );
     println!("|---|---|---|--:|--:|--:|--:|--:|--:|");
     let ms = |ns: Ns| ns as f64 / 1e6;

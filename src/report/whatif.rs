@@ -46,14 +46,20 @@ pub struct ScopeReport {
 pub struct Row {
     /// The edit as it was given.
     pub edit: String,
-    /// Median time with it; null when refused.
+    /// Median time with it; null when refused, and where the interval alone can be told.
     pub predicted_ns: Option<Ns>,
+    /// The same as it most likely comes out, be the interval as wide as it may; null when refused.
+    pub likely_ns: Option<Ns>,
     /// The interval around that.
     pub low_ns: Option<Ns>,
     /// See `low_ns`.
     pub high_ns: Option<Ns>,
-    /// What is saved.
+    /// What is saved; null where `predicted_ns` is.
     pub saving_ns: Option<Ns>,
+    /// What is saved at the least, by the interval; negative when it may take longer.
+    pub saving_low_ns: Option<Ns>,
+    /// And at the most.
+    pub saving_high_ns: Option<Ns>,
     /// Why nothing is predicted.
     pub refused: Option<String>,
     /// What it takes for granted.
@@ -131,7 +137,10 @@ impl Answer {
             measured_ns: whatif.measured(),
             replayed_ns: whatif.replayed(),
             replay_error: whatif.replay_error(),
-            predictions: predictions.into_iter().map(Row::from).collect(),
+            predictions: predictions
+                .into_iter()
+                .map(|of| Row::new(of, whatif.measured()))
+                .collect(),
             faster: faster.into_iter().map(FasterRow::from).collect(),
             ideal: IdealRow::from(whatif.ideal()),
         }
@@ -152,18 +161,27 @@ impl Answer {
         lines.push(String::new());
         let mut table = Table::new(["edit", "predicted", "from", "to", "saves", ""]);
         for row in &self.predictions {
-            if let (Some(predicted), Some(low), Some(high), Some(saving)) =
-                (row.predicted_ns, row.low_ns, row.high_ns, row.saving_ns)
-            {
-                table.row([
-                    row.edit.clone(),
-                    duration(predicted),
-                    duration(low),
-                    duration(high),
-                    duration(saving),
-                    self.times(predicted),
-                ]);
-            }
+            let (Some(low), Some(high)) = (row.low_ns, row.high_ns) else {
+                continue;
+            };
+            let saved = |time: Ns| duration(self.measured_ns - time);
+            let [predicted, saving, times] = match row.predicted_ns {
+                Some(time) => [duration(time), saved(time), self.times(time)],
+                // The middle of so wide an interval would be taken for more than it is.
+                None => [
+                    "–".to_owned(),
+                    format!("{} to {}", saved(high), saved(low)),
+                    format!("{} to {}", self.times(high), self.times(low)),
+                ],
+            };
+            table.row([
+                row.edit.clone(),
+                predicted,
+                duration(low),
+                duration(high),
+                saving,
+                times,
+            ]);
         }
         lines.extend(table.lines(width));
         for row in &self.predictions {
@@ -274,16 +292,19 @@ fn list<'a>(
     }
 }
 
-impl From<Prediction> for Row {
-    fn from(prediction: Prediction) -> Row {
+impl Row {
+    fn new(prediction: Prediction, measured: Ns) -> Row {
         let edit = prediction.edit;
         match prediction.outcome {
             Ok(outcome) => Row {
                 edit,
-                predicted_ns: Some(outcome.predicted),
+                predicted_ns: (!outcome.is_open).then_some(outcome.predicted),
+                likely_ns: Some(outcome.predicted),
                 low_ns: Some(outcome.low),
                 high_ns: Some(outcome.high),
-                saving_ns: Some(outcome.saving),
+                saving_ns: (!outcome.is_open).then_some(outcome.saving),
+                saving_low_ns: Some(measured - outcome.high),
+                saving_high_ns: Some(measured - outcome.low),
                 refused: None,
                 notes: outcome.notes,
                 unknowns: outcome.unknowns,
@@ -291,9 +312,12 @@ impl From<Prediction> for Row {
             Err(refused) => Row {
                 edit,
                 predicted_ns: None,
+                likely_ns: None,
                 low_ns: None,
                 high_ns: None,
                 saving_ns: None,
+                saving_low_ns: None,
+                saving_high_ns: None,
                 refused: Some(refused),
                 notes: Vec::new(),
                 unknowns: Vec::new(),
@@ -373,5 +397,63 @@ pub fn known(trace: &Trace, profile: &Profile) -> Known {
         graph_upload: Some(api.graph_upload_node_ns),
         graph_node: Some(latency.graph_node_ns),
         link_share: Some(shared / (copy.h2d_gbps + copy.d2h_gbps)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_interval_of_more_than_a_factor_of_two_only_the_ends_are_told() {
+        let row = |is_open| {
+            Row::new(
+                Prediction {
+                    edit: "graph".to_owned(),
+                    outcome: Ok(crate::analysis::whatif::Outcome {
+                        predicted: 4_000_000,
+                        is_open,
+                        low: 2_000_000,
+                        high: 8_000_000,
+                        saving: 6_000_000,
+                        whole_saving: 6_000_000,
+                        count: 1,
+                        notes: Vec::new(),
+                        unknowns: Vec::new(),
+                    }),
+                },
+                10_000_000,
+            )
+        };
+        let text = |row| {
+            let answer = Answer {
+                scope: ScopeReport {
+                    steps: 3,
+                    per: "run",
+                    of: None,
+                },
+                measured_ns: 10_000_000,
+                replayed_ns: 10_000_000,
+                replay_error: 0.0,
+                predictions: vec![row],
+                faster: Vec::new(),
+                ideal: IdealRow::from(Ideal::default()),
+            };
+            let text = answer.text(100);
+            let line = text.lines().find(|line| line.contains("graph"));
+            line.expect("the prediction")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let open = "graph – 2.00 ms 8.00 ms 2.00 ms to 8.00 ms 1.25× faster to 5.00× faster";
+        assert_eq!(text(row(true)), open);
+        let closed = "graph 4.00 ms 2.00 ms 8.00 ms 6.00 ms 2.50× faster";
+        assert_eq!(text(row(false)), closed);
+        let json = serde_json::to_value(row(true)).expect("json");
+        assert!(json["predicted_ns"].is_null() && json["saving_ns"].is_null());
+        assert_eq!(json["likely_ns"], 4_000_000);
+        assert_eq!(json["saving_low_ns"], 2_000_000);
+        assert_eq!(json["saving_high_ns"], 8_000_000);
     }
 }

@@ -56,9 +56,9 @@ def row(kind, mistake, cure, edit, predicted, ran):
         return dict(row, refused="no answer: see the .err files")
     first = predicted["predictions"][0]
     row |= dict(from_ns=predicted["measured_ns"], replay_error=predicted["replay_error"], cure_ns=ran["measured_ns"])
-    row |= {k: first[k] for k in ("predicted_ns", "low_ns", "high_ns", "refused")}
+    row |= {k: first[k] for k in ("predicted_ns", "likely_ns", "low_ns", "high_ns", "refused")}
     if first["refused"] is None:
-        row["off"] = first["predicted_ns"] / ran["measured_ns"] - 1
+        row["off"] = first["likely_ns"] / ran["measured_ns"] - 1
         row["within"] = first["low_ns"] <= ran["measured_ns"] <= first["high_ns"]
     return row
 
@@ -189,7 +189,7 @@ def show(rows):
         if "off" in r:
             ms = lambda k: f"{r[k] / 1e6:9.3f}"
             inside = "inside" if r["within"] else ""
-            print(what, ms("from_ns"), ms("predicted_ns"), ms("cure_ns"), f"{r['off']:+7.1%}", f"{r['replay_error']:6.1%}", inside)
+            print(what, ms("from_ns"), ms("likely_ns"), ms("cure_ns"), f"{r['off']:+7.1%}", f"{r['replay_error']:6.1%}", inside)
         else:
             print(what, "refused:", r["refused"])
 

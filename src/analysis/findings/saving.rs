@@ -32,8 +32,10 @@ pub struct Predicted {
     pub samples: usize,
     /// Their median time as recorded.
     pub measured_ns: Ns,
-    /// And with the edit.
-    pub predicted_ns: Ns,
+    /// And with the edit; `None` where the interval alone is to be told.
+    pub predicted_ns: Option<Ns>,
+    /// The same as it most likely comes out, be the interval as wide as it may: what stacked savings are made of.
+    pub likely_ns: Ns,
     /// The interval around that.
     pub low_ns: Ns,
     /// See `low_ns`.
@@ -233,8 +235,9 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
     let edit = edit.map_or_else(|| candidate.edit.clone(), |edit| edit.with(&candidate.edit));
     if let (Ok(outcome), Some(predicted)) = (whatif.predict(&edit).outcome, &mut finding.predicted)
     {
-        predicted.on_top += predicted.predicted_ns - outcome.predicted;
-        predicted.predicted_ns = outcome.predicted;
+        predicted.on_top += predicted.likely_ns - outcome.predicted;
+        predicted.likely_ns = outcome.predicted;
+        predicted.predicted_ns = (!outcome.is_open).then_some(outcome.predicted);
         (predicted.low_ns, predicted.high_ns) = (outcome.low, outcome.high);
         predicted.notes = notes(whatif, &outcome);
         finding.alone_ns = Some(outcome.whole_saving);
@@ -332,7 +335,8 @@ impl Candidate {
                 per,
                 samples: whatif.samples().len(),
                 measured_ns: whatif.measured(),
-                predicted_ns: self.alone.predicted,
+                predicted_ns: (!self.alone.is_open).then_some(self.alone.predicted),
+                likely_ns: self.alone.predicted,
                 low_ns: self.alone.low,
                 high_ns: self.alone.high,
                 replay_error: whatif.replay_error(),

@@ -48,7 +48,11 @@ impl Predicted {
             Per::Run => "",
         };
         let of = format!("of {}{per}", duration(self.measured_ns));
-        let alone = duration(self.measured_ns - self.predicted_ns);
+        let saved = |predicted: Ns| duration((self.measured_ns - predicted).max(0));
+        let alone = match self.predicted_ns {
+            Some(predicted) => saved(predicted),
+            None => format!("{} to {}", saved(self.high_ns), saved(self.low_ns)),
+        };
         let above = match self.above {
             1 => "the one above",
             _ => "those above",
@@ -61,11 +65,48 @@ impl Predicted {
                 format!("saves nothing on top of {above}, {alone} {of} alone")
             };
         }
+        if self.predicted_ns.is_none() {
+            // How much of so much uncertainty is on top of others nobody could tell.
+            return match self.above {
+                0 => format!("saves {alone} {of}"),
+                _ => format!("saves {alone} {of} alone, less on top of {above}"),
+            };
+        }
         let saves = format!("saves {} {of}", duration(self.on_top));
         if self.above == 0 {
             saves
         } else {
             format!("{saves} on top of {above}, {alone} alone")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_wide_interval_only_the_ends_are_told() {
+        let predicted = |predicted_ns, above| Predicted {
+            per: Per::Repeat,
+            samples: 3,
+            measured_ns: 10_000_000,
+            predicted_ns,
+            likely_ns: 4_000_000,
+            low_ns: 2_000_000,
+            high_ns: 8_000_000,
+            replay_error: 0.0,
+            notes: Vec::new(),
+            is_estimate: false,
+            on_top: 6_000_000,
+            above,
+        };
+        let told = |predicted: Predicted| predicted.saves(6_000_000);
+        let closed = "saves 6.00 ms of 10.0 ms a repeat";
+        assert_eq!(told(predicted(Some(4_000_000), 0)), closed);
+        let open = "saves 2.00 ms to 8.00 ms of 10.0 ms a repeat";
+        assert_eq!(told(predicted(None, 0)), open);
+        let open = format!("{open} alone, less on top of the one above");
+        assert_eq!(told(predicted(None, 1)), open);
     }
 }

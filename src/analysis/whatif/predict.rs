@@ -9,6 +9,12 @@ use crate::scenario::edit::EditSet;
 /// Ends of what is not known that differ by no more than this share make no difference.
 const UNKNOWN_SHARE: f64 = 0.01;
 
+/// Where the greatest end is more than so many times the least one, the middle says nothing that the ends do not.
+const OPEN: Ns = 2;
+
+/// The median of fewer steps than these is one of them by chance.
+const SAMPLES_MIN: usize = 6;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The edits as they were written.
@@ -20,8 +26,11 @@ pub struct Prediction {
 /// What edits come to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Median time in ns.
+    /// Median time in ns, as it most likely comes out.
     pub predicted: Ns,
+    /// Whether that is no more likely than much else of the interval, so that the interval alone is to be told: its ends
+    /// differ by more than a factor of two, for what no record tells or because few steps were measured.
+    pub is_open: bool,
     /// The interval that the spread between steps and the replay's error leave open.
     pub low: Ns,
     /// See `low`.
@@ -62,6 +71,7 @@ impl WhatIf<'_> {
         let (low, high) = self.interval(&made.samples);
         Ok(Outcome {
             predicted,
+            is_open: self.is_open((low, high), false),
             low,
             high,
             saving: self.measured() - predicted,
@@ -85,6 +95,7 @@ impl WhatIf<'_> {
             *end = middle(&samples);
         }
         let [least, most] = ends;
+        of.is_open = self.is_open((of.low, of.high), true);
         let measured = self.measured();
         if least < measured && most as f64 > (1.0 + UNKNOWN_SHARE) * measured as f64 {
             return Err(format!(
@@ -100,6 +111,10 @@ impl WhatIf<'_> {
             of.unknowns.clear();
         }
         Ok(of)
+    }
+
+    fn is_open(&self, (low, high): (Ns, Ns), is_unknown: bool) -> bool {
+        high > OPEN * low && (is_unknown || self.samples.len() < SAMPLES_MIN)
     }
 
     fn made(&self, set: &EditSet, bound: Bound) -> Result<Made, String> {

@@ -3,8 +3,9 @@
 use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
+use crate::activity::Ns;
 use crate::activity::units::{duration, percent};
-use crate::analysis::findings::Finding;
+use crate::analysis::findings::{Finding, Predicted};
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
 use crate::analysis::steps;
@@ -47,6 +48,27 @@ impl Default for Ghost {
     }
 }
 
+/// What is predicted. Where only an interval is, the rows below are the most likely of what may be.
+fn words(predicted: &Predicted, edit: &EditSet) -> String {
+    let off = percent(predicted.replay_error);
+    let measured = duration(predicted.measured_ns);
+    let saved = |time: Ns| duration((predicted.measured_ns - time).max(0));
+    match predicted.predicted_ns {
+        Some(time) => format!(
+            "predicted: {} of {measured}, saves {} ({edit}; replay {off} off)",
+            duration(time),
+            duration(predicted.measured_ns - time),
+        ),
+        None => format!(
+            "predicted: {} to {} of {measured}, saves {} to {} ({edit}; replay {off} off); shown is one of many",
+            duration(predicted.low_ns),
+            duration(predicted.high_ns),
+            saved(predicted.high_ns),
+            saved(predicted.low_ns),
+        ),
+    }
+}
+
 impl Ghost {
     /// Asks for the prediction of a finding.
     ///
@@ -72,13 +94,7 @@ impl Ghost {
                 scope,
                 number: self.number,
             },
-            words: format!(
-                "predicted: {} of {}, saves {} ({edit}; replay {} off)",
-                duration(predicted.predicted_ns),
-                duration(predicted.measured_ns),
-                duration(predicted.measured_ns - predicted.predicted_ns),
-                percent(predicted.replay_error),
-            ),
+            words: words(predicted, &edit),
             edit,
         });
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::super::WhatIf;
 use super::spread;
-use crate::activity::Ns;
+use crate::activity::{Ns, RangeKind};
 use crate::analysis::graph::Graph;
 use crate::analysis::program::Known;
 use crate::analysis::testing::Scene as Made;
@@ -31,6 +31,8 @@ fn graph(apart: Ns) -> Result<[Ns; 3], String> {
     assert_eq!(whatif.replay_error(), 0.0);
     let outcome = whatif.predict(&"graph".parse().expect("an edit")).outcome?;
     assert!(outcome.unknowns[0].contains("560 ns") && outcome.unknowns.len() == 1);
+    // The greatest end is almost four times the least.
+    assert!(outcome.is_open);
     Ok([outcome.low, outcome.predicted, outcome.high])
 }
 
@@ -49,6 +51,42 @@ fn what_may_save_or_cost_is_refused() {
         refused.starts_with("it would take 1.68 µs to 6.60 µs where 6.00 µs were measured"),
         "{refused}"
     );
+}
+
+#[test]
+fn of_few_repeats_that_differ_by_more_than_a_factor_of_two_no_median_is_told() {
+    // Repeats in which a kernel takes so long, and a copy before it 10 us, which are left out.
+    let open = |kernels: &[Ns]| {
+        let mut made = Made::new();
+        for (i, &kernel) in kernels.iter().enumerate() {
+            let at = i as Ns * 1_000_000;
+            made.range(RangeKind::Repeat, "v", i as u32, at, at + 900_000);
+            made.call("cudaLaunchKernel", at + 10, at + 3_000);
+            made.kernel("first", 7, at + 5_000, at + 15_000);
+            made.call("cudaLaunchKernel", at + 4_000, at + 7_000);
+            made.kernel("second", 7, at + 16_000, at + 16_000 + kernel);
+            made.call("cudaDeviceSynchronize", at + 8_000, at + 800_000);
+        }
+        made.range(
+            RangeKind::Variant,
+            "v",
+            0,
+            0,
+            kernels.len() as Ns * 1_000_000,
+        );
+        let trace = made.trace();
+        let graph = Graph::new(&trace);
+        let whatif = WhatIf::new(&trace, &graph, Some("v"), &Known::default()).expect("repeats");
+        assert_eq!(whatif.samples().len(), kernels.len());
+        let outcome = whatif
+            .predict(&"drop:first".parse().expect("an edit"))
+            .outcome;
+        outcome.expect("predicted").is_open
+    };
+    assert!(open(&[2_000, 30_000, 90_000]));
+    assert!(!open(&[30_000, 31_000, 59_000]));
+    // A median of six says where the middle is, wherever the others are.
+    assert!(!open(&[2_000, 30_000, 31_000, 32_000, 33_000, 90_000]));
 }
 
 #[test]
