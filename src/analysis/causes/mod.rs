@@ -6,12 +6,14 @@
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
 //! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
 //!
-//! `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! `kinds` lists the causes, `explain` asks for one gap, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
 //! that samples saw meanwhile, `words` says them.
 
+mod explain;
 mod growing;
 mod host;
+mod kinds;
 mod limits;
 mod locks;
 mod missing;
@@ -22,194 +24,17 @@ mod tests;
 mod walk;
 mod words;
 
+pub use explain::{explain_device, explain_stream};
 pub use growing::Growing;
+pub use kinds::{Cause, Certainty, Culprit, Gap, Piece};
 pub use sum::IdleCause;
 pub use words::Explanation;
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{CallId, Engine, Graph, LATENCY_MAX, NONE, OpId};
+use super::graph::{CallId, Engine, Graph, NONE, OpId};
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, LaneKind, Trace};
-
-/// Why a piece of a gap is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Cause {
-    /// The host waited for the device.
-    SyncDevice,
-    /// The host waited for a stream.
-    SyncStream,
-    /// The host waited for an event.
-    SyncEvent,
-    /// The host was in a copy from host to device that returns when it is done.
-    BlockingH2D,
-    /// The host was in a copy from device to host that returns when it is done.
-    BlockingD2H,
-    /// The host was in another copy that returns when it is done.
-    BlockingCopy,
-    /// The host was staging a copy of pageable memory, in a call that may be named asynchronous.
-    Staging,
-    /// The host did something between two CUDA calls.
-    Host,
-    /// The host was launching other operations.
-    Launching,
-    /// The host was in a launch that took longer than launches do.
-    SlowLaunch,
-    /// The host was in a launch that waited for another thread's call.
-    Lock,
-    /// The host was in another CUDA call.
-    Call,
-    /// GPU code was loaded or compiled.
-    Load,
-    /// Memory was taken or given back.
-    Memory,
-    /// A graph was made ready, or brought to the device.
-    GraphSetup,
-    /// The launch waited for room in the stream's queue.
-    QueueFull,
-    /// The stream waited for an event of another stream.
-    Event,
-    /// Another stream's operation had the engine.
-    Engine,
-    /// The stream waited for another one: by the rules of the default stream, or as the times show.
-    Stream,
-    /// Between two queued operations of one stream that need different engines.
-    EngineChange,
-    /// Between two queued operations.
-    Queued,
-    /// Launched, and started as late as launches do.
-    Latency,
-    /// The profiler spent the time on itself.
-    Profiler,
-    /// Operations ran whose records are missing.
-    Missing,
-    /// Nothing shows why.
-    Unknown,
-}
-
-impl Cause {
-    /// In a few words.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Cause::SyncDevice => "wait for the device",
-            Cause::SyncStream => "wait for a stream",
-            Cause::SyncEvent => "wait for an event",
-            Cause::BlockingH2D => "blocking H2D copy",
-            Cause::BlockingD2H => "blocking D2H copy",
-            Cause::BlockingCopy => "blocking copy",
-            Cause::Staging => "staging of a pageable copy",
-            Cause::Host => "host work",
-            Cause::Launching => "launching",
-            Cause::SlowLaunch => "slow launch call",
-            Cause::Lock => "lock of another thread's call",
-            Cause::Call => "CUDA call",
-            Cause::Load => "loading GPU code",
-            Cause::Memory => "allocation or free",
-            Cause::GraphSetup => "graph set-up",
-            Cause::QueueFull => "queue full",
-            Cause::Event => "event of another stream",
-            Cause::Engine => "engine taken",
-            Cause::Stream => "another stream",
-            Cause::EngineChange => "change of engine",
-            Cause::Queued => "between queued operations",
-            Cause::Latency => "launch latency",
-            Cause::Profiler => "profiler overhead",
-            Cause::Missing => "records missing",
-            Cause::Unknown => "unknown",
-        }
-    }
-
-    /// Whether the host waited for the GPU, in a call that is there to wait.
-    #[must_use]
-    pub fn is_sync(self) -> bool {
-        matches!(
-            self,
-            Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent
-        )
-    }
-
-    /// Whether the host waited for the GPU, in a call that is there to wait or in one that copies.
-    #[must_use]
-    pub fn is_wait(self) -> bool {
-        let is_blocking = matches!(
-            self,
-            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy
-        );
-        self.is_sync() || is_blocking
-    }
-
-    /// Whether launches did not come fast enough: what graphs, fusing and larger batches are for.
-    #[must_use]
-    pub fn is_launching(self) -> bool {
-        matches!(
-            self,
-            Cause::Host | Cause::Launching | Cause::Call | Cause::Latency
-        )
-    }
-}
-
-/// How sure a cause is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Certainty {
-    /// Records say it.
-    Fact,
-    /// Times alone show it.
-    Likely,
-    /// Nothing shows it.
-    Unknown,
-}
-
-impl Certainty {
-    /// Its word in reports.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Certainty::Fact => "fact",
-            Certainty::Likely => "likely",
-            Certainty::Unknown => "unknown",
-        }
-    }
-}
-
-/// Which record is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Culprit {
-    /// None.
-    Nobody,
-    /// A host call.
-    Call(CallId),
-    /// An operation.
-    Op(OpId),
-    /// A row of a lane: a range on the host's thread, an overhead.
-    Row(LaneId, usize),
-}
-
-/// A piece of a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// When.
-    pub span: Span,
-    /// Why.
-    pub cause: Cause,
-    /// Which record shows it.
-    pub culprit: Culprit,
-    /// How sure that is.
-    pub certainty: Certainty,
-    /// The wait before it, if any, without which more could have been queued ahead.
-    pub root: Option<CallId>,
-}
-
-/// A gap of a device or a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// When nothing ran.
-    pub span: Span,
-    /// The operation that ended it.
-    pub next: OpId,
-}
 
 /// What is known beside the graph to answer for gaps. Made once for many questions.
 #[derive(Debug)]
@@ -389,61 +214,4 @@ fn gaps<'g>(graph: &'g Graph, ops: &'g [OpId]) -> impl Iterator<Item = Gap> + us
 #[must_use]
 pub fn is_loading(name: &str) -> bool {
     host::taker(name) == host::Taker::Load
-}
-
-/// Why a stretch of one stream's lane without an operation is there, from the records around it alone.
-#[must_use]
-pub fn explain_stream(trace: &Trace, lane: LaneId, gap: Span) -> Explanation {
-    explain(trace, &[lane], gap)
-}
-
-/// Why a stretch of a device (index into [`Trace::devices`]) without an operation is there, from the
-/// records around it alone.
-#[must_use]
-pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
-    let lanes: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    explain(trace, &lanes, gap)
-}
-
-/// How far before a gap, and before the launch of what ends it, records are looked at: a root may lie
-/// some steps of the program back.
-const AROUND: Ns = 50_000_000;
-
-fn explain(trace: &Trace, lanes: &[LaneId], span: Span) -> Explanation {
-    let is_unrecorded = |&lane: &LaneId| match trace.lanes()[lane].key().kind {
-        LaneKind::Stream { device, .. } => trace.is_unrecorded(device, span),
-        _ => false,
-    };
-    if lanes.first().is_some_and(is_unrecorded) {
-        return Explanation::unrecorded(span);
-    }
-    let next = lanes
-        .iter()
-        .filter_map(|&lane| Some((lane, trace.lanes()[lane].next(span.end)?)))
-        .min_by_key(|&(lane, row)| {
-            (
-                trace.lanes()[lane].span(row).start,
-                trace.lanes()[lane].key(),
-            )
-        });
-    let Some((lane, row)) = next else {
-        return Explanation::nothing(span);
-    };
-    let key = trace.lanes()[lane].key();
-    let launched = trace
-        .call(key.process, trace.lanes()[lane].correlation(row))
-        .map_or(span.start, |(lane, row)| {
-            trace.lanes()[lane].span(row).start
-        });
-    let from = launched.min(span.start).saturating_sub(AROUND);
-    let until = trace.lanes()[lane]
-        .span(row)
-        .start
-        .saturating_add(LATENCY_MAX);
-    let graph = Graph::within(trace, Span::new(from, until));
-    let causes = Causes::new(trace, &graph);
-    match graph.op_at(lane, row) {
-        Some(next) => causes.explain(Gap { span, next }),
-        None => Explanation::nothing(span),
-    }
 }

@@ -10,6 +10,7 @@ mod below_roof;
 mod cold_start;
 mod copy_bound;
 mod declared;
+mod evidence;
 mod exposed_collectives;
 mod first_use;
 pub mod fold;
@@ -25,6 +26,7 @@ mod one_engine;
 mod pageable;
 mod race;
 mod saving;
+mod scope;
 mod shared_gpu;
 mod sync_copies;
 mod sync_loop;
@@ -42,19 +44,16 @@ mod words;
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashSet;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
+use scope::{At, Place, is_behind};
+pub use scope::{Planned, Scope};
 
-use super::causes::{Causes, Culprit, Gap, Piece};
-use super::figures::{self, DeviceFigures, Peaks};
-use super::graph::CallId;
-use super::ranks::Ranks;
+use super::figures;
 use super::whatif::WhatIf;
-use crate::activity::{Activity, Ns, Span};
-use crate::scenario::plan::VariantPlan;
-use crate::trace::{LaneId, LaneKind, Trace};
+use crate::activity::Ns;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -137,240 +136,6 @@ impl Finding {
     }
 }
 
-/// Places that a finding lists. More would only make reports long; `count` says how many there are.
-pub const EVIDENCE_MAX: usize = 20;
-
-/// A record that shows something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    /// The lane; `None` for a stretch of a device as a whole.
-    pub lane: Option<LaneId>,
-    /// The row of that lane; `None` for a stretch between rows.
-    pub row: Option<usize>,
-    /// The device's id, for what happened on one.
-    pub device: Option<u32>,
-    /// The stream's id, for what happened on one.
-    pub stream: Option<u32>,
-    /// The host thread, for what happened on one.
-    pub thread: Option<u32>,
-    /// When.
-    pub span: Span,
-}
-
-impl Evidence {
-    /// A row of a lane.
-    #[must_use]
-    pub fn row(trace: &Trace, lane: LaneId, row: usize) -> Self {
-        Evidence {
-            row: Some(row),
-            ..Evidence::stretch(trace, lane, trace.lanes()[lane].span(row))
-        }
-    }
-
-    /// A stretch of a lane.
-    #[must_use]
-    pub fn stretch(trace: &Trace, lane: LaneId, span: Span) -> Self {
-        let mut evidence = Evidence {
-            lane: Some(lane),
-            row: None,
-            device: None,
-            stream: None,
-            thread: None,
-            span,
-        };
-        match trace.lanes()[lane].key().kind {
-            LaneKind::Stream { device, stream, .. } => {
-                evidence.device = trace.devices().get(device).map(|d| d.info.id);
-                evidence.stream = Some(stream);
-            }
-            LaneKind::Memory { device } => {
-                evidence.device = trace.devices().get(device).map(|d| d.info.id);
-            }
-            LaneKind::Thread { thread } | LaneKind::Range { thread, .. } => {
-                evidence.thread = Some(thread);
-            }
-            LaneKind::Overhead | LaneKind::Sync | LaneKind::Event => {}
-        }
-        evidence
-    }
-
-    /// A stretch of a device (index into [`Trace::devices`]).
-    #[must_use]
-    pub fn device(trace: &Trace, device: usize, span: Span) -> Self {
-        Evidence {
-            lane: None,
-            row: None,
-            device: trace.devices().get(device).map(|d| d.info.id),
-            stream: None,
-            thread: None,
-            span,
-        }
-    }
-}
-
-impl Serialize for Evidence {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Fields {
-            device: Option<u32>,
-            stream: Option<u32>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            thread: Option<u32>,
-            start_ns: Ns,
-            end_ns: Ns,
-        }
-        Fields {
-            device: self.device,
-            stream: self.stream,
-            thread: self.thread,
-            start_ns: self.span.start,
-            end_ns: self.span.end,
-        }
-        .serialize(serializer)
-    }
-}
-
-/// What a rule looks at.
-#[derive(Clone, Debug)]
-pub struct Scope<'a> {
-    /// The timeline.
-    pub trace: &'a Trace,
-    /// Operations and calls that start within it; all without one.
-    pub window: Option<Span>,
-    /// The figures of the same operations.
-    pub devices: &'a [DeviceFigures],
-    /// What the devices can do, where a profile says.
-    pub peaks: Peaks,
-    /// Why nothing ran.
-    pub causes: &'a Causes<'a>,
-    /// What a scenario planned to run in `window`.
-    pub planned: Option<Planned<'a>>,
-    /// The ranks of a job, where it is one that is looked at as a whole.
-    pub ranks: Option<&'a Ranks>,
-}
-
-/// A scenario's variant as it was planned.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned<'a> {
-    /// The plan.
-    pub variant: &'a VariantPlan,
-}
-
-/// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
-fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
-    match (piece.culprit, piece.root) {
-        (Culprit::Call(call), _) if calls.contains(&call) => true,
-        (_, root) => root.is_some_and(|root| calls.contains(&root)),
-    }
-}
-
-impl<'a> Scope<'a> {
-    /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
-    #[must_use]
-    pub fn new(
-        trace: &'a Trace,
-        causes: &'a Causes<'a>,
-        window: Option<Span>,
-        devices: &'a [DeviceFigures],
-        peaks: Peaks,
-    ) -> Self {
-        Scope {
-            trace,
-            window,
-            devices,
-            peaks,
-            causes,
-            planned: None,
-            ranks: None,
-        }
-    }
-
-    /// The same, knowing what was planned.
-    #[must_use]
-    pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
-        Scope { planned, ..self }
-    }
-
-    /// The same, knowing the ranks of the job.
-    #[must_use]
-    pub fn with_ranks(self, ranks: Option<&'a Ranks>) -> Self {
-        Scope { ranks, ..self }
-    }
-
-    /// The first operation's start on any device looked at, to the last one's end.
-    fn span(&self) -> Span {
-        let spans = self.devices.iter().map(|f| f.span);
-        spans.reduce(Span::hull).unwrap_or_default()
-    }
-
-    /// Idle time of a device in pieces that are wanted.
-    fn idle_that(&self, f: &DeviceFigures, is_wanted: impl Fn(&Gap, &Piece) -> bool) -> Ns {
-        let wanted = |(gap, pieces): (Gap, Vec<Piece>)| -> Ns {
-            let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
-            wanted.map(|piece| piece.span.len()).sum()
-        };
-        self.gaps(f).map(wanted).sum()
-    }
-
-    /// The gaps of one device with their pieces, in order of time.
-    fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
-        self.causes
-            .gaps_of_device(device.index, self.window)
-            .map(|gap| (gap, self.causes.pieces(gap)))
-    }
-
-    /// The rows of a lane that are looked at.
-    #[must_use]
-    pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
-        let lane = &self.trace.lanes()[lane];
-        self.window.map_or(lane.kept(), |w| lane.starting(w))
-    }
-
-    /// The operations of one device that are looked at, by stream and start.
-    pub fn operations(&self, device: &DeviceFigures) -> impl Iterator<Item = (At, Activity)> + '_ {
-        self.trace
-            .streams_of(device.index)
-            .flat_map(move |(lane, _)| {
-                self.rows(lane)
-                    .map(move |row| ((lane, row), self.trace.activity(lane, row)))
-            })
-    }
-
-    /// What a finding about `device` is made of.
-    fn found(&self, rule: &'static str, whole: Ns, bound_ns: Ns, at: &[Place]) -> Finding {
-        let bound_ns = bound_ns.min(whole);
-        let share = figures::share(bound_ns, whole);
-        Finding {
-            rule,
-            severity: if share >= thresholds::WARNING_SHARE {
-                Severity::Warning
-            } else {
-                Severity::Info
-            },
-            title: String::new(),
-            evidence: at
-                .iter()
-                .take(EVIDENCE_MAX)
-                .map(|place| match *place {
-                    Place::Row((lane, row)) => Evidence::row(self.trace, lane, row),
-                    Place::Gap(device, span) => Evidence::device(self.trace, device, span),
-                })
-                .collect(),
-            count: at.len() as u64,
-            edit: cures(rule).first().map(|&edit| edit.to_owned()),
-            saving_ns: None,
-            alone_ns: None,
-            predicted: None,
-            refused: None,
-            premise: None,
-            with: Vec::new(),
-            bound_ns,
-            advice: String::new(),
-            places: Vec::new(),
-        }
-    }
-}
-
 /// The edits that cure what a rule finds, the one that takes least for granted first.
 fn cures(rule: &str) -> &'static [&'static str] {
     let cures: [(&str, &[&str]); 8] = [
@@ -389,17 +154,6 @@ fn cures(rule: &str) -> &'static [&'static str] {
     ];
     let of_rule = cures.into_iter().find(|cure| cure.0 == rule);
     of_rule.map_or(&[], |cure| cure.1)
-}
-
-/// A row of a lane.
-pub type At = (LaneId, usize);
-
-/// Where something was seen.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Row(At),
-    /// A stretch of a device (index into [`Trace::devices`]).
-    Gap(usize, Span),
 }
 
 /// A rule: what looks, at one device or at the whole timeline.

@@ -5,7 +5,9 @@ mod machine;
 mod truth;
 
 use super::*;
-use crate::activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind};
+use crate::activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Span};
+use crate::analysis::causes::Causes;
+use crate::analysis::figures::Peaks;
 use crate::analysis::graph::Graph;
 use crate::analysis::testing::{Scene, h200, pinned};
 

@@ -1,0 +1,175 @@
+//! What rules look at, and how they put down what they find.
+
+use rustc_hash::FxHashSet;
+
+use super::evidence::{EVIDENCE_MAX, Evidence};
+use super::{Finding, Severity, cures, thresholds};
+use crate::activity::{Activity, Ns, Span};
+use crate::analysis::causes::{Causes, Culprit, Gap, Piece};
+use crate::analysis::figures::{self, DeviceFigures, Peaks};
+use crate::analysis::graph::CallId;
+use crate::analysis::ranks::Ranks;
+use crate::scenario::plan::VariantPlan;
+use crate::trace::{LaneId, Trace};
+
+/// What a rule looks at.
+#[derive(Clone, Debug)]
+pub struct Scope<'a> {
+    /// The timeline.
+    pub trace: &'a Trace,
+    /// Operations and calls that start within it; all without one.
+    pub window: Option<Span>,
+    /// The figures of the same operations.
+    pub devices: &'a [DeviceFigures],
+    /// What the devices can do, where a profile says.
+    pub peaks: Peaks,
+    /// Why nothing ran.
+    pub causes: &'a Causes<'a>,
+    /// What a scenario planned to run in `window`.
+    pub planned: Option<Planned<'a>>,
+    /// The ranks of a job, where it is one that is looked at as a whole.
+    pub ranks: Option<&'a Ranks>,
+}
+
+/// A scenario's variant as it was planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// The plan.
+    pub variant: &'a VariantPlan,
+}
+
+/// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
+pub(super) fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
+    match (piece.culprit, piece.root) {
+        (Culprit::Call(call), _) if calls.contains(&call) => true,
+        (_, root) => root.is_some_and(|root| calls.contains(&root)),
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
+    #[must_use]
+    pub fn new(
+        trace: &'a Trace,
+        causes: &'a Causes<'a>,
+        window: Option<Span>,
+        devices: &'a [DeviceFigures],
+        peaks: Peaks,
+    ) -> Self {
+        Scope {
+            trace,
+            window,
+            devices,
+            peaks,
+            causes,
+            planned: None,
+            ranks: None,
+        }
+    }
+
+    /// The same, knowing what was planned.
+    #[must_use]
+    pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
+        Scope { planned, ..self }
+    }
+
+    /// The same, knowing the ranks of the job.
+    #[must_use]
+    pub fn with_ranks(self, ranks: Option<&'a Ranks>) -> Self {
+        Scope { ranks, ..self }
+    }
+
+    /// The first operation's start on any device looked at, to the last one's end.
+    pub(super) fn span(&self) -> Span {
+        let spans = self.devices.iter().map(|f| f.span);
+        spans.reduce(Span::hull).unwrap_or_default()
+    }
+
+    /// Idle time of a device in pieces that are wanted.
+    pub(super) fn idle_that(
+        &self,
+        f: &DeviceFigures,
+        is_wanted: impl Fn(&Gap, &Piece) -> bool,
+    ) -> Ns {
+        let wanted = |(gap, pieces): (Gap, Vec<Piece>)| -> Ns {
+            let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
+            wanted.map(|piece| piece.span.len()).sum()
+        };
+        self.gaps(f).map(wanted).sum()
+    }
+
+    /// The gaps of one device with their pieces, in order of time.
+    pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
+        self.causes
+            .gaps_of_device(device.index, self.window)
+            .map(|gap| (gap, self.causes.pieces(gap)))
+    }
+
+    /// The rows of a lane that are looked at.
+    #[must_use]
+    pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
+        let lane = &self.trace.lanes()[lane];
+        self.window.map_or(lane.kept(), |w| lane.starting(w))
+    }
+
+    /// The operations of one device that are looked at, by stream and start.
+    pub fn operations(&self, device: &DeviceFigures) -> impl Iterator<Item = (At, Activity)> + '_ {
+        self.trace
+            .streams_of(device.index)
+            .flat_map(move |(lane, _)| {
+                self.rows(lane)
+                    .map(move |row| ((lane, row), self.trace.activity(lane, row)))
+            })
+    }
+
+    /// What a finding about `device` is made of.
+    pub(super) fn found(
+        &self,
+        rule: &'static str,
+        whole: Ns,
+        bound_ns: Ns,
+        at: &[Place],
+    ) -> Finding {
+        let bound_ns = bound_ns.min(whole);
+        let share = figures::share(bound_ns, whole);
+        Finding {
+            rule,
+            severity: if share >= thresholds::WARNING_SHARE {
+                Severity::Warning
+            } else {
+                Severity::Info
+            },
+            title: String::new(),
+            evidence: at
+                .iter()
+                .take(EVIDENCE_MAX)
+                .map(|place| match *place {
+                    Place::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+                    Place::Gap(device, span) => Evidence::device(self.trace, device, span),
+                })
+                .collect(),
+            count: at.len() as u64,
+            edit: cures(rule).first().map(|&edit| edit.to_owned()),
+            saving_ns: None,
+            alone_ns: None,
+            predicted: None,
+            refused: None,
+            premise: None,
+            with: Vec::new(),
+            bound_ns,
+            advice: String::new(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// A row of a lane.
+pub type At = (LaneId, usize);
+
+/// Where something was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Row(At),
+    /// A stretch of a device (index into [`Trace::devices`]).
+    Gap(usize, Span),
+}
