@@ -375,6 +375,30 @@ fn what_could_be_better_is_told_to_its_last_word() {
     }
 }
 
+#[test]
+fn the_smallest_usual_screen_shows_the_way_on() {
+    for scenario in bundled::SCENARIOS {
+        let mut app = ended(&plan_of(scenario));
+        let foot = lines(&mut app, (80, 24)).pop().unwrap_or_default();
+        assert!(foot.contains("g gap"), "{}: {foot}", scenario.name);
+    }
+    // Both variants with their times, below the rows: behind the tabs there is no room.
+    let screen = lines(&mut named("pipeline"), (80, 24));
+    let variants: Vec<&String> = screen
+        .iter()
+        .skip_while(|line| !line.contains("variants by makespan"))
+        .skip(1)
+        .take(2)
+        .collect();
+    assert!(
+        variants.len() == 2
+            && variants[0].starts_with("▸sequential")
+            && variants[1].starts_with(" streamed")
+            && variants[1].contains("2.15×"),
+        "{screen:#?}"
+    );
+}
+
 /// The table of what must hold names tests that exist.
 #[test]
 fn every_property_names_tests_that_are_there() {

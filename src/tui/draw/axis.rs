@@ -30,6 +30,8 @@ impl Axis {
         }
         let (tick, text) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
         let (ticks, unit) = self.ticks();
+        let middle = self.mark.map(|span| span.start + span.len() / 2);
+        let mark = middle.and_then(|time| self.scale.column(time));
         let mut is_first = true;
         for time in ticks {
             let Some(x) = self.scale.column(self.zero + time) else {
@@ -38,18 +40,22 @@ impl Axis {
             let mut label = unit.number(time, ticks.step);
             if is_first {
                 label = format!("{label} {}", unit.name);
-                is_first = false;
             }
             let label = pen::plain(theme, &label);
-            if usize::from(x) + 1 + pen::width(&label) > usize::from(area.width) {
+            let end = usize::from(x) + 1 + pen::width(&label);
+            if end > usize::from(area.width) {
                 continue;
             }
             pen::cell(buf, area, x, theme.glyph('╷'), tick);
+            // Half a label would be another number.
+            if mark.is_some_and(|mark| mark > x && usize::from(mark) < end) {
+                continue;
+            }
+            is_first = false;
             pen::text(buf, area, x + 1, &label, text);
         }
         self.draw_marks(theme, area, buf);
-        let middle = self.mark.map(|span| span.start + span.len() / 2);
-        if let Some(x) = middle.and_then(|time| self.scale.column(time)) {
+        if let Some(x) = mark {
             let style = theme.bold(Role::Accent);
             pen::cell(buf, area, x, theme.glyph('▾'), style);
         }
@@ -161,13 +167,17 @@ mod tests {
     use super::*;
 
     fn draw(window: Span, columns: u16) -> String {
+        marked(window, columns, None)
+    }
+
+    fn marked(window: Span, columns: u16, mark: Option<Span>) -> String {
         let theme = Theme::default();
         let area = Rect::new(0, 0, columns, 1);
         let mut buf = Buffer::empty(area);
         let axis = Axis {
             scale: TimeScale::new(window, columns),
             zero: 0,
-            mark: None,
+            mark,
             measured: None,
             single: None,
         };
@@ -187,6 +197,21 @@ mod tests {
             "╷0 µs               ╷0.5                ╷1.0                "
         );
         assert_eq!(draw(Span::new(0, 10), 0), "");
+    }
+
+    #[test]
+    fn a_mark_leaves_no_half_of_a_label() {
+        // The mark at 0.2 ms lies on the "m" of the first label, which has the unit: the next one has it then.
+        let window = Span::new(0, 4_000_000);
+        assert_eq!(
+            marked(window, 40, Some(Span::new(100_000, 300_000))),
+            "╷ ▾                 ╷2 ms               "
+        );
+        // On a tick it hides none.
+        assert_eq!(
+            marked(window, 40, Some(Span::at(2_000_000))),
+            "╷0 ms               ▾2                  "
+        );
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub struct Footer {
     hints: Vec<(KeyCode, &'static str)>,
 }
 
-/// Columns that the hints for help and quit keep, on terminals that have this many times four.
-const KEPT: usize = 18;
+/// Columns below which hints take what totals leave.
+const NARROW: usize = 72;
 
 /// A part at the left.
 #[derive(Clone, Debug)]
@@ -192,10 +192,21 @@ impl Footer {
             return;
         }
         let width = usize::from(area.width);
-        let kept = if width >= 4 * KEPT { KEPT } else { 0 };
+        // The most useful hint is kept besides help and quit, where there is room for anything else.
+        let others = self.hints.len().saturating_sub(2);
+        let foremost = self.hints.iter().take(others.min(1));
+        let hint = |hints: &mut dyn Iterator<Item = &(KeyCode, &'static str)>| -> usize {
+            let columns = |(key, word): &(KeyCode, &'static str)| {
+                pen::width(&keys::label(*key, theme.is_ascii)) + pen::width(word) + 3
+            };
+            hints.map(columns).sum()
+        };
+        let kept = 1 + hint(&mut foremost.chain(&self.hints[others..]));
+        let kept = if width >= NARROW { kept } else { 0 };
         let room = width.saturating_sub(kept);
         let needed = |text: fn(&Total) -> &String| -> usize {
-            self.totals.iter().map(|t| pen::width(text(t)) + 3).sum()
+            let columns = self.totals.iter().map(|t| pen::width(text(t)) + 3);
+            columns.sum::<usize>().saturating_sub(1)
         };
         let text: fn(&Total) -> &String = if needed(|t| &t.long) <= room {
             |t| &t.long

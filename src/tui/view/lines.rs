@@ -13,6 +13,7 @@ use crate::analysis::lines::{self, DeviceLines, workers_in_words};
 use crate::analysis::{CallIndex, steps};
 use crate::text::{plural, printable};
 use crate::trace::{LaneKind, Trace, describe};
+use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
@@ -114,13 +115,15 @@ impl View for LinesView {
         let nothing = Found::default();
         let found = self.question.last(&state.run).unwrap_or(&nothing);
         self.rows = rows(found, &mut self.filter);
+        let columns = Columns::of(found);
         self.list.heading = match self.rows.is_empty() {
             true => Vec::new(),
-            false => heading(),
+            false => heading(columns),
         };
         let rows = &self.rows;
-        self.list
-            .fill(area, rows.len(), |i| cells(trace, found, rows[i]));
+        self.list.fill(area, rows.len(), |i| {
+            cells(trace, found, rows[i], columns, area.width)
+        });
         self.in_full = match self.rows.get(self.list.cursor) {
             Some(&row) => in_full(trace, found, row),
             None => String::new(),
@@ -189,18 +192,48 @@ fn rows(found: &Found, filter: &mut Filter) -> Vec<Row> {
     rows
 }
 
-fn heading() -> Vec<Cell> {
-    vec![
+/// Which columns have anything in them: what a profiler recorded has neither an interval nor samples.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    sampled: bool,
+    steps: bool,
+}
+
+impl Columns {
+    fn of(found: &Found) -> Self {
+        Columns {
+            sampled: found.devices.iter().any(|device| !device.is_exact),
+            steps: found.devices.iter().any(|device| device.steps > 0),
+        }
+    }
+
+    /// Of the screen before the name of a line.
+    fn width(self) -> usize {
+        let sampled = if self.sampled { 11 + 8 + 4 } else { 0 };
+        2 + 6 + 2 + 9 + 2 + sampled + if self.steps { 11 + 2 } else { 0 }
+    }
+
+    /// Those of the five that are shown.
+    fn shown(self, all: [Cell; 5]) -> Vec<Cell> {
+        let is_shown = [true, self.sampled, true, self.sampled, self.steps];
+        let cells = all.into_iter().zip(is_shown);
+        cells.filter(|it| it.1).map(|it| it.0).collect()
+    }
+}
+
+fn heading(columns: Columns) -> Vec<Cell> {
+    let mut cells = columns.shown([
         Cell::right("share", 6, Role::Accent).bold(),
         Cell::right("95 %", 11, Role::Dim),
         Cell::right("idle", 9, Role::Dim),
         Cell::right("samples", 8, Role::Dim),
         Cell::right("steps", 11, Role::Dim),
-        Cell::rest("line", Role::Dim),
-    ]
+    ]);
+    cells.push(Cell::rest("line", Role::Dim));
+    cells
 }
 
-fn cells(trace: &Trace, found: &Found, row: Row) -> Vec<Cell> {
+fn cells(trace: &Trace, found: &Found, row: Row, columns: Columns, width: u16) -> Vec<Cell> {
     let (device, line) = match row {
         Row::Device(at) => return vec![Cell::rest(basis(trace, &found.devices[at]), Role::Dim)],
         Row::Workers => return vec![Cell::rest(&found.workers, Role::Text)],
@@ -217,14 +250,18 @@ fn cells(trace: &Trace, found: &Found, row: Row) -> Vec<Cell> {
         0 => String::new(),
         all => format!("{} of {}", count(line.steps), count(all)),
     };
-    vec![
+    let mut cells = columns.shown([
         Cell::right(percent(line.share), 6, Role::Text),
         Cell::right(interval, 11, Role::Dim),
         Cell::right(duration(line.idle_ns), 9, Role::Text),
         Cell::right(samples, 8, Role::Dim),
         Cell::right(steps, 11, Role::Dim),
-        Cell::rest(name(line), Role::Text),
-    ]
+    ]);
+    // The end tells more than the folders before it; the last column is left free.
+    let room = usize::from(width).saturating_sub(columns.width() + 1);
+    let name = pen::cut_middle(&name(line), room);
+    cells.push(Cell::rest(name, Role::Text));
+    cells
 }
 
 /// What the lines of a device rest on.

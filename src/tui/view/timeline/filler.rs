@@ -17,6 +17,10 @@ use crate::tui::theme::{Role, Theme};
 
 /// Variants that are shown; there is a view for more.
 const VARIANTS: usize = 8;
+/// Columns of a screen on which the tabs leave no room for two variants.
+const NARROW: u16 = 100;
+/// The most columns of a name.
+const NAME: u16 = 26;
 /// Columns of the figures behind a bar.
 const FIGURES: u16 = 26;
 
@@ -43,6 +47,15 @@ pub(super) struct Filler {
 }
 
 impl Filler {
+    /// Lines that the variants of a scenario take below the rows, where their strip has no room behind the tabs.
+    pub(super) fn reserved(state: &State) -> usize {
+        let mut lines = Vec::new();
+        if state.size.width < NARROW {
+            variants(state, &mut lines);
+        }
+        lines.len()
+    }
+
     /// Prepares what fits in `room` lines; nothing in fewer than three.
     pub(super) fn new(state: &State, room: usize) -> Self {
         let mut lines = Vec::new();
@@ -90,10 +103,15 @@ impl Filler {
     }
 
     pub(super) fn draw(&self, theme: &Theme, layout: &Layout, area: Rect, buf: &mut Buffer) {
+        let names = self.lines.iter().filter_map(|line| match line {
+            Line::Variant { name, .. } => Some(pen::width(name) as u16 + 2),
+            _ => None,
+        });
+        let gutter = layout.gutter.max(names.max().unwrap_or(0).min(NAME));
         for (line, at) in self.lines.iter().zip(pen::lines(area)) {
             match line {
                 Line::Title(title) => titles::title(theme, title, at, buf),
-                Line::Variant { .. } => draw_variant(theme, line, layout, at, buf),
+                Line::Variant { .. } => draw_variant(theme, line, gutter, at, buf),
                 Line::Finding(text, is_first) => {
                     let mark = if *is_first { theme.glyph('⚠') } else { ' ' }.to_string();
                     let x = pen::text(buf, at, 1, &mark, theme.bold(Role::Warning)) + 1;
@@ -139,7 +157,7 @@ fn variants(state: &State, lines: &mut Vec<Line>) {
     }
 }
 
-fn draw_variant(theme: &Theme, line: &Line, layout: &Layout, at: Rect, buf: &mut Buffer) {
+fn draw_variant(theme: &Theme, line: &Line, gutter: u16, at: Rect, buf: &mut Buffer) {
     let Line::Variant {
         name,
         share,
@@ -149,7 +167,7 @@ fn draw_variant(theme: &Theme, line: &Line, layout: &Layout, at: Rect, buf: &mut
     else {
         return;
     };
-    let gutter = layout.gutter.min(at.width);
+    let gutter = gutter.min(at.width);
     let (role, style) = if *is_on_screen {
         pen::cell(buf, at, 0, theme.glyph('▸'), theme.bold(Role::Accent));
         (Role::Accent, theme.bold(Role::Text))

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::content::Shown;
+use super::filler::Filler;
 use super::rows;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
@@ -69,8 +70,11 @@ pub(super) fn lines(
         Vec::new()
     };
     let has_legend = !legend.is_empty();
+    // The variants go before second lines, where there is room for them at all.
+    let reserved = Filler::reserved(state);
+    let spare = spare.checked_sub(reserved).unwrap_or(spare);
     let grown = if is_at_top {
-        grown(&state.rows, spare - usize::from(has_legend))
+        grown(&state.rows, spare.saturating_sub(usize::from(has_legend)))
     } else {
         [false; 4]
     };
