@@ -21,6 +21,8 @@ struct Entry {
 pub struct CallIndex {
     /// One sorted list a process.
     processes: Vec<Vec<Entry>>,
+    /// The ids of all of them, sorted: one look for an operation of a job of hundreds of processes. Empty where there is one list.
+    all: Vec<u32>,
 }
 
 impl CallIndex {
@@ -58,7 +60,15 @@ impl CallIndex {
             // Calls of one thread arrive in order, so this is one look at each for most programs.
             entries.sort_unstable();
         }
-        CallIndex { processes }
+        let mut all = Vec::new();
+        if processes.len() > 1 {
+            let entries = processes.iter().flatten();
+            all = entries.map(|entry| entry.correlation).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.shrink_to_fit();
+        }
+        CallIndex { processes, all }
     }
 
     /// The call's lane and row. Correlation 0 means none and is never found.
@@ -73,7 +83,10 @@ impl CallIndex {
     /// Whether any process has a call with this id.
     #[must_use]
     pub fn is_known(&self, correlation: u32) -> bool {
-        (0..self.processes.len()).any(|process| self.find(process, correlation).is_some())
+        match self.processes.len() {
+            1 => self.find(0, correlation).is_some(),
+            _ => self.all.binary_search(&correlation).is_ok(),
+        }
     }
 
     /// When the call ran.

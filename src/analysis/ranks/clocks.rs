@@ -91,7 +91,7 @@ pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
     for _ in 0..ROUNDS {
         let points = points(&collectives, &lines, &is_known);
         for rank in (0..ranks).filter(|&rank| rank != root && is_known[rank]) {
-            if let Some(line) = Line::through(&points[rank]) {
+            if let Some(line) = lines[rank].improved(&points[rank]) {
                 lines[rank] = line;
             }
         }
