@@ -144,6 +144,7 @@ pub mod trace {
     pub use crate::trace::{Lane, LaneKind, Measure, Process, SourceInfo, SourceKind, Trace};
 }
 pub mod tui {
+    pub use crate::tui::theme::ColorLevel;
     pub use crate::tui::{Peaks, Running, Session, Theme, Wanted, render, run};
     pub mod action {
         pub use crate::tui::action::Action;

@@ -14,7 +14,7 @@ use cuptop::testing::report::Report;
 use cuptop::testing::trace::{SourceInfo, Trace};
 use cuptop::testing::tui::action::Action;
 use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{Theme, render};
+use cuptop::testing::tui::{ColorLevel, Theme, render};
 use ratatui::layout::Size;
 
 fn found(trace: &Trace) -> Ranks {
@@ -385,6 +385,9 @@ fn the_report_of_many_ranks_is_one_screen() {
         "{length} lines:\n{}",
         lines[from..from + length].join("\n")
     );
+    // All of it is a few screens, with the first rank and the late one.
+    assert!(lines.len() < 120, "{} lines", lines.len());
+    assert!(text.contains("94 more GPUs: see --json"), "{text}");
     let section = lines[from..from + length].join("\n");
     assert!(section.contains("96 ranks on 12 hosts"), "{section}");
     assert!(
@@ -445,6 +448,38 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     app.act(Action::Choose);
     let text = shown(&mut app);
     assert!(text.contains("rank 17"), "{text}");
+    assert!(text.contains("ncclDevKernel_AllReduce"), "{text}");
+    // A host opens one that waits; what its kernel waits is told with whom it waits for.
+    app.act(Action::Show(7));
+    app.act(Action::Down);
+    app.act(Action::Down);
+    app.act(Action::Choose);
+    let text = shown(&mut app);
+    assert!(text.contains(" ms of it for rank 17"), "{text}");
+    // The map has a line a rank, and without colours a sign where one is late.
+    app.act(Action::Show(7));
+    app.act(Action::Sort);
+    app.prepare();
+    let plain = Theme {
+        level: ColorLevel::None,
+        ..Theme::default()
+    };
+    app.act(Action::Last);
+    for _ in 0..78 {
+        app.act(Action::Up);
+    }
+    app.prepare();
+    let buffer = render(&mut app, &plain);
+    let lines = buffer.content.chunks(80);
+    let line = |cells: &[ratatui::buffer::Cell]| -> String {
+        cells.iter().map(|cell| cell.symbol()).collect()
+    };
+    let lines: Vec<String> = lines.map(line).collect();
+    let row = |name: &str| lines.iter().find(|line| line.contains(name));
+    let (late, other) = (row("rank 17 node2"), row("rank 16 node2"));
+    let signs = |line: Option<&String>| line.map(|line| line.matches('!').count());
+    assert!(signs(late) >= Some(10), "{}", lines.join("\n"));
+    assert_eq!(signs(other), Some(0), "{}", lines.join("\n"));
 }
 
 /// Rank 2 of four comes 5 ms late to each of 40 steps of some 9: the others wait for more than half of the time, and do not compute.

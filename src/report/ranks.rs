@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Report;
 use super::expect::Checked;
 use super::page::{Page, Tone};
 use super::table::Table;
@@ -11,7 +12,7 @@ use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
 use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
 use crate::text::{counted, plural, printable};
-use crate::trace::Trace;
+use crate::trace::{LaneId, Trace};
 
 /// One rank of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,6 +59,9 @@ pub struct RankReport {
     pub process_index: usize,
     #[serde(skip)]
     pub device_index: usize,
+    /// The collective at which it was latest, else the one in which it waited longest.
+    #[serde(skip)]
+    pub place: Option<(LaneId, usize)>,
 }
 
 impl RankReport {
@@ -206,6 +210,7 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
             span: device.usage.span().unwrap_or_default(),
             process_index: rank.process,
             device_index: rank.device,
+            place: place(ranks, i),
         }
     });
     let rates = ranks.split.rates.iter().map(|it| RateReport {
@@ -234,6 +239,31 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
         rates: rates.collect(),
     };
     (all.collect(), job)
+}
+
+/// Where a rank is looked at first.
+fn place(ranks: &Ranks, rank: usize) -> Option<(LaneId, usize)> {
+    let late = ranks.split.late.iter().filter(|late| late.rank == rank);
+    let latest = late.max_by_key(|late| late.by);
+    let waits = ranks.split.waits[rank].iter();
+    let longest = waits.max_by_key(|wait| wait.span.len());
+    let latest = latest.map(|late| (late.lane, late.row));
+    latest.or_else(|| longest.map(|wait| (wait.lane, wait.row)))
+}
+
+/// Of a job of many ranks, those that the text tells of one by one: the first, and those that are late. `None`: all.
+pub(super) fn told(report: &Report) -> Option<Vec<&RankReport>> {
+    let job = report.job.as_ref()?;
+    if report.ranks.len() <= RANKS_SHOWN {
+        return None;
+    }
+    let late = |rank: &RankReport| {
+        let mut told = job.late.iter().take(LATE_SHOWN);
+        told.any(|late| late.name == rank.name)
+    };
+    let all = report.ranks.iter().enumerate();
+    let told = all.filter(|(i, rank)| *i == 0 || late(rank));
+    Some(told.map(|(_, rank)| rank).collect())
 }
 
 fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
+use super::Report;
 use super::page::Page;
+use super::ranks::RankReport;
 use crate::activity::units::{count, duration};
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::{Causes, IdleCause};
@@ -15,6 +17,9 @@ use crate::trace::Trace;
 pub struct StepsReport {
     /// The operating system's id of the process.
     pub process: u32,
+    /// The process by its index in the timeline.
+    #[serde(skip)]
+    pub process_index: usize,
     /// Steady steps: without warm-up, and seen to their end.
     pub count: usize,
     /// Median time of a step.
@@ -68,6 +73,7 @@ impl StepsReport {
         });
         StepsReport {
             process: trace.processes()[steps.process].info.pid,
+            process_index: steps.process,
             count: steps.steady.len(),
             median_ns: steps.median_ns,
             p95_ns: steps.p95_ns,
@@ -124,12 +130,18 @@ fn because(idle: &[IdleCause]) -> String {
 }
 
 /// A section on steps, where there are any.
-pub(super) fn section(page: &mut Page, all: &[StepsReport]) {
+pub(super) fn section(page: &mut Page, report: &Report) {
+    let all = &report.steps;
+    let told = super::ranks::told(report);
     for steps in all {
-        let title = if all.len() > 1 {
-            format!("Steps of process {}", steps.process)
-        } else {
-            "Steps".to_owned()
+        let is_its = |rank: &&RankReport| rank.process_index == steps.process_index;
+        if told.as_ref().is_some_and(|told| !told.iter().any(is_its)) {
+            continue;
+        }
+        let title = match report.ranks.iter().find(is_its) {
+            _ if all.len() == 1 => "Steps".to_owned(),
+            Some(rank) => format!("Steps of {}", printable(&rank.called())),
+            None => format!("Steps of process {}", steps.process),
         };
         page.title(&title);
         let mut lines = vec![format!(

@@ -31,8 +31,18 @@ pub fn render(report: &Report, options: &Options) -> String {
     // The timeline of a run holds warm-up and all variants one after another: each variant's own
     // figures above say more than those of the whole.
     if report.variants.as_ref().is_none_or(Vec::is_empty) {
-        for device in &report.devices {
+        let told = super::ranks::told(report);
+        let is_told = |index: usize| {
+            let told = told.as_deref();
+            told.is_none_or(|told| told.iter().any(|rank| rank.device_index == index))
+        };
+        for device in report.devices.iter().filter(|it| is_told(it.index)) {
             device_figures(&mut page, report, device);
+        }
+        let others = report.devices.iter().filter(|it| !is_told(it.index));
+        let others = others.count() as u64;
+        if others > 0 {
+            page.title(&format!("{}: see --json", plural(others, "more GPU")));
         }
     }
     super::hardware::section(&mut page, report);
@@ -40,7 +50,7 @@ pub fn render(report: &Report, options: &Options) -> String {
         super::ranks::section(&mut page, &report.ranks, job);
     }
     super::lines::section(&mut page, report);
-    super::steps::section(&mut page, &report.steps);
+    super::steps::section(&mut page, report);
     // Of a run the whole is mostly what is done around its passes, and tells least of all.
     let is_run = report.variants.as_ref().is_some_and(|v| !v.is_empty());
     if is_run {

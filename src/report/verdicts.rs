@@ -2,24 +2,29 @@
 
 use super::page::{Page, Tone};
 use super::{Report, VariantReport};
-use crate::analysis::verdict::Verdict;
 use crate::text::printable;
 
 /// The verdict of each variant, or those of the whole timeline and its devices.
 pub(super) fn section(page: &mut Page, report: &Report) {
     match report.variants.as_deref() {
         Some(variants) if !variants.is_empty() => of_variants(page, variants),
-        _ => of_devices(page, &report.verdicts),
+        _ => of_devices(page, report),
     }
 }
 
-fn of_devices(page: &mut Page, verdicts: &[Verdict]) {
+fn of_devices(page: &mut Page, report: &Report) {
     // Of one device the whole says the same.
-    let shown = match verdicts {
-        [whole, _] => std::slice::from_ref(whole),
-        all => all,
+    let (whole, each) = match report.verdicts.as_slice() {
+        [whole, _] => (Some(whole), &[][..]),
+        [whole, each @ ..] => (Some(whole), each),
+        [] => (None, &[][..]),
     };
-    for verdict in shown {
+    let told = super::ranks::told(report);
+    let each = each.iter().zip(&report.devices).filter(|(_, device)| {
+        let told = told.as_deref();
+        told.is_none_or(|told| told.iter().any(|rank| rank.device_index == device.index))
+    });
+    for verdict in whole.into_iter().chain(each.map(|(verdict, _)| verdict)) {
         page.painted(Tone::Title, &verdict.line());
     }
 }

@@ -44,6 +44,9 @@ pub struct Late {
     pub by: Ns,
     /// Of that, the time in which the others had nothing else to do.
     pub exposed: Ns,
+    /// Its part of the collective.
+    pub lane: LaneId,
+    pub row: usize,
 }
 
 /// A stretch of waiting on one rank, in its own time.
@@ -153,6 +156,8 @@ pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> 
                     start: members[last].1.span.start,
                     by,
                     exposed: asked.min().unwrap_or(0),
+                    lane: members[last].1.lane,
+                    row: members[last].1.row,
                 });
             }
         }

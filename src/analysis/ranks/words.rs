@@ -2,6 +2,7 @@
 
 use super::{Lateness, Pattern, Ranks, Reason};
 use crate::activity::units::{count, duration, percent};
+use crate::analysis::causes::Cause;
 use crate::text::plural;
 
 impl Ranks {
@@ -9,6 +10,9 @@ impl Ranks {
     #[must_use]
     pub fn reason(&self, reason: &Reason) -> Option<String> {
         Some(match reason {
+            Reason::Idle(cause) if cause.cause == Cause::Unknown.label() => {
+                "its GPU is idle meanwhile, and no record says why".to_owned()
+            }
             Reason::Idle(cause) => {
                 let culprit = cause.culprit.as_ref();
                 let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));

@@ -216,7 +216,7 @@ fn judge(
             share,
             line.as_ref(),
             steps.is_some(),
-            ranks,
+            (ranks, device.is_none()),
         ),
         line,
     }

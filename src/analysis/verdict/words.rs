@@ -40,7 +40,7 @@ pub(super) fn of(
     part: f64,
     line: Option<&Told>,
     is_in_steps: bool,
-    ranks: Option<&Ranks>,
+    (ranks, is_whole): (Option<&Ranks>, bool),
 ) -> String {
     let whole = if is_in_steps { "a step" } else { "the time" };
     let part = percent(part);
@@ -59,7 +59,7 @@ pub(super) fn of(
         Bound::Copy => copies(split, whole, &part),
         Bound::Compute | Bound::Memory => compute(trace, split, whole, &part),
         Bound::Peer if let Some(ranks) = ranks.filter(|_| split.waits_for_ranks()) => {
-            waiting(split, ranks, whole)
+            waiting(split, ranks, whole, is_whole)
         }
         Bound::Peer => peer(trace, split, whole, &part),
         Bound::Unknown => {
@@ -76,7 +76,7 @@ pub(super) fn of(
 }
 
 /// For whom it waits in collectives, why that one is late, and what a step would take without.
-fn waiting(split: &Split, ranks: &Ranks, whole: &str) -> String {
+fn waiting(split: &Split, ranks: &Ranks, whole: &str, is_whole: bool) -> String {
     let mut text = format!(
         "peer-bound: for {} of {whole} the GPU waits in collectives for other ranks",
         percent(share(split.waiting, split.counted()))
@@ -90,7 +90,9 @@ fn waiting(split: &Split, ranks: &Ranks, whole: &str) -> String {
     }
     let (name, part) = (&ranks.ranks[rank].name, percent(share(time, split.waiting)));
     text.push_str(&format!(", {part} of it for {name}"));
-    let Some(late) = ranks.late.iter().find(|late| late.rank == rank) else {
+    // Why is said once, of all devices together.
+    let late = ranks.late.iter().find(|late| late.rank == rank);
+    let Some(late) = late.filter(|_| is_whole) else {
         return text;
     };
     match ranks.reason(&late.reason) {

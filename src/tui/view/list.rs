@@ -9,7 +9,7 @@ use ratatui::style::Modifier;
 
 use crate::tui::action::Action;
 use crate::tui::draw::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::{ColorLevel, Role, Theme};
 
 /// Lines that a turn of the wheel moves the cursor.
 const WHEEL: isize = 3;
@@ -197,14 +197,14 @@ fn draw(cells: &[Cell], line: Rect, theme: &Theme, is_at: bool, buf: &mut Buffer
         }
         pen::text(buf, line, at, &text, style);
         for (i, &(eighths, role)) in (0..columns).zip(&cell.levels) {
+            // Without colours what is a warning has a sign.
+            let is_sign = theme.level == ColorLevel::None && role == Role::Warning;
+            let glyph = match is_sign {
+                true => '!',
+                false => theme.block(eighths.min(8)),
+            };
             if eighths > 0 {
-                pen::cell(
-                    buf,
-                    line,
-                    x + i,
-                    theme.block(eighths.min(8)),
-                    theme.fg(role),
-                );
+                pen::cell(buf, line, x + i, glyph, theme.fg(role));
             }
         }
         x = x.saturating_add(columns).saturating_add(2);

@@ -8,6 +8,8 @@ use crate::tui::view::list::Cell;
 
 /// Columns of a rank's name.
 pub(super) const NAME: u16 = 18;
+/// Columns of a step at most.
+const WIDEST: usize = 4;
 
 /// How the map is drawn: its columns, and what a full cell stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(super) fn heading(heat: &Heat, scale: Scale) -> Vec<Cell> {
 /// A rank's line: of each cell the larger of both, so that what is late stands out among those that wait for it.
 pub(super) fn cells(name: &str, heat: &Heat, rank: usize, scale: Scale) -> Vec<Cell> {
     let row = heat.row(rank, scale.columns);
+    // Few steps are as wide as there is room for.
+    let width = (scale.columns / row.len().max(1)).clamp(1, WIDEST);
     let level = |spot: Spot| {
         let (time, role) = match spot.late > spot.waited {
             true => (spot.late, Role::Warning),
@@ -62,6 +66,10 @@ pub(super) fn cells(name: &str, heat: &Heat, rank: usize, scale: Scale) -> Vec<C
     };
     vec![
         Cell::left(name, NAME, Role::Text),
-        Cell::levels(row.into_iter().map(level).collect()),
+        Cell::levels(
+            row.into_iter()
+                .flat_map(|spot| std::iter::repeat_n(level(spot), width))
+                .collect(),
+        ),
     ]
 }

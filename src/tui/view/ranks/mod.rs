@@ -153,13 +153,14 @@ impl View for RanksView {
                 .map(|&i| &job.ranks[i])
                 .max_by_key(|r| r.late_ns)?,
         };
-        let trace = &state.run.trace;
-        let mut streams = trace.streams_of(rank.device_index);
-        let (lane, _) = streams.find(|(_, lane)| lane.key().process == rank.process_index)?;
+        // Where it was latest, else where it waited longest.
+        let (lane, row) = rank.place?;
+        let lanes = state.run.trace.lanes();
+        let of = lanes.get(lane).filter(|lane| lane.holds(row))?;
         Some(Request::Place(Place {
             row: Some(RowKind::Stream(lane)),
-            record: None,
-            span: rank.span,
+            record: Some(row),
+            span: of.span(row),
         }))
     }
 
