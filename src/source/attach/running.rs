@@ -316,6 +316,10 @@ mod tests {
             .arg("30")
             .spawn()
             .expect("starts");
+        // Until it is that, the new process is a copy of this one.
+        while !command(sleep.id()).is_some_and(|it| it.starts_with("sleep")) {
+            std::thread::yield_now();
+        }
         let plain = check(sleep.id(), Some(100), false).expect_err("no Python");
         assert!(plain.message.contains("(sleep"), "{plain}");
         // In a container without the right to read it, that is what is wrong.
