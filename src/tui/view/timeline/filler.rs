@@ -37,7 +37,8 @@ enum Line {
     },
     /// A line of a finding, and whether it is its first one.
     Finding(String, bool),
-    More(String),
+    /// How many more there are, and the key of the view that has them.
+    More(usize, char),
 }
 
 /// The lines, ready to be drawn.
@@ -63,7 +64,7 @@ impl Filler {
             return Filler { lines };
         }
         variants(state, &mut lines);
-        lines.truncate(room);
+        shorten(&mut lines, room);
         let found = state.answers.of(&state.run, state.camera.scope);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
         let left = room - lines.len();
@@ -96,7 +97,7 @@ impl Filler {
                 shown += 1;
             }
             if shown < told.len() && left > 0 {
-                lines.push(Line::More(format!("{} more: 3", told.len() - shown)));
+                lines.push(Line::More(told.len() - shown, '3'));
             }
         }
         Filler { lines }
@@ -119,8 +120,9 @@ impl Filler {
                     let text = pen::plain(theme, &pen::cut(text, room));
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
-                Line::More(text) => {
-                    pen::text(buf, at, 3, text, theme.fg(Role::Dim));
+                Line::More(count, key) => {
+                    let text = format!("{count} more: {key}");
+                    pen::text(buf, at, 3, &text, theme.fg(Role::Dim));
                 }
             }
         }
@@ -153,8 +155,40 @@ fn variants(state: &State, lines: &mut Vec<Line>) {
         });
     }
     if all.len() > VARIANTS {
-        lines.push(Line::More(format!("{} more: 4", all.len() - VARIANTS)));
+        lines.push(Line::More(all.len() - VARIANTS, '4'));
     }
+}
+
+/// Keeps as many lines of variants as there is room for, the one on screen among them, and says how many there are besides.
+fn shorten(lines: &mut Vec<Line>, room: usize) {
+    let is_variant = |line: &Line| matches!(line, Line::Variant { .. });
+    if lines.len() <= room {
+        return;
+    }
+    let unseen = match lines.last() {
+        Some(&Line::More(count, _)) => count,
+        _ => 0,
+    };
+    lines.retain(|line| !matches!(line, Line::More(..)));
+    let all = lines.iter().filter(|line| is_variant(line)).count();
+    // A line is the word on the others.
+    let left_out = lines.split_off(lines.len().min(room - 1));
+    let is_on_screen = |line: &Line| {
+        matches!(
+            line,
+            Line::Variant {
+                is_on_screen: true,
+                ..
+            }
+        )
+    };
+    if let Some(here) = left_out.into_iter().find(is_on_screen)
+        && let Some(last) = lines.last_mut().filter(|line| is_variant(line))
+    {
+        *last = here;
+    }
+    let shown = lines.iter().filter(|line| is_variant(line)).count();
+    lines.push(Line::More(all + unseen - shown, '4'));
 }
 
 fn draw_variant(theme: &Theme, line: &Line, gutter: u16, at: Rect, buf: &mut Buffer) {
@@ -193,4 +227,37 @@ fn draw_variant(theme: &Theme, line: &Line, gutter: u16, at: Rect, buf: &mut Buf
     }
     let figures = pen::plain(theme, figures);
     pen::text(buf, at, gutter + full + 2, &figures, style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_variants_are_counted_and_the_one_on_screen_stays() {
+        let variant = |i: usize| Line::Variant {
+            name: i.to_string(),
+            share: 1.0,
+            figures: String::new(),
+            is_on_screen: i == 6,
+        };
+        let made = || {
+            let mut lines = vec![Line::Title("variants".to_owned())];
+            lines.extend((0..8).map(variant));
+            lines.push(Line::More(3, '4'));
+            lines
+        };
+        let mut lines = made();
+        shorten(&mut lines, 10);
+        assert_eq!(lines, made());
+        // Of eleven two are shown.
+        shorten(&mut lines, 4);
+        let expected = [
+            made()[0].clone(),
+            variant(0),
+            variant(6),
+            Line::More(9, '4'),
+        ];
+        assert_eq!(lines, expected);
+    }
 }

@@ -119,7 +119,7 @@ impl View for Timeline {
             free
         };
         // Set apart where there is a line for that.
-        let apart = u16::from(room > 4);
+        let apart = u16::from(room > 4 && usize::from(room) > Filler::reserved(state));
         let area = Rect {
             y: end + apart,
             height: free.saturating_sub(apart),
