@@ -141,6 +141,8 @@ def main():
         trace = args.trace or os.path.join(folder, "large.json")
         if not os.path.exists(trace):
             subprocess.run([sys.executable, HERE / "make_kineto.py", str(args.operations), trace], check=True)
+            # What was just written is on its way to the disk for a while, and may hold up whoever asks for memory.
+            os.sync()
         print(f"{columns}x{rows}, {args.operations:,} kernels, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
         print("| what | measured | to reach |\n|---|---|---|")
 
