@@ -3,12 +3,12 @@
 
 usage: predict.py CUPTOP OUT [--traces DIR] [--no-torch]
 
-Runs every bundled scenario that declares a pair of a mistake and its cure, predicts the cure from the mistake's records
+Runs every bundled scenario that declares a pair of a mistake and its cure, in rounds, predicts the cure from the mistake's records
 and sets it beside the cure as it ran; then the same for a PyTorch training step (tests/gpu/torch/pairs.py) and for programs that
 nothing was fitted to (tests/gpu/torch/fresh.py). Those take turns in one process, in rounds: a prediction is compared with
 the cure of its own round, and the table has the median of the rounds; one variant runs twice, which says how far two runs of
 one thing are apart. Everything is kept in OUT; the table comes last, and is in OUT/predict.json. With --traces nothing
-is run: DIR/scen/NAME.json.gz, DIR/pairs/VARIANT.ROUND.json.gz and DIR/fresh/… are read instead.
+is run: DIR/scen-NAME.ROUND, DIR/pairs/VARIANT.ROUND.json.gz and DIR/fresh/… are read instead.
 """
 import argparse
 import json
@@ -78,6 +78,37 @@ def points(plan, pair):
     return nth
 
 
+ROUNDS = 3
+
+
+def middle(turns, cures):
+    """The turn in the middle of those that were predicted, and the range of the cure's own turns."""
+    good = sorted((t for t in turns if "off" in t), key=lambda t: t["off"])
+    if not good:
+        return turns[0]
+    row = dict(good[len(good) // 2], rounds=[t["off"] for t in turns if "off" in t], cures=cures)
+    row["own"] = min(cures) <= row["likely_ns"] <= max(cures)
+    return row
+
+
+def recorded(cuptop, out, traces, path, name, kind=""):
+    """The recordings of a scenario's rounds, made where there are none to read."""
+    there = []
+    for r in range(ROUNDS):
+        trace = (traces or out) / f"scen-{name}{kind}.{r}"
+        if not traces:
+            more = ["--graphs", "whole"] if kind else []
+            command = [cuptop, "run", path, "--backend", "cuda", "--hardware", "off", "--headless", "--json", "--save", trace, *more]
+            report = run(command, out, f"{name}{kind}.{r}.run")
+            if report is None:
+                print(f"{name}{kind}: round {r} did not run", file=sys.stderr)
+                continue
+            (out / f"{name}{kind}.{r}.report.json").write_text(report)
+        if trace.exists():
+            there.append((r, trace))
+    return there
+
+
 def scenarios(cuptop, out, traces):
     rows = []
     for path in sorted(SCENARIOS.glob("*.toml")):
@@ -86,40 +117,30 @@ def scenarios(cuptop, out, traces):
         if not pairs:
             continue
         name = path.stem
-        if traces:
-            trace = traces / "scen" / f"{name}.json.gz"
-            if not trace.exists():
-                print(f"{name}: not in {traces}", file=sys.stderr)
-                continue
-        else:
-            trace = out / f"scen-{name}"
-            command = [cuptop, "run", path, "--backend", "cuda", "--headless", "--json", "--save", trace]
-            report = run(command, out, f"{name}.run")
-            if report is None:
-                rows.append(dict(kind=name, mistake="", cure="", edit="", refused="it did not run"))
-                continue
-            (out / f"{name}.report.json").write_text(report)
+        rounds = recorded(cuptop, out, traces, path, name)
+        if not rounds:
+            rows.append(dict(kind=name, mistake="", cure="", edit="", refused="it did not run, or is not there"))
+            continue
         # What a graph takes differs by how it is watched: node by node, as everything else here, and as a whole.
-        whole = None
-        if any("graph" in pair["edit"] for pair in pairs) and not traces:
-            whole = out / f"scen-{name}-whole"
-            command = [cuptop, "run", path, "--backend", "cuda", "--graphs", "whole", "--headless", "--save", whole]
-            run(command, out, f"{name}.whole.run")
+        graphs = any("graph" in pair["edit"] for pair in pairs)
+        whole = dict(recorded(cuptop, out, traces, path, name, "-whole")) if graphs else {}
         for i, pair in enumerate(pairs):
             nth = points(plan, pair)
             label = lambda variant: variant if nth is None else f"{variant} #{nth}"
             mistake, cure = label(pair["mistake"]), label(pair["cure"])
-            predicted = whatif(cuptop, out, f"{name}.{i}.mistake", trace, pair["edit"], mistake)
-            ran = whatif(cuptop, out, f"{name}.{i}.cure", trace, "drop:nothing has this name", cure)
             at = f" @ {pair['at']}" if nth else ""
-            rows.append(row(name, pair["mistake"] + at, pair["cure"], pair["edit"], predicted, ran))
-            if whole and "graph" in pair["edit"]:
-                ran = whatif(cuptop, out, f"{name}.{i}.whole", whole, "drop:nothing has this name", cure)
-                rows.append(row(f"{name}, whole", pair["mistake"], pair["cure"], pair["edit"], predicted, ran))
+            for kind in ("", ", whole") if whole and "graph" in pair["edit"] else ("",):
+                turns, cures = [], []
+                for r, trace in rounds:
+                    predicted = whatif(cuptop, out, f"{name}.{i}.mistake.{r}", trace, pair["edit"], mistake)
+                    of_cure = whole.get(r) if kind else trace
+                    ran = of_cure and whatif(cuptop, out, f"{name}{kind}.{i}.cure.{r}", of_cure, "drop:nothing has this name", cure)
+                    turns.append(row(f"{name}{kind}", pair["mistake"] + at, pair["cure"], pair["edit"], predicted, ran))
+                    cures += [ran["measured_ns"]] if ran else []
+                rows.append(middle(turns, cures))
     return rows
 
 
-ROUNDS = 3
 # What the programs of fresh.py are cured by.
 FRESH = {
     "loader": "prefetch:load=4",
@@ -162,12 +183,7 @@ def torch(cuptop, out, traces, kind):
             if measured(mistake, r):
                 predicted = whatif(cuptop, out, f"{kind}-{mistake}-{cure}.{r}", place(mistake, r), edit)
             turns.append(row(f"torch {kind}", mistake, cure, edit, predicted, measured(cure, r)))
-        good = [t for t in turns if "off" in t]
-        if good:
-            middle = sorted(good, key=lambda t: t["off"])[len(good) // 2]
-            rows.append(dict(middle, rounds=[t["off"] for t in good]))
-        else:
-            rows.append(turns[0])
+        rows.append(middle(turns, [m["measured_ns"] for r in range(ROUNDS) if (m := measured(cure, r))]))
     apart = []
     for r in range(ROUNDS):
         a, b = (measured(n, r) for n in again)
@@ -177,19 +193,29 @@ def torch(cuptop, out, traces, kind):
 
 
 def summary(rows):
-    off = sorted(abs(r["off"]) for r in rows if "off" in r)
-    if not off:
-        return "none predicted"
-    return f"{len(off)} of {len(rows)} predicted: median {statistics.median(off):.1%} off, worst {off[-1]:.1%}"
+    """Of what has a predicted time, how far it is off; of what has an interval alone, how often the cure lies in it."""
+    points = [r for r in rows if "off" in r and r["predicted_ns"] is not None]
+    ranges = [r for r in rows if "off" in r and r["predicted_ns"] is None]
+    off = sorted(abs(r["off"]) for r in points)
+    text = f"{len(points)} of {len(rows)} predicted"
+    if off:
+        text += f": median {statistics.median(off):.1%} off, worst {off[-1]:.1%}"
+        missed = [abs(r["off"]) for r in points if not r["own"] and not r["within"]]
+        text += f", worst outside the interval and the cure's own turns {max(missed, default=0):.1%}"
+    if ranges:
+        text += f"; {len(ranges)} by an interval alone, the cure in it: {sum(r['within'] for r in ranges)}"
+    return text
 
 
 def show(rows):
     for r in rows:
         what = f"{r['kind']:18.18} {r['mistake'] + ' → ' + r['cure']:44.44}"
         if "off" in r:
-            ms = lambda k: f"{r[k] / 1e6:9.3f}"
-            inside = "inside" if r["within"] else ""
-            print(what, ms("from_ns"), ms("likely_ns"), ms("cure_ns"), f"{r['off']:+7.1%}", f"{r['replay_error']:6.1%}", inside)
+            ms = lambda k: f"{r[k] / 1e6:9.3f}" if r[k] is not None else f"{'interval':>9}"
+            inside = [word for word, holds in (("inside", r["within"]), ("own turns", r["own"])) if holds]
+            cures = f"{min(r['cures']) / 1e6:.3f} to {max(r['cures']) / 1e6:.3f}"
+            between = f"{r['low_ns'] / 1e6:.3f} to {r['high_ns'] / 1e6:.3f}"
+            print(what, ms("from_ns"), ms("predicted_ns"), ms("cure_ns"), f"{r['off']:+7.1%}", f"{r['replay_error']:6.1%}", f"{between:20} {cures:20}", *inside)
         else:
             print(what, "refused:", r["refused"])
 
@@ -205,7 +231,7 @@ def main():
     of_scenarios = scenarios(args.cuptop, args.out, args.traces)
     of_torch = {} if args.no_torch else {kind: torch(args.cuptop, args.out, args.traces, kind) for kind in ("pairs", "fresh")}
     (args.out / "predict.json").write_text(json.dumps(dict(scenarios=of_scenarios, torch=of_torch), indent=1))
-    print(f"{'':18} {'':44} {'from ms':>9} {'predicted':>9} {'cure':>9} {'off':>7} {'replay':>6} interval")
+    print(f"{'':18} {'':44} {'from ms':>9} {'predicted':>9} {'cure':>9} {'off':>7} {'replay':>6} {'interval':20} {'turns of the cure':20}")
     show(of_scenarios)
     for rows, _ in of_torch.values():
         show(rows)
