@@ -76,6 +76,10 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
         .sum();
     let dir = crate::text::printable(&looked.dir.display().to_string());
     super::eprint(&match samples {
+        0 if !trace.hardware().was_read() => format!(
+            "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
+            looked.args.pid
+        ),
         0 => format!(
             "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export --to counters is the hardware's\n"
         ),

@@ -353,6 +353,12 @@ impl HardwareReadings {
         self.gpus.iter().find(|it| it.limits.uuid == uuid)
     }
 
+    /// Whether counters or sensors of any GPU were read at least once.
+    #[must_use]
+    pub fn was_read(&self) -> bool {
+        self.gpus.iter().any(|it| it.windows().next().is_some())
+    }
+
     /// Whether nothing was read, and nothing is to be said of it.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -190,13 +190,19 @@ fn of_a_running_process_without_python_the_gpus_are_looked_at() {
     let own = folder.path().join("pid");
     std::fs::write(&own, sleep.id().to_string()).expect("written");
     let seen = attached(sleep.id(), &own);
+    let unseen = attached(sleep.id(), &folder.path().join("none"));
     sleep.kill().expect("killed");
     sleep.wait().expect("ends");
-    let Some((said, seen)) = seen else {
+    let (Some((said, seen)), Some((unsaid, _unseen))) = (seen, unseen) else {
         return;
     };
     assert!(said.contains("there is no Python in process"), "{said}");
+    assert!(unsaid.contains("nothing was seen of process"), "{unsaid}");
     let report = opened(seen.path());
+    assert_eq!(
+        report["verdicts"][0]["text"],
+        "looked at from outside: no kernels or copies were recorded"
+    );
     let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
     let power = metrics.and_then(|all| all.iter().find(|it| it["metric"] == "power"));
     // The fake says 111 W of the GPU on which it lists the process.

@@ -28,6 +28,7 @@ use crate::activity::{Ns, Span, units};
 use crate::trace::{LaneKind, Trace};
 use split::Split;
 pub(super) use waits::Waits;
+pub use words::nothing_ran;
 pub(super) use words::{NAME_MAX, of_host};
 
 /// What bounds a device.
@@ -142,7 +143,7 @@ pub fn of_job(
             span_ns: 0,
             steps: None,
             line: None,
-            text: "nothing ran on a GPU".to_owned(),
+            text: nothing_ran(trace).to_owned(),
         },
         [(one, _)] => Verdict {
             device: None,

@@ -13,7 +13,27 @@ use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
 use crate::analysis::ranks::Ranks;
 use crate::text::{cut_middle, printable};
-use crate::trace::{Trace, short};
+use crate::trace::{SourceKind, Trace, short};
+
+/// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
+/// from outside may well have kept its GPU busy.
+#[must_use]
+pub fn nothing_ran(trace: &Trace) -> &'static str {
+    let was_looked_at = || {
+        let stacks = trace
+            .processes()
+            .iter()
+            .any(|it| it.sampled.totals().looks > 0);
+        stacks || trace.hardware().was_read()
+    };
+    match trace.source.kind {
+        SourceKind::Attached => "looked at from outside: kernels and copies are not recorded",
+        SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
+            "looked at from outside: no kernels or copies were recorded"
+        }
+        _ => "nothing ran on a GPU",
+    }
+}
 
 /// What takes this part of a class is named for the whole of it.
 const MOST: f64 = 0.5;

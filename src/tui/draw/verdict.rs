@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 
 use super::pen;
 use crate::activity::units;
-use crate::analysis::verdict::Bound;
+use crate::analysis::verdict::{Bound, nothing_ran};
 use crate::trace::SourceKind;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
@@ -48,15 +48,11 @@ impl VerdictLine {
             };
         };
         let Some(verdict) = answer.verdicts.first() else {
-            return quiet(if run.is_running() {
-                match run.trace.source.kind {
-                    SourceKind::Attached => {
-                        "looked at from outside: kernels and copies are not recorded"
-                    }
-                    _ => "waiting for the first operations …",
-                }
+            let is_to_come = run.is_running() && run.trace.source.kind != SourceKind::Attached;
+            return quiet(if is_to_come {
+                "waiting for the first operations …"
             } else {
-                "nothing ran on a GPU"
+                nothing_ran(&run.trace)
             });
         };
         let role = match verdict.bound_by {

@@ -11,6 +11,7 @@ use super::list::{Cell, List};
 use super::{Note, Place, Request, View};
 use crate::activity::{Span, units};
 use crate::analysis::findings::{Evidence, Finding, Severity};
+use crate::analysis::verdict::nothing_ran;
 use crate::trace::{LaneKind, Trace, describe, printable};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
@@ -63,7 +64,7 @@ impl View for Findings {
         let answer = state.answers.of(&state.run, state.camera.scope);
         self.list.empty = match answer {
             Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
-                "nothing ran on a GPU"
+                nothing_ran(&state.run.trace)
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
             Some(_) if self.filter.is_on() => "no finding has this",
