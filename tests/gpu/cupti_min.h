@@ -73,7 +73,6 @@ public:
     /* Returns null, or what went wrong. */
     const char* start(const char* path, const std::vector<uint32_t>& kinds) {
         if (!cupti.open(path)) return "no libcupti";
-        void* subscriber = nullptr;
         if (cupti.subscribe(&subscriber, ignore, nullptr)) return "cuptiSubscribe failed";
         cupti.thread_id_type(1);
         uint8_t zeroed = 1, per_thread = 0;
@@ -120,6 +119,7 @@ public:
         return sum;
     }
     uint64_t lost() const { return dropped; }
+    void* subscriber = nullptr;
 
 private:
     Cupti cupti;

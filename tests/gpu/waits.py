@@ -45,6 +45,7 @@ CASES = [
     ("events", "36", ""),
     ("both, not all", "38,36", "0"),
     ("both, not all, then all", "38,36", "1"),
+    ("callbacks in their place", "", ""),
 ]
 
 
@@ -66,6 +67,8 @@ def main():
             # The collector begins with the context, a moment before the loop.
             seconds = 3 * args.seconds + 0.5
             env = dict(os.environ, CUDA_INJECTION64_PATH=str(library), SWITCHED=kinds, ALL_SYNC=all_sync, SWITCHED_S=str(args.seconds), SWITCHED_OUT=str(switches))
+            if name.startswith("callbacks"):
+                env["CALLBACKS"] = "1"
             done = subprocess.run([sys.executable, "-c", PROGRAM, str(seconds), str(steps)], env=env, capture_output=True, text=True, timeout=120)
             if done.returncode or not switches.exists():
                 print(name, "exit", done.returncode, done.stderr[-500:], file=sys.stderr)
