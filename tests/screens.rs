@@ -270,7 +270,7 @@ fn every_list_can_be_searched_and_nothing_else_is_offered_to_be() {
         (4, None),
         (5, Some(("step 1", "step 1", "no line has this"))),
         (6, Some(("notice", "a notice that", "no line has this"))),
-        (7, None),
+        (7, Some(("rank 3", "rank 3", "rank 12"))),
         (8, Some(("88", "train.py:88", "a_file_of"))),
     ];
     for ((mut app, view), (of, typed)) in views().into_iter().zip(expected) {

@@ -5,6 +5,7 @@ mod map;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::Ns;
@@ -54,6 +55,7 @@ pub(super) struct RanksView {
     question: Question<(), Option<Job>>,
     order: usize,
     lines: Vec<Line>,
+    filter: Filter,
     list: List,
     in_full: String,
 }
@@ -64,6 +66,7 @@ impl Default for RanksView {
             question: Question::new("ranks", Weight::Heavy),
             order: 0,
             lines: Vec::new(),
+            filter: Filter::default(),
             list: List::default(),
             in_full: String::new(),
         }
@@ -102,11 +105,13 @@ impl View for RanksView {
         self.question.ask(&state.analyst, &state.run, (), job);
         self.list.empty = if self.question.is_open() {
             "computing …"
+        } else if self.filter.is_on() {
+            "no rank has this"
         } else {
             "no two processes share a collective"
         };
         let found = self.question.last(&state.run).and_then(Option::as_ref);
-        self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order));
+        self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order, &mut self.filter));
         let map = found
             .filter(|_| ORDERS[self.order] == "steps")
             .map(|job| map::Scale::new(&job.heat, area.width));
@@ -136,6 +141,14 @@ impl View for RanksView {
 
     fn list(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
+    }
+
+    fn filter(&mut self) -> Option<&mut Filter> {
+        Some(&mut self.filter)
+    }
+
+    fn filtered(&self) -> Option<&Filter> {
+        Some(&self.filter)
     }
 
     /// The lanes of the rank under the cursor, of a host those of its latest.
@@ -175,9 +188,29 @@ impl View for RanksView {
     }
 }
 
-fn lines(job: &Job, order: usize) -> Vec<Line> {
-    let mut lines = vec![Line::Clocks];
-    lines.extend((0..job.job.late.len().min(TOLD)).map(Line::Late));
+/// The lines that the filter leaves: of ranks by their names and hosts, of hosts also by a rank of theirs, of sentences by their
+/// words. How the clocks were aligned holds for all of them.
+fn lines(job: &Job, order: usize, filter: &mut Filter) -> Vec<Line> {
+    let mut lines: Vec<Line> = (0..job.job.late.len().min(TOLD)).map(Line::Late).collect();
+    lines.retain(|line| matches!(line, Line::Late(i) if filter.lets([&job.job.late[*i].text])));
+    let ranks = ordered(job, order);
+    let all = ranks.len();
+    let of = |line: &Line| match line {
+        Line::Rank(i) => vec![job.ranks[*i].called()],
+        Line::Host(of) => of.iter().map(|&i| job.ranks[i].called()).collect(),
+        Line::Clocks | Line::Late(_) => Vec::new(),
+    };
+    let shown: Vec<Line> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
+    filter.count(shown.len(), all);
+    lines.extend(shown);
+    if !lines.is_empty() || !filter.is_on() {
+        lines.insert(0, Line::Clocks);
+    }
+    lines
+}
+
+/// A line for each rank, or for each host.
+fn ordered(job: &Job, order: usize) -> Vec<Line> {
     let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
     match ORDERS[order] {
         "late" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].late_ns)),
@@ -185,14 +218,12 @@ fn lines(job: &Job, order: usize) -> Vec<Line> {
         "host" => {
             ranks.sort_by(|&a, &b| (&job.ranks[a].host, a).cmp(&(&job.ranks[b].host, b)));
             let same = |a: &usize, b: &usize| job.ranks[*a].host == job.ranks[*b].host;
-            let hosts = ranks.chunk_by(same).map(|host| Line::Host(host.to_vec()));
-            lines.extend(hosts);
-            return lines;
+            let hosts = ranks.chunk_by(same);
+            return hosts.map(|host| Line::Host(host.to_vec())).collect();
         }
         _ => {}
     }
-    lines.extend(ranks.into_iter().map(Line::Rank));
-    lines
+    ranks.into_iter().map(Line::Rank).collect()
 }
 
 fn heading(order: usize) -> Vec<Cell> {
