@@ -153,18 +153,18 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     let is_zoomed = state.camera.is_zoomed(&state.run);
     let prefix = if is_zoomed { "in view " } else { "" };
     let length = units::duration(window.len());
-    let of = match stretch.devices {
-        0 | 1 => String::new(),
-        n => format!(" of {n} GPUs' time"),
+    let (of, of_short) = match stretch.devices {
+        0 | 1 => (String::new(), String::new()),
+        n => (format!(" of {n} GPUs' time"), format!(" of {n} GPUs")),
     };
     let shares = format!(
-        "idle {} · compute {} · copy {}{of}",
+        "idle {} · compute {} · copy {}",
         units::percent(stretch.share(stretch.idle)),
         units::percent(stretch.share(stretch.compute)),
         units::percent(stretch.share(stretch.copy)),
     );
-    let long = format!("{prefix}{length} · {shares}");
-    totals.push(Total::new(long, Role::Text).short(shares));
+    let long = format!("{prefix}{length} · {shares}{of}");
+    totals.push(Total::new(long, Role::Text).short(format!("{shares}{of_short}")));
     totals.extend(faster(state));
     totals.extend(views.notes().map(|note| Total::new(note.text, note.role)));
     totals
@@ -201,7 +201,8 @@ impl Footer {
             };
             hints.map(columns).sum()
         };
-        let kept = 1 + hint(&mut foremost.chain(&self.hints[others..]));
+        // Two columns lie between them and the totals.
+        let kept = 2 + hint(&mut foremost.chain(&self.hints[others..]));
         let kept = if width >= NARROW { kept } else { 0 };
         let room = width.saturating_sub(kept);
         let needed = |text: fn(&Total) -> &String| -> usize {
