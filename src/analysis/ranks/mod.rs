@@ -21,6 +21,9 @@ pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
 pub use split::{Split, Wait};
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use super::causes::Causes;
 use super::steps::Steps;
 use crate::activity::{Ns, Span};
@@ -43,32 +46,60 @@ pub struct Rank {
     pub span: Span,
 }
 
-/// What is known of a job.
+/// What collectives alone tell of a job: its clocks, and who waits for whom.
 #[derive(Clone, Debug)]
-pub struct Ranks {
+pub struct Aligned {
     /// In order of number, else of host and process.
     pub ranks: Vec<Rank>,
     pub clocks: Clocks,
     pub split: Split,
-    /// The ranks that others wait for, those that cost most first.
-    pub late: Vec<Lateness>,
 }
 
-/// What collectives alone tell of a job: its clocks, and who waits for whom.
+/// The same, with the collectives that tell it: what who is late is found by.
 #[derive(Clone, Debug)]
-pub struct Aligned {
-    /// As [`Ranks::ranks`].
-    pub ranks: Vec<Rank>,
-    pub clocks: Clocks,
-    pub split: Split,
+pub struct Matched {
+    aligned: Arc<Aligned>,
     units: Vec<collect::Unit>,
     groups: Vec<group::Group>,
 }
 
+/// What is known of a job: what its collectives tell ([`Aligned`]), and who is late.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    aligned: Arc<Aligned>,
+    /// The ranks that others wait for, those that cost most first.
+    pub late: Vec<Lateness>,
+}
+
 impl Aligned {
+    /// Whether a timeline can be that of a job: several processes, or several devices of one.
+    #[must_use]
+    pub fn may_be(trace: &Trace) -> bool {
+        trace.devices().len() > 1 || trace.processes().len() > 1
+    }
+
     /// What a timeline tells of a job; `None` when no two ranks share a collective.
     #[must_use]
-    pub fn of(trace: &Trace) -> Option<Aligned> {
+    pub fn of(trace: &Trace) -> Option<Arc<Aligned>> {
+        Some(Matched::of(trace)?.aligned)
+    }
+
+    /// The time on the clock of all, of a rank's own.
+    #[must_use]
+    pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
+        self.clocks.lines[rank].apply(time)
+    }
+}
+
+impl Matched {
+    /// Matches a timeline's collectives; `None` when no two ranks share one.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Option<Matched> {
+        if !Aligned::may_be(trace) {
+            return None;
+        }
+        #[cfg(test)]
+        MATCHED.set(MATCHED.get() + 1);
         let (mut units, mut channels) = collect::of(trace);
         if units.len() < 2 {
             return None;
@@ -107,49 +138,70 @@ impl Aligned {
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups);
         let split = split::of(trace, &units, &groups, clocks.noise());
-        Some(Aligned {
-            ranks,
-            clocks,
-            split,
+        Some(Matched {
+            aligned: Arc::new(Aligned {
+                ranks,
+                clocks,
+                split,
+            }),
             units,
             groups,
         })
     }
 
+    /// What they tell by themselves.
+    #[must_use]
+    pub fn aligned(&self) -> &Arc<Aligned> {
+        &self.aligned
+    }
+
     /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.
     #[must_use]
-    pub fn judged(self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
+    pub fn judged(&self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
+        let aligned = &self.aligned;
+        let spans = aligned.ranks.iter().map(|it| it.span.len());
         let known = late::Known {
             trace,
             units: &self.units,
             groups: &self.groups,
-            clocks: &self.clocks.lines,
+            clocks: &aligned.clocks.lines,
             causes,
             steps,
-            span: self.ranks.iter().map(|it| it.span.len()).max().unwrap_or(0),
-            noise: self.clocks.noise(),
+            span: spans.max().unwrap_or(0),
+            noise: aligned.clocks.noise(),
         };
-        let late = late::of(&known, &self.split);
         Ranks {
-            ranks: self.ranks,
-            clocks: self.clocks,
-            split: self.split,
-            late,
+            late: late::of(&known, &aligned.split),
+            aligned: Arc::clone(aligned),
         }
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has matched a job: once for a state of a timeline.
+    pub(crate) static MATCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Ranks {
-    /// Both at once: see [`Aligned::of`] and [`Aligned::judged`].
+    /// Both at once: see [`Matched::of`] and [`Matched::judged`].
     #[must_use]
     pub fn of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
-        Some(Aligned::of(trace)?.judged(trace, causes, steps))
+        Some(Matched::of(trace)?.judged(trace, causes, steps))
     }
 
-    /// The time on the clock of all, of a rank's own.
+    /// What its collectives alone tell.
     #[must_use]
-    pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
-        self.clocks.lines[rank].apply(time)
+    pub fn by_collectives(&self) -> &Arc<Aligned> {
+        &self.aligned
+    }
+}
+
+impl Deref for Ranks {
+    type Target = Aligned;
+
+    fn deref(&self) -> &Aligned {
+        &self.aligned
     }
 }
 

@@ -128,8 +128,7 @@ impl App {
     /// Makes everything that a frame shows. Without a change there is little to do.
     pub fn prepare(&mut self) {
         self.state.prepare();
-        let (wants_answers, is_home) = (self.views.wants_answers(), self.views.is_home());
-        self.state.answer(wants_answers, is_home);
+        self.state.answer(self.views.shown());
         self.go_to_first();
         let room = Layout::of(&self.state).rows.height;
         self.state.set_room(usize::from(room));

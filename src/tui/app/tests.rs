@@ -1,6 +1,7 @@
 //! Keys in, state out: (before, keys, after). The times follow from the fixture's own description.
 
 mod choosing;
+mod job;
 mod measuring;
 mod naming;
 mod offering;

@@ -8,17 +8,17 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::analyst::{Analyst, Question, Weight};
+use super::ground::Ground;
 use super::so_far::SoFar;
 use super::{Camera, Run, Scope};
 use crate::activity::Ns;
 use crate::analysis::findings::Finding;
 use crate::analysis::verdict::Verdict;
 use crate::analysis::watching::WatchingCost;
-use judge::{Ground, Looked, live, whole};
+use judge::{Looked, live, whole};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -90,7 +90,8 @@ fn variant(run: &Run, scope: Scope) -> Option<usize> {
 #[derive(Debug)]
 pub struct Answers {
     question: Question<About, Answer>,
-    ground: Arc<Mutex<Option<Ground>>>,
+    /// What other questions about a run that has ended rest on, too.
+    pub(super) ground: Ground,
     /// The run that was last asked about while it ran, and when.
     asked: Option<Asked>,
     /// Why the devices were idle since it began.
@@ -101,7 +102,7 @@ impl Default for Answers {
     fn default() -> Self {
         Answers {
             question: Question::new("answers", Weight::Heavy).at_once(AT_ONCE),
-            ground: Arc::default(),
+            ground: Ground::default(),
             asked: None,
             so_far: SoFar::default(),
         }
@@ -142,7 +143,7 @@ impl Answers {
             peaks: run.peaks.copies,
         };
         let (as_of, number) = (run.elapsed, run.number);
-        let ground = Arc::clone(&self.ground);
+        let ground = self.ground.clone();
         self.question.ask(analyst, run, about, move |trace, stop| {
             let began = Instant::now();
             let found = if is_live {

@@ -1,5 +1,6 @@
 //! The ranks of a job as every view needs them: how well their clocks are aligned, and where each waits for another
-//! inside a collective. Answered beside the screen, from collectives alone.
+//! inside a collective. Answered beside the screen, from collectives alone; for the view of ranks with who is late and why.
+//! A job is matched once for a refresh of a run that goes on, and once when it has ended.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::Run;
 use super::analyst::{Analyst, Question, Weight};
+use super::ground::Ground;
+use crate::activity::feed::Stop;
 use crate::activity::{Ns, Span};
-use crate::analysis::ranks::{Aligned, Wait};
+use crate::analysis::causes::Causes;
+use crate::analysis::graph::Graph;
+use crate::analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
+use crate::analysis::steps::{self, Steps};
+use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::trace::{LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart, and nine times what the last one took.
@@ -80,20 +87,36 @@ struct Known {
 }
 
 impl Known {
-    fn of(trace: &Trace) -> Option<Known> {
-        let job = Aligned::of(trace)?;
+    fn of(job: &Aligned) -> Known {
         let mut lanes: FxHashMap<LaneId, Vec<Wait>> = FxHashMap::default();
         for wait in job.split.waits.iter().flatten() {
             lanes.entry(wait.lane).or_default().push(*wait);
         }
-        Some(Known {
+        Known {
             clocks: [job.clocks.words(), job.clocks.short()],
-            names: job.ranks.into_iter().map(|rank| rank.name).collect(),
+            names: job.ranks.iter().map(|rank| rank.name.clone()).collect(),
             lanes: lanes
                 .into_iter()
                 .map(|(lane, waits)| (lane, Waits::of(waits)))
                 .collect(),
-        })
+        }
+    }
+}
+
+/// Who is late and why, as the view of ranks shows it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// In order of number.
+    pub ranks: Vec<RankReport>,
+    pub job: JobReport,
+    pub heat: Heat,
+}
+
+impl Judged {
+    fn of(trace: &Trace, ranks: &Ranks, steps: &[Steps]) -> Judged {
+        let heat = Heat::of(ranks, steps);
+        let (ranks, job) = report::of(trace, ranks, None);
+        Judged { ranks, job, heat }
     }
 }
 
@@ -101,15 +124,57 @@ impl Known {
 #[derive(Clone, Debug, Default)]
 struct Told {
     known: Option<Known>,
+    /// Where it was asked for.
+    judged: Option<Judged>,
     took: Duration,
+}
+
+impl Told {
+    /// Of a run that goes on: the records that it has now will never be asked about again.
+    fn live(trace: &Trace, is_judged: bool, stop: &Stop) -> Told {
+        let Some(job) = Matched::of(trace) else {
+            return Told::default();
+        };
+        let judge = || {
+            let graph = Graph::new(trace);
+            if stop.is_stopped() {
+                return None;
+            }
+            let steps = steps::of(trace, None);
+            let ranks = job.judged(trace, Some(&Causes::new(trace, &graph)), &steps);
+            Some(Judged::of(trace, &ranks, &steps))
+        };
+        Told {
+            known: Some(Known::of(job.aligned())),
+            judged: is_judged.then(judge).flatten(),
+            ..Told::default()
+        }
+    }
+
+    /// Of one that has ended.
+    fn whole(trace: &Trace, run: u64, is_judged: bool, ground: &Ground, stop: &Stop) -> Told {
+        let grounds = ground.of(run, trace);
+        let judge = || {
+            let ranks = grounds.ranks(stop)?;
+            Some(Judged::of(trace, &ranks, &grounds.steps()))
+        };
+        Told {
+            known: grounds.aligned().map(|job| Known::of(&job)),
+            judged: is_judged.then(judge).flatten(),
+            ..Told::default()
+        }
+    }
 }
 
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Job {
-    question: Question<(), Told>,
-    /// The run that was last asked about while it ran, and when.
-    asked: Option<(u64, Duration)>,
+    /// By whether it is told who is late.
+    question: Question<bool, Told>,
+    /// The run that was last asked about while it ran, whether for who is late, and when.
+    asked: Option<(u64, bool, Duration)>,
+    /// The run that has ended of which who is late was wanted: it is told from then on.
+    judged: Option<u64>,
     /// Goes up with every answer.
     pub version: u64,
 }
@@ -119,43 +184,67 @@ impl Default for Job {
         Job {
             question: Question::new("job", Weight::Heavy),
             asked: None,
+            judged: None,
             version: 0,
         }
     }
 }
 
 impl Job {
-    /// Takes the answer that has come, and asks when it is time to.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+    /// Takes the answer that has come, and asks when it is time to: for who is late, where that `is_judged`.
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, ground: &Ground, is_judged: bool) {
         self.version += u64::from(self.question.poll());
-        // One process with several devices is a job too.
-        let is_job = run.trace.devices().len() > 1 || run.trace.processes().len() > 1;
-        let is_asked = analyst.has_threads() || run.records() <= UNASKED;
-        if run.is_none() || !is_job || !is_asked || run.progress.is_some() {
+        let is_asked = is_judged || analyst.has_threads() || run.records() <= UNASKED;
+        if run.is_none() || !Aligned::may_be(&run.trace) || !is_asked || run.progress.is_some() {
             return;
         }
-        if run.is_running() {
+        let is_live = run.is_running();
+        if is_live {
             let took = self.question.last(run).map_or(Duration::ZERO, |it| it.took);
             let rest = PACE.max(took * 9);
-            let is_due =
-                |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
+            let is_due = |(number, judged, at): (u64, bool, Duration)| {
+                number != run.number || (is_judged && !judged) || run.elapsed >= at + rest
+            };
             if !self.asked.is_none_or(is_due) {
                 return;
             }
-            self.asked = Some((run.number, run.elapsed));
+            self.asked = Some((run.number, is_judged, run.elapsed));
+        } else if is_judged {
+            self.judged = Some(run.number);
         }
-        let is_new = self.question.ask(analyst, run, (), |trace, _| {
-            let began = Instant::now();
-            Told {
-                known: Known::of(trace),
-                took: began.elapsed(),
-            }
-        });
+        let is_judged = is_judged || (!is_live && self.judged == Some(run.number));
+        let (number, ground) = (run.number, ground.clone());
+        let is_new = self
+            .question
+            .ask(analyst, run, is_judged, move |trace, stop| {
+                let began = Instant::now();
+                let told = if is_live {
+                    Told::live(trace, is_judged, stop)
+                } else {
+                    Told::whole(trace, number, is_judged, &ground, stop)
+                };
+                Told {
+                    took: began.elapsed(),
+                    ..told
+                }
+            });
         self.version += u64::from(is_new);
     }
 
     fn known(&self, run: &Run) -> Option<&Known> {
         self.question.last(run)?.known.as_ref()
+    }
+
+    /// Who is late and why; `None` for what is no job, and until it is known.
+    #[must_use]
+    pub fn judged(&self, run: &Run) -> Option<&Judged> {
+        self.question.last(run)?.judged.as_ref()
+    }
+
+    /// Whether an answer is awaited.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.question.is_open()
     }
 
     /// How well the clocks of the ranks are aligned, in a few words and in fewer: "clocks aligned to ± 14 us over 96 collectives",

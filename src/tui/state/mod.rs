@@ -7,6 +7,7 @@ pub mod beside;
 mod camera;
 pub mod counters;
 mod ghost;
+mod ground;
 pub mod idle;
 pub mod job;
 mod journal;
@@ -97,6 +98,17 @@ pub enum Status {
     /// A source is at work.
     Running,
     Ended(Outcome),
+}
+
+/// What the view on screen shows of what takes longer to find out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// [`State::answers`].
+    pub answers: bool,
+    /// Who is late, of [`State::job`].
+    pub ranks: bool,
+    /// The timeline itself.
+    pub timeline: bool,
 }
 
 /// The state that views share. What only one of them needs is its own.
@@ -230,11 +242,13 @@ impl State {
     }
 
     /// Takes what was found out about what is on screen, and asks anew when it has changed.
-    pub fn answer(&mut self, is_wanted: bool, is_timeline: bool) {
+    pub fn answer(&mut self, shown: Shown) {
         let (run, camera) = (&self.run, &self.camera);
-        self.answers.prepare(&self.analyst, run, camera, is_wanted);
-        self.job.prepare(&self.analyst, run);
-        if is_timeline {
+        self.answers
+            .prepare(&self.analyst, run, camera, shown.answers);
+        let ground = &self.answers.ground;
+        self.job.prepare(&self.analyst, run, ground, shown.ranks);
+        if shown.timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }
         self.ghost.prepare(&self.analyst, run, camera);

@@ -27,7 +27,7 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::rows::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, Run, State, Wanted};
+use super::state::{Choice, Run, Shown, State, Wanted};
 use super::theme::{Role, Theme};
 use crate::activity::Span;
 use filter::Filter;
@@ -87,6 +87,11 @@ pub trait View: Debug {
 
     /// Whether it shows [`State::answers`].
     fn shows_answers(&self) -> bool {
+        false
+    }
+
+    /// Whether it shows who is late, of [`State::job`].
+    fn shows_ranks(&self) -> bool {
         false
     }
 
@@ -279,6 +284,16 @@ impl Views {
     #[must_use]
     pub fn wants_answers(&self) -> bool {
         self.all[self.current].shows_answers()
+    }
+
+    /// What the view on screen shows of what takes longer to find out.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        Shown {
+            answers: self.wants_answers(),
+            ranks: self.all[self.current].shows_ranks(),
+            timeline: self.is_home(),
+        }
     }
 
     /// Whether a view has something to show.

@@ -1,6 +1,6 @@
 //! The work behind an answer: on an analysis thread, on a snapshot of the timeline.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::{Answer, StepTime};
 use crate::activity::feed::Stop;
@@ -12,7 +12,7 @@ use crate::analysis::figures::{self, Peaks};
 use crate::analysis::findings;
 use crate::analysis::graph::Graph;
 use crate::analysis::passes::Passes;
-use crate::analysis::ranks::Ranks;
+use crate::analysis::ranks::Aligned;
 use crate::analysis::steps::{self, Steps};
 use crate::analysis::verdict;
 use crate::analysis::watching;
@@ -20,15 +20,13 @@ use crate::report::whatif::known_of;
 use crate::scenario::plan::Plan;
 use crate::trace::Trace;
 use crate::tui::state::arrived::arrived;
+use crate::tui::state::ground::{Ground, Grounds};
 
 /// Operations that are looked at while a program runs: some hundred steps of a training loop.
 const RECENT: usize = 50_000;
 
 /// What was done this long before the first of them is looked at too: it may be what they waited for.
 const BEFORE: Ns = 50_000_000;
-
-/// A graph that takes more bytes is not kept between two questions.
-const KEPT_MAX: usize = 512 << 20;
 
 /// What of a run is looked at, as it was when it was asked about.
 #[derive(Clone, Debug)]
@@ -45,15 +43,6 @@ impl Looked {
     fn pass(&self) -> Option<Span> {
         self.pass.map(|pass| self.passes.list[pass].span)
     }
-}
-
-/// A graph and an index of calls, kept for the next question about the same state of a run.
-#[derive(Debug)]
-pub(super) struct Ground {
-    run: u64,
-    revision: u64,
-    graph: Graph,
-    calls: CallIndex,
 }
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
@@ -83,7 +72,7 @@ pub(super) fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer
     let graph = Graph::within(trace, around);
     let calls = CallIndex::within(trace, around);
     let ground = (&graph, &calls);
-    judge(trace, ground, Some(window), &steps, looked, true, stop)
+    judge(trace, ground, Some(window), &steps, looked, None, stop)
 }
 
 /// Everything in scope.
@@ -91,69 +80,43 @@ pub(super) fn whole(
     trace: &Trace,
     run: u64,
     looked: &Looked,
-    ground: &Mutex<Option<Ground>>,
+    ground: &Ground,
     stop: &Stop,
 ) -> Option<Answer> {
-    let revision = trace.revision();
     let pass = looked.pass();
-    // A panic of another holder was said by its hook; what it left is whole or of another state.
-    let mut kept = ground
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let is_same = |g: &Ground| (g.run, g.revision) == (run, revision);
-    let of = match kept.take().filter(is_same) {
-        Some(of) => of,
-        None => {
-            let calls = CallIndex::new(trace);
-            if stop.is_stopped() {
-                return None;
-            }
-            Ground {
-                run,
-                revision,
-                graph: Graph::new(trace),
-                calls,
-            }
-        }
-    };
-    if stop.is_stopped() {
-        return None;
-    }
+    let grounds = ground.of(run, trace);
+    let base = grounds.base(stop)?;
     let steps = match pass {
-        None => steps::of(trace, None),
-        Some(_) => Vec::new(),
+        None => grounds.steps(),
+        Some(_) => Arc::default(),
     };
-    let of_run = (&of.graph, &of.calls);
-    let answer = judge(trace, of_run, pass, &steps, looked, false, stop);
-    if of.graph.memory() <= KEPT_MAX {
-        *kept = Some(of);
-    }
-    answer
+    let of_run = (&base.graph, &base.calls);
+    judge(trace, of_run, pass, &steps, looked, Some(grounds), stop)
 }
 
+/// What is said of a window. Of all of a run that has ended `whole` is what is known of it.
 fn judge(
     trace: &Trace,
     (graph, calls): (&Graph, &CallIndex),
     window: Option<Span>,
     steps: &[Steps],
     looked: &Looked,
-    is_live: bool,
+    whole: Option<Grounds<'_>>,
     stop: &Stop,
 ) -> Option<Answer> {
+    let is_live = whole.is_none();
     let devices = figures::of(trace, Some(calls), window);
     if stop.is_stopped() {
         return None;
     }
     let causes = Causes::new(trace, graph);
     // A job as a whole, once it has ended: its ranks are matched by all that they did.
-    let is_job = !is_live && window.is_none() && trace.processes().len() > 1;
-    let ranks = is_job
-        .then(|| Ranks::of(trace, Some(&causes), steps))
-        .flatten();
+    let of_job = whole.filter(|_| window.is_none() && Aligned::may_be(trace));
+    let ranks = of_job.and_then(|it| it.judged(&causes, steps));
     if stop.is_stopped() {
         return None;
     }
-    let verdicts = verdict::of_job(trace, &causes, window, &devices, steps, ranks.as_ref());
+    let verdicts = verdict::of_job(trace, &causes, window, &devices, steps, ranks.as_deref());
     if stop.is_stopped() {
         return None;
     }
@@ -164,7 +127,7 @@ fn judge(
         causes: &causes,
         peaks: looked.peaks,
         known: &known,
-        ranks: ranks.as_ref(),
+        ranks: ranks.as_deref(),
     };
     let plan = looked.plan.as_deref();
     let findings = match looked.pass {
@@ -175,7 +138,7 @@ fn judge(
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
             let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks)
-                .with_ranks(ranks.as_ref());
+                .with_ranks(ranks.as_deref());
             advice.of_program(&scope, steps, &is_stopped).in_one()
         }
     };

@@ -9,17 +9,11 @@ use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::Ns;
-use crate::activity::feed::Stop;
 use crate::activity::units::{duration, percent};
-use crate::analysis::causes::Causes;
-use crate::analysis::graph::Graph;
-use crate::analysis::ranks::{Heat, Ranks};
-use crate::analysis::steps;
-use crate::report::ranks::{self as report, JobReport, RankReport};
-use crate::trace::Trace;
+use crate::report::ranks::RankReport;
 use crate::tui::action::Action;
 use crate::tui::state::State;
-use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::job::Judged;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::{Role, Theme};
 
@@ -27,14 +21,6 @@ use crate::tui::theme::{Role, Theme};
 const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
 /// Ranks that are late and have a sentence above the others.
 const TOLD: usize = 2;
-
-/// A job, as it was found.
-#[derive(Clone, Debug)]
-struct Job {
-    ranks: Vec<RankReport>,
-    job: JobReport,
-    heat: Heat,
-}
 
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,9 +36,8 @@ enum Line {
 }
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RanksView {
-    question: Question<(), Option<Job>>,
     order: usize,
     lines: Vec<Line>,
     filter: Filter,
@@ -60,57 +45,32 @@ pub(super) struct RanksView {
     in_full: String,
 }
 
-impl Default for RanksView {
-    fn default() -> Self {
-        RanksView {
-            question: Question::new("ranks", Weight::Heavy),
-            order: 0,
-            lines: Vec::new(),
-            filter: Filter::default(),
-            list: List::default(),
-            in_full: String::new(),
-        }
-    }
-}
-
-fn job(trace: &Trace, stop: &Stop) -> Option<Job> {
-    let graph = Graph::new(trace);
-    if stop.is_stopped() {
-        return None;
-    }
-    let causes = Causes::new(trace, &graph);
-    let steps = steps::of(trace, None);
-    if stop.is_stopped() {
-        return None;
-    }
-    let ranks = Ranks::of(trace, Some(&causes), &steps)?;
-    let heat = Heat::of(&ranks, &steps);
-    let (ranks, job) = report::of(trace, &ranks, None);
-    Some(Job { ranks, job, heat })
-}
-
 impl View for RanksView {
     fn offers(&self, _action: Action) -> bool {
         true
     }
 
+    fn shows_ranks(&self) -> bool {
+        true
+    }
+
     fn has_content(&self, state: &State) -> bool {
-        state.run.trace.processes().len() > 1
+        // A process that uses several devices may be a job by itself.
+        state.run.trace.processes().len() > 1 || state.job.clocks(&state.run).is_some()
     }
 
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
         if !is_on_screen {
             return;
         }
-        self.question.ask(&state.analyst, &state.run, (), job);
-        self.list.empty = if self.question.is_open() {
+        self.list.empty = if state.job.is_open() {
             "computing …"
         } else if self.filter.is_on() {
             "no rank has this"
         } else {
             "no two processes share a collective"
         };
-        let found = self.question.last(&state.run).and_then(Option::as_ref);
+        let found = state.job.judged(&state.run);
         self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order, &mut self.filter));
         let map = found
             .filter(|_| ORDERS[self.order] == "steps")
@@ -153,7 +113,7 @@ impl View for RanksView {
 
     /// The lanes of the rank under the cursor, of a host those of its latest.
     fn choose(&mut self, state: &State) -> Option<Request> {
-        let job = self.question.last(&state.run)?.as_ref()?;
+        let job = state.job.judged(&state.run)?;
         let rank = match self.lines.get(self.list.cursor)? {
             Line::Clocks => return None,
             Line::Late(i) => {
@@ -190,7 +150,7 @@ impl View for RanksView {
 
 /// The lines that the filter leaves: of ranks by their names and hosts, of hosts also by a rank of theirs, of sentences by their
 /// words. How the clocks were aligned holds for all of them.
-fn lines(job: &Job, order: usize, filter: &mut Filter) -> Vec<Line> {
+fn lines(job: &Judged, order: usize, filter: &mut Filter) -> Vec<Line> {
     let mut lines: Vec<Line> = (0..job.job.late.len().min(TOLD)).map(Line::Late).collect();
     lines.retain(|line| matches!(line, Line::Late(i) if filter.lets([&job.job.late[*i].text])));
     let ranks = ordered(job, order);
@@ -210,7 +170,7 @@ fn lines(job: &Job, order: usize, filter: &mut Filter) -> Vec<Line> {
 }
 
 /// A line for each rank, or for each host.
-fn ordered(job: &Job, order: usize) -> Vec<Line> {
+fn ordered(job: &Judged, order: usize) -> Vec<Line> {
     let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
     match ORDERS[order] {
         "late" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].late_ns)),
@@ -250,7 +210,7 @@ fn heading(order: usize) -> Vec<Cell> {
     ]
 }
 
-fn cells(job: &Job, line: &Line) -> Vec<Cell> {
+fn cells(job: &Judged, line: &Line) -> Vec<Cell> {
     match line {
         Line::Clocks => vec![Cell::rest(job.job.clocks_line(), Role::Dim)],
         Line::Late(i) => vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],

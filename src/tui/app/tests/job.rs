@@ -1,0 +1,107 @@
+//! A job of several ranks: matched once, whoever asks.
+
+use super::*;
+use crate::activity::feed::Outcome;
+use crate::activity::{
+    Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What,
+};
+use crate::analysis::ranks::MATCHED;
+use crate::trace::SourceInfo;
+
+/// Steps of a millisecond in which two ranks share an all-reduce; rank 1 comes 300 us late.
+fn batch(rank: u32, steps: std::ops::Range<i64>) -> Batch {
+    let name = |id, text: &str| Def::Name {
+        id,
+        text: text.to_owned(),
+    };
+    let shape = |id| Def::Shape {
+        id,
+        shape: LaunchShape {
+            name: id,
+            ..LaunchShape::default()
+        },
+    };
+    let device = DeviceInfo {
+        uuid: Some([rank as u8 + 1; 16]),
+        ..DeviceInfo::default()
+    };
+    let process = ProcessInfo {
+        pid: 100 + rank,
+        rank: Some(rank),
+        ..ProcessInfo::default()
+    };
+    let operation = |shape, start: Ns, end: Ns| Activity {
+        span: Span::new(start, end),
+        correlation: 0,
+        what: What::Kernel(Kernel {
+            place: Place::default(),
+            shape,
+            graph: 0,
+            node: 0,
+        }),
+    };
+    let items = steps.flat_map(|step| {
+        let begin = step * 1_000 * US + step * step % 7 * US;
+        let late = i64::from(rank) * 300 * US;
+        let came = begin + 400 * US + late;
+        [
+            operation(0, begin + late, came),
+            operation(1, came, begin + 800 * US),
+        ]
+    });
+    Batch {
+        process: rank,
+        defs: vec![
+            Def::Process(process),
+            Def::Device(device),
+            name(0, "gemm"),
+            name(1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+            shape(0),
+            shape(1),
+        ],
+        items: items.collect(),
+        ..Batch::default()
+    }
+}
+
+fn take(app: &mut App, steps: std::ops::Range<i64>) {
+    for rank in 0..2 {
+        app.take(Message::Batch(batch(rank, steps.clone())));
+    }
+}
+
+#[test]
+fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
+    let mut app = App::new(Vec::new());
+    app.start(SourceInfo::default(), None, PEAKS);
+    app.state.size = Size::new(120, 40);
+    let before = MATCHED.get();
+    let matched = || MATCHED.get() - before;
+    take(&mut app, 0..40);
+    app.tick(Duration::from_millis(10));
+    app.prepare();
+    assert_eq!(matched(), 1, "the first look at it");
+    // A refresh is due after two seconds, and is one for the view of ranks, too.
+    take(&mut app, 40..50);
+    app.prepare();
+    assert_eq!(matched(), 1, "not due yet");
+    press(&mut app, "8");
+    assert_eq!(matched(), 2, "the view is asked for");
+    take(&mut app, 50..60);
+    app.prepare();
+    assert_eq!(matched(), 2, "not due yet");
+    app.tick(Duration::from_secs(3));
+    app.prepare();
+    app.prepare();
+    assert_eq!(matched(), 3, "due");
+    app.take(Message::Finished(Outcome::Complete));
+    app.prepare();
+    press(&mut app, "18123");
+    assert_eq!(matched(), 4, "once when it has ended");
+    let job = app.state.job.judged(&app.state.run).expect("a job");
+    // Each of 60 collectives waits 300 us for rank 1.
+    assert_eq!(job.ranks[0].wait_ns, 60 * 300 * US);
+    assert_eq!(job.ranks[1].last_arrivals, 60);
+    let verdict = app.state.answers.of(&app.state.run, app.state.camera.scope);
+    assert!(!verdict.expect("an answer").verdicts.is_empty());
+}
