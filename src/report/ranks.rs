@@ -119,6 +119,9 @@ pub struct LateReport {
     pub pattern: &'static str,
     /// On how many of how many steps, when by turns.
     pub late_steps: Option<[usize; 2]>,
+    /// Those of them at which a collective shows it; absent unless by turns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub late_at: Vec<LateStepReport>,
     /// Why, in words; null where nothing shows, or no other rank runs the same kernels.
     pub reason: Option<String>,
     /// Where its program was seen meanwhile, where its GPU is idle and enough stack samples tell.
@@ -132,6 +135,17 @@ pub struct LateReport {
     pub step_without_ns: Option<Ns>,
     /// The whole in a sentence.
     pub text: String,
+}
+
+/// A step on which a rank is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LateStepReport {
+    /// Which of its steady steps, from 0.
+    pub step: usize,
+    /// When it came to the collective at which it was latest, by its own clock.
+    pub start_ns: Ns,
+    /// By how much later than the last but one, ns.
+    pub by_ns: Ns,
 }
 
 /// How fast messages of one kind went.
@@ -273,11 +287,17 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         Pattern::ByTurns { late, of } => ("by turns", Some([late, of])),
         Pattern::Unknown => ("unknown", None),
     };
+    let steps = late.steps.iter().map(|it| LateStepReport {
+        step: it.step,
+        start_ns: it.start,
+        by_ns: it.by,
+    });
     LateReport {
         rank: rank.number,
         name: rank.name.clone(),
         pattern,
         late_steps,
+        late_at: steps.collect(),
         reason: ranks.reason(&late.reason),
         line: match &late.reason {
             Reason::Idle(cause) => cause.line.clone(),

@@ -68,12 +68,25 @@ pub struct Saving {
     pub all_ns: Ns,
 }
 
+/// A step on which a rank was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateStep {
+    /// Which of its steady steps.
+    pub step: usize,
+    /// When it came to the collective at which it was latest, in its own time.
+    pub start: Ns,
+    /// By how much later than the last but one, ns.
+    pub by: Ns,
+}
+
 /// A rank that others wait for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lateness {
     /// Index into the ranks.
     pub rank: usize,
     pub pattern: Pattern,
+    /// The steps on which it is late, when by turns and where a collective shows it; else empty.
+    pub steps: Vec<LateStep>,
     pub reason: Reason,
     /// Time that the others waited for it and had no other work, ns.
     pub exposed_ns: Ns,
@@ -127,6 +140,7 @@ fn one(
     let without_steps = || Lateness {
         rank,
         pattern: Pattern::Unknown,
+        steps: Vec::new(),
         reason: Reason::Unknown,
         exposed_ns,
         saving: None,
@@ -177,6 +191,7 @@ fn one(
     Some(Lateness {
         rank,
         pattern,
+        steps: named(spans, &late, all),
         reason: arose.map_or(Reason::Unknown, |arose| {
             reason(known, &split.waits[rank], rank, &arose.nearest, &late)
         }),
@@ -287,6 +302,25 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
         cost: cost?,
         nearest: all.into_iter().min_by_key(total)?,
     })
+}
+
+/// These steps, each with the collective at which it was latest. On a step of which it fell behind, but came to no collective
+/// last, it was late at a later one: that is left out.
+fn named(spans: &[Span], late: &[usize], all: &[Late]) -> Vec<LateStep> {
+    let mut most: FxHashMap<usize, LateStep> = FxHashMap::default();
+    for Late { start, by, .. } in all.iter().copied() {
+        if let Some(step) = step_of(spans, start) {
+            let here = LateStep { step, start, by };
+            let most = most.entry(step).or_insert(here);
+            if by > most.by {
+                *most = here;
+            }
+        }
+    }
+    late.iter()
+        .filter_map(|step| most.get(step))
+        .copied()
+        .collect()
 }
 
 fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
