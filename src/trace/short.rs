@@ -101,7 +101,25 @@ fn told_apart(short: &str, fulls: &[&str]) -> Vec<String> {
             return told;
         }
     }
-    fulls.iter().map(|full| (*full).to_owned()).collect()
+    by_position(short, &words, WORDS_MAX)
+        .filter(|told| told.iter().collect::<FxHashSet<_>>().len() == whole.len())
+        .unwrap_or_else(|| fulls.iter().map(|full| (*full).to_owned()).collect())
+}
+
+/// `short` with what stands where the names differ, if that is in few places: "reduce true" and "reduce false" of two names that
+/// have both words among the arguments of their templates.
+fn by_position(short: &str, words: &[Vec<&str>], most: usize) -> Option<Vec<String>> {
+    let (first, others) = words.split_first()?;
+    if others.iter().any(|list| list.len() != first.len()) {
+        return None;
+    }
+    let differ = |&i: &usize| others.iter().any(|list| list[i] != first[i]);
+    let places: Vec<usize> = (0..first.len()).filter(differ).collect();
+    let tell = |list: &Vec<&str>| {
+        let words = places.iter().map(|&i| format!(" {}", list[i]));
+        format!("{short}{}", words.collect::<String>())
+    };
+    (places.len() <= most).then(|| words.iter().map(tell).collect())
 }
 
 /// The words of a name without its parameters, in order.
@@ -532,6 +550,12 @@ mod tests {
             "xmma_fprop_gemm_128x128x16_cudnn",
         ];
         assert_eq!(unique(&fulls), expected);
+        // Both have both words: where they stand tells them apart.
+        let flags = [
+            "void split<true, false, true>(float*)",
+            "void split<true, false, false>(float*)",
+        ];
+        assert_eq!(unique(&flags), ["split true", "split false"]);
         // What no word tells apart keeps its whole name; what is the same keeps the same.
         assert_eq!(unique(&["k(int)", "k(float)"]), ["k(int)", "k(float)"]);
         assert_eq!(unique(&["a::k(int)", "a::k(int)"]), ["k", "k"]);

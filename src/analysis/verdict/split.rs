@@ -34,8 +34,10 @@ pub(super) struct Split {
     pub waited_for: FxHashMap<usize, Ns>,
     /// The host works.
     pub host: Ns,
-    /// The host launches.
+    /// Launches do not keep up: the host launches, or is at work in gaps so short that the next launch alone ends them.
     pub launch: Ns,
+    /// The host's work between launches: a part of `launch`.
+    pub between: Ns,
     /// The host waits.
     pub sync: Ns,
     /// Nobody knows.
@@ -139,6 +141,7 @@ impl Split {
             (&mut self.collective, other.collective),
             (&mut self.host, other.host),
             (&mut self.launch, other.launch),
+            (&mut self.between, other.between),
             (&mut self.sync, other.sync),
             (&mut self.unknown, other.unknown),
             (&mut self.left_out, other.left_out),
@@ -330,6 +333,9 @@ impl Split {
                 (Bound::Launch, &mut self.launch)
             }
             Cause::Host | Cause::Call | Cause::Lock if is_short => {
+                if piece.cause == Cause::Host {
+                    self.between += time;
+                }
                 (Bound::Launch, &mut self.launch)
             }
             Cause::Host | Cause::Call | Cause::Lock | Cause::Load | Cause::Memory => {

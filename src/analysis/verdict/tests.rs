@@ -78,6 +78,12 @@ fn what_a_wait_does_not_last_is_not_its_fault() {
 fn launches_that_do_not_keep_up_and_a_host_at_work() {
     let v = verdict(&mut one_by_one(false, 40_000));
     assert_eq!(v.bound_by, Bound::Launch);
+    // 50 kernels of 10 us, 49 gaps of 46 us, of which the host is outside of calls for 41: 2,009 of 2,754 us.
+    assert!(
+        v.text.contains("(73 % for host work between them)"),
+        "{}",
+        v.text
+    );
     let v = verdict(&mut one_by_one(false, 4_000_000));
     assert_eq!(v.bound_by, Bound::Host);
     assert!(v.text.contains("outside CUDA"), "{}", v.text);

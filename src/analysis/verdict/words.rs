@@ -69,9 +69,18 @@ pub(super) fn of(
             "host-bound: for {part} of {whole} the GPU waits for the host{}",
             doing(trace, split, line.is_some())
         ),
-        Bound::Launch => format!(
-            "launch-bound: for {part} of {whole} the GPU is idle because launches do not keep up"
-        ),
+        Bound::Launch => {
+            let between = match share(split.between, split.launch) >= MOST {
+                true => format!(
+                    " ({} for host work between them)",
+                    percent(share(split.between, split.counted()))
+                ),
+                false => String::new(),
+            };
+            format!(
+                "launch-bound: for {part} of {whole} the GPU is idle because launches do not keep up{between}"
+            )
+        }
         Bound::Sync => format!(
             "sync-bound: for {part} of {whole} the GPU is idle around {}",
             waits(trace, split)

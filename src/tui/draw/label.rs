@@ -101,9 +101,25 @@ fn shorter_range(kind: RangeKind, name: &str, columns: usize) -> Option<String> 
             });
             vec![built_in.or(name.rsplit_once(": ").map(|it| it.1))?]
         }
-        _ => Vec::new(),
+        _ => return numbered(name, columns),
     };
     forms.into_iter().find(|form| fits(form)).map(str::to_owned)
+}
+
+/// "Prof…#12" of "ProfilerStep#12", or "#12": of names that only their number tells apart, as steps' are, the number stays.
+fn numbered(name: &str, columns: usize) -> Option<String> {
+    let head = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let sign = head.chars().next_back().filter(|c| "#_ ".contains(*c))?;
+    if head.len() == name.len() || head.len() == sign.len_utf8() {
+        return None;
+    }
+    let (head, number) = name.split_at(head.len() - sign.len_utf8());
+    let left = columns.checked_sub(pen::width(number))?;
+    match left {
+        // A letter and the mark of what is left out say nothing.
+        0..3 => Some(number.trim_start().to_owned()),
+        left => Some(format!("{}{number}", pen::cut(head, left))),
+    }
 }
 
 /// Labels that say more than the name, the longest first.
@@ -167,6 +183,11 @@ mod tests {
             ),
             (Function, "<built-in function len>", 3, Some("len")),
             (Nvtx, "a: b", 2, None),
+            (Nvtx, "ProfilerStep#12", 8, Some("Prof…#12")),
+            (Nvtx, "ProfilerStep#12", 5, Some("#12")),
+            (Nvtx, "step 12", 4, Some("12")),
+            (Nvtx, "ProfilerStep#12", 2, None),
+            (Nvtx, "conv2", 4, None),
         ] {
             let found = shorter_range(kind, name, columns);
             assert_eq!(found.as_deref(), expected, "{name} {columns}");
