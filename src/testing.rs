@@ -15,7 +15,9 @@ pub mod activity {
         SyncKind, What,
     };
     pub mod feed {
-        pub use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+        pub use crate::activity::feed::{
+            Failure, FailureKind, Feed, Message, Outcome, Progress, Standing,
+        };
     }
     pub mod units {
         pub use crate::activity::units::{duration, factor, percent, rate};

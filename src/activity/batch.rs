@@ -13,6 +13,8 @@ use super::{
 pub struct Batch {
     /// Which process of the timeline sent it: an index that the source counts up from 0.
     pub process: u32,
+    /// Whether a model made it, and no GPU was involved.
+    pub simulated: bool,
     /// Names, launch shapes, devices, streams, threads.
     pub defs: Vec<Def>,
     /// What happened, by and large in order of end time. Order is not promised.

@@ -40,8 +40,20 @@ pub enum Message {
         /// One sentence.
         text: String,
     },
+    /// What is so until it is told anew, in place of what was told before: whom the source waits for. Nothing is any more when
+    /// it has ended.
+    Standing(Vec<Standing>),
     /// The last message.
     Finished(Outcome),
+}
+
+/// Something that is so for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether the timeline lacks something meanwhile that it should have.
+    pub is_alarming: bool,
+    /// In a sentence without a full stop; further lines say what to do.
+    pub text: String,
 }
 
 /// How far long work has come.

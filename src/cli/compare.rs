@@ -114,7 +114,7 @@ fn above_each_other(
     }
     drop(trace_b);
     let opened = screen::open(
-        super::report::opener(vec![b.clone()], Some(beside))?,
+        super::report::opener(vec![b.clone()], Some(beside), super::DEFAULT_MEMORY)?,
         Some(Wanted::Same),
         screen::no_scenario(),
         &first,

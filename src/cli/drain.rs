@@ -25,7 +25,8 @@ pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
     for message in feed.receiver() {
         match message {
             Message::Batch(batch) => take(batch),
-            Message::Draft(_) => {}
+            // Who waits for a report sees what was lacking in what is said at the end.
+            Message::Draft(_) | Message::Standing(_) => {}
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();

@@ -141,6 +141,15 @@ fn numbered(directory: &Path, reruns: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// How much memory a program may take that follows what does not end, in bytes, as `--memory` has it.
+const DEFAULT_MEMORY: u64 = 2 << 30;
+
+/// Bytes that the timeline itself may take of `memory`: with what the report makes of all of it at the end it was up to 5.6 times
+/// as much, and 25 MiB besides (docs/measured/live.md).
+fn rows_memory(memory: u64) -> usize {
+    usize::try_from(memory / 8).unwrap_or(usize::MAX)
+}
+
 /// Rows of a table, unless the configuration says otherwise.
 const DEFAULT_ROWS: usize = 10;
 

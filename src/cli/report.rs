@@ -43,7 +43,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         return Ok(code);
     }
     screen::open(
-        opener(args.traces.clone(), None)?,
+        opener(args.traces.clone(), None, args.memory)?,
         Some(Wanted::Same),
         screen::no_scenario(),
         &args.first,
@@ -52,10 +52,11 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
 }
 
 /// Opens traces for the screen, again for each rerun. What cannot be opened is said before the screen takes the
-/// terminal.
+/// terminal. A job that still runs is kept within `memory` bytes, as `cuptop trace` keeps one.
 pub(super) fn opener(
     paths: Vec<PathBuf>,
     beside: Option<Arc<Beside>>,
+    memory: u64,
 ) -> Result<StartFn<'static>, Ending> {
     let mut first = Some(file::open_drafted(&paths).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
@@ -74,7 +75,8 @@ pub(super) fn opener(
             peaks: Peaks::default(),
             warnings: Vec::new(),
             file: None,
-            memory: None,
+            // What has ended is of a size that was chosen.
+            memory: opened.is_growing.then(|| super::rows_memory(memory)),
             controls: None,
             replay: None,
             beside: beside.clone(),

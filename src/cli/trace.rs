@@ -17,7 +17,7 @@ use crate::analysis::figures;
 use crate::report::{Report, text};
 use crate::scenario::value;
 use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
-use crate::source::recording::scratch;
+use crate::source::recording::{folder_in, scratch};
 use crate::trace::{SourceInfo, SourceKind, Trace};
 use crate::tui::{self, Peaks, Running, Wanted};
 
@@ -52,7 +52,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 peaks: Peaks::default(),
                 warnings: Vec::new(),
                 file: None,
-                memory: Some(watched.rows_memory()),
+                memory: Some(super::rows_memory(watched.args.memory)),
                 controls: Some(Box::new(watched.controls(recorder))),
                 replay: None,
                 beside: None,
@@ -72,7 +72,7 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
     let mut trace = Trace::new(watched.info());
-    trace.set_limit(Some(watched.rows_memory()));
+    trace.set_limit(Some(super::rows_memory(watched.args.memory)));
     let outcome = drain(&feed, &mut trace);
     drop(feed);
     if watched.args.headless {
@@ -108,14 +108,16 @@ struct Watched<'a> {
 
 impl Watched<'_> {
     fn start(&mut self, output: Output) -> io::Result<(Feed, Recorder)> {
-        let dir = match &self.args.save {
-            Some(dir) => super::numbered(dir, self.runs),
-            None => self.scratch.insert(scratch::directory()?).path().to_owned(),
+        let dir = match (&self.args.save, &self.args.out) {
+            (Some(dir), _) => super::numbered(dir, self.runs),
+            (None, Some(shared)) => folder_in(shared)?,
+            (None, None) => self.scratch.insert(scratch::directory()?).path().to_owned(),
         };
         self.dir.clone_from(&dir);
+        let is_kept = self.is_kept();
         let is_limited = self.args.keep.is_some() || self.args.max_size.is_some();
-        let (keep, max_bytes) = match &self.args.save {
-            None if !is_limited => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
+        let (keep, max_bytes) = match is_kept {
+            false if !is_limited => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
             _ => {
                 let keep = self.args.keep.map(|it| Duration::from_secs(60 * it));
                 (keep, self.max_bytes)
@@ -146,15 +148,13 @@ impl Watched<'_> {
         Ok(started)
     }
 
-    /// Bytes that the timeline itself may take: with what the report makes of all of it at the end it was up to 5.6 times as
-    /// much, and 25 MiB besides (docs/measured/live.md).
-    fn rows_memory(&self) -> usize {
-        usize::try_from(self.args.memory / 8).unwrap_or(usize::MAX)
+    fn controls(&self, recorder: Recorder) -> Controls {
+        Controls::new(recorder, &self.dir, self.is_kept(), &self.info().title)
     }
 
-    fn controls(&self, recorder: Recorder) -> Controls {
-        let is_kept = self.args.save.is_some();
-        Controls::new(recorder, &self.dir, is_kept, &self.info().title)
+    /// Whether the recording stays where it is written.
+    fn is_kept(&self) -> bool {
+        self.args.save.is_some() || self.args.out.is_some()
     }
 
     fn info(&self) -> SourceInfo {

@@ -11,6 +11,7 @@ use tempfile::TempPath;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
 use crate::source::gather::notice;
 use crate::source::kineto::Loaded;
+use crate::source::recording::Following;
 pub use crate::source::stream::STDIN;
 use crate::source::stream::Stream;
 use crate::source::{kineto, nsys, recording};
@@ -36,6 +37,8 @@ pub struct Opened {
     pub format: Format,
     /// Whether one of the files says that no GPU was involved.
     pub simulated: bool,
+    /// Whether it is followed while it grows: recordings that are being written, or that have not come yet.
+    pub is_growing: bool,
 }
 
 /// Why a file can not be opened.
@@ -105,7 +108,7 @@ pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
 }
 
 /// [`open`] for somebody who looks at it meanwhile: what was read of the first file, if it is one that is sent at its end, comes as
-/// [`Message::Draft`].
+/// [`Message::Draft`]. Recordings of a job are followed as it goes: a folder may still be empty, and ranks may come later.
 ///
 /// # Errors
 /// As [`open`].
@@ -129,7 +132,7 @@ fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
             }
             seen.push(id);
         }
-        files.push(detect(path)?);
+        files.push(detect(path, is_drafted)?);
     }
     let Some((first, format)) = files.first().map(|f| (PathBuf::from(&f.name), f.format)) else {
         return Err(OpenError::Nothing);
@@ -138,10 +141,15 @@ fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
     // Recordings are followed as long as they grow, so they are opened together.
     let are_recordings =
         |f: &Found| f.format == Format::Recording && matches!(f.input, Input::Path(_));
+    let mut is_growing = false;
     let feed = match files.iter().all(are_recordings) {
         true => {
             let paths: Vec<_> = files.iter().map(|f| f.input.path().to_owned()).collect();
-            recording::open(&paths)
+            let names: Vec<&str> = files.iter().map(|f| f.name.as_str()).collect();
+            Following::new(&paths, Vec::new(), names.join(", "), is_drafted).and_then(|mut it| {
+                is_growing = is_drafted && it.is_growing();
+                it.start()
+            })
         }
         false => Feed::spawn("file-reader", move |outlet| {
             read_all(files, &twice, is_drafted, outlet)
@@ -152,6 +160,7 @@ fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
         feed,
         format,
         simulated,
+        is_growing,
     })
 }
 
@@ -296,8 +305,8 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     Outcome::Stopped
 }
 
-/// What a file is, told by how it begins.
-fn detect(path: &Path) -> Result<Found, OpenError> {
+/// What a file is, told by how it begins. When it `is_live`, a folder may still become a recording.
+fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
     let name = match path == Path::new(STDIN) {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
@@ -311,7 +320,8 @@ fn detect(path: &Path) -> Result<Found, OpenError> {
         what: what.to_owned(),
     };
     if path.is_dir() {
-        return match recording::is_recording(path) {
+        let may_be = || is_live && recording::may_become_one(path);
+        return match recording::is_recording(path) || may_be() {
             true => Ok(of_recording(name.clone(), Input::Path(path.to_owned()))),
             false => Err(is_not("a folder that is no recording")),
         };

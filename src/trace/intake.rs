@@ -24,6 +24,7 @@ impl Trace {
             // What ids mean may have changed.
             self.processes[process].known.clear();
         }
+        self.source.simulated |= batch.simulated;
         for def in batch.defs {
             self.define(process, def);
         }

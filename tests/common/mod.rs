@@ -42,7 +42,7 @@ pub(crate) fn drain(opened: Opened) -> Loaded {
             Message::Draft(_) => panic!("nobody asked for drafts"),
             Message::Progress(progress) => loaded.progress.push(progress),
             Message::Notice { text, .. } => loaded.notices.push(text),
-            Message::Output { .. } => {}
+            Message::Output { .. } | Message::Standing(_) => {}
             Message::Finished(outcome) => {
                 loaded.outcome = outcome;
                 break;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::first::{First, Replayed};
-use super::values::Picture;
+use super::values::{Picture, size_of_memory};
 
 /// `cuptop open`.
 #[derive(Debug, Args)]
@@ -13,6 +13,10 @@ pub struct Open {
     /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
+    /// How much memory this program may take while it follows a job that still runs; beyond, single records of the oldest stretch
+    /// are let go, and their sums stay.
+    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
+    pub memory: u64,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,

@@ -155,7 +155,10 @@ fn empty(directory: &Path) -> io::Result<Follower> {
     }
     Err(io::Error::new(
         io::ErrorKind::AlreadyExists,
-        format!("{} holds a recording already", directory.display()),
+        format!(
+            "{} holds a recording already (several ranks share a directory with --out)",
+            directory.display()
+        ),
     ))
 }
 

@@ -1,12 +1,14 @@
 //! Files beside a recording: what each kind's blocks become in a batch, and whose they are.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use collector::recording::beside::{OpenError, Reader};
 
 use super::decoder::Decoder;
 use super::notice;
-use super::process::Sink;
+use super::pace::Due;
+use super::process::{PATIENCE, Sink};
 use super::stacks::{self, Stacks};
 use super::{offcpu, readings};
 use crate::activity::Batch;
@@ -65,6 +67,15 @@ pub(super) struct Beside {
     pub(super) process: u32,
     unreadable: u64,
     over: bool,
+    /// Whether other machines may write to where it lies.
+    is_shared: bool,
+    /// When it is looked at next.
+    pub(super) due: Due,
+    /// Whether its writer lived at the last look.
+    pub(super) was_alive: bool,
+    /// When it was seen to grow, and up to where it was read.
+    heard: Instant,
+    at: u64,
 }
 
 /// Why a file is not followed.
@@ -77,15 +88,15 @@ pub(super) enum NotFollowed {
 
 impl Beside {
     /// Opens a file of a known kind. `number` is what it is to have in this timeline.
-    pub(super) fn open(path: &Path, number: u32) -> Result<Beside, NotFollowed> {
-        let reader = Reader::open(path).map_err(|error| {
+    pub(super) fn open(path: &Path, number: u32, is_shared: bool) -> Result<Beside, NotFollowed> {
+        let mut reader = Reader::open(path).map_err(|error| {
             NotFollowed::Unreadable(match error {
                 OpenError::NoHeader(_) => "its header is missing".to_owned(),
                 OpenError::Damaged(_) => "its header is damaged".to_owned(),
                 OpenError::Io(_, error) => error.to_string(),
             })
         })?;
-        let header = reader.header();
+        let header = reader.header().clone();
         let kind = kind_of(path)
             .filter(|kind| kind.name == header.kind)
             .ok_or(NotFollowed::OtherKind)?;
@@ -95,13 +106,24 @@ impl Beside {
                 header.version, kind.version
             )));
         }
+        reader.wait_for_blocks(is_shared);
         Ok(Beside {
             decoder: (kind.decoder)(number, header.pid),
             reader,
             process: 0,
             unreadable: 0,
             over: false,
+            is_shared,
+            due: Due::now(),
+            was_alive: false,
+            heard: Instant::now(),
+            at: 0,
         })
+    }
+
+    /// The folder that it lies in.
+    pub(super) fn folder(&self) -> &Path {
+        self.reader.path().parent().unwrap_or(Path::new(""))
     }
 
     /// The process that it is about, by the operating system's id; 0 is the whole machine.
@@ -117,6 +139,38 @@ impl Beside {
     /// Whether more may come.
     pub(super) fn lives(&self) -> bool {
         !self.over && self.reader.writer_lives() == Some(true)
+    }
+
+    /// Looks at it: hands over what has come, and notes whether it has grown.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        period: Duration,
+        sink: Sink<'_>,
+    ) -> Result<(), Gone> {
+        self.was_alive = self.lives();
+        if self.is_shared && !self.over {
+            self.reader.reopen();
+        }
+        self.read(sink)?;
+        let is_stuck = self.is_shared && self.reader.rest().is_ok_and(|rest| rest > 0);
+        if is_stuck && now.duration_since(self.heard) > PATIENCE {
+            self.skip(sink)?;
+        }
+        let has_grown = self.reader.position() != self.at;
+        if has_grown {
+            (self.at, self.heard) = (self.reader.position(), now);
+        }
+        self.due.looked(now, has_grown, period);
+        Ok(())
+    }
+
+    /// What has not become whole by now is damage.
+    pub(super) fn skip(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        self.reader.wait_for_blocks(false);
+        self.read(sink)?;
+        self.reader.wait_for_blocks(self.is_shared);
+        Ok(())
     }
 
     /// Hands over what has come.

@@ -11,7 +11,7 @@ use std::path::Path;
 use collector::recording::beside::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Follower, Saver, follower, offcpu, readings};
+use super::{Follower, Saver, files, offcpu, readings};
 use crate::activity::feed::Message;
 use crate::activity::{
     Activity, Batch, Def, Hardware, Health, MemoryAction, Ns, OffCpu, Samples, Sampling, Seen,
@@ -31,7 +31,7 @@ pub fn excerpt(directory: &Path, to: &Path, window: Span) -> io::Result<u64> {
         ));
     }
     // Both times the same files: one that comes in between would change what processes are numbered.
-    let files = follower::files_of(directory)?;
+    let files = files::files_of(directory)?;
     let mut processes: FxHashMap<u32, Touched> = FxHashMap::default();
     each(&files, |batch| {
         let process = processes.entry(batch.process).or_default();

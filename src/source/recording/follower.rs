@@ -3,12 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use collector::recording::{EXTENSION, OpenError, Reader, State};
+use collector::recording::{OpenError, Reader, State};
 
 use super::beside::{self, Beside, NotFollowed};
-use super::notice;
+use super::files::{all_of, files_of, is_shared};
+use super::pace::{self, Due};
 use super::process::{Process, Sink};
+use super::{notice, silence};
 use crate::activity::feed::{Gone, Message};
 use crate::activity::{Batch, Health};
 
@@ -35,12 +38,17 @@ pub struct Follower {
     seen: HashSet<PathBuf>,
     processes: Vec<Process>,
     beside: Vec<Beside>,
-    /// Processes of the timeline, by the operating system's id, of which only files beside a recording are known (yet).
-    strangers: HashMap<u32, u32>,
+    /// Processes of the timeline, by folder and the operating system's id, of which only files beside a recording are known
+    /// (yet). Id 0 stands for what is of the whole machine.
+    strangers: HashMap<(PathBuf, u32), u32>,
     /// Processes of the timeline so far.
     count: u32,
     /// Files that are not (yet) readable, with the reason.
     unreadable: HashMap<PathBuf, String>,
+    /// When it is looked for new files next, in [`Follower::poll_due`].
+    listing: Due,
+    /// Whether a file system is among them that other machines write to.
+    is_shared: bool,
 }
 
 impl Follower {
@@ -66,10 +74,12 @@ impl Follower {
             strangers: HashMap::new(),
             count: 0,
             unreadable: HashMap::new(),
+            listing: Due::now(),
+            is_shared: paths.iter().any(|path| is_shared(path)),
         };
         for path in paths {
             if path.is_dir() {
-                files_of(path)?;
+                all_of(path)?;
                 follower.directories.push(path.clone());
             } else {
                 std::fs::File::open(path)?;
@@ -90,6 +100,45 @@ impl Follower {
         collect(|sink| self.finish_into(sink))
     }
 
+    /// As [`Follower::poll_into`], but each file no more often than [`pace`] says.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub fn poll_due(&mut self, now: Instant, sink: Sink<'_>) -> Result<(), Gone> {
+        if self.listing.is(now) {
+            let known = self.seen.len();
+            self.look_for_files();
+            // Each folder of a rank is a question of its own, about as dear as ten files.
+            let (folders, least) = (self.folders().max(1) * 10, Duration::from_millis(250));
+            let period = pace::period(folders, self.is_shared).max(least);
+            self.listing.looked(now, self.seen.len() != known, period);
+        }
+        let grow = self.processes.iter().filter(|it| !it.over).count();
+        let period = pace::period(grow + self.beside.len(), self.is_shared);
+        for process in &mut self.processes {
+            if !process.over && process.due.is(now) {
+                let lock = process.last().writer_lives();
+                process.was_alive = lock == Some(true);
+                let lives = lock != Some(false);
+                process.look(now, period, sink)?;
+                // Whether it is of another machine stands in what was read.
+                process.conclude(lives || process.is_elsewhere(), sink)?;
+            }
+        }
+        for file in &mut self.beside {
+            if file.due.is(now) {
+                file.look(now, period, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Folders in which there are files.
+    fn folders(&self) -> usize {
+        let folders: HashSet<&Path> = self.seen.iter().filter_map(|it| it.parent()).collect();
+        folders.len()
+    }
+
     /// As [`Follower::poll`], one message at a time, so that a long recording is never in memory as a whole.
     ///
     /// # Errors
@@ -100,7 +149,7 @@ impl Follower {
             // A process that ended after this look is read to its end by the next one.
             let lives = process.over || process.last().writer_lives() != Some(false);
             process.read(sink)?;
-            process.conclude(lives, sink)?;
+            process.conclude(lives || process.is_elsewhere(), sink)?;
         }
         for file in &mut self.beside {
             file.read(sink)?;
@@ -116,17 +165,23 @@ impl Follower {
         self.poll_into(sink)?;
         for process in &mut self.processes {
             let lives = process.lives();
-            process.read(sink)?;
-            process.conclude(lives, sink)?;
+            let is_known = lives || process.life().is_some() || !process.is_elsewhere();
+            process.skip(sink)?;
+            process.conclude(lives || !is_known, sink)?;
             if !process.over {
                 let pid = process.reader.identity().pid;
-                sink(notice(
-                    false,
-                    format!("process {pid} still runs; its timeline ends here"),
-                ))?;
+                let text = match is_known {
+                    true => format!("process {pid} still runs; its timeline ends here"),
+                    false => format!(
+                        "process {pid} of host {}: its recording is open, and nothing here tells whether it still runs",
+                        process.info.host
+                    ),
+                };
+                sink(notice(false, text))?;
             }
         }
         for file in &mut self.beside {
+            file.skip(sink)?;
             file.conclude(sink)?;
         }
         for (path, reason) in self.unreadable.drain() {
@@ -145,6 +200,36 @@ impl Follower {
     #[must_use]
     pub fn any_beside_alive(&self) -> bool {
         self.beside.iter().any(Beside::lives)
+    }
+
+    /// Whether all that was found has ended at the last looks of [`Follower::poll_due`], as far as that can be told.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.processes.iter().all(|process| process.over)
+            && !self.beside.iter().any(|file| file.was_alive)
+    }
+
+    /// Whether something was being written at the last looks of [`Follower::poll_due`].
+    #[must_use]
+    pub fn was_alive(&self) -> bool {
+        let mut processes = self.processes.iter();
+        processes.any(|it| !it.over && it.was_alive) || self.beside.iter().any(|it| it.was_alive)
+    }
+
+    /// What is lacking at present: ranks that fell silent, that have not come, and files that cannot be read. Of files for which
+    /// `is_excused` somebody else has said so.
+    pub fn lacks(
+        &self,
+        now: Instant,
+        is_excused: &dyn Fn(&Path) -> bool,
+    ) -> Vec<crate::activity::feed::Standing> {
+        silence::of(&self.processes, &self.unreadable, now, is_excused)
+    }
+
+    /// When something was last seen to grow.
+    #[must_use]
+    pub fn heard(&self) -> Option<Instant> {
+        self.processes.iter().map(|process| process.heard).max()
     }
 
     /// Whether nothing was found at all: no recording, and no file beside one.
@@ -181,7 +266,7 @@ impl Follower {
         let mut paths = self.files.clone();
         for directory in &self.directories {
             // A directory that was deleted has nothing new; what was opened before is still read.
-            paths.extend(files_of(directory).unwrap_or_default());
+            paths.extend(all_of(directory).unwrap_or_default());
         }
         for file in &self.files {
             // Of recordings that were opened by themselves, what lies beside them under their own process id.
@@ -205,7 +290,8 @@ impl Follower {
         let mut found = Vec::new();
         for path in paths {
             match Reader::open(&path) {
-                Ok(reader) => {
+                Ok(mut reader) => {
+                    reader.wait_for_blocks(self.is_shared);
                     self.unreadable.remove(&path);
                     self.seen.insert(path);
                     found.push(reader);
@@ -238,9 +324,12 @@ impl Follower {
         {
             Some(process) => process.parts.push_back(reader),
             None => {
-                let known = self.strangers.remove(&reader.identity().pid);
+                let folder = folder_of(reader.path());
+                let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
+                let known = known(reader.identity().pid).or_else(|| known(0));
                 let index = known.unwrap_or_else(|| self.next());
-                self.processes.push(Process::new(index, reader));
+                self.processes
+                    .push(Process::new(index, reader, self.is_shared));
             }
         }
     }
@@ -256,7 +345,7 @@ impl Follower {
         let mut found = Vec::new();
         for path in paths {
             let number = (self.beside.len() + found.len()) as u32;
-            match Beside::open(&path, number) {
+            match Beside::open(&path, number, self.is_shared) {
                 Ok(file) => {
                     self.unreadable.remove(&path);
                     self.seen.insert(path);
@@ -278,48 +367,42 @@ impl Follower {
     }
 
     /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
-    /// another), the one that was being written when the file was begun, or the next one. What is of the whole machine
-    /// goes with the first process.
+    /// another), the one that was being written when the file was begun, or the next one. Ids are those of one folder: another
+    /// folder may be another machine's. What is of the whole machine goes with the first process there.
     fn process_of(&mut self, file: &Beside) -> u32 {
         let (pid, start) = (file.pid(), file.start());
+        let folder = file.folder().to_path_buf();
+        let of_folder = self.processes.iter().filter(|it| it.folder() == folder);
         if pid == 0 {
-            return 0;
+            let strangers = self.strangers.iter().filter(|(it, _)| it.0 == folder);
+            let known = strangers.map(|(_, &index)| index);
+            if let Some(first) = of_folder.map(|it| it.index).chain(known).min() {
+                return first;
+            }
+        } else {
+            let of_pid = of_folder.filter(|process| process.reader.identity().pid == pid);
+            let of_pid = || of_pid.clone();
+            let begun = |process: &&Process| process.reader.identity().start.realtime;
+            let alive = of_pid()
+                .filter(|process| process.was_alive(start))
+                .max_by_key(begun);
+            let next = of_pid()
+                .filter(|process| begun(process) >= start)
+                .min_by_key(begun);
+            if let Some(process) = alive.or(next) {
+                return process.index;
+            }
         }
-        let of_pid = || {
-            self.processes
-                .iter()
-                .filter(|process| process.reader.identity().pid == pid)
-        };
-        let begun = |process: &&Process| process.reader.identity().start.realtime;
-        let alive = of_pid()
-            .filter(|process| process.was_alive(start))
-            .max_by_key(begun);
-        let next = of_pid()
-            .filter(|process| begun(process) >= start)
-            .min_by_key(begun);
-        if let Some(process) = alive.or(next) {
-            return process.index;
-        }
-        if let Some(&known) = self.strangers.get(&pid) {
-            return known;
-        }
-        let index = self.next();
-        self.strangers.insert(pid, index);
+        let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
+        let known = known(pid).or_else(|| known(0));
+        let index = known.unwrap_or_else(|| self.next());
+        self.strangers.insert((folder, pid), index);
         index
     }
 }
 
-/// The recordings of a directory, and the known files beside them, oldest name first.
-pub(super) fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|it| it == EXTENSION) || beside::is_known(&path) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
 fn collect(run: impl FnOnce(Sink<'_>) -> Result<(), Gone>) -> Vec<Batch> {

@@ -2,13 +2,20 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use collector::recording::{Reader, State};
 
 use super::clock::ClockWatch;
+use super::pace::Due;
 use super::{map, notice};
 use crate::activity::feed::{Gone, Message};
 use crate::activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
+
+/// For how long a block that is published and not whole is waited for, through a network file system. Linux writes back what is
+/// dirty for 30 s.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -31,13 +38,22 @@ pub(super) struct Process {
     damaged: Vec<String>,
     /// Whether it has been said what is missing before the first part.
     told_earlier: bool,
+    /// Whether other machines may write to where it lies.
+    is_shared: bool,
+    /// When it is looked at next.
+    pub(super) due: Due,
+    /// Whether it lived at the last look.
+    pub(super) was_alive: bool,
+    /// When it was seen to grow, and how far it had come: part, status, bytes read.
+    pub(super) heard: Instant,
+    at: (u32, u64, u64),
 }
 
 /// Where messages go.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
 
 impl Process {
-    pub(super) fn new(index: u32, reader: Reader) -> Process {
+    pub(super) fn new(index: u32, reader: Reader, is_shared: bool) -> Process {
         let info = ProcessInfo {
             pid: reader.identity().pid,
             ..ProcessInfo::default()
@@ -56,13 +72,26 @@ impl Process {
             clock: ClockWatch::default(),
             damaged: Vec::new(),
             told_earlier: false,
+            is_shared,
+            due: Due::now(),
+            was_alive: false,
+            heard: Instant::now(),
+            at: (0, 0, 0),
         }
     }
 
+    /// The folder that it lies in.
+    pub(super) fn folder(&self) -> &Path {
+        self.reader.path().parent().unwrap_or(Path::new(""))
+    }
+
     /// Whether this is a later part of the same recording.
-    pub(super) fn is_continued_by(&self, other: &Reader) -> bool {
-        let (mine, other) = (self.last().identity(), other.identity());
-        (mine.pid, mine.start) == (other.pid, other.start) && mine.part < other.part
+    pub(super) fn is_continued_by(&self, other_reader: &Reader) -> bool {
+        let (mine, other) = (self.last().identity(), other_reader.identity());
+        let other_folder = other_reader.path().parent();
+        (mine.pid, mine.start) == (other.pid, other.start)
+            && mine.part < other.part
+            && other_folder == Some(self.folder())
     }
 
     /// The newest part.
@@ -73,6 +102,20 @@ impl Process {
     /// Whether it may still write.
     pub(super) fn lives(&self) -> bool {
         !self.over && self.last().writer_lives() == Some(true)
+    }
+
+    /// Whether its writer lives, as far as that can be told: on a file system that several machines share, a lock that is free
+    /// may be held where it was taken.
+    pub(super) fn life(&self) -> Option<bool> {
+        match self.last().writer_lives() {
+            Some(false) if self.is_elsewhere() => None,
+            known => known,
+        }
+    }
+
+    /// Whether it may run on another machine than this one, which shares files with it.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.is_shared && rustix::system::uname().nodename().to_bytes() != self.info.host.as_bytes()
     }
 
     /// Whether it was being written at a time (ns of `CLOCK_REALTIME`), as far as its recording tells.
@@ -143,6 +186,38 @@ impl Process {
         }
     }
 
+    /// Looks at it: hands over what is there, and notes whether it has grown.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        period: Duration,
+        sink: Sink<'_>,
+    ) -> Result<(), Gone> {
+        if self.is_shared && !self.over {
+            self.reader.reopen();
+        }
+        self.read(sink)?;
+        if self.reader.is_waiting() && now.duration_since(self.heard) > PATIENCE {
+            self.skip(sink)?;
+        }
+        let part = self.reader.identity().part;
+        let at = (part, self.reader.status().sequence, self.reader.position());
+        let has_grown = at != self.at;
+        if has_grown {
+            (self.at, self.heard) = (at, now);
+        }
+        self.due.looked(now, has_grown, period);
+        Ok(())
+    }
+
+    /// What has not become whole by now is damage.
+    pub(super) fn skip(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        self.reader.wait_for_blocks(false);
+        self.read(sink)?;
+        self.reader.wait_for_blocks(self.is_shared);
+        Ok(())
+    }
+
     /// Hands over what is there.
     pub(super) fn read(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         if self.over {
@@ -154,10 +229,7 @@ impl Process {
         }
         self.tell_clock(sink)?;
         loop {
-            let mut batch = Batch {
-                process: self.index,
-                ..Batch::default()
-            };
+            let mut batch = self.batch();
             let mut notices = Vec::new();
             let (info, streams) = (&mut self.info, &mut self.streams);
             let before = self.before;
@@ -226,7 +298,7 @@ impl Process {
 
     /// Tells what went wrong, and whether the process is over.
     pub(super) fn conclude(&mut self, lives: bool, sink: Sink<'_>) -> Result<(), Gone> {
-        if self.over {
+        if self.over || self.reader.is_waiting() {
             return Ok(());
         }
         let pid = self.info.pid;
@@ -259,11 +331,15 @@ impl Process {
             self.info.ended_well = ended_well;
             self.changed = true;
         }
-        let batch = Batch {
+        self.send(self.batch(), sink)
+    }
+
+    fn batch(&self) -> Batch {
+        Batch {
             process: self.index,
+            simulated: self.reader.identity().simulated,
             ..Batch::default()
-        };
-        self.send(batch, sink)
+        }
     }
 
     fn fail(&mut self, error: &io::Error, sink: Sink<'_>) -> Result<(), Gone> {

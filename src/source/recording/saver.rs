@@ -42,7 +42,7 @@ impl Saver {
     /// When it cannot be made, or holds recordings already.
     pub fn create(directory: &Path, simulated: bool) -> io::Result<Saver> {
         create_directory(directory)?;
-        if !super::follower::files_of(directory)?.is_empty() {
+        if !super::files::all_of(directory)?.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 format!("{} holds a recording already", directory.display()),

@@ -37,6 +37,7 @@ impl App {
             Message::Notice { is_warning, text } => {
                 messages.noticed(run.elapsed, is_warning, &text);
             }
+            Message::Standing(all) => run.standing = all,
             Message::Finished(outcome) => self.finish(outcome),
         }
     }
@@ -60,6 +61,7 @@ impl App {
         self.state.complete();
         let run = &mut self.state.run;
         run.progress = None;
+        run.standing.clear();
         let messages = &mut self.state.messages;
         if let Outcome::Failed(failure) = &outcome {
             messages

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::beside::Beside;
 use super::{Peaks, Status};
-use crate::activity::feed::{Outcome, Pause, Progress};
+use crate::activity::feed::{Outcome, Pause, Progress, Standing};
 use crate::activity::{DeviceInfo, Span};
 use crate::analysis::passes::Passes;
 use crate::analysis::variants::{RunFigures, VariantFigures};
@@ -48,6 +48,8 @@ pub struct Run {
     pub status: Status,
     /// How far long work has come.
     pub progress: Option<Progress>,
+    /// Whom the source waits for, while it does.
+    pub standing: Vec<Standing>,
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.

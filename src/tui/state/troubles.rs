@@ -2,6 +2,7 @@
 
 use super::messages::Messages;
 use super::{Answers, Run, Scope};
+use crate::activity::feed::Standing;
 use crate::activity::units;
 use crate::report::Checked;
 use crate::trace::printable;
@@ -40,6 +41,7 @@ pub fn of(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Ve
         troubles.push(Trouble::new(Weight::Wrong, broken.clone()));
     }
     troubles.extend(races(run, messages, answers, scope));
+    troubles.extend(run.standing.iter().map(standing));
     troubles.extend(run.checked.iter().filter(|c| !c.ok).map(unmet));
     let health = run.trace.health();
     if health.losses() > 0 {
@@ -75,6 +77,16 @@ fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec
     let said = messages.races.iter();
     said.map(|text| Trouble::new(Weight::Wrong, text.clone()))
         .collect()
+}
+
+/// What the source waits for. It may have come out of a recording.
+fn standing(it: &Standing) -> Trouble {
+    let weight = match it.is_alarming {
+        true => Weight::Failed,
+        false => Weight::Note,
+    };
+    let first = it.text.lines().next().unwrap_or_default();
+    Trouble::new(weight, printable(first))
 }
 
 fn unmet(checked: &Checked) -> Trouble {

@@ -17,6 +17,8 @@ use super::header::{Identity, NoHeader, Status, VERSION};
 
 /// Bytes read at a time; several blocks.
 const CHUNK: usize = 1 << 20;
+/// Room that a reader keeps between two looks: hundreds of recordings may be followed at a time.
+const KEPT: usize = 64 << 10;
 
 /// Why a file is not a readable recording.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +92,8 @@ pub struct Reader {
     lost: u64,
     unknown: u64,
     damage: Damage,
+    /// Whether what is not whole is waited for.
+    is_patient: bool,
     buffer: Vec<u8>,
 }
 
@@ -131,6 +135,7 @@ impl Reader {
             lost: 0,
             unknown: 0,
             damage: Damage::default(),
+            is_patient: false,
             buffer: Vec::new(),
         };
         match reader.take_status(&page) {
@@ -155,6 +160,37 @@ impl Reader {
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// Whether blocks that are published and not (yet) whole are waited for. On one machine none are: what a write has
+    /// returned from is seen by every later read. Through a network file system the length that a page publishes may arrive
+    /// before the blocks that it is of. Otherwise such blocks are damage, and skipped.
+    pub fn wait_for_blocks(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
+    }
+
+    /// Up to where it was read, in bytes.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether blocks are waited for that are not whole, and some are.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.is_patient && !self.is_at_end()
+    }
+
+    /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
+    /// or is another one, the one that was opened is read on.
+    pub fn reopen(&mut self) {
+        let Ok(file) = File::open(&self.path) else {
+            return;
+        };
+        let page = read_page(&file).ok().flatten();
+        if page.is_some_and(|page| Identity::decode(&page).is_ok_and(|it| it == self.identity)) {
+            self.file = file;
+        }
     }
 
     /// How many names and shapes it has defined so far.
@@ -249,6 +285,9 @@ impl Reader {
             let block = Block::decode(&buffer[at..got], here)
                 .filter(|block| self.follows(block, here, valid));
             let Some(block) = block else {
+                if self.is_patient {
+                    break;
+                }
                 self.skip(here, UNIT);
                 at += UNIT;
                 continue;
@@ -262,13 +301,21 @@ impl Reader {
                 self.arrive(&block, here);
                 self.take_all(entries, each);
                 self.sound = here + (UNIT + block.length) as u64;
+            } else if self.is_patient {
+                break;
             } else {
                 self.skip(here, UNIT + block.length);
             }
             at = end;
         }
         self.offset += at as u64;
-        self.buffer = buffer;
+        if buffer.capacity() <= KEPT || self.offset < valid {
+            self.buffer = buffer;
+        }
+        if self.is_patient && self.offset < valid {
+            // What is behind it may be whole: then the next call comes there.
+            return Ok(at > 0);
+        }
         if got < want {
             self.damage.is_cut_short = true;
             self.miss(self.status.records, valid);

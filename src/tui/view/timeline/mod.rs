@@ -15,6 +15,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::View;
 use crate::activity::Span;
+use crate::text;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
@@ -71,7 +72,7 @@ pub(super) struct Timeline {
     /// What stands in the room below the rows, and where.
     filler: (Filler, Rect),
     /// What stands there instead of rows.
-    empty: &'static str,
+    empty: String,
 }
 
 impl View for Timeline {
@@ -239,10 +240,11 @@ impl Timeline {
             measured: state.marks.span(),
             single: state.marks.single(),
         };
-        self.empty = if state.run.is_running() {
-            "waiting for the first records …"
-        } else {
-            "nothing was recorded"
+        self.empty = match state.run.standing.first() {
+            // Whom the source waits for, and what to do.
+            Some(it) => it.text.clone(),
+            None if state.run.is_running() => "waiting for the first records …".to_owned(),
+            None => "nothing was recorded".to_owned(),
         };
         self.hidden = state.hidden_words().unwrap_or_default();
         let (fixed, first) = (self.fixed(state), self.first_row);
@@ -254,12 +256,16 @@ impl Timeline {
 
     fn draw_empty(&self, theme: &Theme, buf: &mut Buffer) {
         let area = self.layout.rows;
-        let y = area.y + area.height / 2;
-        let line = Rect::new(area.x, y, area.width, 1);
-        let x = usize::from(area.width).saturating_sub(self.empty.chars().count()) / 2;
-        let text = pen::plain(theme, self.empty);
-        if area.height > 0 {
-            pen::text(buf, line, x as u16, &text, theme.fg(Role::Dim));
+        let width = usize::from(area.width);
+        let lines = self
+            .empty
+            .lines()
+            .flat_map(|line| text::wrap(&text::printable(line), width.saturating_sub(4)));
+        for (y, line) in (area.y + area.height / 2..area.bottom()).zip(lines) {
+            let x = width.saturating_sub(pen::width(&line)) / 2;
+            let text = pen::plain(theme, &line);
+            let row = Rect::new(area.x, y, area.width, 1);
+            pen::text(buf, row, x as u16, &text, theme.fg(Role::Dim));
         }
     }
 }

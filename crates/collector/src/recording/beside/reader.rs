@@ -9,6 +9,8 @@ use super::{HEAD, HEADER, Header, LONGEST, payload_of};
 
 /// Bytes read at a time; room for the longest block.
 const CHUNK: usize = 2 * LONGEST;
+/// Room that a reader keeps between two looks: hundreds of files may be followed at a time.
+const KEPT: usize = 64 << 10;
 
 /// Why a file cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,8 @@ pub struct Reader {
     header: Header,
     offset: u64,
     damage: Damage,
+    /// Whether what is not whole is waited for.
+    is_patient: bool,
     buffer: Vec<u8>,
 }
 
@@ -77,6 +81,7 @@ impl Reader {
             header,
             offset: HEADER as u64,
             damage: Damage::default(),
+            is_patient: false,
             buffer: Vec::new(),
         })
     }
@@ -85,6 +90,30 @@ impl Reader {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether bytes that are no block (yet) are waited for: see [`Reader::wait_for_blocks`](super::super::Reader::wait_for_blocks).
+    pub fn wait_for_blocks(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
+    }
+
+    /// Up to where it was read, in bytes.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.offset
+    }
+
+    /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
+    /// or is another one, the one that was opened is read on.
+    pub fn reopen(&mut self) {
+        let Ok(file) = File::open(&self.path) else {
+            return;
+        };
+        let mut bytes = [0; HEADER];
+        let is_whole = read_at_most(&file, &mut bytes, 0).is_ok_and(|got| got == HEADER);
+        if is_whole && Header::decode(&bytes).as_ref() == Some(&self.header) {
+            self.file = file;
+        }
     }
 
     /// What it holds, and of whom.
@@ -142,13 +171,17 @@ impl Reader {
             let payload = &payload[..length];
             if crc32fast::hash(payload) == sum {
                 each(payload);
+            } else if self.is_patient {
+                break;
             } else {
                 self.skip(self.offset + at as u64, end - at);
             }
             at = end;
         }
         self.offset += at as u64;
-        self.buffer = buffer;
+        if buffer.capacity() <= KEPT || got == CHUNK {
+            self.buffer = buffer;
+        }
         // What is left of a full buffer is less than the longest block.
         Ok(got == CHUNK && at > 0)
     }
@@ -158,6 +191,9 @@ impl Reader {
         while let Some(head) = bytes.get(*at..*at + HEAD) {
             if let Some(found) = payload_of(head) {
                 return Some(found);
+            }
+            if self.is_patient {
+                return None;
             }
             self.skip(self.offset + *at as u64, HEAD);
             *at += HEAD;
