@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::CallIndex;
 use super::causes::IdleCause;
+use super::{CallIndex, crew};
 use crate::activity::units::gb_per_s;
 use crate::activity::{Direction, Ns, Place, Span, What};
-use crate::trace::{Engine, LaneKind, Measure, Trace, Usage, engine_of};
+use crate::trace::{Engine, LaneId, LaneKind, Measure, Trace, Usage, engine_of};
 
 /// Peak rates in GB/s that a profile knows, for "% of peak". `None` where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -194,36 +194,49 @@ pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
 /// device that has one, by device id.
 #[must_use]
 pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
-    of_some(trace, calls, window, |_| true)
+    let mut streams: Vec<Vec<LaneId>> = vec![Vec::new(); trace.devices().len()];
+    let mut records = 0;
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if let LaneKind::Stream { device, .. } = lane.key().kind {
+            streams[device].push(id);
+            records += lane.len();
+        }
+    }
+    let devices: Vec<(usize, Vec<LaneId>)> = streams.into_iter().enumerate().collect();
+    let of_each = crew::each(records, &devices, |(device, streams)| {
+        one(trace, calls, window, *device, streams)
+    });
+    let mut all: Vec<DeviceFigures> = of_each.into_iter().flatten().collect();
+    all.sort_by_key(|f| f.device);
+    all
 }
 
 /// The same of one device, by its index.
 #[must_use]
 pub fn of_device(trace: &Trace, device: usize, window: Option<Span>) -> Option<DeviceFigures> {
-    of_some(trace, None, window, |other| other == device).pop()
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    one(trace, None, window, device, &streams)
 }
 
-fn of_some(
+/// Of a device with these streams.
+fn one(
     trace: &Trace,
     calls: Option<&CallIndex>,
     window: Option<Span>,
-    is_wanted: impl Fn(usize) -> bool,
-) -> Vec<DeviceFigures> {
+    index: usize,
+    streams: &[LaneId],
+) -> Option<DeviceFigures> {
     let keeps = window.is_some() || trace.forgotten().is_some();
-    let mut tallies: Vec<Tally> = trace.devices().iter().map(|_| Tally::default()).collect();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        let LaneKind::Stream { device, stream, .. } = key.kind else {
+    let mut tally = Tally::default();
+    for &id in streams {
+        let lane = &trace.lanes()[id];
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let LaneKind::Stream { stream, .. } = lane.key().kind else {
             continue;
         };
-        if !is_wanted(device) {
-            continue;
-        }
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         if rows.is_empty() {
             continue;
         }
-        let tally = &mut tallies[device];
         if stream != Place::NO_STREAM {
             *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
         }
@@ -236,23 +249,19 @@ fn of_some(
             }
         }
     }
-    let is_partial = trace.has_unrecorded();
-    let mut all: Vec<DeviceFigures> = Vec::new();
-    for (index, tally) in tallies.into_iter().enumerate() {
-        if tally.figures.ops > 0 {
-            let device = &trace.devices()[index];
-            let is_unrecorded = |gap: Span| is_partial && trace.is_unrecorded(index, gap);
-            // What a device's usage says of what was let go stands by itself in the report.
-            let usage = (window.is_none() && trace.forgotten().is_none()).then_some(&device.usage);
-            let mut figures = tally.finish(usage, is_unrecorded);
-            figures.index = index;
-            figures.device = device.info.id;
-            figures.name.clone_from(&device.info.name);
-            all.push(figures);
-        }
+    if tally.figures.ops == 0 {
+        return None;
     }
-    all.sort_by_key(|f| f.device);
-    all
+    let is_partial = trace.has_unrecorded();
+    let device = &trace.devices()[index];
+    let is_unrecorded = |gap: Span| is_partial && trace.is_unrecorded(index, gap);
+    // What a device's usage says of what was let go stands by itself in the report.
+    let usage = (window.is_none() && trace.forgotten().is_none()).then_some(&device.usage);
+    let mut figures = tally.finish(usage, is_unrecorded);
+    figures.index = index;
+    figures.device = device.info.id;
+    figures.name.clone_from(&device.info.name);
+    Some(figures)
 }
 
 /// Operations that are added to a usage at once: it sorts as many, in memory of its own.

@@ -12,6 +12,7 @@ pub mod advice;
 pub mod calls;
 pub mod causes;
 pub mod collectives;
+pub(crate) mod crew;
 pub mod edits;
 pub mod figures;
 pub mod findings;

@@ -30,6 +30,7 @@ use serde::{Serialize, Serializer};
 use crate::activity::{Health, Ns, Span};
 use crate::analysis::advice::{self, Advice};
 use crate::analysis::causes::Causes;
+use crate::analysis::crew;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
 use crate::analysis::graph::Graph;
@@ -221,8 +222,10 @@ impl Report {
         let graph = Graph::new(trace);
         let causes = Causes::new(trace, &graph);
         let mut devices = figures::of(trace, Some(&calls), None);
-        for device in &mut devices {
-            device.idle = causes.idle(device.index, None);
+        let records = graph.ops.len();
+        let idle = crew::each(records, &devices, |it| causes.idle(it.index, None));
+        for (device, idle) in devices.iter_mut().zip(idle) {
+            device.idle = idle;
         }
         let memory = MemoryUse::of(trace, None);
         let run = Passes::of_trace(trace, plan);
@@ -240,17 +243,14 @@ impl Report {
             ranks: job.as_ref(),
         };
         let variants = is_run.then(|| reports(&advice, &run, variants, plan));
-        let launches = devices
-            .iter()
-            .map(|f| {
-                let (delay, queue) = launches::of_device(trace, &calls, f.index, None);
-                Launches {
-                    device: f.device,
-                    delay,
-                    queue,
-                }
-            })
-            .collect();
+        let launches = crew::each(records, &devices, |f| {
+            let (delay, queue) = launches::of_device(trace, &calls, f.index, None);
+            Launches {
+                device: f.device,
+                delay,
+                queue,
+            }
+        });
         let scope = Scope::new(trace, &causes, None, &devices, peaks).with_ranks(job.as_ref());
         let (findings, start_up_findings, harness_findings) = match &variants {
             Some(variants) if !variants.is_empty() => {
@@ -283,10 +283,9 @@ impl Report {
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
             verdicts,
-            steps: steps
-                .iter()
-                .map(|s| steps::StepsReport::new(trace, &causes, s))
-                .collect(),
+            steps: crew::each(records, &steps, |s| {
+                steps::StepsReport::new(trace, &causes, s)
+            }),
             ranks,
             job,
             lines: lines::of(trace, &calls, &steps),

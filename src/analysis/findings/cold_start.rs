@@ -44,7 +44,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         spans.push(span);
         at.push((span.len(), Place::Row(place)));
     }
-    for (_, place) in first_use::operators(scope) {
+    for (_, place) in first_use::operators(scope, None) {
         let own = first_use::own(scope, place);
         let time = own.iter().map(|part| part.len()).sum::<Ns>();
         // The calls in it may be all there is to it.

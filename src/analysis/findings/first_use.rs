@@ -111,14 +111,19 @@ fn is_looked_at(scope: &Scope, start: Ns) -> bool {
 
 /// First operators of a name on their thread that took much longer than those after them: a library that looks for its
 /// fastest algorithm, code that is compiled. When, and where their rows are; those of a timeline without its beginning are
-/// none.
-pub(super) fn operators(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
+/// none. Of these processes, or of all.
+pub(super) fn operators(
+    scope: &Scope,
+    processes: Option<&[usize]>,
+) -> Vec<(Span, (LaneId, usize))> {
     if !has_beginning(scope) {
         return Vec::new();
     }
     let mut found = Vec::new();
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
+        let key = lane.key();
+        let is_asked = processes.is_none_or(|of| of.contains(&key.process));
+        if !is_asked || !matches!(key.kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
             continue;
         }
         let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();

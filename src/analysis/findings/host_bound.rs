@@ -18,12 +18,16 @@ const MOST: f64 = 0.4;
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
+    // What waits for the host is a part of what is idle.
+    if f.idle_share() < thresholds::HOST_SHARE {
+        return None;
+    }
     let mut waits = Waits::default();
     let mut at: Vec<(Ns, Span)> = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = Seen::default();
     // What only the first one of its name takes is a cold start.
-    let first = first_use::operators(scope);
+    let first = first_use::operators(scope, Some(&scope.processes(f)));
     let is_first = |piece: &Piece| match piece.culprit {
         Culprit::Row(lane, _) => first
             .iter()

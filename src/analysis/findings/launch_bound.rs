@@ -14,6 +14,9 @@ pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
+    if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
+        return None;
+    }
     // Where the host waited, the wait is to blame and not the launches after it.
     let mut waits = Waits::default();
     let mut launching = |(gap, pieces): (Gap, Vec<Piece>)| {
@@ -41,9 +44,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         })
         .collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
-    let is_bound = f.idle_share() >= thresholds::LAUNCH_IDLE_SHARE
-        && figures::share(idle, f.idle_ns) >= thresholds::LAUNCH_CAUSE_SHARE;
-    if f.kernels < thresholds::LAUNCH_OPS_MIN || !is_bound {
+    if figures::share(idle, f.idle_ns) < thresholds::LAUNCH_CAUSE_SHARE {
         return None;
     }
     gaps.sort_by_key(|g| std::cmp::Reverse(g.0));

@@ -51,7 +51,7 @@ pub use saving::{Per, Predicted};
 use scope::{At, Place, is_behind};
 pub use scope::{Planned, Scope};
 
-use super::figures;
+use super::{crew, figures};
 use super::whatif::WhatIf;
 use crate::activity::Ns;
 
@@ -241,19 +241,22 @@ pub fn of(scope: &Scope) -> Vec<Finding> {
 #[must_use]
 pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
+    let records = scope.causes.graph().ops.len();
     for (_, look) in RULES {
         if is_stopped() {
             break;
         }
         match look {
             Look::Device(look) => {
-                findings.extend((0..scope.devices.len()).filter_map(|i| {
+                let devices: Vec<usize> = (0..scope.devices.len()).collect();
+                let of_each = crew::each(records, &devices, |&i| {
                     let mut finding = look(scope, i)?;
-                    if scope.devices.len() > 1 {
+                    if devices.len() > 1 {
                         finding.places = vec![format!("GPU {}", scope.devices[i].device)];
                     }
                     Some(finding)
-                }));
+                });
+                findings.extend(of_each.into_iter().flatten());
             }
             Look::Timeline(look) => findings.extend(look(scope)),
         }

@@ -69,6 +69,10 @@ impl Engines {
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
+    // Kernels alone have nothing to be beside.
+    if f.h2d.count + f.d2h.count == 0 {
+        return None;
+    }
     let engines = Engines::new(scope, f);
     let takes_part = |&busy: &Ns| figures::share(busy, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {

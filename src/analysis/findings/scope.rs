@@ -105,6 +105,15 @@ impl<'a> Scope<'a> {
             .map(|gap| (gap, self.causes.pieces(gap)))
     }
 
+    /// The processes that have operations on a device.
+    pub(super) fn processes(&self, device: &DeviceFigures) -> Vec<usize> {
+        let streams = self.trace.streams_of(device.index);
+        let mut all: Vec<usize> = streams.map(|(_, lane)| lane.key().process).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The rows of a lane that are looked at.
     #[must_use]
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {

@@ -10,6 +10,9 @@ pub(super) const RULE: &str = "synchronous-copy";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
+    if f.h2d.count + f.d2h.count < 2 {
+        return None;
+    }
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     for (place, activity) in scope.operations(f) {
@@ -21,13 +24,16 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             at.push(Place::Row(place));
         }
     }
+    if at.len() < 2 {
+        return None;
+    }
     let time = tables::union(spans);
     // What the engines could hide of each other is all that an asynchronous copy can win.
     let saving = time.min(Engines::new(scope, f).hideable());
     // A copy and its way back hide nothing of each other: it takes kernels to run beside.
     let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
     let is_worth = computes && figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
-    if at.len() < 2 || !is_worth {
+    if !is_worth {
         return None;
     }
     Some(Finding {

@@ -16,6 +16,10 @@ pub(super) const RULE: &str = "sync-in-loop";
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
+    // What is idle around waits is a part of what is idle.
+    if f.idle_share() < thresholds::WORTH_SHARE {
+        return None;
+    }
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
@@ -55,9 +59,11 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is
     // done sooner by what they last, and the device as soon as its busiest engine is.
     let window = scope.window.unwrap_or(f.span);
-    let waited = (0..calls.start.len() as CallId)
-        .filter(|&call| calls.kind[call as usize].is_wait())
-        .map(|call| calls.span(call))
+    let processes = scope.processes(f).into_iter();
+    let waited = processes
+        .flat_map(|process| calls.ended(process, Ns::MAX))
+        .filter(|call| calls.kind[**call as usize].is_wait())
+        .map(|&call| calls.span(call))
         .filter(|span| span.overlaps(window));
     let bound =
         tables::union(waited.collect()).min(f.recorded_ns() - Engines::new(scope, f).least());

@@ -10,7 +10,7 @@ use super::group::Group;
 use super::line::Line;
 use crate::activity::Ns;
 use crate::activity::units::duration;
-use crate::analysis::stats;
+use crate::analysis::{crew, stats};
 use crate::text::plural;
 
 /// Collectives of a communicator that are looked at, spread over all that there are.
@@ -22,6 +22,9 @@ const ROUNDS: usize = 3;
 /// A host's ranks share one line where that fits them this much worse at most, and by no more than some us.
 const SHARED: f64 = 1.25;
 const SHARED_NS: f64 = 2_000.0;
+
+/// Collectives whose medians are looked for together.
+const AT_ONCE: usize = 128;
 
 /// How well the ends of collectives lie together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -90,11 +93,13 @@ pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
     let (mut lines, is_known) = spread(ranks, root, groups);
     for _ in 0..ROUNDS {
         let points = points(&collectives, &lines, &is_known);
-        for rank in (0..ranks).filter(|&rank| rank != root && is_known[rank]) {
-            if let Some(line) = lines[rank].improved(&points[rank]) {
-                lines[rank] = line;
-            }
-        }
+        let all: Vec<usize> = (0..ranks).collect();
+        let records = points.iter().map(Vec::len).sum();
+        lines = crew::each(records, &all, |&rank| {
+            let is_asked = rank != root && is_known[rank];
+            let improved = is_asked.then(|| lines[rank].improved(&points[rank]));
+            improved.flatten().unwrap_or(lines[rank])
+        });
     }
     let last = points(&collectives, &lines, &is_known);
     share_hosts(hosts, root, &is_known, &mut lines, &last);
@@ -115,20 +120,29 @@ pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
 
 /// By rank, each of its ends, and the median of those of the others whose clocks are known, by these lines.
 fn points(collectives: &[Ends], lines: &[Line], is_known: &[bool]) -> Vec<Points> {
-    let mut points = vec![Points::new(); lines.len()];
-    let mut ends: Vec<(Ns, usize)> = Vec::new();
-    for members in collectives {
-        ends.clear();
-        let known = members.iter().filter(|(rank, _)| is_known[*rank]);
-        ends.extend(known.map(|&(rank, end)| (lines[rank].apply(end), rank)));
-        ends.sort_unstable();
-        for &(rank, own) in members {
-            let place = (lines[rank].apply(own), rank);
-            let without = ends.binary_search(&place).ok();
-            if let Some(median) = median_without(&ends, without) {
-                points[rank].push((own, median));
+    let records = collectives.iter().map(Vec::len).sum();
+    let some: Vec<&[Ends]> = collectives.chunks(AT_ONCE).collect();
+    let medians = crew::each(records, &some, |some| {
+        let mut found: Vec<(usize, Ns, Ns)> = Vec::new();
+        let mut ends: Vec<(Ns, usize)> = Vec::new();
+        for members in *some {
+            ends.clear();
+            let known = members.iter().filter(|(rank, _)| is_known[*rank]);
+            ends.extend(known.map(|&(rank, end)| (lines[rank].apply(end), rank)));
+            ends.sort_unstable();
+            for &(rank, own) in members {
+                let place = (lines[rank].apply(own), rank);
+                let without = ends.binary_search(&place).ok();
+                if let Some(median) = median_without(&ends, without) {
+                    found.push((rank, own, median));
+                }
             }
         }
+        found
+    });
+    let mut points = vec![Points::new(); lines.len()];
+    for (rank, own, median) in medians.into_iter().flatten() {
+        points[rank].push((own, median));
     }
     points
 }

@@ -4,6 +4,7 @@ use super::collect::{Channel, Label, Part};
 use super::line::Line;
 use super::pair;
 use crate::activity::{Ns, Span};
+use crate::analysis::crew;
 
 /// A rank that has no kernel of a collective, or none that was recorded.
 const NONE: u32 = u32::MAX;
@@ -118,27 +119,32 @@ impl Group {
 
 /// The communicators of these channels, those with most collectives first.
 pub(super) fn of(channels: &[Channel]) -> Vec<Group> {
-    let mut labels: Vec<&Label> = channels.iter().map(|channel| &channel.label).collect();
-    labels.sort_unstable();
-    labels.dedup();
+    let mut by_label: Vec<&Channel> = channels.iter().collect();
+    by_label.sort_by_key(|channel| &channel.label);
     let mut groups = Vec::new();
-    for label in labels {
-        let mut left: Vec<&Channel> = channels.iter().filter(|c| c.label == *label).collect();
+    for left in by_label.chunk_by(|a, b| a.label == b.label) {
+        let (label, mut left) = (&left[0].label, left.to_vec());
         // The one that has seen most is what the others are matched with.
         left.sort_by_key(|channel| (std::cmp::Reverse(channel.parts.len()), channel.rank));
         while left.len() > 1 {
             let first = left.remove(0);
-            let mut members = vec![first];
-            let mut found = Vec::new();
-            left.retain(|channel| {
+            let records = left.iter().map(|channel| channel.parts.len()).sum();
+            let of_each = crew::each(records, &left, |channel| {
                 let pairs = pair::pairs(&first.parts, &channel.parts);
                 let is_one = !pairs.is_empty()
                     && (matches!(label, Label::Named(..)) || is_together(first, channel, &pairs));
-                if is_one {
+                is_one.then_some(pairs)
+            });
+            let mut members = vec![first];
+            let mut found = Vec::new();
+            let mut of_each = of_each.into_iter();
+            left.retain(|channel| match of_each.next().flatten() {
+                Some(pairs) => {
                     members.push(channel);
                     found.push(pairs);
+                    false
                 }
-                !is_one
+                None => true,
             });
             if members.len() > 1 {
                 groups.push(Group::new(&members, &found));

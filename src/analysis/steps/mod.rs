@@ -21,9 +21,9 @@ mod slow;
 use std::ops::Range;
 
 use crate::activity::{Ns, Span};
-use crate::trace::{LaneKind, Trace};
+use crate::trace::{Lane, LaneKind, Trace};
 
-use super::stats;
+use super::{crew, stats};
 pub use slow::Slow;
 
 /// Fewest steps that are steps: with two the second could be the end of the first.
@@ -128,9 +128,12 @@ impl Steps {
 /// operations and ranges that start in it are looked at.
 #[must_use]
 pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
-    (0..trace.processes().len())
-        .filter_map(|process| of_process(trace, process, window))
-        .collect()
+    let processes: Vec<usize> = (0..trace.processes().len()).collect();
+    let records = trace.lanes().iter().map(Lane::len).sum();
+    let of_each = crew::each(records, &processes, |&process| {
+        of_process(trace, process, window)
+    });
+    of_each.into_iter().flatten().collect()
 }
 
 /// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.

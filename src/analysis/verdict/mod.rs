@@ -15,9 +15,11 @@ mod tests;
 mod waits;
 mod words;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::causes::Causes;
+use super::crew;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
 use super::lines::Told;
@@ -118,10 +120,10 @@ pub fn of_job(
     steps: &[Steps],
     ranks: Option<&Ranks>,
 ) -> Vec<Verdict> {
-    let mut judged: Vec<(Verdict, Split)> = Vec::new();
-    for device in devices {
-        let telling = |s: &&Steps| s.are_telling() && has(trace, s.process, device.index);
-        let steady = steps.iter().find(telling);
+    let steady = telling(trace, steps);
+    let records = causes.graph().ops.len();
+    let of_device = |device: &DeviceFigures| {
+        let steady = steady.get(&device.index);
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
             let f = figures::of_device(trace, device.index, Some(window))?;
@@ -132,8 +134,9 @@ pub fn of_job(
             None => (device, window, None),
         };
         let split = Split::of(trace, causes, f, window, ranks);
-        judged.push((judge(trace, Some(f.device), &split, count, ranks), split));
-    }
+        (judge(trace, Some(f.device), &split, count, ranks), split)
+    };
+    let mut judged: Vec<(Verdict, Split)> = crew::each(records, devices, of_device);
     let mut whole = match judged.as_slice() {
         [] => Verdict {
             device: None,
@@ -260,11 +263,19 @@ fn bound(split: &Split) -> Bound {
     }
 }
 
-fn has(trace: &Trace, process: usize, device: usize) -> bool {
-    trace.lanes().iter().any(|lane| {
+/// By device the first steps that speak for a program which has operations on it.
+fn telling<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
+    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
+    let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
+    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
+    for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
         let key = lane.key();
-        key.process == process
-            && matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device)
-            && !lane.is_empty()
-    })
+        if let LaneKind::Stream { device, .. } = key.kind
+            && let Some(&at) = places.get(&key.process)
+        {
+            let first = first.entry(device).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
+    first.into_iter().map(|(device, at)| (device, &steps[at])).collect()
 }

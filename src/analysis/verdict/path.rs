@@ -65,23 +65,19 @@ pub(super) fn longest_chain(graph: &Graph, device: usize, span: Span) -> Ns {
     let list = ops.of_device(device);
     let from = list.partition_point(|&op| ops.start[op as usize] < span.start);
     let to = list.partition_point(|&op| ops.start[op as usize] <= span.end);
-    let first = list.get(from).copied().unwrap_or(0);
-    let mut chain: Vec<Ns> = Vec::new();
-    let mut longest = 0;
-    for &op in &list[from..to.max(from)] {
-        let at = (op - first) as usize;
-        chain.resize(at + 1, 0);
+    let list = &list[from..to.max(from)];
+    // By place in the list: other devices' operations lie between this one's.
+    let mut chain: Vec<Ns> = Vec::with_capacity(list.len());
+    for (at, &op) in list.iter().enumerate() {
         let before = match ops.edge[op as usize] {
-            EdgeKind::Event | EdgeKind::GraphNode => ops.bind[op as usize]
-                .checked_sub(first)
-                .and_then(|source| chain.get(source as usize))
-                .copied()
-                .unwrap_or(0),
+            EdgeKind::Event | EdgeKind::GraphNode => {
+                let source = list[..at].binary_search(&ops.bind[op as usize]);
+                source.map_or(0, |source| chain[source])
+            }
             _ => 0,
         };
         let length = ops.end[op as usize].min(span.end) - ops.start[op as usize];
-        chain[at] = before + length.max(0);
-        longest = longest.max(chain[at]);
+        chain.push(before + length.max(0));
     }
-    longest
+    chain.into_iter().max().unwrap_or(0)
 }
