@@ -70,6 +70,38 @@ fn a_clock_that_is_off_and_drifts_is_set_right() {
     }
 }
 
+/// A report speaks of the same time on every rank, however far its clock is off. One that took the ranks' times as they are would
+/// look at hours.
+#[test]
+fn findings_do_not_depend_on_how_far_clocks_are_off() {
+    let of = |clock: fn(usize) -> Clock| {
+        let job = Job {
+            steps: 40,
+            idle: |rank, step| 1_500_000 + ((rank * 31 + step * step * 7_919) % 977) as i64 * 500,
+            has_host: true,
+            clock,
+            ..Job::default()
+        };
+        let report = Report::new(&job.make().0, None, Peaks::default());
+        let found = report.findings.iter();
+        let found = found.map(|it| (it.rule, it.title.clone(), it.bound_ns));
+        let spans = report.verdicts.iter().map(|it| (it.bound_by, it.span_ns));
+        (found.collect::<Vec<_>>(), spans.collect::<Vec<_>>())
+    };
+    let even = of(|_| Clock::default());
+    assert!(!even.0.is_empty());
+    // Two ranks' steps take 40 times some 5 ms.
+    assert!(
+        (150_000_000..250_000_000).contains(&even.1[0].1),
+        "{even:?}"
+    );
+    let hours = of(|rank| Clock {
+        offset: rank as i64 * -7_200_000_000_000,
+        drift: 0.0,
+    });
+    assert_eq!(hours, even);
+}
+
 /// Several collectives a step: of the times between them most are alike in all steps, and the one that tells the steps apart
 /// must not drown in them. Clocks are 38 ms apart, nine steps.
 #[test]

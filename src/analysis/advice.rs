@@ -52,12 +52,19 @@ impl OfProgram {
     }
 }
 
+/// Before every record, and not so far that sums of times overflow.
+const LONG_AGO: Ns = Ns::MIN / 4;
+
 /// What lies before a moment, measured against the whole.
 fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
-    let start = whole
-        .window
-        .or(whole.trace.extent())
-        .map_or(until, |of| of.start);
+    let start = match whole.ranks {
+        // Clocks that are hours off have begun hours earlier on that of all.
+        Some(_) => LONG_AGO,
+        None => whole
+            .window
+            .or(whole.trace.extent())
+            .map_or(until, |of| of.start),
+    };
     Scope {
         window: Some(Span::new(start.min(until), until)),
         ..whole.clone()
@@ -122,15 +129,25 @@ impl Advice<'_> {
     ) -> OfProgram {
         let whatif = || replayed(self, steps::main(steps), whole.window);
         let telling = steps.iter().filter(|steps| steps.are_telling());
-        let Some(window) = telling.map(Steps::steady_span).reduce(Span::hull) else {
+        // On the clock of all, where it is known.
+        let aligned = |steps: &Steps| match self.ranks {
+            Some(ranks) => ranks.on_all(steps.process, steps.steady_span()),
+            None => steps.steady_span(),
+        };
+        let Some(window) = telling.map(aligned).reduce(Span::hull) else {
             return OfProgram {
                 findings: findings::weighed(whole, whatif, is_stopped),
                 start_up: None,
             };
         };
-        let devices = figures::of(self.trace, None, Some(window));
-        let steady = Scope::new(self.trace, self.causes, Some(window), &devices, self.peaks)
+        let of_all = Scope::new(self.trace, self.causes, Some(window), &[], self.peaks)
             .with_ranks(self.ranks);
+        let window_on = |device: usize| of_all.window_on(device);
+        let devices = figures::of_each(self.trace, None, &window_on);
+        let steady = Scope {
+            devices: &devices,
+            ..of_all.clone()
+        };
         OfProgram {
             findings: findings::weighed(&steady, whatif, is_stopped),
             start_up: Some(findings::of_start_up(&before(whole, window.start))),

@@ -46,7 +46,10 @@ fn on<T: Sync, R: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> R + Sy
             .map_while(|i| {
                 let name = format!("cuptop-crew-{i}");
                 // Where no thread can be had this one does what is left.
-                thread::Builder::new().name(name).spawn_scoped(scope, some).ok()
+                thread::Builder::new()
+                    .name(name)
+                    .spawn_scoped(scope, some)
+                    .ok()
             })
             .collect();
         let mut made = some();
@@ -68,7 +71,10 @@ mod tests {
         let items: Vec<u64> = (0..1_000).collect();
         for threads in [1, 2, 5] {
             let made = on(threads, &items, |it| it * it);
-            assert!(made.into_iter().eq((0..1_000).map(|it| it * it)), "{threads}");
+            assert!(
+                made.into_iter().eq((0..1_000).map(|it| it * it)),
+                "{threads}"
+            );
         }
         assert!(on(3, &[], |it: &u64| *it).is_empty());
     }

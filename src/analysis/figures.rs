@@ -194,6 +194,16 @@ pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
 /// device that has one, by device id.
 #[must_use]
 pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
+    of_each(trace, calls, &|_| window)
+}
+
+/// The same, where each device (by its index) has a window of its own.
+#[must_use]
+pub fn of_each(
+    trace: &Trace,
+    calls: Option<&CallIndex>,
+    window: &(dyn Fn(usize) -> Option<Span> + Sync),
+) -> Vec<DeviceFigures> {
     let mut streams: Vec<Vec<LaneId>> = vec![Vec::new(); trace.devices().len()];
     let mut records = 0;
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -204,7 +214,7 @@ pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec
     }
     let devices: Vec<(usize, Vec<LaneId>)> = streams.into_iter().enumerate().collect();
     let of_each = crew::each(records, &devices, |(device, streams)| {
-        one(trace, calls, window, *device, streams)
+        one(trace, calls, window(*device), *device, streams)
     });
     let mut all: Vec<DeviceFigures> = of_each.into_iter().flatten().collect();
     all.sort_by_key(|f| f.device);

@@ -6,7 +6,7 @@ use crate::activity::{Ns, Span, What};
 use crate::analysis::causes::is_loading;
 use crate::analysis::graph::CallKind;
 use crate::analysis::{figures, tables};
-use crate::trace::LaneKind;
+use crate::trace::{LaneId, LaneKind};
 
 pub(super) const RULE: &str = "cold-start";
 
@@ -15,10 +15,8 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     let mut spans: Vec<Span> = Vec::new();
     let mut has_context = false;
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
-        if !matches!(
-            lane.key().kind,
-            LaneKind::Thread { .. } | LaneKind::Overhead
-        ) {
+        let key = lane.key();
+        if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
             continue;
         }
         for row in scope.rows(id) {
@@ -32,20 +30,24 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             if is_loading {
                 has_context |=
                     matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
-                spans.push(activity.span);
+                spans.push(scope.on_all(key.process, activity.span));
                 at.push((activity.span.len(), Place::Row((id, row))));
             }
         }
     }
     let has_loading = !spans.is_empty();
+    let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
     let first = first_use::calls(scope);
     let mut has_first = !first.is_empty();
     for (span, place) in first {
-        spans.push(span);
+        spans.push(scope.on_all(process_of(place), span));
         at.push((span.len(), Place::Row(place)));
     }
     for (_, place) in first_use::operators(scope, None) {
-        let own = first_use::own(scope, place);
+        let own = first_use::own(scope, place).into_iter();
+        let own: Vec<Span> = own
+            .map(|part| scope.on_all(process_of(place), part))
+            .collect();
         let time = own.iter().map(|part| part.len()).sum::<Ns>();
         // The calls in it may be all there is to it.
         let rest = time - within(&own, &spans);

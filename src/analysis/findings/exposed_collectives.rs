@@ -17,11 +17,12 @@ const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the oth
 
 pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
-    let collectives = Collectives::of(scope.trace, f, scope.window);
+    let window = scope.window_on(f.index);
+    let collectives = Collectives::of(scope.trace, f, window);
     // What a rank waits in them for a later one is another rule's, where the ranks are known.
     let waited = scope
         .ranks
-        .map_or(0, |ranks| waited(ranks, f.index, scope.window));
+        .map_or(0, |ranks| waited(ranks, f.index, window));
     let alone = collectives.alone - waited;
     let share = figures::share(alone, f.recorded_ns());
     if share < thresholds::EXPOSED_SHARE {

@@ -96,7 +96,13 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
             |call: &CallId| time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]));
         slow.extend(list[..quick].iter().copied().filter(is_slow));
     }
-    slow.retain(|&call| is_looked_at(scope, graph.calls.start[call as usize]));
+    slow.retain(|&call| {
+        is_looked_at(
+            scope,
+            graph.calls.at(call).0,
+            graph.calls.start[call as usize],
+        )
+    });
     slow.sort_unstable();
     let found = slow.into_iter();
     found
@@ -104,8 +110,8 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
         .collect()
 }
 
-fn is_looked_at(scope: &Scope, start: Ns) -> bool {
-    let window = scope.window;
+fn is_looked_at(scope: &Scope, lane: LaneId, start: Ns) -> bool {
+    let window = scope.window_of(scope.trace.lanes()[lane].key().process);
     window.is_none_or(|w| (w.start..w.end).contains(&start))
 }
 
@@ -142,7 +148,7 @@ pub(super) fn operators(
             let usual = median(&mut list.iter().map(time).collect::<Vec<Ns>>());
             let span = lane.span(list[0]);
             let is_slow = span.len() >= FEW_MIN && is_outlier(span.len(), usual);
-            if is_slow && is_looked_at(scope, span.start) {
+            if is_slow && is_looked_at(scope, id, span.start) {
                 found.push((span, (id, list[0])));
             }
         }

@@ -51,8 +51,8 @@ pub use saving::{Per, Predicted};
 use scope::{At, Place, is_behind};
 pub use scope::{Planned, Scope};
 
-use super::{crew, figures};
 use super::whatif::WhatIf;
+use super::{crew, figures};
 use crate::activity::Ns;
 
 /// How much a finding matters.

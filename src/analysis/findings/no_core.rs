@@ -19,7 +19,7 @@ pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
     {
         return None;
     }
-    let idle = off_cpu::idle(scope.trace, scope.causes, f, scope.window);
+    let idle = off_cpu::idle(scope.trace, scope.causes, f, scope.window_on(f.index));
     let share = figures::share(idle.waiting_ns, idle.looked_ns);
     let of_span = figures::share(idle.waiting_ns, f.span_ns);
     if share < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {

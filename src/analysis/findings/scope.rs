@@ -17,7 +17,8 @@ use crate::trace::{LaneId, Trace};
 pub struct Scope<'a> {
     /// The timeline.
     pub trace: &'a Trace,
-    /// Operations and calls that start within it; all without one.
+    /// Operations and calls that start within it; all without one. With `ranks` it is on the clock of all of them, and each process is
+    /// looked at in that stretch of its own ([`Scope::window_of`]).
     pub window: Option<Span>,
     /// The figures of the same operations.
     pub devices: &'a [DeviceFigures],
@@ -79,9 +80,38 @@ impl<'a> Scope<'a> {
         Scope { ranks, ..self }
     }
 
+    /// What is looked at of a process, in its own time.
+    pub(super) fn window_of(&self, process: usize) -> Option<Span> {
+        let window = self.window?;
+        Some(match self.ranks {
+            Some(ranks) => ranks.on_own(process, window),
+            None => window,
+        })
+    }
+
+    /// What is looked at of a device, in the time of the first process that has operations on it.
+    pub(crate) fn window_on(&self, device: usize) -> Option<Span> {
+        let window = self.window?;
+        match self.trace.streams_of(device).next() {
+            Some((_, lane)) if self.ranks.is_some() => self.window_of(lane.key().process),
+            _ => Some(window),
+        }
+    }
+
+    /// A process's stretch on the clock of all, where that is known.
+    pub(super) fn on_all(&self, process: usize, span: Span) -> Span {
+        match self.ranks {
+            Some(ranks) => ranks.on_all(process, span),
+            None => span,
+        }
+    }
+
     /// The first operation's start on any device looked at, to the last one's end.
     pub(super) fn span(&self) -> Span {
-        let spans = self.devices.iter().map(|f| f.span);
+        let spans = self.devices.iter().map(|f| {
+            let process = self.processes(f).first().copied();
+            process.map_or(f.span, |process| self.on_all(process, f.span))
+        });
         spans.reduce(Span::hull).unwrap_or_default()
     }
 
@@ -101,7 +131,7 @@ impl<'a> Scope<'a> {
     /// The gaps of one device with their pieces, in order of time.
     pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
         self.causes
-            .gaps_of_device(device.index, self.window)
+            .gaps_of_device(device.index, self.window_on(device.index))
             .map(|gap| (gap, self.causes.pieces(gap)))
     }
 
@@ -118,7 +148,8 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
         let lane = &self.trace.lanes()[lane];
-        self.window.map_or(lane.kept(), |w| lane.starting(w))
+        let window = self.window_of(lane.key().process);
+        window.map_or(lane.kept(), |w| lane.starting(w))
     }
 
     /// The operations of one device that are looked at, by stream and start.

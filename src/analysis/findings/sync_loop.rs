@@ -58,7 +58,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is
     // done sooner by what they last, and the device as soon as its busiest engine is.
-    let window = scope.window.unwrap_or(f.span);
+    let window = scope.window_on(f.index).unwrap_or(f.span);
     let processes = scope.processes(f).into_iter();
     let waited = processes
         .flat_map(|process| calls.ended(process, Ns::MAX))

@@ -36,6 +36,23 @@ impl Line {
             .saturating_sub((since * self.drift / (1.0 + self.drift)).round() as Ns)
     }
 
+    /// The first time on this clock at which the other shows no less than `time`: of what [`Line::apply`] makes of a moment no later one.
+    #[must_use]
+    pub fn first(&self, time: Ns) -> Ns {
+        let mut at = self.invert(time);
+        // Rounding takes it a nanosecond or two off.
+        for _ in 0..4 {
+            at = if self.apply(at) < time {
+                at.saturating_add(1)
+            } else if self.apply(at.saturating_sub(1)) >= time {
+                at.saturating_sub(1)
+            } else {
+                break;
+            };
+        }
+        at
+    }
+
     /// This one, and then `next`.
     #[must_use]
     pub fn then(&self, next: &Line) -> Line {

@@ -21,6 +21,8 @@ pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
 pub use split::{Split, Wait};
 
+use line::Line;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ pub struct Aligned {
     pub ranks: Vec<Rank>,
     pub clocks: Clocks,
     pub split: Split,
+    /// By index into [`Trace::processes`]: a rank's line; that of a rank of its host for another process; else none is known.
+    by_process: Vec<Line>,
 }
 
 /// The same, with the collectives that tell it: what who is late is found by.
@@ -89,6 +93,41 @@ impl Aligned {
     pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
         self.clocks.lines[rank].apply(time)
     }
+
+    /// A stretch on the clock of all, of a process's own.
+    #[must_use]
+    pub fn on_all(&self, process: usize, span: Span) -> Span {
+        let Some(line) = self.by_process.get(process) else {
+            return span;
+        };
+        let start = line.apply(span.start);
+        Span::new(start, line.apply(span.end).max(start))
+    }
+
+    /// A stretch on a process's own clock, of that of all.
+    #[must_use]
+    pub fn on_own(&self, process: usize, span: Span) -> Span {
+        let Some(line) = self.by_process.get(process) else {
+            return span;
+        };
+        let start = line.first(span.start);
+        Span::new(start, line.first(span.end).max(start))
+    }
+}
+
+fn by_process(trace: &Trace, ranks: &[Rank], lines: &[Line]) -> Vec<Line> {
+    let all = trace.processes().iter().enumerate();
+    all.map(|(process, of)| {
+        let host = of.info.host.as_str();
+        let own = ranks.iter().position(|rank| rank.process == process);
+        let beside = || {
+            let mut ranks = ranks.iter();
+            ranks.position(|rank| !host.is_empty() && rank.host == host)
+        };
+        own.or_else(beside)
+            .map_or_else(Line::default, |at| lines[at])
+    })
+    .collect()
 }
 
 impl Matched {
@@ -140,6 +179,7 @@ impl Matched {
         let split = split::of(trace, &units, &groups, clocks.noise());
         Some(Matched {
             aligned: Arc::new(Aligned {
+                by_process: by_process(trace, &ranks, &clocks.lines),
                 ranks,
                 clocks,
                 split,

@@ -134,7 +134,13 @@ pub fn of_job(
             None => (device, window, None),
         };
         let split = Split::of(trace, causes, f, window, ranks);
-        (judge(trace, Some(f.device), &split, count, ranks), split)
+        let verdict = judge(trace, Some(f.device), &split, count, ranks);
+        // What all of them took is said on the clock of all.
+        let process = trace.streams_of(f.index).next();
+        let span = ranks.zip(process).map_or(split.span, |(ranks, (_, lane))| {
+            ranks.on_all(lane.key().process, split.span)
+        });
+        (verdict, Split { span, ..split })
     };
     let mut judged: Vec<(Verdict, Split)> = crew::each(records, devices, of_device);
     let mut whole = match judged.as_slice() {
@@ -277,5 +283,8 @@ fn telling<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps>
             *first = at.min(*first);
         }
     }
-    first.into_iter().map(|(device, at)| (device, &steps[at])).collect()
+    first
+        .into_iter()
+        .map(|(device, at)| (device, &steps[at]))
+        .collect()
 }
