@@ -296,8 +296,8 @@ fn the_late_ranks_line_is_told() {
 
 #[test]
 fn what_lateness_costs_is_what_the_job_takes_without_it() {
-    // Idle on every step, on every third, slower kernels; collectives that block, that hide behind kernels, and that are
-    // most of a step.
+    // Idle on every step, on every third, slower kernels; collectives that block, that hide behind kernels, that are
+    // most of a step, and steps that are shorter than what a rank is late by.
     let late = |rank: usize, _: usize| if rank == 1 { 2_000_000 } else { 0 };
     let third = |rank: usize, step: usize| {
         if rank == 1 && step % 3 == 1 {
@@ -317,11 +317,12 @@ fn what_lateness_costs_is_what_the_job_takes_without_it() {
         ("slow kernels", none, slow),
     ];
     let kinds = [
-        ("blocking", false, 250_000),
-        ("hidden", true, 250_000),
-        ("most of a step", true, 2_000_000),
+        ("blocking", false, 250_000, 400_000),
+        ("hidden", true, 250_000, 400_000),
+        ("most of a step", true, 2_000_000, 400_000),
+        ("short steps", false, 250_000, 100_000),
     ];
-    for (kind, is_overlapped, transfer) in kinds {
+    for (kind, is_overlapped, transfer, work) in kinds {
         for (mistake, idle, slow) in mistakes {
             let job = |idle: Idle, slow: Slow| Job {
                 ranks: 3,
@@ -329,6 +330,7 @@ fn what_lateness_costs_is_what_the_job_takes_without_it() {
                 kernels: 9,
                 is_overlapped,
                 transfer,
+                work,
                 idle,
                 slow,
                 clock: |rank| Clock {

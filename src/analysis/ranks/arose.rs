@@ -59,14 +59,14 @@ impl Own {
         &self.kernels[from..to.max(from)]
     }
 
-    /// Where the same kernels stand as in a step of another rank: at `next`, or no further from `time` than `within`, where as many
+    /// Where the same kernels stand as in a step of another rank: at `next`, or in the stretch `near` around `time`, where as many
     /// collectives have begun as had there (`begun`), and of those as near to it as may be. (What two ranks' steps begin with may
     /// differ, where the operations alone show them; and one that is late by more than half a step is nearer to the wrong one.)
     fn same(
         &self,
         step: &[(ShapeId, Span)],
         next: Option<usize>,
-        (time, within): (Ns, Ns),
+        (time, near): (Ns, Span),
         begun: impl Fn(Ns) -> usize,
     ) -> Option<usize> {
         let is_same = |at: &usize| {
@@ -75,7 +75,7 @@ impl Own {
         };
         next.filter(is_same).or_else(|| {
             let bound = |time: Ns| self.kernels.partition_point(|k| k.1.start < time);
-            let mut near: Vec<usize> = (bound(time - within)..bound(time + within)).collect();
+            let mut near: Vec<usize> = (bound(near.start)..bound(near.end)).collect();
             near.sort_by_cached_key(|&at| {
                 let start = self.kernels[at].1.start;
                 (begun(start), (start - time).abs())
@@ -201,7 +201,12 @@ pub(super) fn between(
         let before_it = |side: usize, time: Ns| begun[side].partition_point(|start| *start < time);
         let wanted = before_it(0, first.1.start);
         let off = |time: Ns| before_it(1, time).abs_diff(wanted);
-        let Some(at) = other.own.same(mine, next, (time, step.len()), off) else {
+        // One that is late by more than a step stands, on the other, between the same collectives and not near this time.
+        let beside = wanted.checked_sub(1).and_then(|it| begun[1].get(it));
+        let from = beside.map_or(time, |start| time.min(*start));
+        let to = begun[1].get(wanted).map_or(time, |start| time.max(*start));
+        let near = Span::new(from - step.len(), to + step.len());
+        let Some(at) = other.own.same(mine, next, (time, near), off) else {
             (before, next) = (None, None);
             pending = Pending::default();
             continue;
