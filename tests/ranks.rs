@@ -565,6 +565,23 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     let told = finding.bound_ns as f64 / saved;
     assert!((0.85..=1.02).contains(&told), "{finding:?}, {saved}");
     assert!(finding.evidence.len() == 20 && finding.count >= 40);
+    // A little late, so that the GPUs are at work for most of the time: that is what bounds the job, and the late rank still costs more than
+    // a tenth of a step.
+    let (little, truth_little) = job(|rank, _| if rank == 2 { 600_000 } else { 20_000 }).make();
+    let cost = mean(&truth_little.steps) / mean(&after.steps);
+    assert!((1.12..1.6).contains(&cost), "{cost}");
+    let told = Report::new(&little, None, Peaks::default())
+        .verdicts
+        .swap_remove(0);
+    assert!(
+        serde_json::json!(told.bound_by) != serde_json::json!("peer"),
+        "{told:?}"
+    );
+    assert!(
+        told.text
+            .contains("; rank 2 comes late: without that a step would take"),
+        "{told:?}"
+    );
     // What is expected of it: more than half, and no more than two thirds.
     let expect = |report: &mut Report, limit: f64| {
         report.expectations = None;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predictions of cuptop against what runs on this machine's GPU.
 
-usage: predict.py CUPTOP OUT [--traces DIR] [--no-torch]
+usage: predict.py CUPTOP OUT [--traces DIR] [--no-torch] [--rounds R]
 
 Runs every bundled scenario that declares a pair of a mistake and its cure, in rounds, predicts the cure from the mistake's records
 and sets it beside the cure as it ran; then the same for a PyTorch training step (tests/gpu/torch/pairs.py) and for programs that
@@ -78,6 +78,7 @@ def points(plan, pair):
     return nth
 
 
+# Set by --rounds.
 ROUNDS = 3
 
 
@@ -164,7 +165,7 @@ def torch(cuptop, out, traces, kind):
         names = []
     if not traces:
         program = [sys.executable, HERE / "torch" / f"{kind}.py", "--all", folder, "--rounds", ROUNDS, *names]
-        run(program, out, f"torch-{kind}", limit=240)
+        run(program, out, f"torch-{kind}", limit=120 * ROUNDS)
     place = lambda name, r: folder / f"{name}.{r}.json.gz"
     cache = {}
 
@@ -226,7 +227,9 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--traces", type=pathlib.Path)
     parser.add_argument("--no-torch", action="store_true")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     args = parser.parse_args()
+    globals()["ROUNDS"] = args.rounds
     args.out.mkdir(parents=True, exist_ok=True)
     of_scenarios = scenarios(args.cuptop, args.out, args.traces)
     of_torch = {} if args.no_torch else {kind: torch(args.cuptop, args.out, args.traces, kind) for kind in ("pairs", "fresh")}

@@ -29,6 +29,13 @@ pub use slow::Slow;
 /// Fewest steps that are steps: with two the second could be the end of the first.
 pub const STEPS_MIN: usize = 3;
 
+/// Steps that only the operations show and that take less than half of the time still speak for the program where they hold this part of
+/// all that the GPU did: what lies outside is a long start-up.
+const WORK_SHARE: f64 = 0.8;
+
+/// And where there are as many as this.
+const WORK_STEPS_MIN: usize = 10;
+
 /// What showed the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -74,6 +81,8 @@ pub struct Steps {
     pub start_up: Span,
     /// From the last steady step to the end of the process's last operation.
     pub tail: Span,
+    /// Which part of the time in which the process's streams were busy lies in the steady steps.
+    pub busy_share: f64,
     /// Median time of a steady step.
     pub median_ns: Ns,
     /// The time that 95 % of the steady steps do not exceed.
@@ -105,14 +114,19 @@ impl Steps {
             .unwrap_or_default()
     }
 
-    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they take
-    /// half of the time and are more than a loop over one operation, which is a part of a program.
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they are more than
+    /// a loop over one operation, which is a part of a program, and take half of the time, or where nearly all that the GPU did lies
+    /// in a good many of them: then a long start-up is no reason to speak of the start-up alone.
     #[must_use]
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();
         let all = self.start_up.len() + steady + self.tail.len();
         match self.from {
-            Origin::Period { operations } => operations > 1 && 2 * steady >= all,
+            Origin::Period { operations } => {
+                let is_the_work =
+                    self.busy_share >= WORK_SHARE && self.steady.len() >= WORK_STEPS_MIN;
+                operations > 1 && (2 * steady >= all || is_the_work)
+            }
             _ => true,
         }
     }
@@ -261,12 +275,18 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         tail: Span::new(spans[steady.end - 1].end, all.end),
         spans,
         steady,
+        busy_share: 0.0,
         median_ns: median as Ns,
         p95_ns: stats::quantile(&times, 0.95)? as Ns,
         deviation_ns: deviation as Ns,
         slow_count: 0,
         slow: Vec::new(),
     };
+    let busy = |span: Span| -> f64 {
+        let lanes = operations::streams(trace, process);
+        lanes.map(|(_, lane)| lane.busy(span) as f64).sum()
+    };
+    steps.busy_share = busy(steps.steady_span()) / busy(all).max(1.0);
     slow::find(trace, &mut steps);
     Some(steps)
 }

@@ -408,3 +408,26 @@ fn pages_that_the_driver_moves_are_no_steps() {
     // The same on a stream are.
     assert_eq!(of(&scene(8), None).len(), 1);
 }
+
+#[test]
+fn a_long_start_up_does_not_keep_steps_from_speaking_for_the_program() {
+    // An operation as long as `first`, a pause far longer than all steps, `count` steps of some 1.2 us of work each.
+    let made = |first: Ns, count: usize| {
+        let mut program = Program::new();
+        program.op("load", 1, first);
+        program.now += 1_000_000;
+        for _ in 0..count {
+            program.step(2, 1);
+        }
+        program.steps().expect("steps")
+    };
+    let steps = made(100, 20);
+    assert!(matches!(steps.from, Origin::Period { .. }), "{steps:?}");
+    let all = steps.start_up.len() + steps.steady_span().len() + steps.tail.len();
+    assert!(10 * steps.steady_span().len() < all, "{steps:?}");
+    assert!(steps.are_telling(), "{steps:?}");
+    // Too few to be what the program is about.
+    assert!(!made(100, 6).are_telling());
+    // As much work before them as in them.
+    assert!(!made(24_000, 20).are_telling());
+}

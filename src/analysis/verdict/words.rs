@@ -97,11 +97,32 @@ pub(super) fn of(
         Bound::Nothing => nothing(split, whole),
     };
     let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
+    let is_said = bound == Bound::Peer && split.waits_for_ranks();
     printable(&format!(
-        "{text}{line}{}{}",
+        "{text}{line}{}{}{}",
         beside(split, bound),
-        at_best(split, bound)
+        at_best(split, bound),
+        ranks
+            .filter(|_| is_whole && !is_said)
+            .map_or_else(String::new, late)
     ))
+}
+
+/// What a late rank costs all, where it is worth a word: waiting beside kernels, which it slows down, is in no share of idle time.
+fn late(ranks: &Ranks) -> String {
+    let costs = ranks.late.iter().filter_map(|late| {
+        let saving = late.saving.as_ref()?;
+        Some((saving.now_ns - saving.without_ns, late.rank, saving))
+    });
+    match costs.max_by_key(|it| it.0) {
+        Some((time, rank, saving)) if share(time, saving.now_ns) >= ELSE_MIN => format!(
+            "; {} comes late: without that a step would take {} in the place of {} (predicted)",
+            ranks.ranks[rank].name,
+            duration(saving.without_ns),
+            duration(saving.now_ns)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// For whom it waits in collectives, why that one is late, and what a step would take without.
