@@ -8,6 +8,7 @@
 //! point operations per second, sizes are bytes, shares lie in 0..=1.
 
 mod check;
+mod spread;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +16,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::DeviceInfo;
+
+pub use spread::{End, Measured};
 
 /// The text of the bundled profile.
 const H200: &str = include_str!("h200.toml");
@@ -42,6 +45,10 @@ pub struct Profile {
     /// Per-kernel efficiency, by the name of the entry point.
     #[serde(default)]
     pub entry: BTreeMap<String, Entry>,
+    /// The least and the greatest that was measured of a figure, by its place in the profile ("api.launch_ns",
+    /// "copy.pageable.2.d2h_gbps"), for figures that were not the same each time ([`Profile::at`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spread: BTreeMap<String, [f64; 2]>,
 }
 
 /// The device and its limits.

@@ -4,7 +4,7 @@ use crate::activity::{Direction, Ns};
 use crate::source::sim::profile::{Pageable, RAMP_BYTES};
 
 use super::figures::{KIB, LARGE, MIB, ProfileBuilder, rate};
-use super::observe::{Stretch, all, median};
+use super::observe::{Stretch, all, later, mean, median};
 
 /// Sizes of pageable copies that are measured.
 const STAGED: [u64; 8] = [
@@ -59,7 +59,7 @@ impl<'a> ProfileBuilder<'a> {
         );
         let d2d_rate = rate(LARGE, time(&within, d2d, LARGE), c.d2d_fixed_ns);
         Self::put(m, "copy.d2d_gbps", &mut c.d2d_gbps, d2d_rate);
-        let call = median(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
+        let call = mean(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
         let inline_gbps = rate(32 * KIB, call, copy_call);
         Self::put(m, "copy.inline_gbps", &mut c.inline_gbps, inline_gbps);
         let ramp = time(&pinned, h2d, RAMP_BYTES)
@@ -87,7 +87,8 @@ impl<'a> ProfileBuilder<'a> {
         let c = &self.profile.copy;
         let (up, down) = (Direction::H2D, Direction::D2H);
         let call = |passes: &[Stretch<'a>], name: &'static str, direction, bytes| {
-            median(all(passes, |s| s.copy_calls(name, direction, bytes)))
+            // A cache that has not seen the memory for long takes several copies to keep it.
+            mean(all(passes, |s| later(s.copy_calls(name, direction, bytes))))
         };
         let table: Option<Vec<Pageable>> = STAGED
             .iter()

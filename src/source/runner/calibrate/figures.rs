@@ -6,7 +6,7 @@ use crate::activity::{MemoryAction, MemoryKind, Ns, What};
 use crate::scenario::plan::Plan;
 use crate::source::sim::profile::{Entry, Profile};
 
-use super::observe::{Observed, Stretch, all, median};
+use super::observe::{Observed, Stretch, all, mean, median};
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
@@ -20,6 +20,8 @@ pub(super) struct ProfileBuilder<'a> {
     pub(super) profile: Profile,
     /// Figures that were not measured.
     pub(super) missing: Vec<&'static str>,
+    /// The ends of figures that were measured in several circumstances.
+    pub(super) ends: BTreeMap<&'static str, [f64; 2]>,
     observed: &'a Observed,
 }
 
@@ -46,6 +48,7 @@ impl<'a> ProfileBuilder<'a> {
         let mut builder = ProfileBuilder {
             profile,
             missing: Vec::new(),
+            ends: BTreeMap::new(),
             observed,
         };
         builder.device();
@@ -127,18 +130,24 @@ impl<'a> ProfileBuilder<'a> {
         let launches = self.passes("launches");
         let calls = self.passes("calls");
         let time =
-            |passes: &[Stretch<'a>], name: &'static str| median(all(passes, |s| s.calls(name)));
+            |passes: &[Stretch<'a>], name: &'static str| mean(all(passes, |s| s.calls(name)));
         let whole = [self.observed.whole()];
-        let between = median(all(&launches, |s| s.between_calls("cuLaunchKernel")));
-        let waits = median(all(&calls, |s| s.empty_waits("cuStreamSynchronize")));
+        let between = mean(all(&launches, |s| s.between_calls("cuLaunchKernel")));
+        let waits = mean(all(&calls, |s| s.empty_waits("cuStreamSynchronize")));
+        // A launch takes the longer, the less of it the processor has done just before: one kernel over and over is one end,
+        // several in turn, with waits in between, are nearer to what programs do.
+        let rows = [&launches, &self.passes("early"), &self.passes("mixed")];
+        let rows: Vec<Ns> = (rows.iter())
+            .filter_map(|passes| time(passes, "cuLaunchKernel"))
+            .collect();
+        if let (Some(least), Some(most)) = (rows.iter().min(), rows.iter().max()) {
+            let ends = [*least as f64, *most as f64];
+            self.ends.insert("api.launch_ns", ends);
+        }
+        let launch = mean(rows);
         let a = &mut self.profile.api;
         let m = &mut self.missing;
-        Self::put(
-            m,
-            "api.launch_ns",
-            &mut a.launch_ns,
-            time(&launches, "cuLaunchKernel"),
-        );
+        Self::put(m, "api.launch_ns", &mut a.launch_ns, launch);
         Self::put(m, "api.between_ns", &mut a.between_ns, between);
         Self::put(
             m,
@@ -241,9 +250,9 @@ impl<'a> ProfileBuilder<'a> {
         let gap = |wanted: &dyn Fn(What, What) -> bool| median(all(&queued, |s| s.gaps(wanted)));
         let l = &mut self.profile.latency;
         let m = &mut self.missing;
-        let launch = median(all(&idle, |s| s.delays(is_kernel)));
+        let launch = mean(all(&idle, |s| s.delays(is_kernel)));
         Self::put(m, "latency.launch_ns", &mut l.launch_ns, launch);
-        let copy = median(all(&idle, |s| s.delays(is_copy)));
+        let copy = mean(all(&idle, |s| s.delays(is_copy)));
         Self::put(m, "latency.copy_ns", &mut l.copy_ns, copy);
         let found = gap(&|a, b| is_kernel(a) && is_kernel(b));
         Self::put(
@@ -270,7 +279,7 @@ impl<'a> ProfileBuilder<'a> {
         Self::put(m, "latency.copy_to_copy_ns", &mut l.copy_to_copy_ns, found);
         let found = median(all(&events, Stretch::hand_overs));
         Self::put(m, "latency.event_ns", &mut l.event_ns, found);
-        let found = median(all(&idle, |s| s.wakes("cuStreamSynchronize")));
+        let found = mean(all(&idle, |s| s.wakes("cuStreamSynchronize")));
         Self::put(m, "latency.wake_ns", &mut l.wake_ns, found);
         m.extend(["api.queue_depth", "latency.poll_ns"]);
     }
@@ -282,17 +291,20 @@ impl<'a> ProfileBuilder<'a> {
         let large = self.passes("graph_large");
         // A line through two numbers of nodes, as ns at 0 and ns a node.
         let fit = |name: &'static str| {
-            let time = |passes: &[Stretch<'a>]| median(all(passes, |s| s.calls(name)));
+            let time = |passes: &[Stretch<'a>]| {
+                mean(all(passes, |s| usual_of_graphs(name, s.calls(name))))
+            };
             line((SMALL, time(&small)), (LARGE, time(&large)))
                 .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)))
         };
         let launch = fit("cuGraphLaunch");
         // Of the launches after a capture only the first hands the nodes to the device.
-        let first = median(all(&large, |s| {
-            s.calls("cuGraphLaunch").into_iter().step_by(5).collect()
+        let first = mean(all(&large, |s| {
+            let calls = s.calls("cuGraphLaunch").into_iter();
+            calls.step_by(LAUNCHES_OF_A_GRAPH).collect()
         }));
         let make = fit("cuGraphInstantiateWithFlags");
-        let capture = median(all(&large, |s| s.calls("cuLaunchKernel")));
+        let capture = mean(all(&large, |s| s.calls("cuLaunchKernel")));
         let node = median(all(&large, |s| s.gaps(|_, _| true)));
         let a = &mut self.profile.api;
         let m = &mut self.missing;
@@ -328,7 +340,7 @@ impl<'a> ProfileBuilder<'a> {
         let pool = self.passes("pool");
         let whole = [self.observed.whole()];
         let time = |passes: &[Stretch<'a>], action, kind, bytes| {
-            median(all(passes, |s| s.memory_calls(action, kind, bytes)))
+            mean(all(passes, |s| s.memory_calls(action, kind, bytes)))
         };
         let fit = |passes: &[Stretch<'a>], action, kind| {
             line(
@@ -338,7 +350,7 @@ impl<'a> ProfileBuilder<'a> {
         };
         let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
         // The first of two takes a block, the second shares it.
-        let small = median(all(&allocation, |s| {
+        let small = mean(all(&allocation, |s| {
             let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
             calls.into_iter().skip(1).step_by(2).collect()
         }));
@@ -346,7 +358,7 @@ impl<'a> ProfileBuilder<'a> {
         let frees = fit(&allocation, free, MemoryKind::Device);
         let pins = fit(&whole, alloc, MemoryKind::Pinned);
         let unpins = fit(&whole, free, MemoryKind::Pinned);
-        let call = |name: &'static str| median(all(&pool, |s| s.calls(name)));
+        let call = |name: &'static str| mean(all(&pool, |s| s.calls(name)));
         let mem = &mut self.profile.memory;
         let m = &mut self.missing;
         Self::put(m, "memory.alloc_small_ns", &mut mem.alloc_small_ns, small);
@@ -461,6 +473,19 @@ impl<'a> ProfileBuilder<'a> {
         let random = fill("cuMemcpyHtoD", 16 * MIB);
         Self::put(m, "host.random_gbps", &mut h.random_gbps, random);
     }
+}
+
+/// How often each graph of the calibration is launched.
+const LAUNCHES_OF_A_GRAPH: usize = 5;
+
+/// The calls that are not the first launch of a graph, which hands its nodes over.
+fn usual_of_graphs(name: &str, calls: Vec<Ns>) -> Vec<Ns> {
+    let is_first = |i: usize| name == "cuGraphLaunch" && i.is_multiple_of(LAUNCHES_OF_A_GRAPH);
+    let calls = calls.into_iter().enumerate();
+    calls
+        .filter(|(i, _)| !is_first(*i))
+        .map(|(_, ns)| ns)
+        .collect()
 }
 
 /// fp32 lanes of an SM, by compute capability (CUDA C++ programming guide, arithmetic throughput).

@@ -4,6 +4,10 @@
 //! The simulator deals in what CUPTI records say (how long a copy ran, how long a call took, what lay
 //! between two operations), so that is what is measured: the same way that every other run takes. Figures
 //! that cannot be measured on this machine stay those of the bundled profile and are named.
+//!
+//! The scenario is run in several processes, one after the other. The same calls take half as long again in one process as in
+//! the next where a machine is shared, and pageable memory is staged at 9 or at 17 GB/s, depending on where it was allocated:
+//! the profile holds the middle of each figure, and its spread.
 
 mod copies;
 mod figures;
@@ -18,6 +22,7 @@ use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progre
 use crate::scenario::plan::Plan;
 use crate::scenario::{self, Overrides, Source};
 use crate::source::sim::Profile;
+use crate::source::sim::profile::Measured;
 
 use super::parent::{RunRequest, run};
 use figures::ProfileBuilder;
@@ -25,6 +30,9 @@ use observe::Observed;
 
 /// The scenario that is run.
 const SCENARIO: &str = include_str!("calibration.toml");
+
+/// How many processes run it: with five the middle holds where two of them had bad luck.
+const RUNS: u64 = 5;
 
 /// What a calibration found.
 #[derive(Clone, Debug)]
@@ -37,6 +45,19 @@ pub struct Calibration {
 }
 
 impl Calibration {
+    /// The middle of several runs.
+    fn of(runs: &[Measured], versions: String) -> Calibration {
+        let missing = runs.first().map_or_else(Vec::new, |first| {
+            let is_nowhere = |name: &&&str| runs.iter().all(|run| run.missing.contains(*name));
+            first.missing.iter().filter(is_nowhere).copied().collect()
+        });
+        Calibration {
+            profile: Profile::middle(runs).unwrap_or_else(Profile::bundled),
+            missing,
+            versions,
+        }
+    }
+
     /// The profile as the file that [`Profile::load`] reads, with a comment that says where it comes from.
     ///
     /// # Errors
@@ -50,6 +71,10 @@ impl Calibration {
             let _ = writeln!(text, "# {}", self.versions);
         }
         text += "# The limits of the device are the driver's; fp32_tflops is its SMs, lanes and clock.\n";
+        let _ = writeln!(
+            text,
+            "# Each other number is the middle of {RUNS} processes; [spread] has the least and the greatest."
+        );
         if !self.missing.is_empty() {
             text += "# Not measured here, and taken from the profile of an H200:\n";
             for names in self.missing.chunks(5) {
@@ -62,13 +87,30 @@ impl Calibration {
     }
 }
 
-/// Measures GPU 0. Takes some seconds, and a gigabyte of memory on either side.
+/// Measures GPU 0. Takes half a minute or so, and a gigabyte of memory on either side.
 ///
 /// # Errors
 /// When the machine cannot run it, or a run of it fails.
-pub fn calibrate(progress: impl FnMut(&Progress)) -> Result<Calibration, Failure> {
+pub fn calibrate(mut progress: impl FnMut(&Progress)) -> Result<Calibration, Failure> {
     let (source, plan) = scenario()?;
-    let feed = run(RunRequest {
+    let mut runs = Vec::new();
+    let mut versions = String::new();
+    for number in 1..=RUNS {
+        let feed = start(source.clone())?;
+        let (measured, found) = evaluate(&feed, &plan, |done| {
+            progress(&Progress {
+                what: format!("run {number} of {RUNS}: {}", done.what),
+                ..done.clone()
+            });
+        })?;
+        runs.push(measured);
+        versions = found;
+    }
+    Ok(Calibration::of(&runs, versions))
+}
+
+fn start(source: Source) -> Result<Feed, Failure> {
+    run(RunRequest {
         source,
         overrides: Overrides::default(),
         save: None,
@@ -81,8 +123,7 @@ pub fn calibrate(progress: impl FnMut(&Progress)) -> Result<Calibration, Failure
         kind: FailureKind::Machine,
         message: format!("the calibration cannot be started: {error}"),
         help: String::new(),
-    })?;
-    evaluate(&feed, &plan, progress)
+    })
 }
 
 fn scenario() -> Result<(Source, Plan), Failure> {
@@ -102,12 +143,12 @@ fn scenario() -> Result<(Source, Plan), Failure> {
     }
 }
 
-/// Takes a run of the scenario in, to its end.
+/// Takes a run of the scenario in, to its end: what it measured, and driver, CUPTI and CUDA in words.
 fn evaluate(
     feed: &Feed,
     plan: &Plan,
     mut progress: impl FnMut(&Progress),
-) -> Result<Calibration, Failure> {
+) -> Result<(Measured, String), Failure> {
     let mut observed = Observed::default();
     for message in feed.receiver() {
         match message {
@@ -120,13 +161,12 @@ fn evaluate(
     observed.sort();
     let mut builder = ProfileBuilder::new(&observed, Profile::bundled());
     builder.measure(plan);
-    let (profile, missing) = (builder.profile, builder.missing);
-    let versions = observed.versions.replace('\n', " ");
-    Ok(Calibration {
-        profile,
-        missing,
-        versions,
-    })
+    let measured = Measured {
+        profile: builder.profile,
+        missing: builder.missing,
+        ends: builder.ends,
+    };
+    Ok((measured, observed.versions.replace('\n', " ")))
 }
 
 #[cfg(test)]
@@ -191,7 +231,8 @@ mod tests {
         let plan = Arc::new(plan);
         let truth = other_gpu();
         let feed = sim::run(Arc::clone(&plan), &truth, Pace::AsFastAsPossible).expect("a thread");
-        let found = evaluate(&feed, &plan, |_| {}).expect("it runs").profile;
+        let (found, _) = evaluate(&feed, &plan, |_| {}).expect("it runs");
+        let found = found.profile;
         let pairs = [
             ("h2d", found.copy.h2d_gbps, truth.copy.h2d_gbps),
             ("d2h", found.copy.d2h_gbps, truth.copy.d2h_gbps),

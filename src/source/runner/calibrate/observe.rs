@@ -350,6 +350,20 @@ pub(super) fn median(mut values: Vec<Ns>) -> Option<Ns> {
     values.get(values.len() / 2).copied()
 }
 
+/// The mean, of what the host takes again and again: such times add up, and their longer ones with them. Values of more than ten
+/// times the middle one are left out: something else had the processor.
+pub(super) fn mean(values: Vec<Ns>) -> Option<Ns> {
+    let most = median(values.clone())?.saturating_mul(10);
+    let usual: Vec<Ns> = values.into_iter().filter(|&ns| ns <= most).collect();
+    let sum: Ns = usual.iter().sum();
+    Some(sum / usual.len().max(1) as Ns)
+}
+
+/// The later half, where the earlier ones only warm something up.
+pub(super) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
+    values.split_off(values.len() / 2)
+}
+
 /// The values of several stretches together.
 pub(super) fn all<'a>(
     stretches: &[Stretch<'a>],

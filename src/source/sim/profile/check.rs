@@ -1,6 +1,6 @@
 //! Which numbers of a profile the model can work with.
 
-use super::Profile;
+use super::{End, Profile};
 
 /// No single cost in a profile is longer than a minute.
 const MAX_NS: i64 = 60_000_000_000;
@@ -75,6 +75,25 @@ impl Profile {
         let times = self.times();
         (times.iter().find(|(_, ns)| !(0..=MAX_NS).contains(ns)))
             .map(|(name, _)| format!("{name} must lie between 0 and {MAX_NS} ns"))
+            .or_else(|| self.fault_of_spread())
+    }
+
+    /// What is wrong with the ends of what was measured: they must make profiles, too.
+    fn fault_of_spread(&self) -> Option<String> {
+        if let Some((name, _)) = self.spread.iter().find(|(_, ends)| !(ends[0] <= ends[1])) {
+            return Some(format!(
+                "spread.{name:?} must be the least and the greatest"
+            ));
+        }
+        let ends = [End::Quick, End::Slow];
+        ends.into_iter()
+            .filter(|_| self.has_spread())
+            .find_map(|end| match self.at(end) {
+                Ok(profile) => profile
+                    .first_fault()
+                    .map(|what| format!("in its spread {what}")),
+                Err(name) => Some(format!("spread.{name:?} is no figure of the profile")),
+            })
     }
 
     fn times(&self) -> Vec<(&'static str, i64)> {
