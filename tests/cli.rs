@@ -80,6 +80,45 @@ fn a_calibrated_gpu_is_known_by_its_name() {
     );
 }
 
+/// Two uploads of 64 MiB: 2.416 ms at 55.55 GB/s, 4.832 ms at half of it.
+#[test]
+fn what_a_calibration_saw_vary_is_said_of_what_it_foretells() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/source/sim/h200.toml");
+    let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
+    let run = |spread: &str, more: &str| {
+        std::fs::write(
+            folder.path().join("gpu.toml"),
+            format!("{bundled}\n{spread}"),
+        )
+        .expect("a profile");
+        let args = [
+            "run",
+            "copy_engines",
+            "--backend",
+            "sim",
+            "--headless",
+            "--profile",
+            "gpu.toml",
+        ];
+        // Expectations of an H200 need not hold.
+        text(&cuptop(folder.path(), &[&args[..], &[more]].concat()).stdout)
+    };
+    let spread = "[spread]\n\"copy.h2d_gbps\" = [27.775, 55.55]\n";
+    let json: serde_json::Value = serde_json::from_str(&run(spread, "--json")).expect("JSON");
+    let uploads = &json["variants"][0];
+    assert_eq!(uploads["name"], "uploads_one_stream");
+    let range = uploads["makespan_range_ns"].as_array().expect("a range");
+    let [least, most] = [0, 1].map(|i| range[i].as_f64().expect("a time"));
+    assert!((2_416_000.0..2_430_000.0).contains(&least), "{least}");
+    assert!((4_832_000.0..4_850_000.0).contains(&most), "{most}");
+    assert_eq!(uploads["makespan_ns"].as_f64(), Some(least));
+    assert!(run(spread, "--no-watch").contains("slow to quick"));
+    // A profile that does not tell says nothing of it.
+    let json: serde_json::Value = serde_json::from_str(&run("", "--json")).expect("JSON");
+    assert!(json["variants"][0].get("makespan_range_ns").is_none());
+}
+
 #[test]
 fn a_scenario_or_a_trace_needs_no_command() {
     let folder = tempfile::tempdir().expect("a folder");

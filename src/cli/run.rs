@@ -1,5 +1,6 @@
 //! `cuptop run`: a scenario, on the GPU or on the simulator, with a screen or without.
 
+mod ends;
 mod start;
 
 use std::cell::RefCell;
@@ -105,8 +106,8 @@ fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, played.plan()) {
         let peaks = played.peaks().copies;
-        let none: [&[Unwatched]; 2] = [&[], &[]];
-        code = report(args, &played.trace(), plan, peaks, &played.outcome, none)?;
+        let beside = Beside::default();
+        code = report(args, &played.trace(), plan, peaks, &played.outcome, &beside)?;
     }
     played.write(&args.picture, args.replayed, &args.first, screen_args)?;
     ended(played.outcome, code)
@@ -119,7 +120,7 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     let mut runner = runner(args)?;
     let before = args.overhead.then(|| runner.unwatched()).transpose()?;
     let (started, peaks) = start_by(args, &mut runner)?;
-    let mut trace = Trace::new(started.info);
+    let mut trace = Trace::new(started.info.clone());
     let outcome = drain(&started.feed, &mut trace);
     drop(started.feed);
     let after = match before {
@@ -127,15 +128,15 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
         _ => Vec::new(),
     };
     let code = if args.headless {
-        let unwatched = before.unwrap_or_default();
-        report(
-            args,
-            &trace,
-            &started.plan,
-            peaks.copies,
-            &outcome,
-            [&unwatched, &after],
-        )?
+        let beside = Beside {
+            before: before.unwrap_or_default(),
+            after,
+            ends: match runner.simulated() {
+                Some(profile) => ends::of(&started.plan, profile, &started.info)?,
+                None => Vec::new(),
+            },
+        };
+        report(args, &trace, &started.plan, peaks.copies, &outcome, &beside)?
     } else {
         exit::FINE
     };
@@ -156,6 +157,16 @@ fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
     }
 }
 
+/// What was run beside the run that is reported.
+#[derive(Default)]
+struct Beside {
+    /// The same unwatched, before and after.
+    before: Vec<Unwatched>,
+    after: Vec<Unwatched>,
+    /// The same at both ends of what the calibration measured.
+    ends: Vec<Passes>,
+}
+
 /// Prints the report, also of a run that failed half way: what was collected is valid.
 fn report(
     args: &Run,
@@ -163,10 +174,12 @@ fn report(
     plan: &Arc<Plan>,
     peaks: crate::analysis::figures::Peaks,
     outcome: &Outcome,
-    [before, after]: [&[Unwatched]; 2],
+    beside: &Beside,
 ) -> Result<u8, Ending> {
     let mut report = Report::new(trace, Some(plan), peaks);
-    report.overhead = overhead::of(&Passes::of_trace(trace, Some(plan)), before, after);
+    let passes = Passes::of_trace(trace, Some(plan));
+    report.overhead = overhead::of(&passes, &beside.before, &beside.after);
+    report.foretell(&beside.ends);
     if args.overhead && report.overhead.is_empty() {
         super::eprint(
             "cuptop: no variant ran to its end watched and unwatched: what watching cost is not known\n",

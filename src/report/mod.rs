@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod expect;
+mod foretold;
 mod hardware;
 mod idle;
 mod let_go;
@@ -196,6 +197,9 @@ impl Serialize for HealthReport {
 pub struct VariantReport {
     #[serde(flatten)]
     pub figures: VariantFigures,
+    /// The least and the greatest makespan by the spread of the profile ([`Report::foretell`]); of simulated runs only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub makespan_range_ns: Option<[Ns; 2]>,
     /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
@@ -361,6 +365,7 @@ fn reports(
         let verdicts = verdict::of(advice.trace, advice.causes, window, &figures.devices, &[]);
         VariantReport {
             figures,
+            makespan_range_ns: None,
             speedup,
             verdicts,
             findings,

@@ -23,6 +23,7 @@ pub fn render(report: &Report, options: &Options) -> String {
     super::verdicts::section(&mut page, report);
     if let Some(variants) = &report.variants {
         runs::section(&mut page, variants);
+        super::foretold::section(&mut page, variants);
     }
     if let Some(expectations) = &report.expectations {
         let variants = report.variants.as_deref().unwrap_or_default();

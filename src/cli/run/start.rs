@@ -144,6 +144,11 @@ impl Runner {
         peaks(&self.profile, &self.place)
     }
 
+    /// The profile of the simulator, where that runs.
+    pub(super) fn simulated(&self) -> Option<&Profile> {
+        matches!(self.place, Place::Simulator(_)).then_some(&self.profile)
+    }
+
     /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
     pub(super) fn start(&mut self, name: &str, color: bool) -> Result<Started, Ending> {
         let source = Runner::find(name)?;
