@@ -80,7 +80,9 @@ impl Profile {
 
     /// What is wrong with the ends of what was measured: they must make profiles, too.
     fn fault_of_spread(&self) -> Option<String> {
-        if let Some((name, _)) = self.spread.iter().find(|(_, ends)| !(ends[0] <= ends[1])) {
+        let is_wrong =
+            |[least, most]: [f64; 2]| !least.is_finite() || !most.is_finite() || least > most;
+        if let Some((name, _)) = self.spread.iter().find(|(_, ends)| is_wrong(**ends)) {
             return Some(format!(
                 "spread.{name:?} must be the least and the greatest"
             ));
