@@ -41,7 +41,7 @@ pub mod analysis {
         pub use crate::analysis::program::{Known, Program};
     }
     pub mod ranks {
-        pub use crate::analysis::ranks::{Heat, Pattern, Ranks, Reason};
+        pub use crate::analysis::ranks::{Heat, Pattern, Ranks, Reason, Stretch};
     }
     pub mod steps {
         pub use crate::analysis::steps::{Origin, of, recent, without_ranges};

@@ -8,7 +8,7 @@ use cuptop::testing::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::figures::Peaks;
 use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::ranks::{Heat, Pattern, Ranks, Reason};
+use cuptop::testing::analysis::ranks::{Heat, Pattern, Ranks, Reason, Stretch};
 use cuptop::testing::analysis::steps;
 use cuptop::testing::report::Report;
 use cuptop::testing::trace::{SourceInfo, Trace};
@@ -363,6 +363,49 @@ fn what_lateness_costs_is_what_the_job_takes_without_it() {
             assert!(found(&cured.0).late.is_empty(), "{kind}");
         }
     }
+}
+
+/// A program whose kernels show no steps: what lies between two collectives stands for them.
+#[test]
+fn without_steps_a_late_rank_is_told_by_its_collectives() {
+    let job = |late: fn(usize, usize) -> i64| Job {
+        steps: 36,
+        collectives: 1,
+        idle: late,
+        has_host: true,
+        ..Job::default()
+    };
+    let (trace, truth) = job(|rank, step| i64::from(rank == 1 && step % 3 == 1) * 3_000_000).make();
+    let cured = job(|_, _| 0).make().1;
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let ranks = Ranks::of(&trace, Some(&causes), &[]).expect("a job");
+    let [late] = ranks.late.as_slice() else {
+        panic!("{:?}", ranks.late);
+    };
+    assert_eq!((late.rank, late.unit), (1, Stretch::Collective));
+    // Of 35 stretches; what it was late by at the first collective of the 36 nothing is known of.
+    assert_eq!(late.pattern, Pattern::ByTurns { late: 12, of: 35 });
+    assert!(
+        late.steps
+            .iter()
+            .all(|it| (it.by - 3_000_000).abs() < 100_000)
+    );
+    assert_eq!(late.steps.len(), 12, "{:?}", late.steps);
+    assert!(
+        matches!(&late.reason, Reason::Idle(cause) if cause.culprit.as_deref() == Some("next(loader)"))
+    );
+    let saving = late.saving.expect("the same kernels");
+    let saved = (mean(&truth.steps) - mean(&cured.steps)) * 36.0;
+    assert!(
+        (saving.all_ns as f64 / saved - 1.0).abs() < 0.1,
+        "{saving:?}, {saved}"
+    );
+    assert!(
+        ranks
+            .sentence(late)
+            .contains("12 of 35 stretches between collectives")
+    );
 }
 
 #[test]

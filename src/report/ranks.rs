@@ -10,7 +10,7 @@ use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
 use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
-use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason};
+use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
 use crate::text::{counted, plural, printable};
 use crate::trace::{LaneId, Trace};
 
@@ -117,6 +117,8 @@ pub struct LateReport {
     pub name: String,
     /// "steady", "by turns" or "unknown".
     pub pattern: &'static str,
+    /// What a step is in the following: "step", or "collective" (from one to the next) where no steps are known.
+    pub unit: &'static str,
     /// On how many of how many steps, when by turns.
     pub late_steps: Option<[usize; 2]>,
     /// Those of them at which a collective shows it; absent unless by turns.
@@ -142,7 +144,7 @@ pub struct LateReport {
 pub struct LateStepReport {
     /// Which of its steady steps, from 0.
     pub step: usize,
-    /// When it came to the collective at which it was latest, by its own clock.
+    /// When it came to that collective, by its own clock; it may lie in the next step.
     pub start_ns: Ns,
     /// By how much later than the last but one, ns.
     pub by_ns: Ns,
@@ -296,6 +298,10 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         rank: rank.number,
         name: rank.name.clone(),
         pattern,
+        unit: match late.unit {
+            Stretch::Step => "step",
+            Stretch::Collective => "collective",
+        },
         late_steps,
         late_at: steps.collect(),
         reason: ranks.reason(&late.reason),

@@ -74,6 +74,12 @@ impl Group {
         self.parts[slot].iter().map(|part| part.span)
     }
 
+    /// Its ranks, each with how many collectives it has, judged or not.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let parts = self.parts.iter().map(|parts| parts.len() as u64);
+        self.ranks.iter().copied().zip(parts)
+    }
+
     /// Rows of the table.
     pub(super) fn rows(&self) -> usize {
         self.table.len() / self.ranks.len().max(1)

@@ -1,19 +1,13 @@
 //! Who the others wait for, on which steps, why, and what a step would take without it.
 
-use std::cell::OnceCell;
-
 use rustc_hash::FxHashMap;
 
-use super::arose::{self, Arose, Behind, Own, Side};
-use super::collect::Unit;
-use super::group::Group;
-use super::line::Line;
+use super::arose::{self, Arose, Behind};
+use super::sides::{Known, Sides, Stretch, Units, merged};
 use super::split::{Late, Split, Wait};
 use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Causes, IdleCause};
+use crate::analysis::causes::IdleCause;
 use crate::analysis::stats;
-use crate::analysis::steps::Steps;
-use crate::trace::Trace;
 
 /// A rank whose lateness makes less of the run than this is not told of.
 const WORTH: f64 = 0.01;
@@ -39,7 +33,7 @@ pub enum Pattern {
         /// Steps that were looked at.
         of: usize,
     },
-    /// No steps are known that would tell.
+    /// Too few steps and collectives would tell.
     Unknown,
 }
 
@@ -71,9 +65,9 @@ pub struct Saving {
 /// A step on which a rank was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateStep {
-    /// Which of its steady steps.
+    /// Which of its steady steps, or of the stretches in their place.
     pub step: usize,
-    /// When it came to the collective at which it was latest, in its own time.
+    /// When it came to the collective that shows it, in its own time.
     pub start: Ns,
     /// By how much later than the last but one, ns.
     pub by: Ns,
@@ -85,6 +79,8 @@ pub struct Lateness {
     /// Index into the ranks.
     pub rank: usize,
     pub pattern: Pattern,
+    /// What `pattern`, `steps` and `saving` count.
+    pub unit: Stretch,
     /// The steps on which it is late, when by turns and where a collective shows it; else empty.
     pub steps: Vec<LateStep>,
     pub reason: Reason,
@@ -92,19 +88,6 @@ pub struct Lateness {
     pub exposed_ns: Ns,
     /// `None` where no other rank runs the same kernels in its steps.
     pub saving: Option<Saving>,
-}
-
-/// What is known beside the collectives.
-pub(super) struct Known<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) units: &'a [Unit],
-    pub(super) groups: &'a [Group],
-    pub(super) clocks: &'a [Line],
-    pub(super) causes: Option<&'a Causes<'a>>,
-    pub(super) steps: &'a [Steps],
-    /// First to last collective, ns.
-    pub(super) span: Ns,
-    pub(super) noise: Ns,
 }
 
 /// The ranks that others wait for, those that cost most first.
@@ -140,16 +123,17 @@ fn one(
     let without_steps = || Lateness {
         rank,
         pattern: Pattern::Unknown,
+        unit: Stretch::Step,
         steps: Vec::new(),
         reason: Reason::Unknown,
         exposed_ns,
         saving: None,
     };
-    let Some(steps) = sides.steps(rank) else {
+    let Some(units) = sides.units(rank) else {
         return is_worth(exposed_ns).then(without_steps);
     };
-    let spans = steps.steady();
-    let least = known.noise.max((LEAST * steps.median_ns as f64) as Ns);
+    let spans = units.spans;
+    let least = known.noise.max((LEAST * units.median as f64) as Ns);
     let arose = fell_behind(sides, rank, least);
     let by_step: Vec<f64> = match &arose {
         Some(arose) => arose.cost.iter().map(|cost| *cost as f64).collect(),
@@ -163,7 +147,7 @@ fn one(
             sums
         }
     };
-    let late = late_steps(&by_step, known.noise as f64, steps.median_ns as f64);
+    let late = late_steps(&by_step, known.noise as f64, units.median as f64);
     let (pattern, cost) = if late.is_empty() {
         (Pattern::Steady, by_step.iter().sum::<f64>())
     } else {
@@ -177,7 +161,8 @@ fn one(
     };
     let saving = arose.as_ref().map(|_| {
         let count = (spans.len() as Ns).max(1);
-        let now_ns = steps.steady_span().len() / count;
+        let whole = spans.iter().copied().reduce(Span::hull);
+        let now_ns = whole.unwrap_or_default().len() / count;
         Saving {
             steps: spans.len(),
             now_ns,
@@ -191,76 +176,14 @@ fn one(
     Some(Lateness {
         rank,
         pattern,
-        steps: named(spans, &late, all),
+        unit: units.unit,
+        steps: named(&units, &late, all, arose.as_ref().map(|it| &it.nearest)),
         reason: arose.map_or(Reason::Unknown, |arose| {
             reason(known, &split.waits[rank], rank, &arose.nearest, &late)
         }),
         exposed_ns,
         saving,
     })
-}
-
-/// What is held against each other, by rank, made when first asked for.
-struct Sides<'a> {
-    known: &'a Known<'a>,
-    split: &'a Split,
-    kernels: Vec<OnceCell<Own>>,
-    collectives: Vec<OnceCell<Vec<Span>>>,
-}
-
-impl<'a> Sides<'a> {
-    fn new(known: &'a Known<'a>, split: &'a Split) -> Sides<'a> {
-        let count = known.units.len();
-        Sides {
-            known,
-            split,
-            kernels: std::iter::repeat_with(OnceCell::new).take(count).collect(),
-            collectives: std::iter::repeat_with(OnceCell::new).take(count).collect(),
-        }
-    }
-
-    fn steps(&self, rank: usize) -> Option<&'a Steps> {
-        let process = self.known.units[rank].process;
-        let mut all = self.known.steps.iter();
-        all.find(|steps| steps.process == process)
-    }
-
-    /// When the collectives of two ranks began, on each: those of the communicator in which they share most.
-    fn begun(&self, rank: usize, other: usize) -> [Vec<Ns>; 2] {
-        let groups = self.known.groups.iter();
-        let shared = groups.filter_map(|group| {
-            let slot = |rank: usize| group.ranks.iter().position(|r| *r == rank);
-            let (a, b) = (slot(rank)?, slot(other)?);
-            let rows = (0..group.rows()).filter_map(|row| {
-                let (a, b) = (group.part(row, a)?, group.part(row, b)?);
-                Some((a.span.start, b.span.start))
-            });
-            Some(rows.unzip())
-        });
-        let most = shared.max_by_key(|(starts, _): &(Vec<Ns>, Vec<Ns>)| starts.len());
-        most.map_or_else(Default::default, |(a, b)| [a, b])
-    }
-
-    fn of(&self, rank: usize) -> Option<Side<'_>> {
-        let steps = self.steps(rank)?;
-        let unit = self.known.units[rank];
-        let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));
-        let collectives = self.collectives[rank].get_or_init(|| {
-            let groups = self.known.groups.iter();
-            let mine = groups.flat_map(|group| {
-                let slot = group.ranks.iter().position(|r| *r == rank);
-                slot.into_iter().flat_map(|slot| group.spans(slot))
-            });
-            merged(mine.collect())
-        });
-        Some(Side {
-            own,
-            clock: &self.known.clocks[rank],
-            steps: steps.steady(),
-            waits: &self.split.waits[rank],
-            collectives,
-        })
-    }
 }
 
 /// What a rank's falling behind cost all others.
@@ -304,23 +227,41 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
     })
 }
 
-/// These steps, each with the collective at which it was latest. On a step of which it fell behind, but came to no collective
-/// last, it was late at a later one: that is left out.
-fn named(spans: &[Span], late: &[usize], all: &[Late]) -> Vec<LateStep> {
-    let mut most: FxHashMap<usize, LateStep> = FxHashMap::default();
-    for Late { start, by, .. } in all.iter().copied() {
-        if let Some(step) = step_of(spans, start) {
-            let here = LateStep { step, start, by };
-            let most = most.entry(step).or_insert(here);
-            if by > most.by {
-                *most = here;
-            }
+/// These steps, each with the collective that shows it: the first that it came to from where it fell behind, to the end of the next step, late by half of that.
+/// Where a step begins is no matter of collectives: those that it was late at may lie in the next.
+fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>) -> Vec<LateStep> {
+    let mut all = all.to_vec();
+    all.sort_unstable_by_key(|late| late.start);
+    let mut most: FxHashMap<usize, Behind> = FxHashMap::default();
+    for behind in arose.into_iter().flat_map(|arose| &arose.paid) {
+        let most = most.entry(behind.step).or_insert(*behind);
+        if behind.by > most.by {
+            *most = *behind;
         }
     }
-    late.iter()
-        .filter_map(|step| most.get(step))
-        .copied()
-        .collect()
+    let of_step = |&step: &usize| {
+        let span = units.spans[step];
+        let (near, least) = match most.get(&step) {
+            Some(behind) => {
+                // In a kernel, or before the first that is known: anywhere in the step.
+                let since = behind.idle.map_or(span.start, |idle| idle.end);
+                let until = since.max(span.end).saturating_add(units.median);
+                (Span::new(since, until), behind.by / 2)
+            }
+            None => (span, Ns::MAX),
+        };
+        let from = all.partition_point(|late| late.start < near.start);
+        let here = || all[from..].iter().take_while(|late| late.start < near.end);
+        // The first that shows it: at the next it may be late anew.
+        let first = here().find(|late| late.by >= least);
+        let latest = first.or_else(|| here().max_by_key(|late| late.by))?;
+        Some(LateStep {
+            step,
+            start: latest.start,
+            by: latest.by,
+        })
+    };
+    late.iter().filter_map(of_step).collect()
 }
 
 fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
@@ -384,19 +325,6 @@ fn reason(known: &Known<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &
         }
         _ => Reason::IdleForMany,
     }
-}
-
-/// Stretches in order and apart: those that touch are one.
-fn merged(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_unstable();
-    let mut apart: Vec<Span> = Vec::new();
-    for span in spans {
-        match apart.last_mut() {
-            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-            _ => apart.push(span),
-        }
-    }
-    apart
 }
 
 /// How long a rank itself waited for others within these stretches, and mostly for whom.

@@ -1,7 +1,7 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
 //! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
-//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind), `words` says it; `heat` is a map of it.
+//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
 //! Times on the timeline stay as they were recorded; a device that waits inside a collective stays busy in its figures, and
 //! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
 
@@ -13,12 +13,14 @@ mod heat;
 mod late;
 mod line;
 mod pair;
+mod sides;
 mod split;
 mod words;
 
 pub use clocks::Clocks;
 pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
+pub use sides::Stretch;
 pub use split::{Split, Wait};
 
 use line::Line;
@@ -176,7 +178,14 @@ impl Matched {
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups);
-        let split = split::of(trace, &units, &groups, clocks.noise());
+        let mut split = split::of(trace, &units, &groups, clocks.noise());
+        // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
+        for channel in &channels {
+            split.sums[channel.rank].unjudged += channel.parts.len() as u64;
+        }
+        for (rank, count) in groups.iter().flat_map(group::Group::counts) {
+            split.sums[rank].unjudged -= count;
+        }
         Some(Matched {
             aligned: Arc::new(Aligned {
                 by_process: by_process(trace, &ranks, &clocks.lines),
@@ -200,7 +209,7 @@ impl Matched {
     pub fn judged(&self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
         let aligned = &self.aligned;
         let spans = aligned.ranks.iter().map(|it| it.span.len());
-        let known = late::Known {
+        let known = sides::Known {
             trace,
             units: &self.units,
             groups: &self.groups,

@@ -1,9 +1,8 @@
 //! What is known of late ranks, in words.
 
-use super::{Lateness, Pattern, Ranks, Reason};
+use super::{Lateness, Pattern, Ranks, Reason, Stretch};
 use crate::activity::units::{count, duration, percent};
 use crate::analysis::causes::Cause;
-use crate::text::plural;
 
 impl Ranks {
     /// Why a rank is late, in words; `None` where nothing shows.
@@ -33,11 +32,19 @@ impl Ranks {
     #[must_use]
     pub fn sentence(&self, late: &Lateness) -> String {
         let (rank, sums) = (&self.ranks[late.rank], &self.split.sums[late.rank]);
+        let late_unit = late.unit;
         let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
         let mut text = format!("{} keeps the others waiting", rank.name);
         match late.pattern {
-            Pattern::ByTurns { late, of } => text.push_str(&format!(" on {late} of {of} steps")),
-            Pattern::Steady => text.push_str(" on every step alike"),
+            Pattern::ByTurns { late, of } => {
+                text.push_str(&format!(" on {late} of {of} {}", units(late_unit)));
+            }
+            Pattern::Steady => {
+                text.push_str(match late_unit {
+                    Stretch::Step => " on every step alike",
+                    Stretch::Collective => " at every collective alike",
+                });
+            }
             Pattern::Unknown => {}
         }
         text.push_str(&format!(
@@ -51,13 +58,26 @@ impl Ranks {
             None => text.push_str("; why is unknown"),
         }
         if let Some(saving) = late.saving {
+            let what = match late_unit {
+                Stretch::Step => "a step would take",
+                Stretch::Collective => "it would take from one collective to the next",
+            };
             text.push_str(&format!(
-                ". Without that a step would take {} in the place of {} (predicted, mean of {})",
+                ". Without that {what} {} in the place of {} (predicted, mean of {} {})",
                 duration(saving.without_ns),
                 duration(saving.now_ns),
-                plural(saving.steps as u64, "step")
+                count(saving.steps as u64),
+                units(late_unit),
             ));
         }
         text
+    }
+}
+
+/// What lateness is told by, of several.
+fn units(unit: Stretch) -> &'static str {
+    match unit {
+        Stretch::Step => "steps",
+        Stretch::Collective => "stretches between collectives",
     }
 }
