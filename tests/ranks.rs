@@ -520,6 +520,13 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     let text = shown(&mut app);
     let at = |name: &str| text.find(name).unwrap_or(usize::MAX);
     assert!(at("rank 17 node2") < at("rank 0 node0"), "{text}");
+    // On it, below the list: why its GPU idles.
+    app.act(Action::Down);
+    app.act(Action::Down);
+    let text = shown(&mut app);
+    assert!(text.contains("the GPU of rank 17 was idle for 4"), "{text}");
+    app.act(Action::Up);
+    app.act(Action::Up);
     app.act(Action::Sort);
     app.act(Action::Sort);
     let text = shown(&mut app);

@@ -98,7 +98,7 @@ const CAUSES_SHOWN: usize = 6;
 
 /// The greatest causes, most first. Rows that differ only in the wait before them are one here; a fact and what times
 /// alone show are two.
-fn because(idle: &[IdleCause]) -> String {
+pub fn because(idle: &[IdleCause]) -> String {
     let all: Ns = idle.iter().map(|i| i.total_ns).sum();
     let mut causes: Vec<(String, Option<&str>, Ns)> = Vec::new();
     for row in idle {

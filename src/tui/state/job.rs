@@ -10,12 +10,15 @@ use super::Run;
 use super::analyst::{Analyst, Question, Weight};
 use super::ground::Ground;
 use crate::activity::feed::Stop;
+use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::Causes;
+use crate::analysis::crew;
 use crate::analysis::graph::Graph;
 use crate::analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
 use crate::analysis::steps::{self, Steps};
 use crate::report::ranks::{self as report, JobReport, RankReport};
+use crate::report::steps::because;
 use crate::trace::{LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart, and nine times what the last one took.
@@ -110,13 +113,34 @@ pub struct Judged {
     pub ranks: Vec<RankReport>,
     pub job: JobReport,
     pub heat: Heat,
+    /// By rank: for how long its device was idle, and why, in a line.
+    pub idle: Vec<String>,
 }
 
 impl Judged {
-    fn of(trace: &Trace, ranks: &Ranks, steps: &[Steps]) -> Judged {
+    fn of(trace: &Trace, causes: &Causes<'_>, ranks: &Ranks, steps: &[Steps]) -> Judged {
+        let records = causes.graph().ops.len();
+        let idle = crew::each(records, &ranks.ranks, |rank| {
+            let all = causes.idle(rank.device, None);
+            let time: Ns = all.iter().map(|cause| cause.total_ns).sum();
+            match time {
+                0 => format!("the GPU of {} was never idle", rank.name),
+                _ => format!(
+                    "the GPU of {} was idle for {}: {}",
+                    rank.name,
+                    duration(time),
+                    because(&all)
+                ),
+            }
+        });
         let heat = Heat::of(ranks, steps);
         let (ranks, job) = report::of(trace, ranks, None);
-        Judged { ranks, job, heat }
+        Judged {
+            ranks,
+            job,
+            heat,
+            idle,
+        }
     }
 }
 
@@ -141,8 +165,9 @@ impl Told {
                 return None;
             }
             let steps = steps::of(trace, None);
-            let ranks = job.judged(trace, Some(&Causes::new(trace, &graph)), &steps);
-            Some(Judged::of(trace, &ranks, &steps))
+            let causes = Causes::new(trace, &graph);
+            let ranks = job.judged(trace, Some(&causes), &steps);
+            Some(Judged::of(trace, &causes, &ranks, &steps))
         };
         Told {
             known: Some(Known::of(job.aligned())),
@@ -156,7 +181,9 @@ impl Told {
         let grounds = ground.of(run, trace);
         let judge = || {
             let ranks = grounds.ranks(stop)?;
-            Some(Judged::of(trace, &ranks, &grounds.steps()))
+            let base = grounds.base(stop)?;
+            let causes = Causes::new(trace, &base.graph);
+            Some(Judged::of(trace, &causes, &ranks, &grounds.steps()))
         };
         Told {
             known: grounds.aligned().map(|job| Known::of(&job)),

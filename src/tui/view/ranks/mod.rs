@@ -91,6 +91,7 @@ impl View for RanksView {
         self.in_full = match (found, self.lines.get(self.list.cursor)) {
             (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
             (Some(job), Some(Line::Clocks)) => job.job.clocks_line(),
+            (Some(job), Some(Line::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
     }
