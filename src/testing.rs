@@ -118,7 +118,33 @@ pub mod source {
         };
     }
     pub mod file {
-        pub use crate::source::file::{Format, OpenError, Opened, open, open_drafted};
+        use std::path::PathBuf;
+
+        pub use crate::source::file::{Format, OpenError, Opened};
+        /// Nobody listens to what ssh says.
+        pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
+            crate::source::file::open(paths, &mut |_| {})
+        }
+        /// The same for who looks.
+        pub fn open_drafted(paths: &[PathBuf]) -> Result<Opened, OpenError> {
+            crate::source::file::open_drafted(paths, Some(&mut |_| {}))
+        }
+    }
+    pub mod hosts {
+        use crate::activity::feed::Feed;
+        use crate::source::file::follow_hosts;
+        pub use crate::source::hosts::Place;
+        use crate::source::hosts::connect_by;
+
+        /// Follows places by a program in the place of ssh, as for a screen that opens when the links are there.
+        pub fn follow(
+            ssh: &[String],
+            places: &[Place],
+            say: &mut dyn FnMut(&str),
+        ) -> Result<Feed, String> {
+            let hosts = connect_by(ssh, places, Some(say))?;
+            follow_hosts(&[], hosts, true).map_err(|error| error.to_string())
+        }
     }
     pub mod recording {
         pub use crate::source::recording::{Follower, Saver, open, tee};

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use collector::recording::{Entry, Reader};
+use collector::recording::{Entry, Reader, Wait};
 use cuptop::testing::activity::feed::Outcome;
 use cuptop::testing::source::file::{OpenError, open, open_drafted};
 use cuptop::testing::source::recording::Follower;
@@ -127,7 +127,7 @@ fn blocks_that_come_after_their_length_are_waited_for() {
         let path = root.path().join("1-1.cuptop");
         std::fs::write(&path, &early).expect("written");
         let mut reader = Reader::open(&path).expect("a recording");
-        reader.wait_for_blocks(true);
+        reader.wait_for(Wait::Blocks);
         assert_eq!(records(&mut reader), 3_000);
         assert!(reader.is_waiting() && reader.damage().is_none());
         let file = std::fs::File::options().write(true).open(&path);

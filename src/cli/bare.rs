@@ -7,6 +7,7 @@ use super::exit::Ending;
 use super::help;
 use crate::scenario::bundled::{self, SCENARIOS};
 use crate::scenario::did_you_mean;
+use crate::source::hosts::Place;
 
 /// The command line with the command that was left out. `bare` is what stands behind the options of the
 /// program, the word first.
@@ -32,7 +33,7 @@ fn command(word: &OsStr) -> Result<&'static str, Ending> {
     if SCENARIOS.iter().any(|scenario| scenario.name == word) {
         return Ok("run");
     }
-    if path.exists() {
+    if path.exists() || Place::parse(path).is_some() {
         return Ok("open");
     }
     let unknown = Ending::input(format!("there is no command, scenario or file `{word}`"));

@@ -48,6 +48,9 @@ pub fn main() -> ExitCode {
         Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
             crate::source::attach::trial::process_main()
         }
+        Ok(cli) if matches!(cli.command, Some(Command::ServeRecordings)) => {
+            crate::source::hosts::process_main()
+        }
         Ok(cli) => match dispatch(cli) {
             Ok(code) => ExitCode::from(code),
             Err(ending) => ending.report(),
@@ -112,7 +115,9 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Man(args)) => help::man(&args),
         Some(Command::Completions(args)) => help::completions(&args),
         // All are gone by now: `main` starts the processes, `parse` puts a command in the place of a bare word.
-        Some(Command::RunPlan | Command::TryInjection | Command::Bare(_)) => Ok(exit::FINE),
+        Some(
+            Command::RunPlan | Command::TryInjection | Command::ServeRecordings | Command::Bare(_),
+        ) => Ok(exit::FINE),
     }
 }
 
@@ -125,6 +130,11 @@ fn print(text: &str) -> Result<(), Ending> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Says something while traces are opened. It may be from another machine, and is fit to be shown.
+fn say(text: &str) {
+    eprint(&format!("cuptop: {}\n", crate::text::printable(text)));
 }
 
 fn eprint(text: &str) {

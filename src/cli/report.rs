@@ -15,6 +15,7 @@ use crate::activity::feed::Outcome;
 use crate::export;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
+use crate::source::hosts::Place;
 use crate::text::printable;
 use crate::trace::{SourceInfo, SourceKind, Trace};
 use crate::tui::{Beside, Peaks, Running, StartFn, Wanted};
@@ -58,13 +59,12 @@ pub(super) fn opener(
     beside: Option<Arc<Beside>>,
     memory: u64,
 ) -> Result<StartFn<'static>, Ending> {
-    let mut first = Some(file::open_drafted(&paths).map_err(Ending::input)?);
+    let mut first = Some(file::open_drafted(&paths, Some(&mut super::say)).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
         let opened = match first.take() {
             Some(opened) => opened,
-            None => {
-                file::open_drafted(&paths).map_err(|error| Ending::input(error).for_screen(None))?
-            }
+            None => file::open_drafted(&paths, None)
+                .map_err(|error| Ending::input(error).for_screen(None))?,
         };
         let source = source_info(&opened, &paths);
         Ok(Running {
@@ -266,7 +266,7 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
 
 /// Reads traces to their end, as much of them as is handed on.
 pub(super) fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trace, u8), Ending> {
-    let opened = file::open(paths).map_err(Ending::input)?;
+    let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
     let mut trace = Trace::new(handed.source(source_info(&opened, paths)));
     match drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch))) {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
@@ -281,7 +281,7 @@ pub(super) fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trac
 
 /// Reads traces to their end, to be played.
 fn play(paths: &[PathBuf], handed: Handed) -> Result<Played, Ending> {
-    let opened = file::open(paths).map_err(Ending::input)?;
+    let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
     let source = handed.source(source_info(&opened, paths));
     Played::gather(&opened.feed, source, None, Peaks::default(), handed)
 }
@@ -301,13 +301,12 @@ fn code_of(outcome: Outcome) -> Result<u8, Ending> {
 /// How the timeline is labelled.
 fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
     let first = paths.first();
-    let mut title = first
-        .and_then(|path| path.file_name())
-        .map(|name| match name == file::STDIN {
-            true => "standard input".to_owned(),
-            false => name.to_string_lossy().into_owned(),
-        })
-        .unwrap_or_default();
+    let name = |path: &PathBuf| match (Place::parse(path), path.file_name()) {
+        (Some(place), _) => place.name(),
+        (None, Some(name)) if name == file::STDIN => "standard input".to_owned(),
+        (None, name) => name.unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    let mut title = first.map(name).unwrap_or_default();
     if paths.len() > 1 {
         title.push_str(&format!(" and {} more", paths.len() - 1));
     }

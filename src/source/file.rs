@@ -10,8 +10,9 @@ use tempfile::TempPath;
 
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
 use crate::source::gather::notice;
+use crate::source::hosts::{self, Host, Place};
 use crate::source::kineto::Loaded;
-use crate::source::recording::Following;
+use crate::source::recording::{Following, Inlet};
 pub use crate::source::stream::STDIN;
 use crate::source::stream::Stream;
 use crate::source::{kineto, nsys, recording};
@@ -60,6 +61,9 @@ pub enum OpenError {
         /// What it looks like.
         what: String,
     },
+    /// What lies on another machine cannot be followed.
+    #[error("{0}")]
+    Host(String),
     /// No file was named.
     #[error("no trace file was named")]
     Nothing,
@@ -97,26 +101,46 @@ impl Input {
 }
 
 /// Opens trace files as one timeline: their processes stand side by side, on the one clock. A path `-` is standard
-/// input; it and other pipes are read once, as they come.
+/// input; it and other pipes are read once, as they come. `HOST:PATH` is a recording on another machine; what is to be said before it
+/// can be read, and what ssh says, is handed to `say`.
 ///
 /// Reading goes on behind the feed, with progress messages; a file that breaks off keeps what was read.
 ///
 /// # Errors
 /// When a file cannot be read or is no trace, or the system gives no thread.
-pub fn open(paths: &[PathBuf]) -> Result<Opened, OpenError> {
-    open_by(paths, false)
+pub fn open(paths: &[PathBuf], say: &mut dyn FnMut(&str)) -> Result<Opened, OpenError> {
+    open_by(paths, false, Some(say))
 }
 
 /// [`open`] for somebody who looks at it meanwhile: what was read of the first file, if it is one that is sent at its end, comes as
-/// [`Message::Draft`]. Recordings of a job are followed as it goes: a folder may still be empty, and ranks may come later.
+/// [`Message::Draft`]. Recordings of a job are followed as it goes: a folder may still be empty, and ranks may come later. Without
+/// `say` the terminal is taken: nothing is asked there, and a machine that cannot be reached is tried again and again.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_drafted(paths: &[PathBuf]) -> Result<Opened, OpenError> {
-    open_by(paths, true)
+pub fn open_drafted(
+    paths: &[PathBuf],
+    say: Option<&mut dyn FnMut(&str)>,
+) -> Result<Opened, OpenError> {
+    open_by(paths, true, say)
 }
 
-fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
+fn open_by(
+    paths: &[PathBuf],
+    is_drafted: bool,
+    say: Option<&mut dyn FnMut(&str)>,
+) -> Result<Opened, OpenError> {
+    let (mut places, mut here) = (Vec::new(), Vec::new());
+    for path in paths {
+        match Place::parse(path) {
+            Some(place) if places.contains(&place) => {}
+            Some(place) => places.push(place),
+            None => here.push(path.clone()),
+        }
+    }
+    if !places.is_empty() {
+        return open_hosts(&here, &places, is_drafted, say);
+    }
     let mut files: Vec<Found> = Vec::new();
     let mut twice = Vec::new();
     let mut seen = Vec::new();
@@ -162,6 +186,47 @@ fn open_by(paths: &[PathBuf], is_drafted: bool) -> Result<Opened, OpenError> {
         simulated,
         is_growing,
     })
+}
+
+/// Recordings on other machines, and recordings here beside them.
+fn open_hosts(
+    here: &[PathBuf],
+    places: &[Place],
+    is_live: bool,
+    say: Option<&mut dyn FnMut(&str)>,
+) -> Result<Opened, OpenError> {
+    for path in here {
+        let found = detect(path, is_live)?;
+        if found.format != Format::Recording || !matches!(found.input, Input::Path(_)) {
+            let what = "and what is read beside recordings of other machines are recordings";
+            return Err(OpenError::NotATrace {
+                path: path.clone(),
+                what: what.to_owned(),
+            });
+        }
+    }
+    let hosts = hosts::connect(places, say).map_err(OpenError::Host)?;
+    let feed = follow_hosts(here, hosts, is_live).map_err(|error| OpenError::Io {
+        path: PathBuf::from(places.first().map(Place::name).unwrap_or_default()),
+        error,
+    })?;
+    Ok(Opened {
+        feed,
+        format: Format::Recording,
+        // Its batches say so.
+        simulated: false,
+        is_growing: is_live,
+    })
+}
+
+/// Recordings here and on other machines as one timeline.
+pub(crate) fn follow_hosts(here: &[PathBuf], hosts: Vec<Host>, is_live: bool) -> io::Result<Feed> {
+    let mut names: Vec<String> = here.iter().map(|it| it.display().to_string()).collect();
+    names.extend(hosts.iter().map(|host| host.name().to_owned()));
+    let inlets = hosts
+        .into_iter()
+        .map(|host| Box::new(host) as Box<dyn Inlet>);
+    Following::new(here, inlets.collect(), names.join(", "), is_live)?.start()
 }
 
 /// A file whose turn has not come.

@@ -4,6 +4,7 @@ pub mod attach;
 pub mod file;
 mod gather;
 mod hardware;
+pub mod hosts;
 mod kineto;
 mod looking;
 mod nsys;

@@ -101,6 +101,9 @@ pub enum Command {
     /// The process that `doctor` traces on trial.
     #[command(hide = true)]
     TryInjection,
+    /// The far side of `cuptop open HOST:DIR`, which ssh starts there; what it is to serve comes on stdin.
+    #[command(hide = true)]
+    ServeRecordings,
     /// A scenario or a trace without a command.
     #[command(external_subcommand)]
     Bare(Vec<OsString>),

@@ -10,7 +10,8 @@ use super::values::{Picture, size_of_memory};
 /// `cuptop open`.
 #[derive(Debug, Args)]
 pub struct Open {
-    /// Traces; several make one timeline. `-` is standard input.
+    /// Traces; several make one timeline. `-` is standard input. HOST:DIR is a recording, or a job's directory, on another machine: it is
+    /// followed over ssh (CUPTOP_SSH names another program), with cuptop on that machine too.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// How much memory this program may take while it follows a job that still runs; beyond, single records of the oldest stretch

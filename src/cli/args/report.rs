@@ -9,7 +9,7 @@ use super::values::share;
 /// `cuptop report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Traces; several make one timeline. `-` is standard input.
+    /// Traces; several make one timeline. `-` is standard input, HOST:DIR a recording on another machine, over ssh.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
     /// Print JSON.

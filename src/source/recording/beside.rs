@@ -121,6 +121,11 @@ impl Beside {
         })
     }
 
+    /// Where it lies, and up to where it was read.
+    pub(super) fn position(&self) -> (std::path::PathBuf, u64) {
+        (self.reader.path().to_path_buf(), self.reader.position())
+    }
+
     /// The folder that it lies in.
     pub(super) fn folder(&self) -> &Path {
         self.reader.path().parent().unwrap_or(Path::new(""))

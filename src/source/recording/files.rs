@@ -46,13 +46,38 @@ pub(crate) fn folders_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut folders = vec![directory.to_path_buf()];
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
-        let is_run = Path::new(&entry.file_name()).extension() == Some(OsStr::new(RUN));
-        if is_run && entry.file_type()?.is_dir() && folders.len() < MOST_FOLDERS {
+        if is_run(Path::new(&entry.file_name()))
+            && entry.file_type()?.is_dir()
+            && folders.len() < MOST_FOLDERS
+        {
             folders.push(entry.path());
         }
     }
     folders[1..].sort();
     Ok(folders)
+}
+
+/// Whether this is the name of a folder that a rank has to itself.
+pub(crate) fn is_run(folder: &Path) -> bool {
+    folder.extension() == Some(OsStr::new(RUN))
+}
+
+/// The files of a recording: of a directory all, also in the folders of its ranks; of one that was named by itself what lies beside it
+/// under its own process id.
+pub(crate) fn paths_of(place: &Path) -> Vec<PathBuf> {
+    if place.is_dir() {
+        // One that was deleted has nothing new; what was opened before is still read.
+        return all_of(place).unwrap_or_default();
+    }
+    let folder = place.parent().filter(|it| !it.as_os_str().is_empty());
+    let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+    let pid = beside::pid_of(place);
+    let is_its = |path: &PathBuf| beside::is_known(path) && beside::pid_of(path) == pid;
+    // Under the name that it has when it is opened by itself too.
+    let name = |path: PathBuf| Some(place.with_file_name(path.file_name()?));
+    let mut paths = vec![place.to_path_buf()];
+    paths.extend(others.into_iter().filter(is_its).filter_map(name));
+    paths
 }
 
 /// All files of a directory and of the folders in it. A folder that cannot be read is left out: it may just have gone.
@@ -115,7 +140,7 @@ pub(super) fn is_bare(directory: &Path) -> bool {
 
 /// Whether other machines may write to the file system that holds this: then sizes and contents arrive here when they do, and a
 /// lock may be seen on its own machine alone.
-pub(super) fn is_shared(path: &Path) -> bool {
+pub(crate) fn is_shared(path: &Path) -> bool {
     // From <linux/magic.h> and the file systems' own sources.
     const SHARED: [u32; 14] = [
         0x6969,      // NFS

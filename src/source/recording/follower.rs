@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use collector::recording::{OpenError, Reader, State};
+use collector::recording::{OpenError, Reader, State, Wait};
 
 use super::beside::{self, Beside, NotFollowed};
-use super::files::{all_of, files_of, is_shared};
+use super::files::{all_of, is_shared, paths_of};
 use super::pace::{self, Due};
 use super::process::{Process, Sink};
 use super::{notice, silence};
@@ -49,6 +49,8 @@ pub struct Follower {
     listing: Due,
     /// Whether a file system is among them that other machines write to.
     is_shared: bool,
+    /// Those of the directories into which files are copied while they are read.
+    copied: Vec<PathBuf>,
 }
 
 impl Follower {
@@ -76,6 +78,7 @@ impl Follower {
             unreadable: HashMap::new(),
             listing: Due::now(),
             is_shared: paths.iter().any(|path| is_shared(path)),
+            copied: Vec::new(),
         };
         for path in paths {
             if path.is_dir() {
@@ -87,6 +90,35 @@ impl Follower {
             }
         }
         Ok(follower)
+    }
+
+    /// Follows a directory too, into which somebody copies files from front to back.
+    pub fn follow_copies(&mut self, directory: &Path) {
+        self.directories.push(directory.to_path_buf());
+        self.copied.push(directory.to_path_buf());
+    }
+
+    /// What of a file is waited for.
+    fn wait_for(&self, path: &Path) -> Wait {
+        match self.copied.iter().any(|it| path.starts_with(it)) {
+            true => Wait::Bytes,
+            false if self.is_shared => Wait::Blocks,
+            false => Wait::Never,
+        }
+    }
+
+    /// Up to where files were read.
+    pub fn positions(&mut self) -> Vec<(PathBuf, u64)> {
+        let mut all = Vec::new();
+        for process in &mut self.processes {
+            all.append(&mut process.read_through);
+            all.push((
+                process.reader.path().to_path_buf(),
+                process.reader.position(),
+            ));
+        }
+        all.extend(self.beside.iter().map(Beside::position));
+        all
     }
 
     /// Everything that has been published since the last call. What a process or this reader has to say beside
@@ -263,21 +295,8 @@ impl Follower {
 
     /// Picks up files that have appeared.
     pub fn look_for_files(&mut self) {
-        let mut paths = self.files.clone();
-        for directory in &self.directories {
-            // A directory that was deleted has nothing new; what was opened before is still read.
-            paths.extend(all_of(directory).unwrap_or_default());
-        }
-        for file in &self.files {
-            // Of recordings that were opened by themselves, what lies beside them under their own process id.
-            let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
-            let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
-            let pid = beside::pid_of(file);
-            let is_its = |path: &PathBuf| beside::is_known(path) && beside::pid_of(path) == pid;
-            // Under the name that it has when it is opened by itself too.
-            let name = |path: PathBuf| Some(file.with_file_name(path.file_name()?));
-            paths.extend(others.into_iter().filter(is_its).filter_map(name));
-        }
+        let places = self.directories.iter().chain(&self.files);
+        let mut paths: Vec<PathBuf> = places.flat_map(|place| paths_of(place)).collect();
         let mut once = HashSet::new();
         paths.retain(|path| !self.seen.contains(path) && once.insert(path.clone()));
         let (besides, recordings): (Vec<_>, Vec<_>) =
@@ -291,7 +310,7 @@ impl Follower {
         for path in paths {
             match Reader::open(&path) {
                 Ok(mut reader) => {
-                    reader.wait_for_blocks(self.is_shared);
+                    reader.wait_for(self.wait_for(&path));
                     self.unreadable.remove(&path);
                     self.seen.insert(path);
                     found.push(reader);
@@ -328,8 +347,8 @@ impl Follower {
                 let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
                 let known = known(reader.identity().pid).or_else(|| known(0));
                 let index = known.unwrap_or_else(|| self.next());
-                self.processes
-                    .push(Process::new(index, reader, self.is_shared));
+                let wait = self.wait_for(reader.path());
+                self.processes.push(Process::new(index, reader, wait));
             }
         }
     }
@@ -345,7 +364,7 @@ impl Follower {
         let mut found = Vec::new();
         for path in paths {
             let number = (self.beside.len() + found.len()) as u32;
-            match Beside::open(&path, number, self.is_shared) {
+            match Beside::open(&path, number, self.wait_for(&path) == Wait::Blocks) {
                 Ok(file) => {
                     self.unreadable.remove(&path);
                     self.seen.insert(path);

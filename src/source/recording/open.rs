@@ -12,6 +12,8 @@ use crate::activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, 
 
 /// How long to wait before looking for more, while a recording is being written.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How often it is told what has been read of files that are copied here.
+const GIVE_BACK: Duration = Duration::from_millis(100);
 /// How often it is told what is lacking.
 const TELL: Duration = Duration::from_millis(500);
 /// For how long another rank is waited for when all that were there have ended.
@@ -25,13 +27,21 @@ pub trait Inlet: Send {
     ///
     /// # Errors
     /// When the consumer of the timeline is gone.
-    fn pump(&mut self, now: Instant, sink: Sink<'_>) -> Result<(), Gone>;
+    fn pump(&mut self, sink: Sink<'_>) -> Result<(), Gone>;
     /// What it lacks at present.
     fn lacks(&self, now: Instant) -> Vec<Standing>;
     /// Whether it has said why a file here does not grow.
     fn excuses(&self, path: &Path) -> bool;
     /// Whether all that was there when it last looked has come.
     fn is_caught_up(&self) -> bool;
+    /// That nothing has come for so long that who does not watch should not wait on; why.
+    fn is_lost(&self, now: Instant) -> Option<String>;
+    /// A file was read up to a position (its end, when that is larger): what is before it is not needed any more.
+    fn was_read(&mut self, path: &Path, position: u64);
+    /// A text with names of files as they are where they come from; `None` when there is none of them in it.
+    fn named(&self, text: &str) -> Option<String>;
+    /// The folder that they come into.
+    fn folder(&self) -> &Path;
 }
 
 /// How recordings are followed.
@@ -68,7 +78,10 @@ impl Following {
         is_live: bool,
     ) -> io::Result<Following> {
         allow_many_files();
-        let follower = Follower::open_all(paths)?;
+        let mut follower = Follower::open_all(paths)?;
+        for inlet in &inlets {
+            follower.follow_copies(inlet.folder());
+        }
         Ok(Following {
             follower,
             inlets,
@@ -98,27 +111,39 @@ impl Following {
     }
 
     fn run(mut self, outlet: &Outlet) -> Outcome {
-        match self.follow(outlet) {
+        let mut inlets = std::mem::take(&mut self.inlets);
+        match self.follow(&mut inlets, outlet) {
             Err(Gone) => Outcome::Stopped,
-            Ok(()) if outlet.stop.is_stopped() => Outcome::Stopped,
-            Ok(()) if self.follower.is_empty() => Outcome::Failed(Failure {
+            Ok(_) if outlet.stop.is_stopped() => Outcome::Stopped,
+            Ok(Some(why)) => Outcome::Failed(Failure {
+                kind: FailureKind::Machine,
+                message: why,
+                help: String::new(),
+            }),
+            Ok(None) if self.follower.is_empty() => Outcome::Failed(Failure {
                 kind: FailureKind::Input,
                 message: "there is no recording of cuptop in it".to_owned(),
                 help: "a recording directory holds files that end in .cuptop".to_owned(),
             }),
-            Ok(()) => Outcome::Complete,
+            Ok(None) => Outcome::Complete,
         }
     }
 
-    fn follow(&mut self, outlet: &Outlet) -> Result<(), Gone> {
-        let sink = &mut |message| outlet.send(message);
+    /// Follows it to its end. Returns why more does not come, when that is not that all has ended.
+    fn follow(
+        &mut self,
+        inlets: &mut [Box<dyn Inlet>],
+        outlet: &Outlet,
+    ) -> Result<Option<String>, Gone> {
         let mut over_since = None;
-        loop {
+        let mut given_back = Instant::now();
+        let why = loop {
             let now = Instant::now();
-            for inlet in &mut self.inlets {
-                inlet.pump(now, sink)?;
+            for inlet in &mut *inlets {
+                inlet.pump(&mut |message| outlet.send(message))?;
             }
-            let is_caught_up = self.inlets.iter().all(|inlet| inlet.is_caught_up());
+            let is_caught_up = inlets.iter().all(|inlet| inlet.is_caught_up());
+            let sink = &mut |message| outlet.send(named(message, inlets));
             let is_alive = if self.is_live {
                 self.follower.poll_due(now, sink)?;
                 self.follower.was_alive()
@@ -131,17 +156,32 @@ impl Following {
             };
             self.was_alive |= is_alive || self.follower.is_empty();
             if outlet.stop.is_stopped() {
-                return Ok(());
+                return Ok(None);
             }
             if is_caught_up && !is_alive && self.has_ended(now, &mut over_since) {
-                break;
+                break None;
             }
             if self.is_live && now.duration_since(self.told.0) >= TELL {
-                self.tell(now, sink)?;
+                self.tell(now, inlets, sink)?;
+            }
+            if !self.is_live
+                && let Some(why) = inlets.iter().find_map(|inlet| inlet.is_lost(now))
+            {
+                break Some(why);
+            }
+            if !inlets.is_empty() && now.duration_since(given_back) >= GIVE_BACK {
+                given_back = now;
+                for (path, position) in self.follower.positions() {
+                    for inlet in &mut *inlets {
+                        inlet.was_read(&path, position);
+                    }
+                }
             }
             std::thread::sleep(PAUSE);
-        }
-        self.follower.finish_into(sink)
+        };
+        let sink = &mut |message| outlet.send(named(message, inlets));
+        self.follower.finish_into(sink)?;
+        Ok(why)
     }
 
     /// Whether nothing more is waited for, when no process is known to live.
@@ -162,17 +202,21 @@ impl Following {
     }
 
     /// Tells what is lacking, when that has changed.
-    fn tell(&mut self, now: Instant, sink: Sink<'_>) -> Result<(), Gone> {
+    fn tell(
+        &mut self,
+        now: Instant,
+        inlets: &[Box<dyn Inlet>],
+        sink: Sink<'_>,
+    ) -> Result<(), Gone> {
         let mut lacks: Vec<Standing> = Vec::new();
-        for inlet in &self.inlets {
+        for inlet in inlets {
             lacks.extend(inlet.lacks(now));
         }
-        let inlets = &self.inlets;
         let is_excused = |path: &Path| inlets.iter().any(|inlet| inlet.excuses(path));
         lacks.extend(self.follower.lacks(now, &is_excused));
         if self.follower.is_empty() {
             let place = &self.place;
-            let out = if self.inlets.is_empty() { place } else { "DIR" };
+            let out = if inlets.is_empty() { place } else { "DIR" };
             lacks.push(Standing {
                 is_alarming: false,
                 text: format!(
@@ -189,6 +233,23 @@ impl Following {
         }
         Ok(())
     }
+}
+
+/// What is said of files here, with the names that they have where they come from.
+fn named(mut message: Message, inlets: &[Box<dyn Inlet>]) -> Message {
+    let rename = |text: &mut String| {
+        for inlet in inlets {
+            if let Some(renamed) = inlet.named(text) {
+                *text = renamed;
+            }
+        }
+    };
+    match &mut message {
+        Message::Notice { text, .. } => rename(text),
+        Message::Standing(all) => all.iter_mut().for_each(|it| rename(&mut it.text)),
+        _ => {}
+    }
+    message
 }
 
 /// A job of hundreds of ranks is more files than a process has by default.

@@ -12,39 +12,40 @@ const SHARED: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The time between two looks at each of `count` files that grow.
-pub(super) fn period(count: usize, is_shared: bool) -> Duration {
+pub(crate) fn period(count: usize, is_shared: bool) -> Duration {
     let (least, each) = if is_shared { SHARED } else { LOCAL };
     least.max(each * u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// When a file is looked at next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
-    at: Instant,
+pub(crate) struct Due {
+    /// `None` for at once.
+    at: Option<Instant>,
     wait: Duration,
 }
 
 impl Due {
     /// At once.
-    pub(super) fn now() -> Due {
+    pub(crate) fn now() -> Due {
         Due {
-            at: Instant::now(),
+            at: None,
             wait: Duration::ZERO,
         }
     }
 
     /// Whether it is time.
-    pub(super) fn is(&self, now: Instant) -> bool {
-        now >= self.at
+    pub(crate) fn is(&self, now: Instant) -> bool {
+        self.at.is_none_or(|at| now >= at)
     }
 
     /// It was looked at, and had or had not grown.
-    pub(super) fn looked(&mut self, now: Instant, has_grown: bool, period: Duration) {
+    pub(crate) fn looked(&mut self, now: Instant, has_grown: bool, period: Duration) {
         self.wait = match has_grown {
             true => period,
             false => (self.wait * 2).clamp(period, LONGEST.max(period)),
         };
-        self.at = now + self.wait;
+        self.at = Some(now + self.wait);
     }
 }
 
@@ -64,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_file_at_rest_is_looked_at_more_seldom_until_it_grows() {
-        let (mut due, now) = (Due::now(), Instant::now());
+        let (now, mut due) = (Instant::now(), Due::now());
+        assert!(due.is(now));
         let ms = Duration::from_millis;
         let mut waits = Vec::new();
         for has_grown in [true, false, false, false, false, false, false, false, true] {

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use collector::recording::{Reader, State};
+use collector::recording::{Reader, State, Wait};
 
 use super::clock::ClockWatch;
 use super::pace::Due;
@@ -38,8 +38,10 @@ pub(super) struct Process {
     damaged: Vec<String>,
     /// Whether it has been said what is missing before the first part.
     told_earlier: bool,
-    /// Whether other machines may write to where it lies.
-    is_shared: bool,
+    /// What of it is waited for.
+    wait: Wait,
+    /// Parts that were read to their ends, which nobody needs any more.
+    pub(super) read_through: Vec<(PathBuf, u64)>,
     /// When it is looked at next.
     pub(super) due: Due,
     /// Whether it lived at the last look.
@@ -50,10 +52,10 @@ pub(super) struct Process {
 }
 
 /// Where messages go.
-pub(super) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
+pub type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
 
 impl Process {
-    pub(super) fn new(index: u32, reader: Reader, is_shared: bool) -> Process {
+    pub(super) fn new(index: u32, reader: Reader, wait: Wait) -> Process {
         let info = ProcessInfo {
             pid: reader.identity().pid,
             ..ProcessInfo::default()
@@ -72,7 +74,8 @@ impl Process {
             clock: ClockWatch::default(),
             damaged: Vec::new(),
             told_earlier: false,
-            is_shared,
+            wait,
+            read_through: Vec::new(),
             due: Due::now(),
             was_alive: false,
             heard: Instant::now(),
@@ -115,7 +118,8 @@ impl Process {
 
     /// Whether it may run on another machine than this one, which shares files with it.
     pub(super) fn is_elsewhere(&self) -> bool {
-        self.is_shared && rustix::system::uname().nodename().to_bytes() != self.info.host.as_bytes()
+        self.wait == Wait::Blocks
+            && rustix::system::uname().nodename().to_bytes() != self.info.host.as_bytes()
     }
 
     /// Whether it was being written at a time (ns of `CLOCK_REALTIME`), as far as its recording tells.
@@ -149,7 +153,9 @@ impl Process {
                 self.info.pid
             ));
         }
-        self.reader = next;
+        let read = std::mem::replace(&mut self.reader, next);
+        self.read_through
+            .push((read.path().to_path_buf(), u64::MAX));
         true
     }
 
@@ -193,11 +199,14 @@ impl Process {
         period: Duration,
         sink: Sink<'_>,
     ) -> Result<(), Gone> {
-        if self.is_shared && !self.over {
+        if self.wait == Wait::Blocks && !self.over {
             self.reader.reopen();
         }
         self.read(sink)?;
-        if self.reader.is_waiting() && now.duration_since(self.heard) > PATIENCE {
+        if self.wait == Wait::Blocks
+            && self.reader.is_waiting()
+            && now.duration_since(self.heard) > PATIENCE
+        {
             self.skip(sink)?;
         }
         let part = self.reader.identity().part;
@@ -212,9 +221,9 @@ impl Process {
 
     /// What has not become whole by now is damage.
     pub(super) fn skip(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        self.reader.wait_for_blocks(false);
+        self.reader.wait_for(Wait::Never);
         self.read(sink)?;
-        self.reader.wait_for_blocks(self.is_shared);
+        self.reader.wait_for(self.wait);
         Ok(())
     }
 

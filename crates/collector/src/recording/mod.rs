@@ -91,7 +91,7 @@ mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};
 pub use header::{Clocks, Identity, MAGIC, State, Status, WriteError};
-pub use reader::{Damage, OpenError, Reader};
+pub use reader::{Damage, OpenError, Reader, Wait};
 pub use writer::Writer;
 
 use std::io;

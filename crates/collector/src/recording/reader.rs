@@ -72,6 +72,19 @@ impl std::fmt::Display for Damage {
     }
 }
 
+/// What of a recording is waited for, that is published and not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing: on one machine all is there. What is not whole is damage, and skipped.
+    #[default]
+    Never,
+    /// Bytes behind the file's end: somebody copies it here, from front to back.
+    Bytes,
+    /// Blocks that are not whole: through a network file system the length that a page publishes may arrive before the blocks
+    /// that it is of.
+    Blocks,
+}
+
 /// Reads one recording.
 #[derive(Debug)]
 pub struct Reader {
@@ -92,8 +105,7 @@ pub struct Reader {
     lost: u64,
     unknown: u64,
     damage: Damage,
-    /// Whether what is not whole is waited for.
-    is_patient: bool,
+    wait: Wait,
     buffer: Vec<u8>,
 }
 
@@ -135,7 +147,7 @@ impl Reader {
             lost: 0,
             unknown: 0,
             damage: Damage::default(),
-            is_patient: false,
+            wait: Wait::Never,
             buffer: Vec::new(),
         };
         match reader.take_status(&page) {
@@ -162,23 +174,21 @@ impl Reader {
         &self.status
     }
 
-    /// Whether blocks that are published and not (yet) whole are waited for. On one machine none are: what a write has
-    /// returned from is seen by every later read. Through a network file system the length that a page publishes may arrive
-    /// before the blocks that it is of. Otherwise such blocks are damage, and skipped.
-    pub fn wait_for_blocks(&mut self, is_patient: bool) {
-        self.is_patient = is_patient;
-    }
-
     /// Up to where it was read, in bytes.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.offset
     }
 
-    /// Whether blocks are waited for that are not whole, and some are.
+    /// Says what is waited for from now on.
+    pub fn wait_for(&mut self, wait: Wait) {
+        self.wait = wait;
+    }
+
+    /// Whether something is waited for that is published.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.is_patient && !self.is_at_end()
+        self.wait != Wait::Never && !self.is_at_end()
     }
 
     /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
@@ -285,7 +295,7 @@ impl Reader {
             let block = Block::decode(&buffer[at..got], here)
                 .filter(|block| self.follows(block, here, valid));
             let Some(block) = block else {
-                if self.is_patient {
+                if self.wait == Wait::Blocks {
                     break;
                 }
                 self.skip(here, UNIT);
@@ -301,7 +311,7 @@ impl Reader {
                 self.arrive(&block, here);
                 self.take_all(entries, each);
                 self.sound = here + (UNIT + block.length) as u64;
-            } else if self.is_patient {
+            } else if self.wait == Wait::Blocks {
                 break;
             } else {
                 self.skip(here, UNIT + block.length);
@@ -312,8 +322,9 @@ impl Reader {
         if buffer.capacity() <= KEPT || self.offset < valid {
             self.buffer = buffer;
         }
-        if self.is_patient && self.offset < valid {
-            // What is behind it may be whole: then the next call comes there.
+        let is_short = self.wait == Wait::Blocks || (self.wait == Wait::Bytes && got < want);
+        if is_short && self.offset < valid {
+            // What is behind it may be there: then the next call comes to it.
             return Ok(at > 0);
         }
         if got < want {

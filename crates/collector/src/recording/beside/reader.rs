@@ -92,7 +92,7 @@ impl Reader {
         &self.path
     }
 
-    /// Whether bytes that are no block (yet) are waited for: see [`Reader::wait_for_blocks`](super::super::Reader::wait_for_blocks).
+    /// Whether bytes that are no block (yet) are waited for: see [`Wait::Blocks`](super::super::Wait::Blocks).
     pub fn wait_for_blocks(&mut self, is_patient: bool) {
         self.is_patient = is_patient;
     }
