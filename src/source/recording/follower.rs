@@ -249,13 +249,18 @@ impl Follower {
     }
 
     /// What is lacking at present: ranks that fell silent, that have not come, and files that cannot be read. Of files for which
-    /// `is_excused` somebody else has said so.
+    /// `is_excused` somebody else has said so, and their silence begins when it does not any more.
     pub fn lacks(
-        &self,
+        &mut self,
         now: Instant,
         is_excused: &dyn Fn(&Path) -> bool,
     ) -> Vec<crate::activity::feed::Standing> {
-        silence::of(&self.processes, &self.unreadable, now, is_excused)
+        for process in &mut self.processes {
+            if is_excused(process.reader.path()) {
+                process.heard = now;
+            }
+        }
+        silence::of(&self.processes, &self.unreadable, now)
     }
 
     /// When something was last seen to grow.

@@ -1,7 +1,7 @@
 //! What a timeline lacks while it is followed: ranks that fell silent or have not come.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::process::Process;
@@ -18,12 +18,11 @@ pub(super) fn of(
     processes: &[Process],
     unreadable: &HashMap<PathBuf, String>,
     now: Instant,
-    is_excused: &dyn Fn(&Path) -> bool,
 ) -> Vec<Standing> {
     let mut all = Vec::new();
     let silent: Vec<(String, Duration)> = processes
         .iter()
-        .filter(|it| !it.over && !is_excused(it.reader.path()))
+        .filter(|it| !it.over)
         .map(|it| (name(it), now.duration_since(it.heard)))
         .filter(|(_, silence)| *silence >= SILENT)
         .collect();

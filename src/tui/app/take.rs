@@ -37,7 +37,10 @@ impl App {
             Message::Notice { is_warning, text } => {
                 messages.noticed(run.elapsed, is_warning, &text);
             }
-            Message::Standing(all) => run.standing = all,
+            Message::Standing(all) => {
+                run.standing = all;
+                run.stood += 1;
+            }
             Message::Finished(outcome) => self.finish(outcome),
         }
     }

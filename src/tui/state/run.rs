@@ -50,6 +50,8 @@ pub struct Run {
     pub progress: Option<Progress>,
     /// Whom the source waits for, while it does.
     pub standing: Vec<Standing>,
+    /// How many times that has changed.
+    pub stood: u64,
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.

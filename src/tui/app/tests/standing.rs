@@ -35,6 +35,52 @@ fn a_broken_file_stands_in_every_view_until_it_runs_again() {
     assert!(!head(&mut app).contains("mine.toml"));
 }
 
+/// What the source waits for: what alarms in every view until it is told anew, and on a timeline that is still empty what to do.
+#[test]
+fn whom_a_source_waits_for_stands_until_it_comes() {
+    use crate::activity::feed::Standing;
+    let standing = |all: &[(bool, &str)]| {
+        let told = all.iter().map(|&(is_alarming, text)| Standing {
+            is_alarming,
+            text: text.to_owned(),
+        });
+        Message::Standing(told.collect())
+    };
+    let mut app = App::new(Vec::new());
+    app.start(fixture::source(), None, PEAKS);
+    assert!(screen(&mut app, 80, 24).contains("waiting for the first records"));
+    app.take(standing(&[(
+        false,
+        "nothing is recorded in runs yet\ndo \u{1b}[31mthis",
+    )]));
+    let shown = screen(&mut app, 80, 24);
+    assert!(
+        shown.contains("  nothing is recorded in runs yet\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("  do \\u{1b}[31mthis\n"), "{shown}");
+    assert!(!head(&mut app).contains("nothing is recorded"));
+
+    app.take(standing(&[
+        (true, "gpu02: no word for 8 s"),
+        (false, "1 of 3 ranks"),
+    ]));
+    for view in ["1", "2", "3", "7"] {
+        press(&mut app, view);
+        let head = head(&mut app);
+        assert!(
+            head.contains("✗ gpu02: no word for 8 s"),
+            "view {view}: {head}"
+        );
+    }
+    app.take(standing(&[]));
+    assert!(!head(&mut app).contains("gpu02"));
+    // What was waited for until the end is not any more.
+    app.take(standing(&[(true, "rank 3 silent for 12 s")]));
+    app.take(Message::Finished(Outcome::Complete));
+    assert!(!head(&mut app).contains("silent"));
+}
+
 #[test]
 fn a_failed_expectation_stands_in_every_view() {
     let (mut plan, trace) = fixture::roofline();

@@ -52,6 +52,8 @@ struct Made {
     search: (u32, u64),
     marks: u64,
     lanes: u64,
+    /// Whom the source waits for.
+    stood: u64,
 }
 
 /// The view.
@@ -104,6 +106,7 @@ impl View for Timeline {
             search: state.search.version(),
             marks: state.marks.version(),
             lanes: state.lanes.version(),
+            stood: state.run.stood,
         };
         if self.of != Some(of) {
             self.of = Some(of);
