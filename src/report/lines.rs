@@ -20,6 +20,8 @@ pub struct LinesReport {
     pub device: u32,
     /// Whether the program's own profiler recorded every Python function: no estimate, and lines are where functions begin.
     pub exact: bool,
+    /// Whether it is of the steady steps alone.
+    pub in_steps: bool,
     /// Its idle time between operations while stacks were sampled.
     pub idle_ns: Ns,
     /// Of that, time in gaps into which no sample fell.
@@ -96,6 +98,7 @@ fn report(trace: &Trace, it: DeviceLines) -> LinesReport {
     LinesReport {
         device: trace.devices()[it.device].info.id,
         exact: it.is_exact,
+        in_steps: it.is_of_steps,
         idle_ns: it.idle_ns,
         unseen_ns: it.unseen_ns,
         samples: it.samples,
@@ -160,11 +163,12 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         page.painted(
             Tone::Dim,
             &format!(
-                "estimated from {} of the launching thread, looked at {} times a second, that lay in its {} of idle time; \
+                "estimated from {} of the launching thread, looked at {} times a second, that lay in its {} of idle time{}; \
                  with 95 % intervals",
                 plural(device.samples, "stack sample"),
                 device.hz,
-                duration(device.idle_ns)
+                duration(device.idle_ns),
+                in_steps(device.in_steps)
             ),
         );
         if device.samples == 0 {
@@ -203,15 +207,23 @@ pub(super) fn section(page: &mut Page, report: &Report) {
     }
 }
 
+fn in_steps(is_of_steps: bool) -> &'static str {
+    match is_of_steps {
+        true => " in the steady steps",
+        false => "",
+    }
+}
+
 /// The table of a program whose profiler recorded its Python functions.
 fn exact(page: &mut Page, device: &LinesReport) {
     page.painted(
         Tone::Dim,
         &format!(
             "Python functions that the launching thread was in, as the program's own profiler recorded them, in {} of its {} of \
-             idle time; a function's line is the one that it begins at",
+             idle time{}; a function's line is the one that it begins at",
             duration(device.idle_ns - device.unseen_ns),
-            duration(device.idle_ns)
+            duration(device.idle_ns),
+            in_steps(device.in_steps)
         ),
     );
     let mut table = Table::new(["", "share", "idle", "steps"]);

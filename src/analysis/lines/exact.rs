@@ -103,6 +103,7 @@ pub(super) fn of_device(
     Some(DeviceLines {
         device,
         is_exact: true,
+        is_of_steps: false,
         idle_ns: idle,
         samples: 0,
         unseen_ns: unseen,

@@ -13,8 +13,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
+
 use super::CallIndex;
-use super::steps::Steps;
+use super::steps::{self, Steps};
 use crate::activity::units::percent;
 use crate::activity::{Frame, Ns, Span, StackId};
 use crate::text::plural;
@@ -66,6 +68,8 @@ pub struct DeviceLines {
     pub device: usize,
     /// Whether the program's own profiler recorded every Python function: no estimate, but functions in place of lines.
     pub is_exact: bool,
+    /// Whether only the steady steps were looked at, as they speak for the program ([`Steps::are_telling`]).
+    pub is_of_steps: bool,
     /// Its idle time between operations while its processes were being sampled.
     pub idle_ns: Ns,
     /// Samples of launching threads that fell into it.
@@ -118,7 +122,7 @@ struct Key {
 }
 
 /// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a window,
-/// only of what lies in it.
+/// only of what lies in it; without, of the steady steps where these speak for the program: what kept the GPU idle before them is its start-up.
 #[must_use]
 pub fn of(
     trace: &Trace,
@@ -127,10 +131,22 @@ pub fn of(
     window: Option<Span>,
 ) -> Vec<DeviceLines> {
     let is_sampled = trace.processes().iter().any(|it| !it.sampled.is_empty());
+    let steady = match window {
+        Some(_) => FxHashMap::default(),
+        None => steps::by_device(trace, steps),
+    };
     (0..trace.devices().len())
-        .filter_map(|device| match is_sampled {
-            true => of_device(trace, calls, steps, device, window),
-            false => exact::of_device(trace, calls, steps, device, window),
+        .filter_map(|device| {
+            let of_steps = steady.get(&device).map(|steps| steps.steady_span());
+            let window = window.or(of_steps);
+            let found = match is_sampled {
+                true => of_device(trace, calls, steps, device, window),
+                false => exact::of_device(trace, calls, steps, device, window),
+            };
+            found.map(|found| DeviceLines {
+                is_of_steps: of_steps.is_some(),
+                ..found
+            })
         })
         .collect()
 }
@@ -145,6 +161,7 @@ fn of_device(
     let mut found = DeviceLines {
         device,
         is_exact: false,
+        is_of_steps: false,
         idle_ns: 0,
         samples: 0,
         unseen_ns: 0,

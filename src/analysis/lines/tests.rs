@@ -261,3 +261,37 @@ fn workers_are_told_of_by_idle_time_that_was_recorded() {
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].samples, found[0].waiting), (1, 0));
 }
+
+#[test]
+fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
+    let mut scene = Scene::new();
+    scene.kernel("load", 7, 0, MS);
+    // A second of start-up, then steps of 10 ms: busy for 8, idle for 2.
+    let mut looks: Vec<(Ns, u32)> = (1..99).map(|at| (10 * at, 1)).collect();
+    for step in 0..20 {
+        let at = 1_000 + 10 * step;
+        scene.kernel("forward", 7, at * MS, (at + 5) * MS);
+        scene.kernel("backward", 7, (at + 5) * MS, (at + 8) * MS);
+        looks.push((at + 9, 2));
+    }
+    let mut trace = scene.trace();
+    trace.apply(samples(&looks));
+    let found = of(
+        &trace,
+        &CallIndex::new(&trace),
+        &steps::of(&trace, None),
+        None,
+    );
+    let [found] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    // The last step has no end.
+    assert!(
+        found.is_of_steps && found.idle_ns == 19 * 2 * MS,
+        "{found:?}"
+    );
+    assert_eq!((found.samples, found.lines.len()), (19, 1), "{found:?}");
+    // Without steps it is of all.
+    let all = &of(&trace, &CallIndex::new(&trace), &[], None)[0];
+    assert_eq!((all.is_of_steps, all.lines.len()), (false, 2));
+}

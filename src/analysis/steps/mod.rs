@@ -20,6 +20,8 @@ mod slow;
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use crate::activity::{Ns, Span};
 use crate::trace::{Lane, LaneKind, Trace};
 
@@ -155,6 +157,27 @@ pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
 pub fn main(all: &[Steps]) -> Option<&Steps> {
     let telling = all.iter().filter(|steps| steps.are_telling());
     telling.max_by_key(|steps| steps.steady_span().len())
+}
+
+/// By device (index into [`Trace::devices`]) the first steps that speak for a program which has operations on it.
+#[must_use]
+pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
+    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
+    let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
+    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
+    for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
+        let key = lane.key();
+        if let LaneKind::Stream { device, .. } = key.kind
+            && let Some(&at) = places.get(&key.process)
+        {
+            let first = first.entry(device).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
+    first
+        .into_iter()
+        .map(|(device, at)| (device, &steps[at]))
+        .collect()
 }
 
 /// The steps of one process; `None` where none are shown.

@@ -15,7 +15,6 @@ mod tests;
 mod waits;
 mod words;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::causes::Causes;
@@ -24,10 +23,10 @@ use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
 use super::lines::Told;
 use super::ranks::Ranks;
-use super::steps::Steps;
+use super::steps::{self, Steps};
 use super::watching;
 use crate::activity::{Ns, Span, units};
-use crate::trace::{LaneKind, Trace};
+use crate::trace::Trace;
 use split::Split;
 pub(super) use waits::Waits;
 pub use words::nothing_ran;
@@ -120,7 +119,7 @@ pub fn of_job(
     steps: &[Steps],
     ranks: Option<&Ranks>,
 ) -> Vec<Verdict> {
-    let steady = telling(trace, steps);
+    let steady = steps::by_device(trace, steps);
     let records = causes.graph().ops.len();
     let of_device = |device: &DeviceFigures| {
         let steady = steady.get(&device.index);
@@ -267,24 +266,4 @@ fn bound(split: &Split) -> Bound {
     } else {
         Bound::Nothing
     }
-}
-
-/// By device the first steps that speak for a program which has operations on it.
-fn telling<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
-    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
-    let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
-    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
-    for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
-        let key = lane.key();
-        if let LaneKind::Stream { device, .. } = key.kind
-            && let Some(&at) = places.get(&key.process)
-        {
-            let first = first.entry(device).or_insert(at);
-            *first = at.min(*first);
-        }
-    }
-    first
-        .into_iter()
-        .map(|(device, at)| (device, &steps[at]))
-        .collect()
 }

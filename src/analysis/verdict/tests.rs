@@ -304,7 +304,7 @@ fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
     let devices = figures::of(&trace, None, None);
-    let steps = crate::analysis::steps::of(&trace, None);
+    let steps = steps::of(&trace, None);
     assert_eq!(steps.len(), 1, "the loop is found");
     let all = of(&trace, &causes, None, &devices, &steps);
     assert_eq!(

@@ -268,13 +268,17 @@ fn cells(trace: &Trace, found: &Found, row: Row, columns: Columns, width: u16) -
 fn basis(trace: &Trace, device: &DeviceLines) -> String {
     let name = describe::device_id(trace, device.device);
     let idle = duration(device.idle_ns);
+    let within = match device.is_of_steps {
+        true => " in the steady steps",
+        false => "",
+    };
     match device.is_exact {
         true => format!(
-            "{name}: Python functions in {} of {idle} of idle time, as the program's profiler recorded them (at the lines where they begin)",
+            "{name}: Python functions in {} of {idle} of idle time{within}, as the program's profiler recorded them (at the lines where they begin)",
             duration(device.idle_ns - device.unseen_ns)
         ),
         false => format!(
-            "{name}: estimated from {} of the launching thread, {} a second, in {idle} of idle time",
+            "{name}: estimated from {} of the launching thread, {} a second, in {idle} of idle time{within}",
             plural(device.samples, "sample"),
             device.hz
         ),
