@@ -21,6 +21,7 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
+trap 'exit 1' INT TERM
 # As root sshd wants a folder to lock itself into; where there is none this run makes it, and takes it away.
 if [ "$(id -u)" = 0 ] && [ ! -d /run/sshd ]; then
     mkdir -m 755 /run/sshd
@@ -88,8 +89,14 @@ for _ in $(seq 100); do
     if [ "$(ls "$work/job of two"/*.run/*.cuptop 2>/dev/null | wc -l)" -ge 2 ]; then break; fi
     sleep 0.2
 done
-"$cuptop" report "far:$work/job of two" --json >"$work/far.json" 2>"$work/far.log" &
+mkdir -m 700 "$work/run"
+XDG_RUNTIME_DIR="$work/run" "$cuptop" report "far:$work/job of two" --json >"$work/far.json" 2>"$work/far.log" &
 reader=$!
+# A link that was never there is not made again.
+for _ in $(seq 100); do
+    if [ -n "$(find "$work/run" -name '*.cuptop')" ]; then break; fi
+    sleep 0.2
+done
 kills=0
 while kill -0 "$reader" 2>/dev/null; do
     sleep 2

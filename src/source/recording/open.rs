@@ -149,8 +149,12 @@ impl Following {
                 self.follower.was_alive()
             } else {
                 // Asked before it is read: what is written until a process ends is read after that.
-                self.follower.look_for_files();
-                let is_alive = self.is_alive();
+                let mut is_alive = self.is_alive();
+                if !is_alive {
+                    // Another may have begun since they were listed, which many folders are not as often as this.
+                    self.follower.look_for_files();
+                    is_alive = self.is_alive();
+                }
                 self.follower.poll_due(now, sink)?;
                 is_alive
             };
