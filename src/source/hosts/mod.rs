@@ -198,6 +198,10 @@ impl Inlet for Host {
         lost.then(|| self.lacks(now).into_iter().map(|it| it.text).collect())
     }
 
+    fn stop(&mut self) {
+        self.stop.stop();
+    }
+
     fn folder(&self) -> &Path {
         &self.root
     }

@@ -40,6 +40,8 @@ pub trait Inlet: Send {
     fn was_read(&mut self, path: &Path, position: u64);
     /// A text with names of files as they are where they come from; `None` when there is none of them in it.
     fn named(&self, text: &str) -> Option<String>;
+    /// Nothing more is wanted of it: it begins to end, which its drop waits for.
+    fn stop(&mut self);
     /// The folder that they come into.
     fn folder(&self) -> &Path;
 }
@@ -112,7 +114,12 @@ impl Following {
 
     fn run(mut self, outlet: &Outlet) -> Outcome {
         let mut inlets = std::mem::take(&mut self.inlets);
-        match self.follow(&mut inlets, outlet) {
+        let followed = self.follow(&mut inlets, outlet);
+        // All at once: each may take a moment.
+        for inlet in &mut inlets {
+            inlet.stop();
+        }
+        match followed {
             Err(Gone) => Outcome::Stopped,
             Ok(_) if outlet.stop.is_stopped() => Outcome::Stopped,
             Ok(Some(why)) => Outcome::Failed(Failure {
