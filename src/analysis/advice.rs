@@ -9,7 +9,6 @@ use super::figures::{self, DeviceFigures, Peaks};
 use super::findings::{self, Finding, Planned, Scope, fold};
 use super::passes::Passes;
 use super::program::Known;
-use super::ranks::Ranks;
 use super::steps::{self, Steps};
 use super::whatif::WhatIf;
 use crate::activity::{Ns, Span};
@@ -27,8 +26,6 @@ pub struct Advice<'a> {
     pub peaks: Peaks,
     /// What predictions know beside the timeline.
     pub known: &'a Known,
-    /// The ranks of a job, where the timeline is one.
-    pub ranks: Option<&'a Ranks>,
 }
 
 /// What could be better in a program.
@@ -65,10 +62,7 @@ fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
             .or(whole.trace.extent())
             .map_or(until, |of| of.start),
     };
-    Scope {
-        window: Some(Span::new(start.min(until), until)),
-        ..whole.clone()
-    }
+    whole.within(Some(Span::new(start.min(until), until)), whole.devices)
 }
 
 impl Advice<'_> {
@@ -130,7 +124,7 @@ impl Advice<'_> {
         let whatif = || replayed(self, steps::main(steps), whole.window);
         let telling = steps.iter().filter(|steps| steps.are_telling());
         // On the clock of all, where it is known.
-        let aligned = |steps: &Steps| match self.ranks {
+        let aligned = |steps: &Steps| match whole.ranks {
             Some(ranks) => ranks.on_all(steps.process, steps.steady_span()),
             None => steps.steady_span(),
         };
@@ -140,14 +134,9 @@ impl Advice<'_> {
                 start_up: None,
             };
         };
-        let of_all = Scope::new(self.trace, self.causes, Some(window), &[], self.peaks)
-            .with_ranks(self.ranks);
-        let window_on = |device: usize| of_all.window_on(device);
-        let devices = figures::of_each(self.trace, None, &window_on);
-        let steady = Scope {
-            devices: &devices,
-            ..of_all.clone()
-        };
+        let of_all = whole.within(Some(window), &[]);
+        let devices = figures::of_each(self.trace, None, &|device| of_all.window_on(device));
+        let steady = whole.within(Some(window), &devices);
         OfProgram {
             findings: findings::weighed(&steady, whatif, is_stopped),
             start_up: Some(findings::of_start_up(&before(whole, window.start))),

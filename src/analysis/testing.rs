@@ -7,6 +7,10 @@ use crate::activity::{
 };
 use crate::trace::Trace;
 
+mod programs;
+
+pub(crate) use programs::{in_scope, kernels, known, known_with_graphs, launched, waits};
+
 /// A timeline in the making. Times are ns; everything is on device 0, context 1, host thread 1.
 #[derive(Default)]
 pub(crate) struct Scene {
@@ -121,10 +125,10 @@ impl Scene {
         self.copy_of(pinned(direction, stream, bytes), start, end)
     }
 
-    pub(crate) fn memset(&mut self, stream: u32, start: Ns, end: Ns) -> &mut Self {
+    pub(crate) fn memset(&mut self, stream: u32, bytes: u64, start: Ns, end: Ns) -> &mut Self {
         let what = What::Memset(Memset {
             place: place(stream),
-            bytes: 1 << 20,
+            bytes,
             graph: 0,
         });
         self.push(start, end, self.cause, what)

@@ -62,7 +62,7 @@ fn trace(ops: &[Op]) -> Trace {
             }
             match op.kind {
                 0 => scene.kernel("k", op.stream, start, end),
-                1 => scene.memset(op.stream, start, end),
+                1 => scene.memset(op.stream, 1 << 20, start, end),
                 k => scene.copy(DIRECTIONS[k - 2], op.stream, op.bytes, start, end),
             };
         }

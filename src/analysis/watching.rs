@@ -143,8 +143,9 @@ pub fn of(
 mod tests {
     use super::*;
     use crate::activity::Kernel;
+    use crate::analysis::figures::Peaks;
     use crate::analysis::graph::Graph;
-    use crate::analysis::testing::{Scene, place};
+    use crate::analysis::testing::{Scene, in_scope, launched, place};
 
     #[test]
     fn launches_and_nodes_are_told_apart() {
@@ -187,32 +188,21 @@ mod tests {
         assert!((most - 950.0 / 1_099.9).abs() < 1e-9, "{cost:?}");
     }
 
-    /// Ten kernels so long, launched 10 us apart by calls of 6 us.
-    fn launched(kernel: Ns) -> WatchingCost {
-        let mut scene = Scene::new();
-        let mut free = 0;
-        for i in 0..10 {
-            let at = i * 10_000;
-            scene.call("cudaLaunchKernel", at, at + 6_000);
-            let start = free.max(at + 8_000);
-            scene.kernel("k", 1, start, start + kernel);
-            free = start + kernel + 500;
-        }
-        let mut trace = scene.trace();
+    fn cost(kernel: Ns) -> WatchingCost {
+        let mut trace = launched(10, 10_000, kernel).trace();
         trace.source.kind = SourceKind::Traced;
-        let devices = figures::of(&trace, None, None);
-        let graph = Graph::new(&trace);
-        let causes = Causes::new(&trace, &graph);
-        of(&trace, &causes, &devices, None).expect("recorded by cuptop")
+        in_scope(&trace, None, Peaks::default(), |scope| {
+            of(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
+        })
     }
 
     #[test]
     fn a_gpu_that_never_waits_loses_nothing_by_its_launches() {
         // Nine gaps of 8 us, each with a launch in it.
-        let cost = launched(2_000);
+        let cost = cost(2_000);
         assert_eq!(cost.waited_ns, [9 * 700, 9 * 2_600]);
         assert!((cost.share[0] - 6.3 / 92.0).abs() < 1e-9, "{cost:?}");
         // Launched ahead: each is 0.5 us behind the one before.
-        assert_eq!(launched(20_000).share, [0.0, 0.0]);
+        assert_eq!(self::cost(20_000).share, [0.0, 0.0]);
     }
 }

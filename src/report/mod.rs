@@ -244,7 +244,6 @@ impl Report {
             causes: &causes,
             peaks,
             known: &known,
-            ranks: job.as_ref(),
         };
         let variants = is_run.then(|| reports(&advice, &run, variants, plan));
         let launches = crew::each(records, &devices, |f| {
@@ -255,7 +254,10 @@ impl Report {
                 queue,
             }
         });
-        let scope = Scope::new(trace, &causes, None, &devices, peaks).with_ranks(job.as_ref());
+        let watching = watching::of(trace, &causes, &devices, None);
+        let scope = Scope::new(trace, &causes, None, &devices, peaks)
+            .with_ranks(job.as_ref())
+            .with_watching(watching.as_ref());
         let (findings, start_up_findings, harness_findings) = match &variants {
             Some(variants) if !variants.is_empty() => {
                 let named = advice::in_one(variants.iter().map(VariantReport::named));
@@ -266,7 +268,14 @@ impl Report {
                 (of.findings, of.start_up, None)
             }
         };
-        let verdicts = verdict::of_job(trace, &causes, None, &devices, &steps, job.as_ref());
+        let verdicts = verdict::of_job(
+            trace,
+            &causes,
+            (None, &devices),
+            &steps,
+            job.as_ref(),
+            watching.as_ref(),
+        );
         let (ranks, job) = match job.map(|job| ranks::of(trace, &job, peaks.p2p)) {
             Some((ranks, job)) => (ranks, Some(job)),
             None => (Vec::new(), None),
@@ -300,7 +309,7 @@ impl Report {
                 late: trace.late(),
             },
             let_go: let_go::of(trace),
-            watching: watching::of(trace, &causes, &devices, None),
+            watching,
             overhead: Vec::new(),
             hardware: crate::analysis::hardware::of(trace, &devices),
             off_cpu: off_cpu::of(trace, &causes, &devices),

@@ -2,30 +2,7 @@
 
 use super::*;
 use crate::activity::{Direction, MemoryKind, RangeKind};
-use crate::analysis::program::Known;
-use crate::analysis::testing::{Scene as Made, pinned};
-
-/// A GPU with round numbers.
-fn known() -> Known {
-    Known {
-        source: "made up".to_owned(),
-        h2d_gbps: Some(50.0),
-        d2h_gbps: Some(50.0),
-        copy_fixed: Some([1_000, 1_000]),
-        copy_call: Some(2_000),
-        sync_call: Some(500),
-        launch_call: Some(3_000),
-        launch: Some([5_000, 4_000]),
-        kernel_fixed: Some(500),
-        queued: Some([1_000, 1_000, 1_000, 1_000]),
-        event: Some(1_000),
-        wake: Some(2_000),
-        graph_call: Some([1_000, 100]),
-        graph_upload: Some(300),
-        graph_node: Some(200),
-        link_share: None,
-    }
-}
+use crate::analysis::testing::{Scene as Made, known_with_graphs, pinned, waits};
 
 fn makespan(made: &mut Made, edit: &str) -> Result<Ns, String> {
     makespan_at(made, edit, Bound::Likely)
@@ -34,7 +11,7 @@ fn makespan(made: &mut Made, edit: &str) -> Result<Ns, String> {
 fn makespan_at(made: &mut Made, edit: &str, bound: Bound) -> Result<Ns, String> {
     let trace = made.trace();
     let graph = Graph::new(&trace);
-    let mut program = Program::new(&trace, &graph, None, &known());
+    let mut program = Program::new(&trace, &graph, None, &known_with_graphs());
     let scene = Scene {
         trace: &trace,
         graph: &graph,
@@ -46,30 +23,18 @@ fn makespan_at(made: &mut Made, edit: &str, bound: Bound) -> Result<Ns, String> 
     Ok(program.makespan(&program.replay()))
 }
 
-/// Three kernels of 20 us; the host waits for each, and launches the next 5 us later.
-fn waits() -> Made {
-    let mut made = Made::new();
-    for i in 0..3 {
-        let at = 40_000 * i;
-        made.call("cudaLaunchKernel", at, at + 3_000);
-        made.kernel("k", 7, at + 5_000, at + 25_000);
-        made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
-    }
-    made
-}
-
 #[test]
 fn without_waits_launches_come_as_fast_as_the_host_does() {
     // Launched at 0, at 17 and at 34 (3 of the call, 1 and 13 of the thread), so that the first kernel
     // starts at 5 and each next one 1 after the one before it has ended: 5, 26, 47 to 67.
-    assert_eq!(makespan(&mut waits(), "no-sync"), Ok(62_000));
+    assert_eq!(makespan(&mut waits(3), "no-sync"), Ok(62_000));
 }
 
 #[test]
 fn scaled_operations_take_their_share() {
     // The waits shrink with the kernels: 10 us less for each.
-    assert_eq!(makespan(&mut waits(), "scale:k=0.5"), Ok(100_000 - 30_000));
-    let none = makespan(&mut waits(), "scale:nobody=0.5");
+    assert_eq!(makespan(&mut waits(3), "scale:k=0.5"), Ok(100_000 - 30_000));
+    let none = makespan(&mut waits(3), "scale:nobody=0.5");
     assert_eq!(none, Err("nothing has this name".to_owned()));
 }
 
@@ -131,7 +96,12 @@ fn a_rate_that_nobody_knows_is_refused() {
     made.copy_of(small, -4_000, -2_500);
     let trace = made.trace();
     let graph = Graph::new(&trace);
-    let mut program = Program::new(&trace, &graph, None, &Known::default());
+    let mut program = Program::new(
+        &trace,
+        &graph,
+        None,
+        &crate::analysis::program::Known::default(),
+    );
     let scene = Scene {
         trace: &trace,
         graph: &graph,
@@ -165,14 +135,14 @@ fn batches_on_their_own_streams_wait_only_for_engines() {
 
 #[test]
 fn an_edit_may_be_limited_to_a_range() {
-    let mut made = waits();
+    let mut made = waits(3);
     made.range(RangeKind::Nvtx, "first", 0, 0, 30_000);
     assert_eq!(
         makespan(&mut made, "scale:k=0.5@first"),
         Ok(100_000 - 10_000)
     );
     let unknown = makespan(
-        waits().range(RangeKind::Nvtx, "first", 0, 0, 1),
+        waits(3).range(RangeKind::Nvtx, "first", 0, 0, 1),
         "pin@frist",
     );
     assert_eq!(

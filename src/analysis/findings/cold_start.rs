@@ -1,6 +1,7 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::{Finding, Place, Scope, first_use, thresholds};
+use super::first_use::{self, First};
+use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::duration;
 use crate::activity::{Ns, Span, What};
 use crate::analysis::causes::is_loading;
@@ -37,14 +38,19 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     }
     let has_loading = !spans.is_empty();
     let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
-    let first = first_use::calls(scope);
-    let mut has_first = !first.is_empty();
-    for (span, place) in first {
+    let is_looked_at = |&&(span, place): &&First| {
+        let window = scope.window_of(process_of(place));
+        window.is_none_or(|w| (w.start..w.end).contains(&span.start))
+    };
+    let first = scope.first_use();
+    let mut has_first = false;
+    for &(span, place) in first.calls.iter().filter(is_looked_at) {
+        has_first = true;
         spans.push(scope.on_all(process_of(place), span));
         at.push((span.len(), Place::Row(place)));
     }
-    for (_, place) in first_use::operators(scope, None) {
-        let own = first_use::own(scope, place).into_iter();
+    for &(_, place) in first.operators.iter().filter(is_looked_at) {
+        let own = first_use::own(scope.trace, place).into_iter();
         let own: Vec<Span> = own
             .map(|part| scope.on_all(process_of(place), part))
             .collect();

@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Scope, thresholds};
+use super::thresholds;
 use crate::activity::{NameId, Ns, RangeKind, Span, What};
-use crate::analysis::graph::{CallId, CallKind, NONE};
-use crate::trace::{LaneId, LaneKind};
+use crate::analysis::graph::{CallId, CallKind, Graph, NONE};
+use crate::trace::{LaneId, LaneKind, Trace};
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -32,13 +32,44 @@ pub(super) fn median(times: &mut [Ns]) -> Ns {
     *times.select_nth_unstable(middle).1
 }
 
-/// First calls of a function, and first launches of a kernel, that took much longer than those after them: when, and where
-/// their rows are. None of a timeline whose beginning is not there.
-pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
-    let graph = scope.causes.graph();
-    if !has_beginning(scope) {
-        return Vec::new();
+/// When something was done for the first time, and where its row is.
+pub(super) type First = (Span, (LaneId, usize));
+
+/// What a program did for the first time, in the whole of its timeline. Nothing of one whose beginning is not there.
+#[derive(Clone, Debug, Default)]
+pub struct FirstUse {
+    /// Calls, in order of time.
+    pub(super) calls: Vec<First>,
+    /// Operators, in order of time.
+    pub(super) operators: Vec<First>,
+}
+
+impl FirstUse {
+    pub(super) fn of(trace: &Trace, graph: &Graph) -> Self {
+        if !has_beginning(trace, graph) {
+            return FirstUse::default();
+        }
+        FirstUse {
+            calls: calls(trace, graph),
+            operators: operators(trace),
+        }
     }
+
+    /// Whether a call is one of them.
+    pub(super) fn has_call(&self, span: Span, at: (LaneId, usize)) -> bool {
+        self.calls.binary_search(&(span, at)).is_ok()
+    }
+
+    /// Whether a stretch of a lane lies in an operator that is one of them.
+    pub(super) fn has_operator(&self, lane: LaneId, span: Span) -> bool {
+        let mut all = self.operators.iter();
+        all.any(|(first, at)| at.0 == lane && first.overlaps(span))
+    }
+}
+
+/// First calls of a function, and first launches of a kernel, that took much longer than those after them; and what took long
+/// just once while the program was still at such.
+fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
     let mut first: Vec<(CallId, NameId)> = Vec::new();
@@ -51,7 +82,7 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
             continue;
         }
         let (lane, row) = graph.calls.at(call);
-        let What::Call(of) = scope.trace.activity(lane, row).what else {
+        let What::Call(of) = trace.activity(lane, row).what else {
             continue;
         };
         let list = calls.entry(of.name).or_default();
@@ -59,7 +90,7 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
             list.push(call);
         }
         let kernel = match kind {
-            CallKind::Launch => kernel(scope, graph.calls.first_op[i]),
+            CallKind::Launch => kernel(trace, graph, graph.calls.first_op[i]),
             _ => None,
         };
         if met.insert((of.name, kernel)) {
@@ -87,7 +118,7 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
         .collect();
     let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
     // What locks pages takes as long as they are many.
-    let few = few.filter(|(name, _)| !scope.trace.names().full(**name).contains("Host"));
+    let few = few.filter(|(name, _)| !trace.names().full(**name).contains("Host"));
     for (_, list) in few {
         let quick = (0..list.len())
             .min_by_key(|&at| time(&list[at]))
@@ -96,45 +127,41 @@ pub(super) fn calls(scope: &Scope) -> Vec<(Span, (LaneId, usize))> {
             |call: &CallId| time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]));
         slow.extend(list[..quick].iter().copied().filter(is_slow));
     }
-    slow.retain(|&call| {
-        is_looked_at(
-            scope,
-            graph.calls.at(call).0,
-            graph.calls.start[call as usize],
-        )
-    });
+    let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
+    let cold = cold.max().unwrap_or(Ns::MIN);
+    for (name, list) in &calls {
+        let Some(&median) = medians.get(name) else {
+            continue;
+        };
+        let is_long = |call: &&CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
+        let mut long = list.iter().filter(is_long);
+        if let (Some(&once), None) = (long.next(), long.next())
+            && graph.calls.start[once as usize] < cold
+        {
+            slow.push(once);
+        }
+    }
     slow.sort_unstable();
+    slow.dedup();
     let found = slow.into_iter();
-    found
+    let mut found: Vec<First> = found
         .map(|call| (graph.calls.span(call), graph.calls.at(call)))
-        .collect()
-}
-
-fn is_looked_at(scope: &Scope, lane: LaneId, start: Ns) -> bool {
-    let window = scope.window_of(scope.trace.lanes()[lane].key().process);
-    window.is_none_or(|w| (w.start..w.end).contains(&start))
+        .collect();
+    found.sort_unstable();
+    found
 }
 
 /// First operators of a name on their thread that took much longer than those after them: a library that looks for its
-/// fastest algorithm, code that is compiled. When, and where their rows are; those of a timeline without its beginning are
-/// none. Of these processes, or of all.
-pub(super) fn operators(
-    scope: &Scope,
-    processes: Option<&[usize]>,
-) -> Vec<(Span, (LaneId, usize))> {
-    if !has_beginning(scope) {
-        return Vec::new();
-    }
+/// fastest algorithm, code that is compiled.
+fn operators(trace: &Trace) -> Vec<First> {
     let mut found = Vec::new();
-    for (id, lane) in scope.trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        let is_asked = processes.is_none_or(|of| of.contains(&key.process));
-        if !is_asked || !matches!(key.kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
             continue;
         }
         let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
         for row in lane.kept() {
-            if let What::Range(range) = scope.trace.activity(id, row).what
+            if let What::Range(range) = trace.activity(id, row).what
                 && range.kind == RangeKind::CpuOp
             {
                 let list = rows.entry(range.name).or_default();
@@ -147,8 +174,7 @@ pub(super) fn operators(
             let time = |row: &usize| lane.span(*row).len();
             let usual = median(&mut list.iter().map(time).collect::<Vec<Ns>>());
             let span = lane.span(list[0]);
-            let is_slow = span.len() >= FEW_MIN && is_outlier(span.len(), usual);
-            if is_slow && is_looked_at(scope, id, span.start) {
+            if span.len() >= FEW_MIN && is_outlier(span.len(), usual) {
                 found.push((span, (id, list[0])));
             }
         }
@@ -158,25 +184,25 @@ pub(super) fn operators(
 }
 
 /// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.
-pub(super) fn own(scope: &Scope, (lane, row): (LaneId, usize)) -> Vec<Span> {
-    let key = scope.trace.lanes()[lane].key();
-    let span = scope.trace.lanes()[lane].span(row);
+pub(super) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
+    let key = trace.lanes()[lane].key();
+    let span = trace.lanes()[lane].span(row);
     let LaneKind::Range { thread, .. } = key.kind else {
         return vec![span];
     };
     let mut own = Vec::new();
     let mut from = span.start;
-    for (id, calls) in scope.trace.lanes().iter().enumerate() {
+    for (id, calls) in trace.lanes().iter().enumerate() {
         let of = calls.key();
         if of.process != key.process || of.kind != (LaneKind::Thread { thread }) {
             continue;
         }
         for row in calls.starting(span) {
-            let call = scope.trace.activity(id, row);
+            let call = trace.activity(id, row);
             let What::Call(what) = call.what else {
                 continue;
             };
-            let kind = CallKind::of(scope.trace.names().full(what.name));
+            let kind = CallKind::of(trace.names().full(what.name));
             if kind.is_wait() || kind == CallKind::Copy {
                 own.push(Span::new(from, call.span.start.max(from)));
                 from = from.max(call.span.end);
@@ -188,17 +214,17 @@ pub(super) fn own(scope: &Scope, (lane, row): (LaneId, usize)) -> Vec<Span> {
     own
 }
 
-fn kernel(scope: &Scope, op: u32) -> Option<NameId> {
-    let (lane, row) = (op != NONE).then(|| scope.causes.graph().ops.place(op))?;
-    match scope.trace.activity(lane, row).what {
-        What::Kernel(kernel) => Some(scope.trace.shape(kernel.shape).name),
+fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
+    let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
+    match trace.activity(lane, row).what {
+        What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
         _ => None,
     }
 }
 
 /// Whether nothing was let go and the graph has the first call: else what looks like the first is none.
-fn has_beginning(scope: &Scope) -> bool {
-    let threads = scope.trace.lanes().iter();
+fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
+    let threads = trace.lanes().iter();
     let threads = threads
         .filter(|lane| matches!(lane.key().kind, LaneKind::Thread { .. }) && !lane.is_empty());
     let mut begin = Ns::MAX;
@@ -208,6 +234,6 @@ fn has_beginning(scope: &Scope) -> bool {
         }
         begin = begin.min(lane.span(0).start);
     }
-    let starts = &scope.causes.graph().calls.start;
+    let starts = &graph.calls.start;
     starts.first().is_some_and(|&start| start <= begin)
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
-use super::{Finding, Place, Scope, first_use, thresholds};
+use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{NameId, Ns, Span, What};
 use crate::analysis::causes::{Cause, Culprit, Piece};
@@ -27,11 +27,11 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = Seen::default();
     // What only the first one of its name takes is a cold start.
-    let first = first_use::operators(scope, Some(&scope.processes(f)));
+    let first = scope.first_use();
+    let calls = &scope.causes.graph().calls;
     let is_first = |piece: &Piece| match piece.culprit {
-        Culprit::Row(lane, _) => first
-            .iter()
-            .any(|(span, at)| at.0 == lane && span.overlaps(piece.span)),
+        Culprit::Row(lane, _) => first.has_operator(lane, piece.span),
+        Culprit::Call(call) => first.has_call(calls.span(call), calls.at(call)),
         _ => false,
     };
     for (gap, pieces) in scope.gaps(f) {

@@ -1,14 +1,18 @@
 //! What rules look at, and how they put down what they find.
 
+use std::sync::{Arc, OnceLock};
+
 use rustc_hash::FxHashSet;
 
 use super::evidence::{EVIDENCE_MAX, Evidence};
+use super::first_use::FirstUse;
 use super::{Finding, Severity, cures, thresholds};
 use crate::activity::{Activity, Ns, Span};
 use crate::analysis::causes::{Causes, Culprit, Gap, Piece};
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::graph::CallId;
 use crate::analysis::ranks::Ranks;
+use crate::analysis::watching::WatchingCost;
 use crate::scenario::plan::VariantPlan;
 use crate::trace::{LaneId, Trace};
 
@@ -30,6 +34,10 @@ pub struct Scope<'a> {
     pub planned: Option<Planned<'a>>,
     /// The ranks of a job, where it is one that is looked at as a whole.
     pub ranks: Option<&'a Ranks>,
+    /// What recording may have cost, where that is to be told of what is looked at.
+    pub watching: Option<&'a WatchingCost>,
+    /// What was done for the first time, once somebody asked.
+    first: Arc<OnceLock<FirstUse>>,
 }
 
 /// A scenario's variant as it was planned.
@@ -65,6 +73,8 @@ impl<'a> Scope<'a> {
             causes,
             planned: None,
             ranks: None,
+            watching: None,
+            first: Arc::default(),
         }
     }
 
@@ -104,6 +114,28 @@ impl<'a> Scope<'a> {
             Some(ranks) => ranks.on_all(process, span),
             None => span,
         }
+    }
+
+    /// The same, knowing what recording may have cost.
+    #[must_use]
+    pub fn with_watching(self, watching: Option<&'a WatchingCost>) -> Self {
+        Scope { watching, ..self }
+    }
+
+    /// Looks at another stretch of the same timeline.
+    #[must_use]
+    pub fn within(&self, window: Option<Span>, devices: &'a [DeviceFigures]) -> Self {
+        Scope {
+            window,
+            devices,
+            ..self.clone()
+        }
+    }
+
+    /// What the program did for the first time, wherever in its timeline.
+    pub(super) fn first_use(&self) -> &FirstUse {
+        let of = || FirstUse::of(self.trace, self.causes.graph());
+        self.first.get_or_init(of)
     }
 
     /// The first operation's start on any device looked at, to the last one's end.

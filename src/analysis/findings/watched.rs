@@ -2,7 +2,7 @@
 
 use super::{Finding, Place, Scope, Severity, thresholds};
 use crate::activity::units::{count, duration, percent};
-use crate::analysis::{figures, watching};
+use crate::analysis::figures;
 use crate::trace::{LaneKind, SourceKind};
 
 pub(super) const NODES: &str = "graph-records";
@@ -16,10 +16,10 @@ fn everywhere(scope: &Scope) -> Vec<Place> {
 /// Records of launches, which GPUs wait for.
 pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     // Of a scenario's it is measured where somebody asks (`--overhead`).
-    if scope.window.is_some() || scope.trace.source.kind == SourceKind::Cuda {
+    if scope.trace.source.kind == SourceKind::Cuda {
         return None;
     }
-    let cost = watching::of(scope.trace, scope.causes, scope.devices, None)?;
+    let cost = scope.watching?;
     let [least, most] = cost.waited_ns;
     if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
         return None;
@@ -50,11 +50,7 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
 
 /// Records of graphs' nodes.
 pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
-    // What recording costs is the same whichever pass is looked at.
-    if scope.window.is_some() {
-        return None;
-    }
-    let cost = watching::of(scope.trace, scope.causes, scope.devices, None)?;
+    let cost = scope.watching?;
     let [least, most] = cost.nodes_ns;
     if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
         return None;

@@ -24,7 +24,7 @@ use super::findings::thresholds;
 use super::lines::Told;
 use super::ranks::Ranks;
 use super::steps::{self, Steps};
-use super::watching;
+use super::watching::{self, WatchingCost};
 use crate::activity::{Ns, Span, units};
 use crate::trace::Trace;
 use split::Split;
@@ -106,18 +106,20 @@ pub fn of(
     devices: &[DeviceFigures],
     steps: &[Steps],
 ) -> Vec<Verdict> {
-    of_job(trace, causes, window, devices, steps, None)
+    let cost = watching::of(trace, causes, devices, window);
+    of_job(trace, causes, (window, devices), steps, None, cost.as_ref())
 }
 
-/// The same where it is known which ranks of a job wait for whom: what a device waits in collectives it does not compute.
+/// The same where it is known which ranks of a job wait for whom (what a device waits in collectives it does not compute), and
+/// what watching may have cost.
 #[must_use]
 pub fn of_job(
     trace: &Trace,
     causes: &Causes<'_>,
-    window: Option<Span>,
-    devices: &[DeviceFigures],
+    (window, devices): (Option<Span>, &[DeviceFigures]),
     steps: &[Steps],
     ranks: Option<&Ranks>,
+    watching: Option<&WatchingCost>,
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
     let records = causes.graph().ops.len();
@@ -159,7 +161,7 @@ pub fn of_job(
         },
         several => together(trace, several, ranks),
     };
-    if let Some(watched) = watched(trace, causes, devices, window) {
+    if let Some(watched) = watching.and_then(watched) {
         whole.text.push_str(&watched);
         if let [(one, _)] = judged.as_mut_slice() {
             one.text.push_str(&watched);
@@ -171,13 +173,7 @@ pub fn of_job(
 }
 
 /// What of the time may be the recording of graphs' nodes, where that is worth a word: without cuptop it is not there.
-fn watched(
-    trace: &Trace,
-    causes: &Causes<'_>,
-    devices: &[DeviceFigures],
-    window: Option<Span>,
-) -> Option<String> {
-    let cost = watching::of(trace, causes, devices, window)?;
+fn watched(cost: &WatchingCost) -> Option<String> {
     let [least, most] = cost.nodes_ns.map(|it| share(it, cost.span_ns));
     (least >= thresholds::WATCHED_SHARE).then(|| {
         let [least, most] = [least, most.min(1.0)].map(units::percent);

@@ -55,26 +55,16 @@ pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::{Activity, Batch, Range, RangeKind, What};
+    use crate::activity::RangeKind;
+    use crate::analysis::testing::Scene;
     use crate::trace::Trace;
 
     fn trace(spans: &[(Ns, Ns)]) -> Trace {
-        let mut trace = Trace::default();
-        let range = |&(start, end): &(Ns, Ns)| Activity {
-            span: Span::new(start, end),
-            correlation: 0,
-            what: What::Range(Range {
-                kind: RangeKind::Nvtx,
-                name: 0,
-                thread: 1,
-                index: 0,
-            }),
-        };
-        trace.apply(Batch {
-            items: spans.iter().map(range).collect(),
-            ..Batch::default()
-        });
-        trace
+        let mut made = Scene::new();
+        for &(start, end) in spans {
+            made.range(RangeKind::Nvtx, "range", 0, start, end);
+        }
+        made.trace()
     }
 
     #[test]

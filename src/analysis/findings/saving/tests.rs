@@ -4,66 +4,30 @@ use proptest::prelude::*;
 
 use crate::activity::units::duration;
 use crate::activity::{Direction, MemoryKind, Ns};
-use crate::analysis::causes::Causes;
-use crate::analysis::findings::{Finding, Scope, Severity, weighed};
+use crate::analysis::figures::Peaks;
+use crate::analysis::findings::{Finding, Severity, weighed};
 use crate::analysis::graph::Graph;
 use crate::analysis::program::Known;
-use crate::analysis::testing::{Scene, pinned};
+use crate::analysis::testing::{Scene, in_scope, known, pinned, waits};
 use crate::analysis::whatif::WhatIf;
-use crate::analysis::{CallIndex, figures};
 use crate::scenario::edit::EditSet;
 use crate::trace::Trace;
-
-/// A GPU with round numbers.
-fn known() -> Known {
-    Known {
-        source: "made up".to_owned(),
-        h2d_gbps: Some(50.0),
-        d2h_gbps: Some(50.0),
-        copy_fixed: Some([1_000, 1_000]),
-        copy_call: Some(2_000),
-        sync_call: Some(500),
-        launch_call: Some(3_000),
-        launch: Some([5_000, 4_000]),
-        kernel_fixed: Some(500),
-        queued: Some([1_000, 1_000, 1_000, 1_000]),
-        event: Some(1_000),
-        wake: Some(2_000),
-        graph_call: None,
-        graph_upload: None,
-        graph_node: None,
-        link_share: None,
-    }
-}
 
 fn all_of(trace: &Trace) -> Vec<Finding> {
     weigh(trace, &known())
 }
 
 fn weigh(trace: &Trace, known: &Known) -> Vec<Finding> {
-    let graph = Graph::new(trace);
-    let causes = Causes::new(trace, &graph);
-    let devices = figures::of(trace, Some(&CallIndex::new(trace)), None);
-    let scope = Scope::new(trace, &causes, None, &devices, figures::Peaks::default());
-    let whatif = || WhatIf::of_steps(trace, &graph, None, None, known);
-    weighed(&scope, whatif, &|| false)
-}
-
-/// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
-fn waits() -> Scene {
-    let mut made = Scene::new();
-    for i in 0..20 {
-        let at = 40_000 * i;
-        made.call("cudaLaunchKernel", at, at + 3_000);
-        made.kernel("k", 7, at + 5_000, at + 25_000);
-        made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
-    }
-    made
+    in_scope(trace, None, Peaks::default(), |scope| {
+        let graph = scope.causes.graph();
+        let whatif = || WhatIf::of_steps(trace, graph, None, None, known);
+        weighed(scope, whatif, &|| false)
+    })
 }
 
 #[test]
 fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
-    let found = all_of(&waits().trace());
+    let found = all_of(&waits(20).trace());
     let names: Vec<&str> = found.iter().map(|f| f.rule).collect();
     assert_eq!(names, ["sync-in-loop"]);
     // From 5 to 785. Without the waits a kernel follows another after 1: 20 of 20 us and 19 pauses.

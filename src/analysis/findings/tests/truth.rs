@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::activity::{Kernel, SyncKind, What};
-use crate::analysis::testing::place;
+use crate::analysis::testing::{launched, place};
 use crate::analysis::verdict;
 use crate::trace::SourceKind;
 
@@ -35,13 +35,11 @@ fn records_of_nodes_cost_where_nodes_are_short() {
     let found = |time: Ns| {
         let mut trace = graph(time).trace();
         trace.source.kind = SourceKind::Traced;
-        let devices = figures::of(&trace, None, None);
-        let graph = Graph::new(&trace);
-        let causes = Causes::new(&trace, &graph);
-        let all = of(&Scope::new(&trace, &causes, None, &devices, PEAKS));
-        let verdicts = verdict::of(&trace, &causes, None, &devices, &[]);
-        let found = all.into_iter().find(|f| f.rule == "graph-records");
-        (found, verdicts[1].text.clone())
+        in_scope(&trace, None, PEAKS, |scope| {
+            let verdicts = verdict::of(&trace, scope.causes, None, scope.devices, &[]);
+            let found = of(scope).into_iter().find(|f| f.rule == "graph-records");
+            (found, verdicts[1].text.clone())
+        })
     };
     // 0.15 us a node at the least: 4.5 % of 3.3 us, and 0.15 % of 100.
     let (told, verdict) = found(2_000);
@@ -54,33 +52,16 @@ fn records_of_nodes_cost_where_nodes_are_short() {
     assert!(!verdict.contains("recording"), "{verdict}");
 }
 
-/// Kernels so long, launched so far apart by calls of 6 us.
-fn launched(apart: Ns, kernel: Ns) -> Scene {
-    let mut scene = Scene::new();
-    let mut free = 0;
-    for i in 0..200 {
-        let at = i * apart;
-        scene.call("cudaLaunchKernel", at, at + 6_000);
-        let start = free.max(at + 8_000);
-        scene.kernel("k", 1, start, start + kernel);
-        free = start + kernel + 500;
-    }
-    scene
-}
-
 #[test]
 fn records_of_launches_cost_where_the_gpu_waits_for_them() {
     let found = |mut scene: Scene| {
         let mut trace = scene.trace();
         trace.source.kind = SourceKind::Traced;
-        let devices = figures::of(&trace, None, None);
-        let graph = Graph::new(&trace);
-        let causes = Causes::new(&trace, &graph);
-        let all = of(&Scope::new(&trace, &causes, None, &devices, PEAKS));
+        let all = in_scope(&trace, None, PEAKS, of);
         all.into_iter().find(|f| f.rule == "launch-records")
     };
     // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.
-    let told = found(launched(10_000, 2_000)).expect("found");
+    let told = found(launched(200, 10_000, 2_000)).expect("found");
     assert_eq!((told.bound_ns, told.severity), (0, Severity::Info));
     assert!(
         told.title.contains("139 µs to 517 µs (7 % to 26 %"),
@@ -89,10 +70,10 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
     );
     assert!(!told.advice.contains("--waits"), "{}", told.advice);
     // The GPU is never without work, or what it waits for takes long.
-    assert_eq!(found(launched(10_000, 20_000)), None);
-    assert_eq!(found(launched(200_000, 2_000)), None);
+    assert_eq!(found(launched(200, 10_000, 20_000)), None);
+    assert_eq!(found(launched(200, 200_000, 2_000)), None);
     // What waits were recorded for is the first thing to leave out.
-    let mut waits = launched(10_000, 2_000);
+    let mut waits = launched(200, 10_000, 2_000);
     waits.sync(SyncKind::Stream, Some(1), None, 2_100_000, 2_110_000);
     let told = found(waits).expect("found");
     assert!(

@@ -7,39 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::activity::{Activity, Batch, Def, Kernel, LaunchShape, Place, RangeKind};
+use crate::activity::RangeKind;
+use crate::analysis::testing::{Scene, kernels};
 use crate::tui::draw::lane::draw_strip;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
-
-fn trace(spans: &[(Ns, Ns)]) -> Trace {
-    let mut trace = Trace::default();
-    let kernel = |&(start, end): &(Ns, Ns)| Activity {
-        span: Span::new(start, end),
-        correlation: 0,
-        what: What::Kernel(Kernel {
-            place: Place::default(),
-            shape: 0,
-            graph: 0,
-            node: 0,
-        }),
-    };
-    trace.apply(Batch {
-        defs: vec![
-            Def::Name {
-                id: 0,
-                text: "kernel".to_owned(),
-            },
-            Def::Shape {
-                id: 0,
-                shape: LaunchShape::default(),
-            },
-        ],
-        items: spans.iter().map(kernel).collect(),
-        ..Batch::default()
-    });
-    trace
-}
 
 fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
     let input = StripInput {
@@ -51,7 +23,7 @@ fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
         found: None,
         waits: None,
     };
-    Strip::new(&trace(spans), 0, &input)
+    Strip::new(&kernels(spans), 0, &input)
 }
 
 fn drawn(strip: &Strip, theme: &Theme, columns: u16, lines: u16) -> Buffer {
@@ -115,7 +87,7 @@ fn a_kernel_that_waits_has_the_colour_of_waiting_until_it_works() {
         found: None,
         waits: Some(&waits),
     };
-    let trace = trace(&[(0, 100), (100, 150)]);
+    let trace = kernels(&[(0, 100), (100, 150)]);
     let theme = Theme {
         level: ColorLevel::True,
         ..Theme::default()
@@ -245,26 +217,11 @@ fn nest() -> impl Strategy<Value = Vec<(usize, (Ns, Ns))>> {
 }
 
 fn trace_of_ranges(all: &[(usize, (Ns, Ns))]) -> Trace {
-    let range = |&(_, (start, end)): &(usize, (Ns, Ns))| Activity {
-        span: Span::new(start, end),
-        correlation: 0,
-        what: What::Range(crate::activity::Range {
-            kind: RangeKind::CpuOp,
-            name: 0,
-            thread: 1,
-            index: 0,
-        }),
-    };
-    let mut trace = Trace::default();
-    trace.apply(Batch {
-        defs: vec![Def::Name {
-            id: 0,
-            text: "op".to_owned(),
-        }],
-        items: all.iter().map(range).collect(),
-        ..Batch::default()
-    });
-    trace
+    let mut made = Scene::new();
+    for &(_, (start, end)) in all {
+        made.range(RangeKind::CpuOp, "op", 0, start, end);
+    }
+    made.trace()
 }
 
 /// A part of the time up to `end`, in hundredths.
@@ -403,27 +360,11 @@ proptest! {
             at = start + length;
             items.push((start, at, is_hit));
         }
-        let mut trace = trace(&[]);
-        trace.apply(Batch {
-            defs: vec![
-                Def::Name { id: 1, text: "needle".to_owned() },
-                Def::Shape { id: 1, shape: LaunchShape { name: 1, ..LaunchShape::default() } },
-            ],
-            items: items
-                .iter()
-                .map(|&(start, end, is_hit)| Activity {
-                    span: Span::new(start, end),
-                    correlation: 0,
-                    what: What::Kernel(Kernel {
-                        place: Place::default(),
-                        shape: u32::from(is_hit),
-                        graph: 0,
-                        node: 0,
-                    }),
-                })
-                .collect(),
-            ..Batch::default()
-        });
+        let mut made = Scene::new();
+        for &(start, end, is_hit) in &items {
+            made.kernel(if is_hit { "needle" } else { "kernel" }, 0, start, end);
+        }
+        let trace = made.trace();
         let needle = Needle::new("NEEDLE").expect("something");
         let found = Found::of(&trace, &needle, &crate::activity::feed::Stop::default());
         let window = Span::new(0, at);

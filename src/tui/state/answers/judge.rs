@@ -116,7 +116,15 @@ fn judge(
     if stop.is_stopped() {
         return None;
     }
-    let verdicts = verdict::of_job(trace, &causes, window, &devices, steps, ranks.as_deref());
+    let watching = watching::of(trace, &causes, &devices, window);
+    let verdicts = verdict::of_job(
+        trace,
+        &causes,
+        (window, &devices),
+        steps,
+        ranks.as_deref(),
+        watching.as_ref(),
+    );
     if stop.is_stopped() {
         return None;
     }
@@ -127,7 +135,6 @@ fn judge(
         causes: &causes,
         peaks: looked.peaks,
         known: &known,
-        ranks: ranks.as_deref(),
     };
     let plan = looked.plan.as_deref();
     let findings = match looked.pass {
@@ -138,7 +145,8 @@ fn judge(
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
             let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks)
-                .with_ranks(ranks.as_deref());
+                .with_ranks(ranks.as_deref())
+                .with_watching(watching.as_ref());
             advice.of_program(&scope, steps, &is_stopped).in_one()
         }
     };
@@ -154,7 +162,7 @@ fn judge(
             median: of.median_ns,
             deviation: of.deviation_ns,
         }),
-        watching: watching::of(trace, &causes, &devices, window),
+        watching,
         ..Answer::default()
     })
 }

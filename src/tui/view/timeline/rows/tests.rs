@@ -5,10 +5,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
 use super::*;
-use crate::activity::{
-    Activity, Batch, Copy, Def, DeviceInfo, Kernel, LaunchShape, MemoryKind, Memset, Place, What,
-};
+use crate::activity::{DeviceInfo, Direction};
 use crate::analysis::figures;
+use crate::analysis::testing::Scene;
 use crate::tui::app::{App, Peaks};
 use crate::tui::theme::Theme;
 
@@ -72,63 +71,20 @@ fn operations() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn app(all: &[Op], peak: Option<f64>) -> App {
-    let activity = |op: &Op| {
-        let place = Place {
-            device: 0,
-            context: 1,
-            stream: op.stream,
+    let mut all = all.to_vec();
+    all.sort_by_key(|op| op.start);
+    let mut made = Scene::new();
+    made.device(DeviceInfo::default());
+    for op in &all {
+        let (stream, start, end) = (op.stream, op.start, op.end);
+        match op.engine {
+            Engine::Kernels => made.kernel("kernel", stream, start, end),
+            Engine::Up => made.copy(Direction::H2D, stream, op.bytes, start, end),
+            Engine::Down => made.copy(Direction::D2H, stream, op.bytes, start, end),
+            Engine::Memsets => made.memset(stream, op.bytes, start, end),
         };
-        let copy = |direction, from, to| {
-            What::Copy(Copy {
-                place,
-                direction,
-                from,
-                to,
-                is_async: true,
-                bytes: op.bytes,
-                peer: 0,
-                graph: 0,
-            })
-        };
-        let (host, device) = (MemoryKind::Pinned, MemoryKind::Device);
-        Activity {
-            span: Span::new(op.start, op.end),
-            correlation: 0,
-            what: match op.engine {
-                Engine::Kernels => What::Kernel(Kernel {
-                    place,
-                    shape: 0,
-                    graph: 0,
-                    node: 0,
-                }),
-                Engine::Up => copy(Direction::H2D, host, device),
-                Engine::Down => copy(Direction::D2H, device, host),
-                Engine::Memsets => What::Memset(Memset {
-                    place,
-                    bytes: op.bytes,
-                    graph: 0,
-                }),
-            },
-        }
-    };
-    let mut items: Vec<Activity> = all.iter().map(activity).collect();
-    items.sort_by_key(|item| item.span.start);
-    let mut trace = Trace::default();
-    trace.apply(Batch {
-        defs: vec![
-            Def::Name {
-                id: 0,
-                text: "kernel".to_owned(),
-            },
-            Def::Shape {
-                id: 0,
-                shape: LaunchShape::default(),
-            },
-            Def::Device(DeviceInfo::default()),
-        ],
-        items,
-        ..Batch::default()
-    });
+    }
+    let trace = made.trace();
     let peaks = Peaks {
         copies: figures::Peaks {
             h2d: peak,

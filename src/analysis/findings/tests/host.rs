@@ -1,0 +1,109 @@
+//! A host that does not keep up: it launches, allocates, loads, waits, or is at something else.
+
+use super::*;
+
+#[test]
+fn allocating_between_launches() {
+    let scene = |alloc: &str, free: &str| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * 100_000;
+            scene.call(alloc, at, at + 30_000);
+            scene
+                .call("cudaLaunchKernel", at + 31_000, at + 34_000)
+                .kernel("k", 1, at + 40_000, at + 60_000);
+            scene.call(free, at + 62_000, at + 92_000);
+        }
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene("cudaMalloc", "cudaFree"));
+    // All but the first allocation, which came before the first operation, and the last free.
+    assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
+    // AMD's take as long, and only those for the host are something else.
+    let found = sick("alloc-in-loop", &mut scene("hipMalloc", "hipFree"));
+    assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
+    cured("alloc-in-loop", &mut scene("hipHostMalloc", "hipHostFree"));
+    cured(
+        "alloc-in-loop",
+        &mut scene("cudaMallocAsync", "cudaFreeAsync"),
+    );
+    // Twenty buffers allocated before the work are no loop.
+    let mut ahead = Scene::new();
+    ahead.kernel("warm", 1, 0, 10);
+    for i in 0..20 {
+        ahead.call("cudaMalloc", i * 30_000, (i + 1) * 30_000);
+    }
+    ahead
+        .call("cudaLaunchKernel", 600_000, 603_000)
+        .kernel("k", 1, 610_000, 900_000);
+    cured("alloc-in-loop", &mut ahead);
+}
+
+#[test]
+fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
+    let found = sick("launch-bound", &mut short_kernels(false));
+    assert_eq!((found.count, found.bound_ns), (99, 99 * 10_000));
+    assert_eq!(found.severity, Severity::Warning);
+    cured("launch-bound", &mut short_kernels(true));
+}
+
+#[test]
+fn code_that_is_loaded_on_first_use() {
+    let scene = |first: Ns| {
+        let mut scene = Scene::new();
+        scene.overhead("lazy function loading", 1_000, 1_000 + first);
+        scene.call("cudaLaunchKernel", 500, 2_000 + first);
+        scene.kernel("k", 1, first + 8_000, first + 3_000_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(300_000));
+    assert_eq!((found.count, found.bound_ns), (1, 300_000));
+    cured("cold-start", &mut scene(2_000));
+    // What the profiler itself needs is not the program's cold start.
+    let mut own = Scene::new();
+    own.overhead("activity buffer request", 1_000, 300_000);
+    own.kernel("k", 1, 310_000, 3_000_000);
+    cured("cold-start", &mut own);
+}
+
+#[test]
+fn a_host_at_other_work() {
+    let scene = |pause: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 10_000_000;
+            scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
+                "k",
+                1,
+                at + 6_000,
+                at + 10_000_000 - pause,
+            );
+        }
+        scene
+    };
+    // Gaps of 5 ms and the 6 us of a launch, which are not the host's other work.
+    let found = sick("host-bound", &mut scene(5_000_000));
+    assert_eq!((found.count, found.bound_ns), (9, 9 * 5_000_000));
+    cured("host-bound", &mut scene(500_000));
+}
+
+#[test]
+fn few_waits_that_cost_much_are_told_and_few_that_cost_little_are_not() {
+    // Kernels that are waited for, so many, with 3 us from the end of the one to the start of the next.
+    let scene = |batches: i64, kernel: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..batches {
+            let at = i * (kernel + 3_000);
+            scene.call("cudaLaunchKernel", at - 1_900, at);
+            scene.kernel("k", 1, at, at + kernel);
+            scene.call("cudaStreamSynchronize", at + 100, at + kernel + 1_000);
+        }
+        scene
+    };
+    // Four gaps of 3 us beside five kernels of 8: 23 %. Two of them would be two parts of a program.
+    let found = sick("sync-in-loop", &mut scene(5, 8_000));
+    assert_eq!(found.count, 4);
+    cured("sync-in-loop", &mut scene(3, 8_000));
+    // 1.5 %.
+    cured("sync-in-loop", &mut scene(5, 160_000));
+}
