@@ -153,6 +153,13 @@ impl Walk<'_, '_> {
     fn before_op(&mut self, op: OpId) -> Option<At> {
         let graph = self.of.graph;
         let (i, source) = (op as usize, graph.ops.bind[op as usize]);
+        if let Some(before) = self.touched(op) {
+            self.thinking(before, graph.calls.end[before as usize], Certainty::Likely);
+            if !self.is_over() {
+                self.called(before);
+            }
+            return Some(At::Call(before));
+        }
         match graph.ops.edge[i] {
             EdgeKind::None => None,
             EdgeKind::Launch => {
@@ -249,6 +256,20 @@ impl Walk<'_, '_> {
             NONE => self.gap.start,
             before => graph.calls.end[before as usize],
         };
+        self.thinking(call, from, certainty);
+        if before == NONE {
+            return None;
+        }
+        if !self.is_over() {
+            self.called(before);
+        }
+        Some(At::Call(before))
+    }
+
+    /// From `from` on the thread of `call` was not in a call: at its own work, named by the ranges it was in.
+    fn thinking(&mut self, call: CallId, from: Ns, certainty: Certainty) {
+        let graph = self.of.graph;
+        let i = call as usize;
         let from = from.max(self.gap.start);
         if from < self.time {
             let span = Span::new(from, self.time);
@@ -271,12 +292,5 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        if before == NONE {
-            return None;
-        }
-        if !self.is_over() {
-            self.called(before);
-        }
-        Some(At::Call(before))
     }
 }

@@ -10,11 +10,17 @@ use crate::trace::LaneKind;
 
 pub(super) const RULE: &str = "alloc-in-loop";
 
-/// What an allocating or freeing call of device memory is named; stream-ordered ones (`…Async`) come
+/// What an allocating or freeing call of device memory is named, in CUDA and in HIP; stream-ordered ones (`…Async`) come
 /// from a pool and cost next to nothing.
 fn is_allocation(name: &str) -> bool {
-    let names = ["cudaMalloc", "cudaFree", "cuMemAlloc", "cuMemFree"];
-    names.iter().any(|n| name.starts_with(n)) && !name.contains("Async") && !name.contains("Host")
+    let bare = ["cuda", "hip", "cuMem"].iter();
+    let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
+    bare.is_some_and(|it| {
+        let is_one = ["Malloc", "Alloc", "Free"]
+            .iter()
+            .any(|n| it.starts_with(n));
+        is_one && !it.contains("Async") && !it.contains("Host")
+    })
 }
 
 pub(super) fn look(scope: &Scope) -> Option<Finding> {

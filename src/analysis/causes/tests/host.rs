@@ -325,3 +325,65 @@ fn what_nothing_shows_is_unknown() {
     let (found, _) = pieces(&mut scene, 1, 50_000);
     assert_eq!(found[1], (Cause::Profiler, 60_000, Likely));
 }
+
+#[test]
+fn a_launch_that_is_slow_and_more_that_nothing_explains_are_two_pieces() {
+    // The call lasts 100 us, and the kernel begins 180 us after it: longer than the call, which says so much less of it.
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 20_000, 120_000)
+        .kernel("second", 1, 300_000, 310_000);
+    let (found, _) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 10_000, Fact),
+            (Cause::SlowLaunch, 100_000, Likely),
+            (Cause::Unknown, 180_000, Certainty::Unknown)
+        ]
+    );
+    // A call as launches take it says nothing of what came 280 us later.
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 20_000, 25_000)
+        .kernel("second", 1, 300_000, 310_000);
+    let (found, _) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 10_000, Fact),
+            (Cause::Unknown, 280_000, Certainty::Unknown)
+        ]
+    );
+}
+
+#[test]
+fn pages_come_back_where_the_host_touches_them_between_its_calls() {
+    let scene = || {
+        let mut scene = begun();
+        scene.call("cudaDeviceSynchronize", 3_500, 12_000);
+        scene.without_call();
+        for start in [13_000, 90_000] {
+            scene.copy(Direction::D2H, Place::NO_STREAM, 4096, start, start + 2_000);
+        }
+        scene
+    };
+    let of = |scene: &mut Scene| pieces(scene, Place::NO_STREAM, 50_000).0;
+    assert_eq!(of(&mut scene()), [(Cause::Host, 75_000, Likely)]);
+    // With two threads that call CUDA, or in a call, nobody knows who touched them.
+    let mut two = scene();
+    let name = two.name("cudaFree");
+    let free = HostCall {
+        thread: 2,
+        name,
+        code: 0,
+    };
+    two.push(20_000, 30_000, 77, What::Call(free));
+    assert_eq!(of(&mut two), [(Cause::Unknown, 75_000, Certainty::Unknown)]);
+    let mut within = scene();
+    within.call("cudaFree", 20_000, 100_000);
+    assert_eq!(
+        of(&mut within),
+        [(Cause::Unknown, 75_000, Certainty::Unknown)]
+    );
+}

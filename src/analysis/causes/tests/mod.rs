@@ -1,7 +1,7 @@
 //! One small timeline for each cause, with pieces worked out by hand.
 
 use super::*;
-use crate::activity::{Activity, Batch, Direction, HostCall, Kernel, SyncKind, What};
+use crate::activity::{Activity, Batch, Direction, HostCall, Kernel, Place, SyncKind, What};
 use crate::analysis::testing::{Scene, place};
 use crate::trace::LaneKind;
 use crate::trace::Measure;

@@ -1,7 +1,7 @@
 //! What of a gap lies in host calls, and between them.
 
 use super::Walk;
-use crate::activity::{Ns, Span};
+use crate::activity::{Direction, Ns, Place, Span, What};
 use crate::analysis::causes::host::Taker;
 use crate::analysis::causes::limits::stages_first;
 use crate::analysis::causes::{Cause, Certainty, Culprit};
@@ -30,7 +30,8 @@ impl Walk<'_, '_> {
         let begun = graph.ops.start[op as usize];
         let is_node = graph.ops.is_graph(op);
         // The launch spent most of the time in its call.
-        let is_slow = end - graph.calls.start[call as usize] >= begun - end;
+        let length = end - graph.calls.start[call as usize];
+        let is_slow = length >= begun - end;
         let (cause, certainty) = match graph.calls.kind[call as usize] {
             CallKind::GraphLaunch => (Cause::GraphSetup, Certainty::Likely),
             _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {
@@ -55,7 +56,14 @@ impl Walk<'_, '_> {
         if is_soon && is_covered {
             return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
         }
-        let inside = is_slow || cause == Cause::Staging;
+        // A launch that takes so long held its operation up, whatever did so afterwards: the first use of a kernel, a driver
+        // that sends its work to the device late.
+        let is_long = cause == Cause::SlowLaunch && length > LATENCY_MAX;
+        let certainty = match is_slow {
+            false if is_long => Certainty::Likely,
+            _ => certainty,
+        };
+        let inside = is_slow || is_long || cause == Cause::Staging;
         let after = if inside { end.min(begun) } else { from };
         self.host(call, after.max(from), None);
         if inside {
@@ -146,6 +154,36 @@ impl Walk<'_, '_> {
             self.put(part.span.start.max(from), by, Culprit::Row(lane, row), sure);
         }
         self.put(from, cause, culprit, certainty);
+    }
+
+    /// The call after which the host touched memory that it shares with the device, so that a page of it was brought back: the
+    /// last one of the only thread of its process that calls CUDA. None where that thread was in a call.
+    pub(super) fn touched(&self, op: OpId) -> Option<CallId> {
+        let graph = self.of.graph;
+        let (lane, row) = graph.ops.place(op);
+        let trace = self.of.trace;
+        let process = trace.lanes()[lane].key().process;
+        let is_back = || match trace.activity(lane, row).what {
+            What::Copy(copy) => {
+                copy.place.stream == Place::NO_STREAM && copy.direction == Direction::D2H
+            }
+            _ => false,
+        };
+        if graph.ops.call[op as usize] != NONE || !is_back() {
+            return None;
+        }
+        let start = graph.ops.start[op as usize];
+        let is_of = |call: &CallId| trace.lanes()[graph.calls.at(*call).0].key().process == process;
+        let to = graph.calls.start.partition_point(|&at| at <= start) as CallId;
+        let last = (0..to).rev().find(is_of)?;
+        let mut threads = trace.lanes().iter().filter(|lane| {
+            let key = lane.key();
+            key.process == process
+                && matches!(key.kind, LaneKind::Thread { .. })
+                && !lane.is_empty()
+        });
+        let is_only = threads.next().is_some() && threads.next().is_none();
+        (is_only && graph.calls.end[last as usize] <= start).then_some(last)
     }
 
     fn thread(&self, call: CallId) -> (usize, u32) {

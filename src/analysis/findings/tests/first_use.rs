@@ -143,3 +143,33 @@ fn of_few_calls_those_before_the_quickest_are_first_ones() {
         &mut scene("cudaFree", [266_000_000, 715_000_000, 200_000_000]),
     );
 }
+
+#[test]
+fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
+    // The launch of a kernel takes 2 s the first time. The second event that is made takes 0.7 s, the others 1 us.
+    let scene = |slow: i64| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..20 {
+            scene.kernel("k", 1, at, at + 90_000);
+            let event = if i == slow { 700_000_000 } else { 1_000 };
+            scene.call("cudaEventCreateWithFlags", at + 91_000, at + 91_000 + event);
+            at += 92_000 + event;
+            let launch = if i == 4 { 2_000_000_000 } else { 5_000 };
+            let name = if i < 4 { "k" } else { "other" };
+            scene.call("cudaLaunchKernel", at, at + launch);
+            at += launch + 2_000;
+            scene.kernel(name, 1, at, at + 10_000);
+            at += 11_000;
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(1));
+    assert_eq!((found.count, found.bound_ns), (2, 2_700_000_000));
+    cured("host-bound", &mut scene(1));
+    // Later on it is what the program does.
+    let mut later = scene(9);
+    assert_eq!(sick("cold-start", &mut later).count, 1);
+    // 2 us between calls beside it, and 3 us of other work before the slow launch.
+    assert_eq!(sick("host-bound", &mut scene(9)).bound_ns, 700_005_000);
+}
