@@ -2,10 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{AROUND_MAX, Editing};
+use super::{AROUND_MAX, Bound, Editing};
+use crate::activity::units::duration;
 use crate::activity::{Copy, MemoryKind, Ns, What};
 use crate::analysis::graph::{CallKind, Engine};
 use crate::analysis::program::{Class, Dep, INLINE, NONE};
+use crate::text::counted;
 
 /// Copies whose sizes differ by no more than this factor are of one size.
 const ALIKE: u64 = 2;
@@ -164,30 +166,53 @@ fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
         .or(on.program.known.copy_call)
 }
 
+/// Of so many pauses between neighbours at least one is long before it is told from time that the thread lost: what is part
+/// of a loop comes again.
+const RARE: usize = 100;
+
 /// Neighbouring copies of one direction become one: the fixed cost once, the bytes at the rate of large ones.
 pub(super) fn merge(on: &mut Editing<'_, '_>) {
+    let (mut pauses, mut long) = (0, 0);
+    let mut runs: Vec<Vec<(u32, bool)>> = Vec::new();
     for list in on.streams() {
-        let mut run: Vec<u32> = Vec::new();
+        // Copies of one run, each with whether the thread worked before it.
+        let mut run: Vec<(u32, bool)> = Vec::new();
         for &op in &list {
-            let follows = run.last().is_some_and(|&before| {
-                let (a, b) = (
-                    &on.program.ops[before as usize],
-                    &on.program.ops[op as usize],
-                );
-                a.engine == b.engine
-                    && !on.is_step_between(on.issued(before), on.issued(op))
-                    && !works_between(on, a.call, b.call)
-            });
             let is_mine = matches!(on.what(op), What::Copy(_)) && on.has_op(op);
-            if !(follows && is_mine) {
-                one_of(on, &run);
-                run.clear();
+            let before = run.last().map(|&(before, _)| before).filter(|&before| {
+                let of = |op: u32| on.program.ops[op as usize].engine;
+                of(before) == of(op) && !on.is_step_between(on.issued(before), on.issued(op))
+            });
+            let calls = before.map(|before| {
+                let of = |op: u32| on.program.ops[op as usize].call;
+                (of(before), of(op))
+            });
+            if before.is_none() || !is_mine {
+                runs.push(std::mem::take(&mut run));
             }
             if is_mine {
-                run.push(op);
+                let worked = calls.is_some_and(|(from, to)| works_between(on, from, to));
+                pauses += usize::from(calls.is_some());
+                long += usize::from(worked);
+                run.push((op, worked));
             }
         }
-        one_of(on, &run);
+        runs.push(run);
+    }
+    let is_rare = long > 0 && pauses >= RARE * long;
+    let parts = !is_rare || on.scene.bound != Bound::Least;
+    for run in runs {
+        for part in run.chunk_by(|_, &(_, worked)| !(worked && parts)) {
+            let ops: Vec<u32> = part.iter().map(|&(op, _)| op).collect();
+            one_of(on, &ops);
+        }
+    }
+    if is_rare && on.applied.count > 0 {
+        on.applied.unknown(format!(
+            "whether {} of over {} between copies, of {pauses}, is work that keeps its neighbours apart, as is predicted, or time that the thread lost",
+            counted(long as u64, "pause", "pauses"),
+            duration(AROUND_MAX),
+        ));
     }
 }
 
