@@ -10,6 +10,8 @@ use std::thread::JoinHandle;
 use common::{data, exported, figures, load};
 use cuptop::testing::activity::What;
 use cuptop::testing::activity::feed::Outcome;
+use cuptop::testing::analysis::figures::Peaks;
+use cuptop::testing::report::Report;
 use cuptop::testing::source::file;
 
 /// A pipe in the file system that gives out `content`, a little at a time.
@@ -164,4 +166,35 @@ fn old_operators_and_hip_copies_are_what_they_are() {
     }
     assert_eq!(copies, [(5, false), (6, true)]);
     assert_eq!(ranges, ["aten::to"]);
+}
+
+/// What Nsight Systems itself takes to start, here 600 ms before a kernel of 1, is no cold start of the program.
+#[test]
+fn the_start_of_the_profiler_is_none_of_the_program() {
+    let export = |kind: &str| {
+        exported(
+            "own.sqlite",
+            &format!(
+                "CREATE TABLE StringIds (id INTEGER, value TEXT);
+                 INSERT INTO StringIds VALUES (1, 'CUDA profiling initialization'), (2, 'cudaLaunchKernel_v7000');
+                 CREATE TABLE ENUM_CUPTI_OVERHEAD_TYPE (id INTEGER, name TEXT, label TEXT);
+                 INSERT INTO ENUM_CUPTI_OVERHEAD_TYPE VALUES (7, 'OVERHEAD_LAZY_FUNCTION_LOADING', 'Lazy function loading');
+                 CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, overheadType INTEGER);
+                 INSERT INTO PROFILER_OVERHEAD VALUES (0, 600000000, 16777217, 1, {kind});
+                 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+                 INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (601000000, 601005000, 16777217, 1, 2);
+                 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+                     correlationId INTEGER, globalPid INTEGER);
+                 INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (601009000, 602009000, 0, 1, 7, 1, 16777216);"
+            ),
+        )
+    };
+    let rules = |kind: &str| -> Vec<&str> {
+        let (_folder, path) = export(kind);
+        let report = Report::new(&load(&[path]).trace, None, Peaks::default());
+        report.findings.iter().map(|finding| finding.rule).collect()
+    };
+    assert_eq!(rules("NULL"), [""; 0]);
+    // The same where the driver says that it loaded code.
+    assert_eq!(rules("7"), ["cold-start"]);
 }
