@@ -12,20 +12,33 @@ impl Ops {
             .get(device)
             .map_or(&[], |lists| lists[engine as usize].as_slice())
     }
+
+    /// How many operations of each engine of a device stand before an operation.
+    #[must_use]
+    pub fn before_on_engines(&self, device: usize, op: OpId) -> [usize; Engine::COUNT] {
+        let lists = self.by_engine.get(device);
+        let before = |engine: usize| lists.map_or(0, |of| of[engine].partition_point(|&o| o < op));
+        std::array::from_fn(before)
+    }
+
+    /// The operations of its stream that stand before an operation, by start.
+    #[must_use]
+    pub fn before_on_lane(&self, op: OpId) -> &[OpId] {
+        let i = op as usize;
+        let (first, list) = &self.by_lane[self.lane[i] as usize];
+        &list[..(self.row[i] - first) as usize]
+    }
 }
 
 impl Graph {
     /// The operations of other streams that this one's stream had been told to wait for, by the records
     /// of waits and events, and that had ended before it.
-    #[must_use]
-    pub fn awaited(&self, trace: &Trace, op: OpId) -> Vec<OpId> {
+    pub fn awaited<'g>(&'g self, trace: &'g Trace, op: OpId) -> impl Iterator<Item = OpId> + 'g {
         let lane = self.ops.lane[op as usize];
         let awaited = self.event_waits(trace, op).filter_map(|(_, record)| {
             let (stream, time) = record?;
             self.last_issued(stream?, time)
         });
-        awaited
-            .filter(|&on| on != NONE && self.ops.lane[on as usize] != lane)
-            .collect()
+        awaited.filter(move |&on| on != NONE && self.ops.lane[on as usize] != lane)
     }
 }

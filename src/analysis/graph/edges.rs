@@ -61,8 +61,7 @@ impl Graph {
                 best = (time, kind, source);
             }
         };
-        let (first, on_lane) = &self.ops.by_lane[lane];
-        let before = &on_lane[..(self.ops.row[i] - first) as usize];
+        let before = self.ops.before_on_lane(op);
         if let Some(y) = self.last_ended(before, start) {
             offer(self.ops.end[y as usize], EdgeKind::Stream, y);
         }
@@ -167,8 +166,7 @@ impl Graph {
         let i = op as usize;
         let lane = self.ops.lane[i] as LaneId;
         let process = trace.lanes()[lane].key().process;
-        let (first, on_lane) = &self.ops.by_lane[lane];
-        let before = &on_lane[..(self.ops.row[i] - first) as usize];
+        let before = self.ops.before_on_lane(op);
         let after = before.last().map_or(Ns::MIN, |&y| self.issued(y));
         let waits = self.events.waits(lane, after, self.issued(op)).iter();
         waits.map(move |wait| {

@@ -31,6 +31,8 @@ impl Program {
             from..starts.partition_point(|&s| s < window.end).max(from)
         };
         let (calls, ops) = (range(&graph.calls.start), range(&graph.ops.start));
+        let devices = 0..trace.devices().len();
+        let slots = devices.map(|device| graph.ops.before_on_engines(device, ops.start as u32));
         let mut build = Build {
             trace,
             graph,
@@ -40,9 +42,12 @@ impl Program {
             program: Program {
                 known: known.clone(),
                 link_share: known.link_share.unwrap_or(1.0),
+                calls: Vec::with_capacity(calls.len()),
+                ops: Vec::with_capacity(ops.len()),
                 ..Program::default()
             },
-            binding: Vec::new(),
+            binding: Vec::with_capacity(ops.len()),
+            slots: slots.collect(),
             shares: FxHashMap::default(),
         };
         for id in calls {
@@ -66,6 +71,8 @@ struct Build<'a> {
     program: Program,
     /// By operation: whether its launch or which of its dependencies bound it.
     binding: Vec<Option<usize>>,
+    /// By device and engine, how many of the operations there were before the one that is looked at.
+    slots: Vec<[usize; Engine::COUNT]>,
     /// By device and launch shape, the share of the SMs.
     shares: FxHashMap<(usize, u32), f32>,
 }
@@ -149,13 +156,13 @@ impl Build<'_> {
                 ops.bind[i]
             },
         );
-        depend(EdgeKind::Stream, before(graph, ops.of_lane(lane), id));
+        depend(EdgeKind::Stream, before(graph, ops.before_on_lane(id), id));
+        let slot = &mut self.slots[device][engine as usize];
         if engine.is_serial() {
-            depend(
-                EdgeKind::Engine,
-                before(graph, ops.of_engine(device, engine), id),
-            );
+            let list = &ops.of_engine(device, engine)[..*slot];
+            depend(EdgeKind::Engine, before(graph, list, id));
         }
+        *slot += 1;
         for on in graph.awaited(self.trace, id) {
             depend(EdgeKind::Event, on);
         }
@@ -182,8 +189,14 @@ impl Build<'_> {
                 .position(|d| d.op + self.first_op == ops.bind[i]),
         };
         self.binding.push(bound);
-        let activity = self.trace.activity(lane, ops.row[i] as usize);
-        let share = self.share(device, &activity.what);
+        let share = match engine {
+            Engine::Memset => 0.0,
+            Engine::Compute => {
+                let activity = self.trace.activity(lane, ops.row[i] as usize);
+                self.share(device, &activity.what)
+            }
+            _ => 1.0,
+        };
         self.program.ops.push(Op {
             id,
             stream: lane as u32,
@@ -211,12 +224,11 @@ impl Build<'_> {
     }
 }
 
-/// Of the last few operations of a list before `id`, the one that ended latest but before it began.
+/// Of the last few operations of a list, all before `id`, the one that ended latest but before that began.
 fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
     let start = graph.ops.start[id as usize];
-    let to = list.partition_point(|&op| op < id);
     let ended = |op: &OpId| graph.ops.end[*op as usize] <= start;
-    let near = list[..to].iter().rev().take(BACK).copied();
+    let near = list.iter().rev().take(BACK).copied();
     near.filter(ended)
         .max_by_key(|&op| graph.ops.end[op as usize])
         .unwrap_or(NONE)

@@ -1,7 +1,5 @@
 //! How long after what it depended on something began: by kind of dependency.
 
-use rustc_hash::FxHashMap;
-
 use super::Known;
 use crate::activity::Ns;
 use crate::analysis::graph::{CallKind, EdgeKind, Engine, LATENCY_MIN};
@@ -64,7 +62,8 @@ impl Class {
 /// Medians by class, of the dependencies that bound something.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    samples: FxHashMap<Class, Vec<Ns>>,
+    /// By number of the class, of which there is one or more: an operation has up to two.
+    samples: Vec<Option<(Class, Vec<Ns>)>>,
     /// By number of the class: asked for several times an operation.
     medians: Vec<Option<Ns>>,
     /// Those that have one.
@@ -79,11 +78,15 @@ const CLASSES: usize = 2 * Engine::COUNT
 
 impl Delays {
     pub(super) fn see(&mut self, class: Class, delay: Ns) {
-        self.samples.entry(class).or_default().push(delay);
+        if self.samples.is_empty() {
+            self.samples.resize_with(CLASSES, || None);
+        }
+        let of = self.samples[class.number()].get_or_insert_with(|| (class, Vec::new()));
+        of.1.push(delay);
     }
 
     pub(super) fn settle(&mut self) {
-        for (class, mut list) in self.samples.drain() {
+        for (class, mut list) in std::mem::take(&mut self.samples).into_iter().flatten() {
             let middle = (list.len() - 1) / 2;
             let (_, median, _) = list.select_nth_unstable(middle);
             self.medians.resize(CLASSES, None);

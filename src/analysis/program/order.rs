@@ -48,13 +48,34 @@ impl Program {
         }
     }
 
-    /// Everything in the order of the recording.
+    /// Everything in the order of the recording: calls and operations are in it already, returns nearly.
     fn recorded(&self) -> Vec<At> {
-        let count = (2 * self.calls.len() + self.ops.len()) as u32;
-        let mut keys: Vec<Key> = (0..count).map(|at| self.key(at)).collect();
-        // Three lists that are nearly in order already.
-        keys.sort();
-        keys.into_iter().map(|key| key.2).collect()
+        let (calls, ops) = (self.calls.len() as u32, self.ops.len() as u32);
+        let mut returns: Vec<Key> = (calls..2 * calls).map(|at| self.key(at)).collect();
+        returns.sort();
+        let mut lists = [
+            Vec::from_iter((0..calls).map(|at| self.key(at))),
+            returns,
+            Vec::from_iter((2 * calls..2 * calls + ops).map(|at| self.key(at))),
+        ];
+        for list in &mut lists {
+            // An edit may have put some elsewhere.
+            if !list.is_sorted() {
+                list.sort();
+            }
+        }
+        let mut order = Vec::with_capacity((2 * calls + ops) as usize);
+        let mut at = [0; 3];
+        while let Some((list, key)) = lists
+            .iter()
+            .enumerate()
+            .filter_map(|(i, list)| list.get(at[i]).map(|key| (i, *key)))
+            .min_by_key(|&(_, key)| key)
+        {
+            order.push(key.2);
+            at[list] += 1;
+        }
+        order
     }
 
     /// Whether everything comes after what it depends on.
