@@ -85,6 +85,8 @@ pub struct Steps {
     pub tail: Span,
     /// Which part of the time in which the process's streams were busy lies in the steady steps.
     pub busy_share: f64,
+    /// Whether one marked range holds all that launched them: they are parts of what it marks, such as the layers of a model.
+    pub is_in_one: bool,
     /// Median time of a steady step.
     pub median_ns: Ns,
     /// The time that 95 % of the steady steps do not exceed.
@@ -118,7 +120,8 @@ impl Steps {
 
     /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they are more than
     /// a loop over one operation, which is a part of a program, and take half of the time, or where nearly all that the GPU did lies
-    /// in a good many of them: then a long start-up is no reason to speak of the start-up alone.
+    /// in a good many of them: then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what
+    /// lies before them in it is no start-up.
     #[must_use]
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();
@@ -127,7 +130,7 @@ impl Steps {
             Origin::Period { operations } => {
                 let is_the_work =
                     self.busy_share >= WORK_SHARE && self.steady.len() >= WORK_STEPS_MIN;
-                operations > 1 && (2 * steady >= all || is_the_work)
+                operations > 1 && (2 * steady >= all || (is_the_work && !self.is_in_one))
             }
             _ => true,
         }
@@ -299,6 +302,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         spans,
         steady,
         busy_share: 0.0,
+        is_in_one: false,
         median_ns: median as Ns,
         p95_ns: stats::quantile(&times, 0.95)? as Ns,
         deviation_ns: deviation as Ns,
@@ -310,6 +314,9 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         lanes.map(|(_, lane)| lane.busy(span) as f64).sum()
     };
     steps.busy_share = busy(steps.steady_span()) / busy(all).max(1.0);
+    steps.is_in_one = matches!(steps.from, Origin::Period { .. })
+        && steps.busy_share >= WORK_SHARE
+        && ranges::is_in_one(trace, process, window, steps.steady_span());
     slow::find(trace, &mut steps);
     Some(steps)
 }

@@ -81,6 +81,30 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         .map_or(Answer::Unmarked, Answer::Steps)
 }
 
+/// Whether the calls within a single range caused all operations that start in a stretch.
+pub(super) fn is_in_one(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+    stretch: Span,
+) -> bool {
+    let groups = groups(trace, process, window, RangeKind::Nvtx);
+    let mut spans: Vec<Span> = groups.into_iter().flat_map(|group| group.spans).collect();
+    spans.retain(|span| span.start < stretch.end);
+    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.len()));
+    spans.truncate(TRIED_MAX);
+    if spans.is_empty() {
+        return false;
+    }
+    let count = Caused::within(trace, process, window, stretch).count;
+    let calls = ByCall::new(trace, process, window);
+    spans.into_iter().any(|range| {
+        let caused = Caused::by(trace, process, &calls, range);
+        let holds = |span: Span| span.start <= stretch.start && stretch.end <= span.end;
+        caused.count >= count && caused.span.is_some_and(holds)
+    })
+}
+
 /// All ranges of a kind by name and thread.
 fn groups(trace: &Trace, process: usize, window: Option<Span>, wanted: RangeKind) -> Vec<Group> {
     let mut groups: Vec<(Group, Option<Vec<u64>>)> = Vec::new();

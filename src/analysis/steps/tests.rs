@@ -431,3 +431,23 @@ fn a_long_start_up_does_not_keep_steps_from_speaking_for_the_program() {
     // As much work before them as in them.
     assert!(!made(24_000, 20).are_telling());
 }
+
+#[test]
+fn the_layers_of_a_marked_step_do_not_speak_for_the_program() {
+    // One step in a range: a pause far longer than the layers, then twenty of them.
+    let made = |until: fn(Ns) -> Ns| {
+        let mut program = Program::new();
+        program.op("load", 1, 100);
+        program.now += 1_000_000;
+        for _ in 0..20 {
+            program.step(2, 1);
+        }
+        let end = until(program.now);
+        program.scene.range(RangeKind::Nvtx, "decode", 0, 0, end);
+        program.steps().expect("steps")
+    };
+    let steps = made(|end| end);
+    assert!(steps.is_in_one && !steps.are_telling(), "{steps:?}");
+    // A range that ends before them marks something else.
+    assert!(made(|_| 900_000).are_telling());
+}
