@@ -7,7 +7,6 @@ use crate::activity::units::duration;
 use crate::activity::{Copy, MemoryKind, Ns, What};
 use crate::analysis::graph::{CallKind, Engine};
 use crate::analysis::program::{Class, Dep, INLINE, NONE};
-use crate::text::counted;
 
 /// Copies whose sizes differ by no more than this factor are of one size.
 const ALIKE: u64 = 2;
@@ -209,8 +208,7 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
     }
     if is_rare && on.applied.count > 0 {
         on.applied.unknown(format!(
-            "whether {} of over {} between copies, of {pauses}, is work that keeps its neighbours apart, as is predicted, or time that the thread lost",
-            counted(long as u64, "pause", "pauses"),
+            "whether pauses of over {} between copies, {long} of {pauses}, are work that keeps its neighbours apart, as is predicted, or time that the thread lost",
             duration(AROUND_MAX),
         ));
     }

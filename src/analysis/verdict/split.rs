@@ -6,7 +6,7 @@ use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::findings::thresholds::LAUNCH_GAP_MAX;
-use super::super::graph::{EdgeKind, Engine, OpId};
+use super::super::graph::{EdgeKind, Engine, NONE, OpId};
 use super::super::lines::Seen;
 use super::super::ranks::{Ranks, Wait};
 use super::{Bound, STALL_SHARE, Waits, path};
@@ -305,7 +305,9 @@ impl Split {
         piece: &Piece,
         time: Ns,
     ) -> Bound {
-        let is_short = gap.span.len() <= LAUNCH_GAP_MAX;
+        // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
+        let is_launched = causes.graph().ops.call[gap.next as usize] != NONE;
+        let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
         let (class, sum) = match piece.cause {
             Cause::Missing | Cause::Profiler => (Bound::Nothing, &mut self.left_out),
             Cause::Unknown => (Bound::Unknown, &mut self.unknown),

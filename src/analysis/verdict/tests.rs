@@ -1,6 +1,6 @@
 use super::*;
 use crate::activity::{
-    Batch, Direction, Frame, Look, SampleDef, Samples, Sampling, Seen as SeenAt,
+    Batch, Direction, Frame, Look, Place, SampleDef, Samples, Sampling, Seen as SeenAt,
 };
 use crate::analysis::graph::Graph;
 use crate::analysis::testing::Scene;
@@ -355,4 +355,22 @@ fn a_name_of_four_hundred_characters_is_cut() {
         "{}",
         v.text
     );
+}
+
+#[test]
+fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 2_000);
+    scene.kernel("add", 1, 5_000, 15_000);
+    scene.call("cuStreamSynchronize", 3_000, 20_000);
+    scene.without_call();
+    for i in 0..100 {
+        let at = 120_000 + 105_000 * i;
+        scene.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 5_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
+    let host = 99.0 * 100_000.0;
+    assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
 }
