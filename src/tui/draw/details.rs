@@ -219,9 +219,31 @@ fn prose(state: &State) -> String {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }
         None if !state.messages.output.lines().is_empty() => latest(&state.messages.output, 4),
-        _ => "j k selects a row, n p an operation, g the next gap of the GPU, L the longest"
-            .to_owned(),
+        _ => way_on(state),
     }
+}
+
+/// What there is to do first, and how to see what lies beside the operations.
+fn way_on(state: &State) -> String {
+    let mut text = "j k selects a row, n p an operation".to_owned();
+    if state
+        .rows
+        .iter()
+        .any(|row| matches!(row.kind, RowKind::Gpu(_)))
+    {
+        text.push_str(", g the next gap of the GPU, L the longest");
+    }
+    let camera = &state.camera;
+    let is_opened = camera.viewport.window == camera.operations_window(&state.run);
+    if is_opened
+        && let Some(all) = camera
+            .scope_span(&state.run)
+            .filter(|all| *all != camera.viewport.window)
+    {
+        let all = units::duration(all.len());
+        text.push_str(&format!("; 0 shows all of it, {all}"));
+    }
+    text
 }
 
 /// "128×128", without trailing ones.

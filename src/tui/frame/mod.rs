@@ -95,7 +95,14 @@ impl Frame {
         if let Some(error) = &state.messages.error
             && views.shows_error(state)
         {
-            overlay::error(error, theme, above, buf);
+            // Before a run the error is that of a scenario.
+            let is_scenario = state.run.is_none() || state.run.plan.is_some();
+            let foot = match (is_scenario, is_offered(Action::Rerun, state, views)) {
+                (true, _) => "esc closes · e edits · r tries again",
+                (false, true) => "esc closes · r tries again",
+                (false, false) => "esc closes",
+            };
+            overlay::error(error, foot, theme, above, buf);
         }
         match overlay {
             Overlay::None => {}

@@ -2,6 +2,7 @@
 
 use crate::trace::SourceKind;
 use crate::tui::action::Action;
+use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::{Run, Scope, State, Status};
 use crate::tui::view::Views;
 
@@ -10,6 +11,15 @@ use crate::tui::view::Views;
 pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
     let run = &state.run;
     let is_scenario = run.plan.is_some();
+    // Before a run there is the picker alone.
+    if run.is_none()
+        && matches!(
+            action,
+            Action::Show(_) | Action::NextView | Action::PreviousView | Action::Copy
+        )
+    {
+        return false;
+    }
     match action {
         Action::NextVariant | Action::PreviousVariant => state.variants_beside().len() > 1,
         Action::NextPoint | Action::PreviousPoint => state.points().len() > 1,
@@ -35,12 +45,21 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::Forward => state.trail.has(false),
         Action::ShowLanes => state.lanes.is_any(),
         Action::HideLane | Action::PinLane | Action::FoldLanes => state.selection.row.is_some(),
+        Action::NextGap | Action::PreviousGap | Action::LongestGap => has_gaps(state),
         Action::OtherEnd => state.link().is_some(),
         Action::Find => views.can_find(state),
         Action::Show(view) => views.has_content(view, state),
         Action::Sort | Action::Choose => views.on_screen(state).offers(action),
         _ => true,
     }
+}
+
+/// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.
+fn has_gaps(state: &State) -> bool {
+    let is_gpu = |row: &Row| matches!(row.kind, RowKind::Gpu(_));
+    let selected = state.selection.row;
+    let of = |kind: RowKind| kind.lane().is_some() || kind.device().is_some();
+    selected.map_or_else(|| state.rows.iter().any(is_gpu), of)
 }
 
 /// Whether a program of the user's is watched.

@@ -186,8 +186,8 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
     lines
 }
 
-/// Draws why the last start failed, above the last good run.
-pub fn error(error: &ErrorPanel, theme: &Theme, area: Rect, buf: &mut Buffer) {
+/// Draws why the last start failed, above the last good run; `foot` says which keys do something about it.
+pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(4);
     let lines: Vec<PanelLine> = error
         .text
@@ -217,7 +217,7 @@ pub fn error(error: &ErrorPanel, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let panel = Panel {
         theme,
         title: error.title.to_owned(),
-        foot: "esc closes · e edits · r tries again",
+        foot,
         role: Role::Bad,
         lines,
         is_on_top: true,

@@ -208,13 +208,19 @@ impl Camera {
             .or(variants.len().checked_sub(1))
     }
 
-    /// After the end: shows the variant to open.
+    /// After the end: shows the variant to open; without one everything, or the operations alone where they take less than half
+    /// of that.
     pub fn choose_variant(&mut self, run: &Run) {
         self.is_following = false;
         let variant = self.variant_to_open(run);
         let pass = variant.and_then(|variant| run.passes.representative(variant));
         self.scope = pass.map_or(Scope::Whole, Scope::Pass);
         self.show_part(run);
+        // A long start of a program or its end would leave little room for what the GPU did.
+        let operations = self.operations_window(run);
+        if self.scope == Scope::Whole && operations.len() * 2 < self.viewport.bounds.len() {
+            self.viewport.show(operations);
+        }
     }
 }
 

@@ -115,7 +115,7 @@ impl View for LinesView {
         let nothing = Found::default();
         let found = self.question.last(&state.run).unwrap_or(&nothing);
         self.rows = rows(found, &mut self.filter);
-        let columns = Columns::of(found);
+        let columns = Columns::of(found, area.width);
         self.list.heading = match self.rows.is_empty() {
             true => Vec::new(),
             false => heading(columns),
@@ -192,45 +192,88 @@ fn rows(found: &Found, filter: &mut Filter) -> Vec<Row> {
     rows
 }
 
-/// Which columns have anything in them: what a profiler recorded has neither an interval nor samples.
-#[derive(Clone, Copy, Debug)]
+/// Columns of the screen from which samples stand besides what they tell.
+const WIDE: u16 = 100;
+
+/// How wide the columns are; those with nothing in them, 0: what a profiler recorded has neither an interval nor samples.
+#[derive(Clone, Copy, Debug, Default)]
 struct Columns {
-    sampled: bool,
-    steps: bool,
+    interval: u16,
+    samples: u16,
+    steps: u16,
 }
 
 impl Columns {
-    fn of(found: &Found) -> Self {
-        Columns {
-            sampled: found.devices.iter().any(|device| !device.is_exact),
-            steps: found.devices.iter().any(|device| device.steps > 0),
+    fn of(found: &Found, width: u16) -> Self {
+        let mut columns = Columns::default();
+        let wider = |column: &mut u16, title: &str, text: &str| {
+            if !text.is_empty() {
+                *column = (*column)
+                    .max(title.len() as u16)
+                    .max(pen::width(text) as u16);
+            }
+        };
+        for device in &found.devices {
+            for line in &device.lines {
+                let [interval, samples, steps] = rests_on(device, line);
+                wider(&mut columns.interval, "95 %", &interval);
+                if width >= WIDE {
+                    wider(&mut columns.samples, "samples", &samples);
+                }
+                wider(&mut columns.steps, "steps", &steps);
+            }
         }
+        if found.devices.iter().all(|device| device.is_exact) {
+            columns.interval = 0;
+        }
+        columns
     }
 
     /// Of the screen before the name of a line.
     fn width(self) -> usize {
-        let sampled = if self.sampled { 11 + 8 + 4 } else { 0 };
-        2 + 6 + 2 + 9 + 2 + sampled + if self.steps { 11 + 2 } else { 0 }
+        let shown = [6, 9, self.interval, self.samples, self.steps].into_iter();
+        let shown = shown.filter(|columns| *columns > 0);
+        2 + shown.map(|columns| usize::from(columns) + 2).sum::<usize>()
     }
 
-    /// Those of the five that are shown.
-    fn shown(self, all: [Cell; 5]) -> Vec<Cell> {
-        let is_shown = [true, self.sampled, true, self.sampled, self.steps];
-        let cells = all.into_iter().zip(is_shown);
-        cells.filter(|it| it.1).map(|it| it.0).collect()
+    /// Those that are shown of share, interval, time, samples and steps.
+    fn shown(self, [share, interval, idle, samples, steps]: [&str; 5], role: Role) -> Vec<Cell> {
+        let cells = [
+            (share, 6, role),
+            (interval, self.interval, Role::Dim),
+            (idle, 9, role),
+            (samples, self.samples, Role::Dim),
+            (steps, self.steps, Role::Dim),
+        ];
+        let cells = cells.into_iter().filter(|(_, columns, _)| *columns > 0);
+        cells
+            .map(|(text, columns, role)| Cell::right(text, columns, role))
+            .collect()
     }
 }
 
 fn heading(columns: Columns) -> Vec<Cell> {
-    let mut cells = columns.shown([
-        Cell::right("share", 6, Role::Accent).bold(),
-        Cell::right("95 %", 11, Role::Dim),
-        Cell::right("idle", 9, Role::Dim),
-        Cell::right("samples", 8, Role::Dim),
-        Cell::right("steps", 11, Role::Dim),
-    ]);
+    let mut cells = columns.shown(["share", "95 %", "idle", "samples", "steps"], Role::Dim);
+    cells[0] = Cell::right("share", 6, Role::Accent).bold();
     cells.push(Cell::rest("line", Role::Dim));
     cells
+}
+
+/// The interval of a line's share, its samples, and the steps in which it was seen.
+fn rests_on(device: &DeviceLines, line: &lines::Line) -> [String; 3] {
+    let (interval, samples) = match device.is_exact {
+        true => ("exact".to_owned(), String::new()),
+        false => {
+            let low = percent(line.low);
+            let low = low.trim_end_matches(" %");
+            (format!("{low}–{}", percent(line.high)), count(line.samples))
+        }
+    };
+    let steps = match device.steps {
+        0 => String::new(),
+        all => format!("{} of {}", count(line.steps), count(all)),
+    };
+    [interval, samples, steps]
 }
 
 fn cells(trace: &Trace, found: &Found, row: Row, columns: Columns, width: u16) -> Vec<Cell> {
@@ -239,29 +282,25 @@ fn cells(trace: &Trace, found: &Found, row: Row, columns: Columns, width: u16) -
         Row::Workers => return vec![Cell::rest(&found.workers, Role::Text)],
         Row::Line(at, line) => (&found.devices[at], &found.devices[at].lines[line]),
     };
-    let (interval, samples) = match device.is_exact {
-        true => ("exact".to_owned(), String::new()),
-        false => (
-            format!("{}–{}", percent(line.low), percent(line.high)),
-            count(line.samples),
-        ),
-    };
-    let steps = match device.steps {
-        0 => String::new(),
-        all => format!("{} of {}", count(line.steps), count(all)),
-    };
-    let mut cells = columns.shown([
-        Cell::right(percent(line.share), 6, Role::Text),
-        Cell::right(interval, 11, Role::Dim),
-        Cell::right(duration(line.idle_ns), 9, Role::Text),
-        Cell::right(samples, 8, Role::Dim),
-        Cell::right(steps, 11, Role::Dim),
-    ]);
-    // The end tells more than the folders before it; the last column is left free.
+    let [interval, samples, steps] = rests_on(device, line);
+    let (share, idle) = (percent(line.share), duration(line.idle_ns));
+    let mut cells = columns.shown([&share, &interval, &idle, &samples, &steps], Role::Text);
+    // The last column is left free.
     let room = usize::from(width).saturating_sub(columns.width() + 1);
-    let name = pen::cut_middle(&name(line), room);
-    cells.push(Cell::rest(name, Role::Text));
+    cells.push(Cell::rest(fitted(&name(line), room), Role::Text));
     cells
+}
+
+/// A line's name in so many columns: files without their folders, which tell least, then cut.
+fn fitted(name: &str, room: usize) -> String {
+    if pen::width(name) <= room {
+        return name.to_owned();
+    }
+    let words = name.split(' ').map(|word| match word.rsplit_once('/') {
+        Some((_, file)) if !file.is_empty() => format!("…/{file}"),
+        _ => word.to_owned(),
+    });
+    pen::cut_middle(&words.collect::<Vec<_>>().join(" "), room)
 }
 
 /// What the lines of a device rest on.
@@ -303,8 +342,16 @@ fn in_full(trace: &Trace, found: &Found, row: Row) -> String {
         Row::Line(at, line) => {
             let line = &found.devices[at].lines[line];
             let file = printable(&line.file);
+            let samples = match found.devices[at].is_exact {
+                true => String::new(),
+                false => format!(
+                    "in {} of {}; ",
+                    count(line.samples),
+                    plural(found.devices[at].samples, "sample")
+                ),
+            };
             format!(
-                "{}; {file}; its longest gap lasts {} (enter shows it)",
+                "{}; {file}; {samples}its longest gap lasts {} (enter shows it)",
                 name(line),
                 duration(line.longest.len())
             )

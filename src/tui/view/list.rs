@@ -178,6 +178,36 @@ impl List {
         for ((i, cells), line) in self.lines.iter().enumerate().zip(pen::lines(body)) {
             draw(cells, line, theme, self.first + i == self.cursor, buf);
         }
+        self.draw_rest(theme, area, buf);
+    }
+
+    /// How many lines are below: on the rule under the list, where there is one, else behind its heading.
+    fn draw_rest(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let below = self.count.saturating_sub(self.first + self.lines.len());
+        if below == 0 {
+            return;
+        }
+        let text = format!(" {below} more below ");
+        let columns = text.len() as u16 + 2;
+        let (y, ground) = if self.body.bottom() >= buf.area().bottom() {
+            return;
+        } else if buf[(area.x, self.body.bottom())].symbol() == theme.glyph('─').to_string() {
+            (self.body.bottom(), theme.glyph('─'))
+        } else {
+            (area.y, ' ')
+        };
+        let line = Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        let Some(x) = line.width.checked_sub(columns) else {
+            return;
+        };
+        let is_free = |x: u16| buf[(area.x + x, y)].symbol() == ground.to_string();
+        if (y != area.y || !self.heading.is_empty()) && (x..x + columns).all(is_free) {
+            pen::text(buf, line, x, &text, theme.fg(Role::Dim));
+        }
     }
 }
 

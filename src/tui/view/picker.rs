@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Request, View};
 use crate::trace::printable;
-use crate::tui::action::Context;
+use crate::tui::action::{Action, Context};
 use crate::tui::draw::pen;
 use crate::tui::state::{Choice, State, Wanted};
 use crate::tui::theme::{Role, Theme};
@@ -48,9 +48,13 @@ impl Picker {
     /// A picker of these scenarios.
     #[must_use]
     pub(super) fn new(choices: Vec<Choice>) -> Self {
-        let heading = "enter runs one, esc comes back, / filters";
-        let mut list = List::new("no scenario has this");
-        list.heading = vec![Cell::rest(heading, Role::Dim)];
+        let mut list = List::default();
+        // Where a scenario was named there is nothing to choose from.
+        if !choices.is_empty() {
+            let heading = "enter runs one, esc comes back, / filters";
+            list = List::new("no scenario has this");
+            list.heading = vec![Cell::rest(heading, Role::Dim)];
+        }
         Picker {
             choices,
             list,
@@ -138,6 +142,10 @@ impl View for Picker {
         Context::Picker
     }
 
+    fn offers(&self, action: Action) -> bool {
+        !self.is_empty() && action != Action::Sort
+    }
+
     fn prepare(&mut self, _state: &State, area: Rect, _is_on_screen: bool) {
         let lets = |choice: &Choice| {
             let texts = [
@@ -166,6 +174,10 @@ impl View for Picker {
         let room = usize::from(preview.height).saturating_sub(ELSE.len());
         if about > room {
             self.preview.drain(room.saturating_sub(1)..about - 1);
+            if let Some((text, ..)) = room.checked_sub(2).and_then(|at| self.preview.get_mut(at)) {
+                let kept = text.trim_end_matches(['.', ',']);
+                *text = pen::cut(&format!("{kept} …"), usize::from(columns));
+            }
         }
         let longest = self.choices.iter().map(|c| c.name.len()).max();
         let name = longest.unwrap_or(0) as u16;
@@ -205,7 +217,7 @@ impl View for Picker {
     }
 
     fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
+        Some(&self.filter).filter(|_| !self.is_empty())
     }
 
     fn choose(&mut self, _state: &State) -> Option<Request> {

@@ -26,7 +26,12 @@ pub(super) fn make(
             ..Content::default()
         };
     }
-    let window = state.camera.figures_span(&state.run);
+    // Where no operation was recorded, the figures are of all that is on screen.
+    let camera = &state.camera;
+    let window = match camera.operations(&state.run) {
+        Some(_) => camera.figures_span(&state.run),
+        None => camera.viewport.window,
+    };
     let level = gpu.level(metric, window);
     let known = gpu.most(metric);
     // Where nobody knows how high it could go, its own maximum fills the row.

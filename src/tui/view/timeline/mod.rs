@@ -110,7 +110,16 @@ impl View for Timeline {
         };
         if self.of != Some(of) {
             self.of = Some(of);
+            let legend = self.legend_lines();
             self.make(state);
+            // What the colours mean takes a line, or leaves it again.
+            if self.legend_lines() != legend {
+                let before = self.first_row;
+                self.scroll(state);
+                if self.first_row != before {
+                    self.make(state);
+                }
+            }
         }
         let end = self
             .lines
@@ -200,13 +209,19 @@ impl Timeline {
         state.lanes.fixed().min(most)
     }
 
+    /// Lines that say what the colours of GPUs mean: one or none.
+    fn legend_lines(&self) -> usize {
+        let is_legend = |line: &&Line| matches!(line.shown, Shown::Legend(_));
+        self.lines.iter().filter(is_legend).count()
+    }
+
     /// Scrolls so that the selected row is on screen, or the prediction that came.
     fn scroll(&mut self, state: &State) {
         let fixed = self.fixed(state);
         let last = state.rows.len().saturating_sub(1);
         self.first_row = self.first_row.min(last).max(fixed);
         let visible = usize::from(self.layout.rows.height)
-            .saturating_sub(fixed)
+            .saturating_sub(fixed + self.legend_lines())
             .max(1);
         let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
         let is_ghost = |row: &Row| matches!(row.kind, RowKind::Ghost(_));
@@ -251,9 +266,9 @@ impl Timeline {
         };
         self.hidden = state.hidden_words().unwrap_or_default();
         let (fixed, first) = (self.fixed(state), self.first_row);
-        let visible = usize::from(self.layout.rows.height);
-        self.below = (state.rows.len() + fixed).saturating_sub(first + visible);
         self.lines = placed::lines(state, &self.layout, scale, fixed, first);
+        let seen = self.lines.last().map_or(0, |line| line.row + 1);
+        self.below = state.rows.len().saturating_sub(seen);
         self.link = placed::link(state, &self.lines, &self.layout, scale);
     }
 

@@ -179,6 +179,9 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
         state.selection.cursor = state.camera.viewport.window.start;
         if is_gap {
             select_gpu(state);
+            if state.selection.row.is_none() {
+                return;
+            }
         } else {
             state.selection.step_row(&state.run.trace, &state.rows, 0);
             select_first(state);

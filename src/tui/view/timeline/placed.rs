@@ -40,6 +40,9 @@ fn grown(rows: &[Row], mut spare: usize) -> [bool; 4] {
     grown
 }
 
+/// Lines of the view from which one of them says what the colours of GPUs mean.
+const LEAST: u16 = 8;
+
 /// A row on the screen.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
@@ -51,8 +54,8 @@ pub(super) struct Line {
     pub(super) is_ghost: bool,
 }
 
-/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have two lines, and
-/// what the colours of GPUs mean stands under them.
+/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have two lines;
+/// what the colours of GPUs mean stands under these.
 pub(super) fn lines(
     state: &State,
     layout: &Layout,
@@ -64,7 +67,7 @@ pub(super) fn lines(
     let is_at_top = first <= fixed;
     let spare = usize::from(area.height).saturating_sub(state.rows.len());
     let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
-    let legend = if has_gpu && is_at_top && spare > 0 {
+    let legend = if has_gpu && is_at_top && area.height >= LEAST {
         rows::legend(state)
     } else {
         Vec::new()
