@@ -534,14 +534,14 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
         text.contains("node2 (8)") && text.contains("node11 (8)"),
         "{text}"
     );
-    // Taking the sentence on the late rank opens its lanes.
-    app.act(Action::Down);
+    // Taking the sentence on the late rank, on which the cursor stands, opens its lanes.
     app.act(Action::Choose);
     let text = shown(&mut app);
     assert!(text.contains("rank 17"), "{text}");
     assert!(text.contains("ncclDevKernel_AllReduce"), "{text}");
     // A host opens one that waits; what its kernel waits is told with whom it waits for.
     app.act(Action::Show(7));
+    app.act(Action::Down);
     app.act(Action::Down);
     app.act(Action::Down);
     app.act(Action::Choose);

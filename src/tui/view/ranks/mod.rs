@@ -163,10 +163,11 @@ fn lines(job: &Judged, order: usize, filter: &mut Filter) -> Vec<Line> {
     };
     let shown: Vec<Line> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
     filter.count(shown.len(), all);
-    lines.extend(shown);
-    if !lines.is_empty() || !filter.is_on() {
-        lines.insert(0, Line::Clocks);
+    // Who is late comes first, so that the cursor stands on it and its whole sentence below the list.
+    if !lines.is_empty() || !shown.is_empty() || !filter.is_on() {
+        lines.push(Line::Clocks);
     }
+    lines.extend(shown);
     lines
 }
 
