@@ -168,7 +168,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
                 plural(device.samples, "stack sample"),
                 device.hz,
                 duration(device.idle_ns),
-                in_steps(device.in_steps)
+                lines::within(device.in_steps)
             ),
         );
         if device.samples == 0 {
@@ -207,13 +207,6 @@ pub(super) fn section(page: &mut Page, report: &Report) {
     }
 }
 
-fn in_steps(is_of_steps: bool) -> &'static str {
-    match is_of_steps {
-        true => " in the steady steps",
-        false => "",
-    }
-}
-
 /// The table of a program whose profiler recorded its Python functions.
 fn exact(page: &mut Page, device: &LinesReport) {
     page.painted(
@@ -223,7 +216,7 @@ fn exact(page: &mut Page, device: &LinesReport) {
              idle time{}; a function's line is the one that it begins at",
             duration(device.idle_ns - device.unseen_ns),
             duration(device.idle_ns),
-            in_steps(device.in_steps)
+            lines::within(device.in_steps)
         ),
     );
     let mut table = Table::new(["", "share", "idle", "steps"]);

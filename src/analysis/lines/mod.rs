@@ -84,6 +84,15 @@ pub struct DeviceLines {
     pub lines: Vec<Line>,
 }
 
+/// What is said behind "idle time" of lines that are of the steady steps alone.
+#[must_use]
+pub fn within(is_of_steps: bool) -> &'static str {
+    match is_of_steps {
+        true => " in the steady steps",
+        false => "",
+    }
+}
+
 /// What a process was seen doing that loads data for another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {

@@ -57,20 +57,31 @@ impl Ranks {
             Some(reason) => text.push_str(&format!("; {reason}")),
             None => text.push_str("; why is unknown"),
         }
-        if let Some(saving) = late.saving {
-            let what = match late_unit {
-                Stretch::Step => "a step would take",
-                Stretch::Collective => "it would take from one collective to the next",
-            };
+        if let (Some(saving), Some(without)) = (late.saving, late.without()) {
             text.push_str(&format!(
-                ". Without that {what} {} in the place of {} (predicted, mean of {} {})",
-                duration(saving.without_ns),
-                duration(saving.now_ns),
+                ". Without that {without} (predicted, mean of {} {})",
                 count(saving.steps as u64),
                 units(late_unit),
             ));
         }
         text
+    }
+}
+
+impl Lateness {
+    /// What its cure is worth: "a step would take 18.9 ms in the place of 22.0 ms".
+    #[must_use]
+    pub fn without(&self) -> Option<String> {
+        let saving = self.saving?;
+        let what = match self.unit {
+            Stretch::Step => "a step would take",
+            Stretch::Collective => "it would take from one collective to the next",
+        };
+        Some(format!(
+            "{what} {} in the place of {}",
+            duration(saving.without_ns),
+            duration(saving.now_ns)
+        ))
     }
 }
 

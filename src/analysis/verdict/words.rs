@@ -111,15 +111,14 @@ pub(super) fn of(
 /// What a late rank costs all, where it is worth a word: waiting beside kernels, which it slows down, is in no share of idle time.
 fn late(ranks: &Ranks) -> String {
     let costs = ranks.late.iter().filter_map(|late| {
-        let saving = late.saving.as_ref()?;
-        Some((saving.now_ns - saving.without_ns, late.rank, saving))
+        let saving = late.saving?;
+        Some((saving.now_ns - saving.without_ns, saving.now_ns, late))
     });
     match costs.max_by_key(|it| it.0) {
-        Some((time, rank, saving)) if share(time, saving.now_ns) >= ELSE_MIN => format!(
-            "; {} comes late: without that a step would take {} in the place of {} (predicted)",
-            ranks.ranks[rank].name,
-            duration(saving.without_ns),
-            duration(saving.now_ns)
+        Some((time, of, late)) if share(time, of) >= ELSE_MIN => format!(
+            "; {} comes late: without that {} (predicted)",
+            ranks.ranks[late.rank].name,
+            late.without().unwrap_or_default()
         ),
         _ => String::new(),
     }
@@ -149,12 +148,8 @@ fn waiting(split: &Split, ranks: &Ranks, whole: &str, is_whole: bool) -> String 
         Some(reason) => text.push_str(&format!(" ({reason})")),
         None => text.push_str(" (why is unknown)"),
     }
-    if let Some(saving) = late.saving {
-        text.push_str(&format!(
-            "; without its lateness a step would take {} in the place of {} (predicted)",
-            duration(saving.without_ns),
-            duration(saving.now_ns)
-        ));
+    if let Some(without) = late.without() {
+        text.push_str(&format!("; without its lateness {without} (predicted)"));
     }
     text
 }

@@ -147,13 +147,7 @@ impl Server {
                 }
                 let text = format!("{} cannot be read any more: {error}", file.name);
                 file.content = Content::Done;
-                say(
-                    &Word::Trouble {
-                        is_last: false,
-                        text,
-                    },
-                    out,
-                )?;
+                trouble(text, out)?;
             }
             file.due.looked(now, budget != before, period);
             has_more |= file.has_more;
@@ -197,14 +191,7 @@ impl Server {
                 Err(None) => {}
                 Err(Some(why)) => {
                     if self.known.get(&path) != Some(&Some(why.clone())) {
-                        let text = why.clone();
-                        say(
-                            &Word::Trouble {
-                                is_last: false,
-                                text,
-                            },
-                            out,
-                        )?;
+                        trouble(why.clone(), out)?;
                         self.known.insert(path, Some(why));
                     }
                 }
@@ -212,6 +199,12 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Says what is wrong with one file; the others go on.
+fn trouble(text: String, out: &mut impl Write) -> io::Result<()> {
+    let is_last = false;
+    say(&Word::Trouble { is_last, text }, out)
 }
 
 fn say(word: &Word, out: &mut impl Write) -> io::Result<()> {

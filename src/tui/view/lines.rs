@@ -307,10 +307,7 @@ fn fitted(name: &str, room: usize) -> String {
 fn basis(trace: &Trace, device: &DeviceLines) -> String {
     let name = describe::device_id(trace, device.device);
     let idle = duration(device.idle_ns);
-    let within = match device.is_of_steps {
-        true => " in the steady steps",
-        false => "",
-    };
+    let within = lines::within(device.is_of_steps);
     match device.is_exact {
         true => format!(
             "{name}: Python functions in {} of {idle} of idle time{within}, as the program's profiler recorded them (at the lines where they begin)",
