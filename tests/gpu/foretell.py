@@ -3,9 +3,10 @@
 
 usage: foretell.py CUPTOP [-o DIR] [--profile FILE] [SCENARIO...]
 
-Calibrates, runs every scenario twice on the GPU and once on the simulator with the profile that came out, and compares the makespans of
-variants that take 50 us and more: within 10 % of the GPU's first run, where the GPU's own second run is; within the range of both runs'
-repeats, else. Counted apart: whether the GPU's first run lies between the ends that the simulator says (the calibration's spread). Without SCENARIO: the bundled ones for one GPU, and those of tests/gpu/foretell, of which nobody looked at those in `fresh`
+Runs every scenario on the GPU, calibrates, runs every scenario again, and once on the simulator with the profile that came out. Both runs
+lie as far from the calibration: what the host does in a minute is between them as it is between each and what the simulator says. Compared are
+the makespans of variants that take 50 us and more: within 10 % of the GPU's first run, where the GPU's own second run is; within the range of
+both runs' repeats, else. Counted apart: whether the GPU's first run lies between the ends that the simulator says (the calibration's spread). Without SCENARIO: the bundled ones for one GPU, and those of tests/gpu/foretell, of which nobody looked at those in `fresh`
 when the model was made. Needs one GPU; a minute. What was measured is kept in DIR (default: a temporary one), and is compared again,
 without a GPU, when DIR has it. The exit status says whether 95 % of the variants are foretold.
 """
@@ -44,18 +45,19 @@ def main():
     out = args.out or Path(tempfile.mkdtemp(prefix="foretell-"))
     out.mkdir(parents=True, exist_ok=True)
     profile = args.profile or str(out / "profile.toml")
-    if not Path(profile).exists():
-        subprocess.run([args.cuptop, "calibrate", "-o", profile], check=True)
     scenarios = args.scenarios
     if not scenarios:
         bundled = sorted(p.stem for p in (HERE.parents[1] / "scenarios").glob("*.toml"))
         scenarios = [name for name in bundled if name != "two_gpus"]
         scenarios += sorted(str(p) for p in (HERE / "foretell").rglob("*.toml"))
+    on_gpu = ("--backend", "cuda", "--hardware", "off")
+    firsts = [run(args.cuptop, scenario, out / f"{Path(scenario).stem}.1.json", *on_gpu) for scenario in scenarios]
+    if not Path(profile).exists():
+        subprocess.run([args.cuptop, "calibrate", "-o", profile], check=True)
     rows = []
-    for scenario in scenarios:
+    for scenario, first in zip(scenarios, firsts):
         name = Path(scenario).stem
-        first = run(args.cuptop, scenario, out / f"{name}.1.json", "--backend", "cuda", "--hardware", "off")
-        again = run(args.cuptop, scenario, out / f"{name}.2.json", "--backend", "cuda", "--hardware", "off")
+        again = run(args.cuptop, scenario, out / f"{name}.2.json", *on_gpu)
         model = run(args.cuptop, scenario, out / f"{name}.sim.json", "--backend", "sim", "--profile", profile)
         for key, v in first.items():
             if key not in again or key not in model:

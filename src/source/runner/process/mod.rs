@@ -12,6 +12,7 @@ mod kernels;
 mod marks;
 mod memory;
 mod ops;
+mod quiet;
 mod run;
 mod session;
 mod steps;

@@ -15,6 +15,7 @@ use super::kernels::Images;
 use super::marks::Marks;
 use super::now;
 use super::ops::issued;
+use super::quiet::Quiet;
 
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
@@ -46,19 +47,24 @@ impl Session<'_> {
         self.check_devices(devices)?;
         let mut total = Issued::default();
         let mut primary: Option<Contexts> = None;
+        let mut quiet = Quiet::find();
+        if let Some(text) = quiet.as_ref().and_then(Quiet::describe) {
+            let is_warning = false;
+            (self.say)(&Event::Notice { is_warning, text });
+        }
         for (index, variant) in self.plan.variants.iter().enumerate() {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let start = now();
             if variant.cold {
-                self.cold(variant, &mut total)?;
+                self.cold(variant, &mut quiet, &mut total)?;
             } else {
                 let contexts = match &primary {
                     Some(contexts) => contexts,
                     None => primary.insert(self.set_up(Contexts::primary(self.driver, devices)?)?),
                 };
-                self.warm(variant, contexts, &mut total)?;
+                self.warm(variant, contexts, &mut quiet, &mut total)?;
             }
             self.mark(RangeKind::Variant, variant, index, start, now());
         }
@@ -105,6 +111,7 @@ impl Session<'_> {
         &self,
         variant: &VariantPlan,
         contexts: &Contexts,
+        quiet: &mut Option<Quiet>,
         total: &mut Issued,
     ) -> Result<(), Fault> {
         let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
@@ -114,6 +121,7 @@ impl Session<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
+            quiet.iter_mut().for_each(Quiet::settle);
             let start = now();
             let result = engine.pass();
             let end = now();
@@ -126,11 +134,17 @@ impl Session<'_> {
     }
 
     /// A variant whose passes each make a context, allocate and load their code.
-    fn cold(&self, variant: &VariantPlan, total: &mut Issued) -> Result<(), Fault> {
+    fn cold(
+        &self,
+        variant: &VariantPlan,
+        quiet: &mut Option<Quiet>,
+        total: &mut Issued,
+    ) -> Result<(), Fault> {
         for pass in 0..variant.repeat {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
+            quiet.iter_mut().for_each(Quiet::settle);
             let start = now();
             let contexts = self.set_up(Contexts::own(self.driver, variant.devices.max(1))?)?;
             let made = now();
