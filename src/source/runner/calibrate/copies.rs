@@ -82,7 +82,8 @@ impl<'a> ProfileBuilder<'a> {
     /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
     /// not cover what the host does before it or after it.
     pub(super) fn staging(&mut self) {
-        let (pageable, again) = (self.passes("pageable"), self.passes("again"));
+        let [pageable, again, down_again] =
+            ["pageable", "again", "down_again"].map(|variant| self.passes(variant));
         let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
         let c = &self.profile.copy;
         let (up, down) = (Direction::H2D, Direction::D2H);
@@ -97,6 +98,7 @@ impl<'a> ProfileBuilder<'a> {
                 let fresh = call(&pageable, "cuMemcpyHtoD", up, bytes);
                 let again = call(&again, "cuMemcpyHtoD", up, bytes);
                 let out = call(&pageable, "cuMemcpyDtoH", down, bytes);
+                let out_again = call(&down_again, "cuMemcpyDtoH", down, bytes);
                 let piece = bytes.min(c.stage_bytes) as f64 / c.d2h_gbps;
                 let around = copy_call + l.copy_ns + c.d2h_fixed_ns + piece as Ns + l.wake_ns;
                 Some(Pageable {
@@ -104,6 +106,7 @@ impl<'a> ProfileBuilder<'a> {
                     h2d_gbps: rate(bytes, fresh, copy_call)?,
                     h2d_again_gbps: rate(bytes, again, copy_call),
                     d2h_gbps: rate(bytes, out, around)?,
+                    d2h_again_gbps: rate(bytes, out_again, around),
                 })
             })
             .collect();
