@@ -86,7 +86,7 @@ fn what_a_calibration_saw_vary_is_said_of_what_it_foretells() {
     let folder = tempfile::tempdir().expect("a folder");
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/source/sim/h200.toml");
     let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
-    let run = |spread: &str, more: &str| {
+    let run = |spread: &str, more: &[&str]| {
         std::fs::write(
             folder.path().join("gpu.toml"),
             format!("{bundled}\n{spread}"),
@@ -102,10 +102,10 @@ fn what_a_calibration_saw_vary_is_said_of_what_it_foretells() {
             "gpu.toml",
         ];
         // Expectations of an H200 need not hold.
-        text(&cuptop(folder.path(), &[&args[..], &[more]].concat()).stdout)
+        text(&cuptop(folder.path(), &[&args[..], more].concat()).stdout)
     };
     let spread = "[spread]\n\"copy.h2d_gbps\" = [27.775, 55.55]\n";
-    let json: serde_json::Value = serde_json::from_str(&run(spread, "--json")).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&run(spread, &["--json"])).expect("JSON");
     let uploads = &json["variants"][0];
     assert_eq!(uploads["name"], "uploads_one_stream");
     let range = uploads["makespan_range_ns"].as_array().expect("a range");
@@ -113,9 +113,20 @@ fn what_a_calibration_saw_vary_is_said_of_what_it_foretells() {
     assert!((2_416_000.0..2_430_000.0).contains(&least), "{least}");
     assert!((4_832_000.0..4_850_000.0).contains(&most), "{most}");
     assert_eq!(uploads["makespan_ns"].as_f64(), Some(least));
-    assert!(run(spread, "--no-watch").contains("slow to quick"));
+    assert!(run(spread, &["--no-watch"]).contains("slow to quick"));
+    // The screen says the same beside the middle.
+    run(
+        spread,
+        &["--view", "compare", "--screenshot", "compare.txt"],
+    );
+    let screen = std::fs::read_to_string(folder.path().join("compare.txt")).expect("a picture");
+    let line = screen
+        .lines()
+        .find(|line| line.contains("uploads_one_stream "))
+        .expect("a line");
+    assert!(line.contains("2.42 ms  2.42 ms to 4.84 ms "), "{line}");
     // A profile that does not tell says nothing of it.
-    let json: serde_json::Value = serde_json::from_str(&run("", "--json")).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&run("", &["--json"])).expect("JSON");
     assert!(json["variants"][0].get("makespan_range_ns").is_none());
 }
 

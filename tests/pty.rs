@@ -236,6 +236,7 @@ fn child() {
                 controls: None,
                 replay: None,
                 beside: None,
+                ends: None,
             })
         }),
         first: Some(tui::Wanted::Same),

@@ -49,6 +49,7 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
                 memory: Some(looked.rows_memory()),
                 replay: None,
                 beside: None,
+                ends: None,
                 controls: Some(Box::new(controls)),
             })
         }),

@@ -9,10 +9,10 @@ use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::print;
 use super::report::load_handed;
-use super::screen::{self, Shot, Shown};
+use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
 use crate::text::printable;
-use crate::tui::{self, Beside, Pair, Wanted};
+use crate::tui::{self, Beside, Pair, Shown, Wanted};
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
 pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {

@@ -11,13 +11,13 @@ use super::args::{First, Picture, Replayed, ScreenArgs};
 use super::drain::drain_into;
 use super::exit::Ending;
 use super::handed::Handed;
-use super::screen::{self, Shown};
+use super::screen;
 use crate::activity::feed::{Feed, Outcome, Pause};
 use crate::export::{self, screen::Cast};
 use crate::scenario::plan::Plan;
 use crate::source::replay::Reel;
 use crate::trace::{SourceInfo, Trace};
-use crate::tui::{FileFn, Film, Peaks, Replay, Running, Wanted};
+use crate::tui::{FileFn, Film, Peaks, Replay, Running, Shown, Wanted};
 
 /// How long a cast is played where no speed was asked for.
 const USUAL: Duration = Duration::from_secs(12);
@@ -128,6 +128,7 @@ impl Played {
                     controls: None,
                     replay: Some(replay),
                     beside: None,
+                    ends: None,
                 })
             }),
             Some(Wanted::Same),

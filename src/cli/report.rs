@@ -9,7 +9,7 @@ use super::drain::drain_into;
 use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::played::Played;
-use super::screen::{Shot, Shown};
+use super::screen::Shot;
 use super::{print, screen};
 use crate::activity::feed::Outcome;
 use crate::export;
@@ -18,7 +18,7 @@ use crate::source::file::{self, Opened};
 use crate::source::hosts::Place;
 use crate::text::printable;
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{Beside, Peaks, Running, StartFn, Wanted};
+use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
 
 /// Shows traces.
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -80,6 +80,7 @@ pub(super) fn opener(
             controls: None,
             replay: None,
             beside: beside.clone(),
+            ends: None,
         })
     }))
 }

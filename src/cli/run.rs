@@ -13,16 +13,16 @@ use super::drain::drain;
 use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::played::Played;
-use super::screen::{Shot, Shown};
+use super::screen::Shot;
 use super::{own, print, screen};
-use crate::activity::feed::Outcome;
+use crate::activity::feed::{Outcome, Stop};
 use crate::analysis::overhead::{self, Unwatched};
 use crate::analysis::passes::Passes;
 use crate::report::{Report, text};
 use crate::scenario::plan::Plan;
 use crate::source::sim::Pace;
 use crate::trace::Trace;
-use crate::tui::{self, Wanted};
+use crate::tui::{self, Shown, Wanted};
 
 /// Runs a scenario.
 pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -131,16 +131,15 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
         let beside = Beside {
             before: before.unwrap_or_default(),
             after,
-            ends: match runner.simulated() {
-                Some(profile) => ends::of(&started.plan, profile, &started.info)?,
-                None => Vec::new(),
-            },
+            ends: (runner.ends(&started.plan, &started.info))
+                .map_or_else(Vec::new, |ends| ends.find(&Stop::default())),
         };
         report(args, &trace, &started.plan, peaks.copies, &outcome, &beside)?
     } else {
         exit::FINE
     };
     let shown = Shown {
+        ends: runner.ends(&started.plan, &started.info),
         plan: Some(started.plan),
         peaks,
         ..Shown::of(trace)

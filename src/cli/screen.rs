@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
@@ -17,10 +16,8 @@ use crate::scenario::bundled::SCENARIOS;
 use crate::scenario::plan::Plan;
 use crate::scenario::{Overrides, Source, compile};
 use crate::text;
-use crate::trace::{SourceInfo, Trace};
-use crate::tui::{
-    self, Beside, Choice, ColorLevel, Exit, FileFn, Peaks, Session, StartFn, Theme, Wanted,
-};
+use crate::trace::SourceInfo;
+use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
 
 /// The theme for a terminal.
 pub(super) fn theme(args: &ScreenArgs) -> Theme {
@@ -205,27 +202,6 @@ pub(super) fn shot(picture: &Picture, replayed: Replayed) -> Result<Option<Shot>
     }
 }
 
-/// A complete timeline, to be drawn.
-pub(super) struct Shown {
-    pub(super) trace: Trace,
-    pub(super) plan: Option<Arc<Plan>>,
-    pub(super) peaks: Peaks,
-    /// What it is compared with.
-    pub(super) beside: Option<Arc<Beside>>,
-}
-
-impl Shown {
-    /// One of which nothing else is known.
-    pub(super) fn of(trace: Trace) -> Shown {
-        Shown {
-            trace,
-            plan: None,
-            peaks: Peaks::default(),
-            beside: None,
-        }
-    }
-}
-
 /// Draws a complete timeline and writes it to the file that was asked for.
 pub(super) fn take_picture(
     shown: Shown,
@@ -260,21 +236,15 @@ impl Drawn {
 
 /// A complete timeline's screen.
 pub(super) fn draw(
-    shown: Shown,
+    mut shown: Shown,
     (width, height): (u16, u16),
     show: &First,
     args: &ScreenArgs,
 ) -> Result<Drawn, Ending> {
-    let Shown {
-        mut trace,
-        plan,
-        peaks,
-        beside,
-    } = shown;
-    entitle(&mut trace.source, show);
+    entitle(&mut shown.trace.source, show);
     let theme = picture_theme(args);
     let size = Size { width, height };
-    let buffer = tui::screenshot(trace, plan, peaks, beside, &theme, size, &show.opening());
+    let buffer = tui::screenshot(shown, &theme, size, &show.opening());
     Ok(Drawn {
         buffer: buffer.map_err(Ending::input)?,
         title: match &show.title {

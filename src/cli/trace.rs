@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
 use super::drain::drain;
 use super::exit::{self, Ending};
-use super::screen::Shown;
 use super::{print, screen};
 use crate::activity::Span;
 use crate::activity::feed::{Feed, Outcome};
@@ -19,7 +18,7 @@ use crate::scenario::value;
 use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
 use crate::source::recording::{folder_in, scratch};
 use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{self, Peaks, Running, Wanted};
+use crate::tui::{self, Peaks, Running, Shown, Wanted};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -56,6 +55,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 controls: Some(Box::new(watched.controls(recorder))),
                 replay: None,
                 beside: None,
+                ends: None,
             })
         }),
         Some(Wanted::Same),

@@ -9,27 +9,34 @@ use super::table::Table;
 use super::{Report, VariantReport};
 use crate::activity::Ns;
 use crate::activity::units::duration;
+use crate::analysis::VariantFigures;
 use crate::analysis::passes::Passes;
 
 impl Report {
     /// Takes in the same plan at both ends of what was measured: each variant gets the least and the greatest makespan, its own included.
     pub fn foretell(&mut self, ends: &[Passes]) {
         for variant in self.variants.iter_mut().flatten() {
-            let figures = &variant.figures;
-            let found: Option<Vec<Ns>> = (ends.iter())
-                .map(|passes| {
-                    let same = passes.variants.get(figures.position)?;
-                    let pass = passes.representative(figures.position)?;
-                    (*same == figures.variant).then(|| passes.list[pass].makespan())
-                })
-                .collect();
-            let own = figures.makespan_ns;
-            variant.makespan_range_ns = found.filter(|found| !found.is_empty()).map(|found| {
-                let least = found.iter().fold(own, |least, &ns| least.min(ns));
-                [least, found.into_iter().fold(own, Ns::max)]
-            });
+            variant.makespan_range_ns = between(&variant.figures, ends);
         }
     }
+}
+
+/// The least and the greatest makespan of a variant in ns, its own and those of the same variant in `ends`; `None` where one of
+/// these lacks it.
+#[must_use]
+pub fn between(figures: &VariantFigures, ends: &[Passes]) -> Option<[Ns; 2]> {
+    let found: Option<Vec<Ns>> = (ends.iter())
+        .map(|passes| {
+            let same = passes.variants.get(figures.position)?;
+            let pass = passes.representative(figures.position)?;
+            (*same == figures.variant).then(|| passes.list[pass].makespan())
+        })
+        .collect();
+    let own = figures.makespan_ns;
+    found.filter(|found| !found.is_empty()).map(|found| {
+        let least = found.iter().fold(own, |least, &ns| least.min(ns));
+        [least, found.into_iter().fold(own, Ns::max)]
+    })
 }
 
 /// The makespans with their ends.

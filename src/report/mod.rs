@@ -6,7 +6,7 @@
 
 pub mod compare;
 pub mod expect;
-mod foretold;
+pub mod foretold;
 mod hardware;
 mod idle;
 mod let_go;

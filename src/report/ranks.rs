@@ -304,7 +304,7 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         },
         late_steps,
         late_at: steps.collect(),
-        reason: ranks.reason(late),
+        reason: ranks.reason(&late.reason),
         line: match &late.reason {
             Reason::Idle(cause) => cause.line.clone(),
             _ => None,

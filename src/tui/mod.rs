@@ -67,6 +67,7 @@ pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
 pub use state::beside::{Beside, Pair};
 pub use state::counters::Counters;
+pub use state::ends::Ends;
 pub use state::lanes::Wishes;
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
@@ -122,6 +123,8 @@ pub struct Running {
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
     pub beside: Option<Arc<Beside>>,
+    /// Between what it lies, where it is simulated by a profile that tells.
+    pub ends: Option<Ends>,
 }
 
 /// What keys can do with a program that is being traced. Each says what was done, or why not, in a sentence.
@@ -173,22 +176,48 @@ pub enum Error {
     Terminal(#[from] std::io::Error),
 }
 
+/// A complete timeline, to be drawn.
+pub struct Shown {
+    /// It.
+    pub trace: Trace,
+    /// The plan, when it is a scenario's.
+    pub plan: Option<Arc<Plan>>,
+    /// For "% of peak".
+    pub peaks: Peaks,
+    /// What it is compared with.
+    pub beside: Option<Arc<Beside>>,
+    /// Between what it lies, where it is simulated by a profile that tells.
+    pub ends: Option<Ends>,
+}
+
+impl Shown {
+    /// One of which nothing else is known.
+    #[must_use]
+    pub fn of(trace: Trace) -> Shown {
+        Shown {
+            trace,
+            plan: None,
+            peaks: Peaks::default(),
+            beside: None,
+            ends: None,
+        }
+    }
+}
+
 /// The screen of a complete timeline, drawn without a terminal: the median pass of the variant that it opens on, or
 /// the whole of it, and of that what `opening` asks for.
 ///
 /// # Errors
 /// What was asked for and is not there, in a sentence.
 pub fn screenshot(
-    trace: Trace,
-    plan: Option<Arc<Plan>>,
-    peaks: Peaks,
-    beside: Option<Arc<Beside>>,
+    shown: Shown,
     theme: &Theme,
     size: Size,
     opening: &Opening,
 ) -> Result<Buffer, String> {
-    let mut app = app::App::of_trace(trace, plan, peaks);
-    app.state.run.beside = beside;
+    let mut app = app::App::of_trace(shown.trace, shown.plan, shown.peaks);
+    app.state.run.beside = shown.beside;
+    app.state.run.ends = shown.ends;
     app.state.size = size;
     app.wish(opening.lanes.clone());
     app.open_at(opening)?;

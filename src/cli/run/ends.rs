@@ -1,38 +1,50 @@
 //! The same plan on the simulator at both ends of what the calibration measured.
 
+use std::io;
 use std::sync::Arc;
 
-use crate::activity::feed::Outcome;
+use crate::activity::feed::{Message, Outcome, Stop};
 use crate::analysis::passes::Passes;
-use crate::cli::drain::drain;
-use crate::cli::exit::Ending;
 use crate::scenario::plan::Plan;
 use crate::source::sim::profile::End;
 use crate::source::sim::{self, Pace, Profile};
 use crate::trace::{SourceInfo, Trace};
+use crate::tui::Ends;
 
-/// The passes of a plan with every figure of the profile at its quickest, and at its slowest; none where it does not tell.
-///
-/// # Errors
-/// When the operating system gives no thread.
-pub(super) fn of(
+/// Finds the passes of a plan with every figure of the profile at its quickest, and at its slowest.
+pub(super) fn of(plan: &Arc<Plan>, profile: &Profile, info: &SourceInfo) -> Ends {
+    let (plan, info) = (Arc::clone(plan), info.clone());
+    // A profile that was read has no names in its spread that are not its own.
+    let profiles = [End::Quick, End::Slow].map(|end| profile.at(end).ok());
+    Ends::new(move |stop| {
+        let each = profiles.iter().flatten();
+        let ends = each.map(|profile| run(&plan, profile, &info, stop));
+        // One of them alone tells nothing.
+        ends.map(|end| end.ok().flatten())
+            .collect::<Option<Vec<Passes>>>()
+            .unwrap_or_default()
+    })
+}
+
+/// The passes of a plan on the simulator; none when it was stopped.
+fn run(
     plan: &Arc<Plan>,
     profile: &Profile,
     info: &SourceInfo,
-) -> Result<Vec<Passes>, Ending> {
-    if !profile.has_spread() {
-        return Ok(Vec::new());
-    }
-    let mut ends = Vec::new();
-    for end in [End::Quick, End::Slow] {
-        // A profile that was read has no names in its spread that are not its own.
-        let profile = profile.at(end).map_err(Ending::input)?;
-        let feed = sim::run(Arc::clone(plan), &profile, Pace::AsFastAsPossible)
-            .map_err(|error| Ending::machine(format!("cannot start the simulator: {error}")))?;
-        let mut trace = Trace::new(info.clone());
-        if drain(&feed, &mut trace) == Outcome::Complete {
-            ends.push(Passes::of_trace(&trace, Some(plan)));
+    stop: &Stop,
+) -> io::Result<Option<Passes>> {
+    let feed = sim::run(Arc::clone(plan), profile, Pace::AsFastAsPossible)?;
+    let mut trace = Trace::new(info.clone());
+    for message in feed.receiver() {
+        match message {
+            _ if stop.is_stopped() => break,
+            Message::Batch(batch) => trace.apply(batch),
+            Message::Finished(Outcome::Complete) => {
+                return Ok(Some(Passes::of_trace(&trace, Some(plan))));
+            }
+            // What it says of itself, the run in the middle has said.
+            _ => {}
         }
     }
-    Ok(ends)
+    Ok(None)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ends;
 use crate::activity::feed::Feed;
 use crate::analysis::overhead::Unwatched;
 use crate::cli::args::{Backend, Run, Switch};
@@ -16,7 +17,7 @@ use crate::source::recording;
 use crate::source::runner::{self, RunRequest};
 use crate::source::sim::{self, Pace, Profile};
 use crate::trace::{SourceInfo, SourceKind};
-use crate::tui::{Peaks, Running, Said, SaidKind, StartError, Wanted};
+use crate::tui::{Ends, Peaks, Running, Said, SaidKind, StartError, Wanted};
 
 /// Where scenarios run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,9 +145,10 @@ impl Runner {
         peaks(&self.profile, &self.place)
     }
 
-    /// The profile of the simulator, where that runs.
-    pub(super) fn simulated(&self) -> Option<&Profile> {
-        matches!(self.place, Place::Simulator(_)).then_some(&self.profile)
+    /// Between what a run lies, where it is simulated by a profile that tells.
+    pub(super) fn ends(&self, plan: &Arc<Plan>, info: &SourceInfo) -> Option<Ends> {
+        let tells = matches!(self.place, Place::Simulator(_)) && self.profile.has_spread();
+        tells.then(|| ends::of(plan, &self.profile, info))
     }
 
     /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
@@ -191,6 +193,7 @@ impl Runner {
             },
             text,
         });
+        let ends = self.ends(&started.plan, &started.info);
         let warnings = simulating.into_iter().chain(diagnostics).collect();
         Ok(Running {
             feed: started.feed,
@@ -203,6 +206,7 @@ impl Runner {
             controls: None,
             replay: None,
             beside: None,
+            ends,
         })
     }
 

@@ -407,6 +407,7 @@ impl<'a> Loop<'a> {
             Ok(running) => {
                 self.app.start(running.source, running.plan, running.peaks);
                 self.app.state.run.replay = running.replay;
+                self.app.state.run.ends = running.ends;
                 self.app.state.run.beside = running.beside;
                 for said in &running.warnings {
                     self.app.state.messages.said(Duration::ZERO, said);

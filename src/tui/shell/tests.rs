@@ -108,6 +108,7 @@ fn run_of(
                 controls: None,
                 replay: None,
                 beside: None,
+                ends: None,
             })
         }),
         first,

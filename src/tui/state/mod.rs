@@ -6,6 +6,7 @@ mod arrived;
 pub mod beside;
 mod camera;
 pub mod counters;
+pub mod ends;
 mod ghost;
 mod ground;
 pub mod idle;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::beside::Beside;
+use super::ends::Ends;
 use super::{Peaks, Status};
 use crate::activity::feed::{Outcome, Pause, Progress, Standing};
 use crate::activity::{DeviceInfo, Span};
@@ -56,6 +57,8 @@ pub struct Run {
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
     pub beside: Option<Arc<Beside>>,
+    /// Between what it lies, where it is simulated by a profile that tells.
+    pub ends: Option<Ends>,
     /// Since it began; stands still when it ended.
     pub elapsed: Duration,
     /// Passes and variants.

@@ -9,13 +9,16 @@ use ratatui::layout::Rect;
 use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
+use crate::activity::Ns;
 use crate::activity::units;
 use crate::analysis::VariantFigures;
 use crate::analysis::variants::measure::speedup;
+use crate::report::foretold;
 use crate::scenario::figures::Kind;
 use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
+use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::beside::Beside;
 use crate::tui::theme::{Role, Theme};
 use picture::Picture;
@@ -25,6 +28,9 @@ const SAME: f64 = 0.02;
 
 /// What stands there instead of lines.
 const EMPTY: &str = "no variant has ended yet";
+
+/// Columns of "3.71 ms to 4.02 ms".
+const BETWEEN: u16 = 20;
 
 /// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
 const FEW: u16 = 3;
@@ -37,6 +43,8 @@ pub(super) struct Compare {
     /// The lines of the table that the filter leaves, as indices into the variants or the pairs.
     shown: Vec<usize>,
     picture: Picture,
+    /// Between what the makespan of each variant lies, where the run is simulated by a profile that tells.
+    between: Question<(), Vec<Option<[Ns; 2]>>>,
     /// That the line to begin with is to be told as soon as there are figures.
     wants_first: bool,
 }
@@ -48,6 +56,7 @@ impl Default for Compare {
             filter: Filter::default(),
             shown: Vec::new(),
             picture: Picture::default(),
+            between: Question::new("between", Weight::Heavy).at_once(0),
             wants_first: false,
         }
     }
@@ -80,7 +89,10 @@ impl View for Compare {
         };
         match beside {
             Some(beside) => self.fill_pairs(beside, top),
-            None => self.fill(state, top),
+            None => {
+                self.ask(state);
+                self.fill(state, top);
+            }
         }
         // Set apart where there is a line for that.
         let apart = u16::from(area.height > 2 * table + 12);
@@ -150,6 +162,19 @@ impl Compare {
         };
     }
 
+    /// Asks between what each variant lies, once all of them have run.
+    fn ask(&mut self, state: &State) {
+        let run = &state.run;
+        if let (Some(ends), true) = (&run.ends, run.measured.is_final()) {
+            let (ends, variants) = (ends.clone(), run.measured.variants.clone());
+            self.between.ask(&state.analyst, run, (), move |_, stop| {
+                let ends = ends.find(stop);
+                let between = variants.iter().map(|v| foretold::between(v, &ends));
+                between.collect()
+            });
+        }
+    }
+
     /// Two timelines: what is compared, and what that came to.
     fn fill_pairs(&mut self, beside: &Beside, area: Rect) {
         let (text, dim) = (Role::Text, Role::Dim);
@@ -191,12 +216,17 @@ impl Compare {
         let longest = now.iter().map(|v| pen::width(&v.label())).max();
         let name = longest.unwrap_or(0).clamp(8, 30) as u16;
         let has_before = !previous.is_empty();
+        let between = (self.between.about(&state.run, ()))
+            .filter(|all| all.len() == now.len() && all.iter().any(Option::is_some));
         let is_wide = area.width >= name + if has_before { 100 } else { 78 };
         let mut heading = vec![
             Cell::left("variant", name, dim),
             Cell::right("makespan", 9, dim),
-            Cell::right("speed-up", 12, dim),
         ];
+        if between.is_some() {
+            heading.push(Cell::left("by the calibration", BETWEEN, dim));
+        }
+        heading.push(Cell::right("speed-up", 12, dim));
         if is_wide {
             heading.push(Cell::right("host time", 9, dim));
         }
@@ -225,8 +255,16 @@ impl Compare {
             let mut cells = vec![
                 Cell::left(printable(&v.label()), name, text),
                 Cell::right(figure(Kind::Makespan), 9, text),
-                Cell::right(faster, 12, text),
             ];
+            if let Some(between) = between {
+                let [least, most] = between[shown[i]].unwrap_or([v.makespan_ns; 2]);
+                let text = match [least, most].map(units::duration) {
+                    [least, most] if least == most => least,
+                    [least, most] => format!("{least} to {most}"),
+                };
+                cells.push(Cell::left(text, BETWEEN, dim));
+            }
+            cells.push(Cell::right(faster, 12, text));
             if is_wide {
                 cells.push(Cell::right(figure(Kind::Wall), 9, dim));
             }
