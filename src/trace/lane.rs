@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 mod cursor;
+mod edge;
 mod gaps;
 
 pub use cursor::Cursor;
@@ -118,6 +119,25 @@ impl Lane {
     pub fn span(&self, row: usize) -> Span {
         let (rows, row) = self.place(row);
         rows.span(row)
+    }
+
+    /// These rows, each with when it ran.
+    pub fn spans(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Span)> + '_ {
+        let mut next = self.rows.spot(rows.start).unwrap_or(Spot::START);
+        rows.map(move |row| {
+            let mut chunk = self.rows.chunk(next.chunk);
+            if next.row == chunk.len() {
+                let behind = next.chunk + 1;
+                next = Spot {
+                    chunk: behind,
+                    row: 0,
+                };
+                chunk = self.rows.chunk(behind);
+            }
+            let span = chunk.span(next.row);
+            next.row += 1;
+            (row, span)
+        })
     }
 
     /// A row's correlation id; 0 for none.
@@ -237,11 +257,6 @@ impl Lane {
         })
     }
 
-    /// The number of rows before a spot.
-    pub(super) fn index(&self, spot: Spot) -> usize {
-        self.rows.index(spot)
-    }
-
     /// The rows that start within `window`.
     #[must_use]
     pub fn starting(&self, window: Span) -> Range<usize> {
@@ -288,47 +303,6 @@ impl Lane {
     #[must_use]
     pub fn cursor_over(&self, edges: &[Ns]) -> Cursor<'_> {
         Cursor::over(self, edges)
-    }
-
-    /// [`Lane::spot_before`] for each of these times, which ascend, a level at a time: so the memory is asked for much at
-    /// once instead of for one thing after the other. What is next to them is read ahead.
-    pub(super) fn spots_before(&self, times: &[Ns]) -> Vec<Spot> {
-        // Until the last step, the row is a group, then a block; None where no row starts before.
-        let begun = self.rows.begun_each(times);
-        let mut spots: Vec<Option<Spot>> = begun
-            .map(|chunk| {
-                Some(Spot {
-                    chunk: chunk?,
-                    row: 0,
-                })
-            })
-            .collect();
-        let mut step = |next: &dyn Fn(&Rows, usize, Ns) -> usize| {
-            for (spot, &time) in spots.iter_mut().zip(times) {
-                if let Some(spot) = spot {
-                    spot.row = next(self.rows.chunk(spot.chunk), spot.row, time);
-                }
-            }
-        };
-        step(&|rows, _, time| rows.group(time).unwrap_or(0));
-        step(&|rows, group, time| rows.block_in(group, time));
-        // What little there is of a short lane is near anyway.
-        if self.rows.count() > 1 {
-            let blocks = spots.iter().flatten();
-            let seen = blocks.fold(0, |seen, spot| {
-                seen ^ self.rows.chunk(spot.chunk).warm(spot.row)
-            });
-            std::hint::black_box(seen);
-        }
-        for (spot, &time) in spots.iter_mut().zip(times) {
-            if let Some(spot) = spot {
-                spot.row = self.rows.chunk(spot.chunk).row_in(spot.row, time);
-            }
-        }
-        spots
-            .into_iter()
-            .map(|spot| spot.unwrap_or(Spot::START))
-            .collect()
     }
 
     /// Time within `window` during which at least one row ran.
@@ -404,40 +378,44 @@ impl Lane {
         self.cursor().longest(window)
     }
 
-    /// The longest of the rows between two spots, the first of equals.
-    pub(super) fn longest_of(&self, from: Spot, to: Spot) -> Option<usize> {
+    /// The longest of the rows between two spots, the first of equals, and how long it is. What could not be longer
+    /// is not looked into.
+    pub(super) fn longest_of(&self, from: Spot, to: Spot) -> Option<Longest> {
+        let whole = |spot: Spot, longest: Longest| Longest {
+            row: self.rows.index(Spot { row: 0, ..spot }) + longest.row,
+            ..longest
+        };
         if from.chunk == to.chunk {
             if from.row >= to.row {
                 return None;
             }
-            let best = self.rows.chunk(from.chunk).longest(from.row, to.row)?;
-            return Some(self.rows.index(from) - from.row + best.row);
+            let best = self.rows.chunk(from.chunk).longest(from.row, to.row, -1)?;
+            return Some(whole(from, best));
         }
-        let mut best: Option<(Ns, Spot)> = None;
-        let mut take = |chunk: usize, longest: Longest| {
-            if best.is_none_or(|(length, _)| longest.length > length) {
-                let row = longest.row;
-                best = Some((longest.length, Spot { chunk, row }));
+        let (mut best, mut most) = (None, -1);
+        let mut take = |spot: Spot, from: usize, to: usize| {
+            let head = self.rows.head(spot.chunk);
+            let at = head.longest_at as usize;
+            let found = match (from..to).contains(&at) {
+                true => Some(Longest {
+                    length: head.longest,
+                    row: at,
+                })
+                .filter(|longest| longest.length > most),
+                false if head.longest <= most => None,
+                false => self.rows.chunk(spot.chunk).longest(from, to, most),
+            };
+            if let Some(found) = found {
+                most = found.length;
+                best = Some(whole(spot, found));
             }
         };
-        let rows = self.rows.chunk(from.chunk);
-        if let Some(longest) = rows.longest(from.row, rows.len()) {
-            take(from.chunk, longest);
-        }
+        take(from, from.row, self.rows.chunk(from.chunk).len());
         for chunk in from.chunk + 1..to.chunk {
-            let head = self.rows.head(chunk);
-            take(
-                chunk,
-                Longest {
-                    length: head.longest,
-                    row: head.longest_at as usize,
-                },
-            );
+            take(Spot { chunk, row: 0 }, 0, usize::MAX);
         }
-        if let Some(longest) = self.rows.chunk(to.chunk).longest(0, to.row) {
-            take(to.chunk, longest);
-        }
-        best.map(|(_, spot)| self.rows.index(spot))
+        take(to, 0, to.row);
+        best
     }
 
     /// The innermost row that runs at `time`.

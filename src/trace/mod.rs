@@ -254,7 +254,13 @@ impl Trace {
     /// What a row is, without when: [`Trace::activity`] reads three times as much memory.
     #[must_use]
     pub fn what(&self, lane: LaneId, row: usize) -> What {
-        self.detail(self.lanes[lane].detail(row))
+        self.detail(self.what_id(lane, row))
+    }
+
+    /// A number that rows have in common whose [`Trace::what`] is the same: for those who remember what they made of one.
+    #[must_use]
+    pub fn what_id(&self, lane: LaneId, row: usize) -> u32 {
+        self.lanes[lane].detail(row)
     }
 
     /// Rows of a lane, of those that are kept, whose [`Trace::what`] is one of these: each distinct one is asked about

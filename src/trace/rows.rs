@@ -55,6 +55,53 @@ impl Sums {
         self.busy += (span.end - from).max(0);
         self.end = self.end.max(span.end);
     }
+
+    /// What of the union lies before `time`, which all rows start before.
+    pub(super) fn until(self, time: Ns) -> Ns {
+        self.busy - self.end.saturating_sub(time).max(0)
+    }
+}
+
+/// The rows of a chunk around a moment, as far as its own block tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// Rows of the chunk that start before it.
+    pub(super) before: usize,
+    /// Their union and greatest end.
+    pub(super) sums: Sums,
+    /// The greatest end of those before the block.
+    pub(super) ended: Ns,
+    /// The first of the block's that runs over it, or `before`.
+    pub(super) first: usize,
+    /// The last of them, and when it ends.
+    pub(super) last: Option<(usize, Ns)>,
+}
+
+impl Around {
+    /// Of the block that begins with row `from`, before which `sums` lie.
+    fn of(time: Ns, from: usize, sums: Sums, rows: impl Iterator<Item = Span>) -> Around {
+        let mut around = Around {
+            before: from,
+            sums,
+            ended: sums.end,
+            first: from,
+            last: None,
+        };
+        for span in rows.take_while(|span| span.start < time) {
+            around.sums.take(span);
+            if span.end > time {
+                if around.last.is_none() {
+                    around.first = around.before;
+                }
+                around.last = Some((around.before, span.end));
+            }
+            around.before += 1;
+        }
+        if around.last.is_none() {
+            around.first = around.before;
+        }
+        around
+    }
 }
 
 /// The longest row of some.
@@ -67,6 +114,7 @@ pub(super) struct Longest {
 /// What is known of the blocks of a group.
 #[derive(Clone, Debug)]
 struct Group {
+    /// Start of each block; the greatest time for those that are not there.
     starts: [Ns; FAN],
     /// Greatest length in each block.
     longest: [Ns; FAN],
@@ -76,10 +124,36 @@ struct Group {
     at: [u8; FAN],
 }
 
+/// The longest row so far, the first of equals; no row yet when that is the greatest number.
+struct Best {
+    length: Ns,
+    row: usize,
+}
+
+impl Best {
+    fn take(&mut self, length: Ns, row: usize) {
+        let is_first = length == self.length && row < self.row && self.row < usize::MAX;
+        if length > self.length || is_first {
+            *self = Best { length, row };
+        }
+    }
+
+    /// Takes the longest of some rows, which is at `at`, where that is one of `[from, to)`. Returns whether these have to be
+    /// looked at one by one.
+    fn may_take(&mut self, length: Ns, from: usize, to: usize, at: usize) -> bool {
+        if (from..to).contains(&at) {
+            self.take(length, at);
+            return false;
+        }
+        length > self.length || (length == self.length && from < self.row && self.row < usize::MAX)
+    }
+}
+
 /// Some rows of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// Start of every group, greatest length in it, and the row of the chunk that has it.
+    /// Start of every group (the greatest time for those that are not there), greatest length in it, and the row of the chunk
+    /// that has it.
     group_starts: [Ns; GROUPS],
     group_longest: [Ns; GROUPS],
     group_at: [u16; GROUPS],
@@ -168,7 +242,7 @@ impl Chunk for Rows {
 impl Default for Rows {
     fn default() -> Self {
         Rows {
-            group_starts: [0; GROUPS],
+            group_starts: [Ns::MAX; GROUPS],
             group_longest: [-1; GROUPS],
             group_at: [0; GROUPS],
             groups: Vec::new(),
@@ -187,7 +261,7 @@ impl Default for Rows {
 
 /// How many of these, which ascend, are less than `time`. Branches would be wrong every other time;
 /// counting has none.
-fn count(times: &[Ns], time: Ns) -> usize {
+fn count<const N: usize>(times: &[Ns; N], time: Ns) -> usize {
     times.iter().map(|&t| usize::from(t < time)).sum()
 }
 
@@ -220,7 +294,7 @@ impl Rows {
         if at.is_multiple_of(GROUP) {
             self.group_starts[group] = start;
             self.groups.push(Group {
-                starts: [0; FAN],
+                starts: [Ns::MAX; FAN],
                 longest: [-1; FAN],
                 sums: [Sums::NONE; FAN],
                 at: [0; FAN],
@@ -286,6 +360,13 @@ impl Rows {
         }
     }
 
+    fn start(&self, row: usize) -> Ns {
+        match &self.times {
+            Times::Narrow(times) => self.origin + Ns::from(times[row].0),
+            Times::Wide(times) => times[row].0,
+        }
+    }
+
     fn length(&self, row: usize) -> Ns {
         match &self.times {
             Times::Narrow(times) => Ns::from(times[row].1),
@@ -324,48 +405,58 @@ impl Rows {
 
     /// Rows of this chunk that start before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
-        match self.group(time) {
-            Some(group) => self.row_in(self.block_in(group, time), time),
-            None => 0,
+        if self.origin >= time || self.groups.is_empty() {
+            return 0;
         }
+        let block = self.block_in(self.group(time), time);
+        let starts =
+            (block * STRIDE..self.len().min((block + 1) * STRIDE)).map(|row| self.start(row));
+        block * STRIDE + starts.map(|start| usize::from(start < time)).sum::<usize>()
     }
 
-    /// The last group that begins before `time`.
-    pub(super) fn group(&self, time: Ns) -> Option<usize> {
-        count(&self.group_starts[..self.groups.len()], time).checked_sub(1)
+    /// The last group that begins before `time`, as the chunk does.
+    pub(super) fn group(&self, time: Ns) -> usize {
+        count(&self.group_starts, time).saturating_sub(1)
     }
 
     /// The last block of a group that begins before `time`, as its first does.
     pub(super) fn block_in(&self, group: usize, time: Ns) -> usize {
-        let blocks = (self.len() - group * GROUP).div_ceil(STRIDE).min(FAN);
-        let begun = count(&self.groups[group].starts[..blocks], time);
+        let begun = count(&self.groups[group].starts, time);
         group * FAN + begun.saturating_sub(1)
     }
 
-    /// Rows of the chunk that start before `time`, which lies in this block.
-    pub(super) fn row_in(&self, block: usize, time: Ns) -> usize {
+    /// What is around `time`, which lies in this block.
+    pub(super) fn around(&self, block: usize, time: Ns) -> Around {
         let from = block * STRIDE;
-        let to = self.len().min(from + STRIDE);
-        from + match &self.times {
+        let sums = self.sums_at(block);
+        match &self.times {
             Times::Narrow(times) => {
-                let offset = time.saturating_sub(self.origin);
-                let is_before = |&(s, _): &(u32, u32)| usize::from(Ns::from(s) < offset);
-                times[from..to].iter().map(is_before).sum::<usize>()
+                let origin = self.origin;
+                let span = |&(start, length): &(u32, u32)| {
+                    let start = origin + Ns::from(start);
+                    let end = start + Ns::from(length);
+                    Span { start, end }
+                };
+                let block = times[from..].iter().take(STRIDE);
+                Around::of(time, from, sums, block.map(span))
             }
             Times::Wide(times) => {
-                let is_before = |&(s, _): &(Ns, Ns)| usize::from(s < time);
-                times[from..to].iter().map(is_before).sum()
+                let span = |&(start, length): &(Ns, Ns)| Span {
+                    start,
+                    end: start + length,
+                };
+                let block = times[from..].iter().take(STRIDE);
+                Around::of(time, from, sums, block.map(span))
             }
         }
     }
 
     /// Union of the first `rows` rows before `time`, which all of them start before.
     pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
-        if rows == 0 {
-            return 0;
+        match rows {
+            0 => 0,
+            rows => self.sums_before(rows).until(time),
         }
-        let sums = self.sums_before(rows);
-        sums.busy - (sums.end - time).max(0)
     }
 
     /// Union and greatest end of the first `rows` rows.
@@ -400,71 +491,76 @@ impl Rows {
         group * FAN + ended.saturating_sub(1)
     }
 
-    /// The longest row of `[from, to)`, the first of equals.
-    pub(super) fn longest(&self, from: usize, to: usize) -> Option<Longest> {
-        let mut best = Longest { length: -1, row: 0 };
-        let rows = |best: &mut Longest, from: usize, to: usize| {
-            for row in from..to {
-                let length = self.length(row);
-                if length > best.length {
-                    *best = Longest { length, row };
-                }
-            }
+    /// The longest row of `[from, to)` that is longer than `most`, the first of equals. What stands for many rows is asked
+    /// first, and nothing is read of those that could not be longer.
+    pub(super) fn longest(&self, from: usize, to: usize, most: Ns) -> Option<Longest> {
+        let mut best = Best {
+            length: most,
+            row: usize::MAX,
         };
-        // Of one group.
-        let blocks = |best: &mut Longest, from: usize, to: usize| {
+        // Whole groups, and the parts at either end.
+        let (first, last) = (from.div_ceil(GROUP), to / GROUP);
+        for group in first..last {
+            best.take(self.group_longest[group], usize::from(self.group_at[group]));
+        }
+        if first > last {
+            self.longest_of_group(last, from, to, &mut best);
+        } else {
+            self.longest_of_group(first.wrapping_sub(1), from, first * GROUP, &mut best);
+            self.longest_of_group(last, last * GROUP, to, &mut best);
+        }
+        (best.row < usize::MAX).then_some(Longest {
+            length: best.length,
+            row: best.row,
+        })
+    }
+
+    /// Of a part of a group.
+    fn longest_of_group(&self, group: usize, from: usize, to: usize, best: &mut Best) {
+        if from >= to {
+            return;
+        }
+        let at = usize::from(self.group_at[group]);
+        if !best.may_take(self.group_longest[group], from, to, at) {
+            return;
+        }
+        let blocks = &self.groups[group];
+        let row_of = |block: usize| group * GROUP + block * STRIDE + usize::from(blocks.at[block]);
+        let first_row = group * GROUP;
+        let (from, to) = (from - first_row, to - first_row);
+        let (first, last) = (from.div_ceil(STRIDE), to / STRIDE);
+        for block in first..last {
+            if blocks.longest[block] >= best.length {
+                best.take(blocks.longest[block], row_of(block));
+            }
+        }
+        let mut part = |block: usize, from: usize, to: usize| {
             if from >= to {
                 return;
             }
-            let (group, first) = (from / FAN, from % FAN);
-            let blocks = &self.groups[group];
-            let mut at = None;
-            for block in first..first + (to - from) {
-                if blocks.longest[block] > best.length {
-                    best.length = blocks.longest[block];
-                    at = Some(block);
+            let (from, to) = (first_row + from, first_row + to);
+            if best.may_take(blocks.longest[block], from, to, row_of(block)) {
+                for row in from..to {
+                    best.take(self.length(row), row);
                 }
-            }
-            if let Some(block) = at {
-                best.row = group * GROUP + block * STRIDE + usize::from(blocks.at[block]);
             }
         };
-        let (head, tail) = (from.next_multiple_of(STRIDE), to / STRIDE * STRIDE);
-        if head >= tail {
-            rows(&mut best, from, to);
-            return (best.length >= 0).then_some(best);
-        }
-        rows(&mut best, from, head);
-        let (first, last) = (head / STRIDE, tail / STRIDE);
-        let (inner, outer) = (first.next_multiple_of(FAN), last / FAN * FAN);
-        if inner > outer {
-            blocks(&mut best, first, last);
+        if first > last {
+            part(last, from, to);
         } else {
-            blocks(&mut best, first, inner);
-            for group in inner / FAN..outer / FAN {
-                if self.group_longest[group] > best.length {
-                    best.length = self.group_longest[group];
-                    best.row = usize::from(self.group_at[group]);
-                }
-            }
-            blocks(&mut best, outer, last);
+            part(first.wrapping_sub(1), from, first * STRIDE);
+            part(last, last * STRIDE, to);
         }
-        rows(&mut best, tail, to);
-        (best.length >= 0).then_some(best)
     }
 
     /// Reads what questions about ranges that begin or end in this block will read: a value of each line of memory.
     pub(super) fn warm(&self, block: usize) -> Ns {
-        let group = &self.groups[block / FAN];
-        // Two lines, or three where they do not begin with one.
-        let ends = |of: &[Ns; FAN]| of[0] ^ of[FAN / 2] ^ of[FAN - 1];
         let last = self.len() - 1;
         let row = |at: usize| self.length((block * STRIDE + at).min(last));
-        ends(&self.group_longest)
+        self.group_longest[0]
+            ^ self.group_longest[GROUPS - 1]
             ^ Ns::from(self.group_at[0] ^ self.group_at[GROUPS - 1])
-            ^ ends(&group.longest)
-            ^ Ns::from(group.at[0] ^ group.at[FAN - 1])
-            ^ group.sums[block % FAN].busy
+            ^ self.groups[block / FAN].sums[block % FAN].busy
             ^ row(0)
             ^ row(STRIDE / 2)
             ^ row(STRIDE - 1)
@@ -519,9 +615,15 @@ mod tests {
             let lengths: Vec<Ns> = spans[from..to].iter().map(|s| s.len()).collect();
             let greatest = lengths.iter().copied().max();
             let expected = greatest.and_then(|g| lengths.iter().position(|&l| l == g));
-            let found = rows.longest(from, to);
+            let found = rows.longest(from, to, -1);
             prop_assert_eq!(found.map(|l| l.row), expected.map(|at| from + at));
             prop_assert_eq!(found.map(|l| l.length), greatest);
+            // Only what is longer than what is known already is found.
+            for more in [1, 0] {
+                let known = greatest.map_or(0, |g| g - more);
+                let longer = rows.longest(from, to, known).map(|l| l.row);
+                prop_assert_eq!(longer, expected.map(|at| from + at).filter(|_| more == 1));
+            }
 
             for at in [from, to.saturating_sub(1)] {
                 prop_assert_eq!(rows.span(at.min(spans.len() - 1)), spans[at.min(spans.len() - 1)]);

@@ -6,25 +6,15 @@
 use std::ops::Range;
 
 use super::Lane;
+use super::edge::{Edge, Over};
 use crate::activity::{Ns, Span};
-use crate::trace::rows::STRIDE;
-use crate::trace::series::Spot;
+use crate::trace::rows::{Longest, STRIDE};
 
 /// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
 const EDGES: usize = 4;
 
 /// Rows of an announced cell, on average, from which on all cells are looked into at once: with fewer most are not asked about.
 const MANY: usize = 8;
-
-/// A place in a lane.
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    time: Ns,
-    /// Where the rows end that start before it.
-    spot: Spot,
-    /// Time before it during which a row ran, when that was asked.
-    busy: Option<Ns>,
-}
 
 /// A reader of one lane. Cheap to make: one for each lane and frame.
 #[derive(Clone, Debug)]
@@ -34,9 +24,19 @@ pub struct Cursor<'a> {
     next: usize,
     /// Edges that were announced, in order.
     announced: Vec<Edge>,
+    /// The one at which the last cell began that was asked about.
+    at: usize,
     /// For each announced edge but the last the longest row that starts between it and the next; empty until the first
     /// is asked for.
-    longest: Vec<Option<usize>>,
+    longest: Vec<Option<Longest>>,
+}
+
+/// The edges of a cell.
+struct Ends {
+    from: Edge,
+    to: Edge,
+    /// Which of the announced edges `from` is, where both are announced, one after the other.
+    announced: Option<usize>,
 }
 
 impl<'a> Cursor<'a> {
@@ -46,59 +46,67 @@ impl<'a> Cursor<'a> {
             edges: [None; EDGES],
             next: 0,
             announced: Vec::new(),
+            at: 0,
             longest: Vec::new(),
         }
     }
 
     /// A cursor that will be asked about these edges, ascending.
     pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
-        let spots = lane.spots_before(times);
-        let announced = times.iter().zip(spots).map(|(&time, spot)| Edge {
-            time,
-            spot,
-            busy: Some(lane.busy_until(time, spot)),
-        });
         Cursor {
-            announced: announced.collect(),
+            announced: lane.edges(times),
             ..Cursor::new(lane)
         }
     }
 
-    /// The edge at `time`, looked for if it is not remembered; its place among those that are.
-    fn edge(&mut self, time: Ns) -> usize {
-        let known = |edge: &Option<Edge>| edge.is_some_and(|e| e.time == time);
-        if let Some(at) = self.edges.iter().position(known) {
-            return at;
+    /// The edge at `time`, looked for if it is not remembered.
+    fn edge(&mut self, time: Ns) -> Edge {
+        let mut known = self.edges.iter().flatten();
+        if let Some(edge) = known.find(|edge| edge.time == time) {
+            return *edge;
         }
-        let at = self.next;
-        self.next = (at + 1) % EDGES;
-        let announced = self.announced.binary_search_by_key(&time, |e| e.time);
-        self.edges[at] = Some(match announced {
-            Ok(known) => self.announced[known],
-            Err(_) => Edge {
-                time,
-                spot: self.lane.spot_before(time),
-                busy: None,
-            },
-        });
-        at
-    }
-
-    /// Where the rows end that start before `time`.
-    fn before(&mut self, time: Ns) -> Spot {
-        let at = self.edge(time);
-        self.edges[at].map_or(Spot::START, |e| e.spot)
-    }
-
-    fn busy_until(&mut self, time: Ns) -> Ns {
-        let at = self.edge(time);
-        let Some(edge) = &mut self.edges[at] else {
-            return 0;
+        let edge = match self.announced.binary_search_by_key(&time, |e| e.time) {
+            Ok(at) => self.announced[at],
+            Err(_) => self.lane.edge(time),
         };
-        match edge.busy {
-            Some(busy) => busy,
-            None => *edge.busy.insert(self.lane.busy_until(time, edge.spot)),
+        self.edges[self.next] = Some(edge);
+        self.next = (self.next + 1) % EDGES;
+        edge
+    }
+
+    /// The edges of a window; the second is where its rows end: an instant holds what starts with it.
+    fn ends(&mut self, window: Span) -> Ends {
+        let last = window.end.max(window.start.saturating_add(1));
+        // Mostly it is the cell of the question before, or the next.
+        let near = self.at..self.at + 2;
+        let behind = near
+            .into_iter()
+            .find_map(|at| self.cell(at, window.start, last));
+        let announced = behind.or_else(|| {
+            let first = self.announced.partition_point(|e| e.time < window.start);
+            self.cell(first, window.start, last)
+        });
+        if let Some(at) = announced {
+            self.at = at;
+            return Ends {
+                from: self.announced[at],
+                to: self.announced[at + 1],
+                announced,
+            };
         }
+        Ends {
+            from: self.edge(window.start),
+            to: self.edge(last),
+            announced: None,
+        }
+    }
+
+    /// `at`, if the cell from there to the next announced edge is this one.
+    fn cell(&self, at: usize, start: Ns, end: Ns) -> Option<usize> {
+        let [from, to, ..] = self.announced.get(at..)? else {
+            return None;
+        };
+        (from.time == start && to.time == end).then_some(at)
     }
 
     /// See [`Lane::busy`].
@@ -107,47 +115,52 @@ impl<'a> Cursor<'a> {
         if window.is_empty() {
             return 0;
         }
-        self.busy_until(window.end) - self.busy_until(window.start)
+        let Ends { from, to, .. } = self.ends(window);
+        to.busy - from.busy
     }
 
     /// See [`Lane::rows`].
     #[must_use]
     pub fn rows(&mut self, window: Span) -> Range<usize> {
-        let to = self.before(last_moment(window));
-        let first = self.before(window.start);
-        self.lane.first_touching(first, window.start)..self.lane.index(to)
+        let Ends { from, to, .. } = self.ends(window);
+        self.over_edge(&from).first..to.index
     }
 
     /// See [`Lane::starting`]; a window without length starts what starts at its moment.
     #[must_use]
     pub fn starting(&mut self, window: Span) -> Range<usize> {
-        let to = self.before(last_moment(window));
-        let from = self.before(window.start);
-        self.lane.index(from)..self.lane.index(to)
+        let Ends { from, to, .. } = self.ends(window);
+        from.index..to.index
     }
 
-    /// The place of a window that lies between an announced edge and the next, where there are many rows to a cell.
-    fn announced_cell(&self, window: Span) -> Option<usize> {
-        let (first, last) = (self.announced.first()?, self.announced.last()?);
-        let rows = self.lane.index(last.spot) - self.lane.index(first.spot);
-        if rows < MANY * self.announced.len() {
-            return None;
-        }
-        let at = |time: Ns| self.announced.binary_search_by_key(&time, |e| e.time);
-        let cell = at(window.start).ok()?;
-        let next = self.announced.get(cell + 1)?;
-        (next.time == window.end && next.time > window.start).then_some(cell)
+    /// The rows that run over an edge: of the last before it, where they are of several blocks.
+    fn over_edge(&self, edge: &Edge) -> Over {
+        edge.over.unwrap_or_else(|| {
+            let first = self.lane.first_touching(edge.spot, edge.time);
+            let rows = (first..edge.index).rev().take(STRIDE);
+            let mut ends = rows.map(|row| (row, self.lane.span(row).end));
+            let last = ends.find(|(_, end)| *end > edge.time);
+            Over { first, last }
+        })
     }
 
-    /// The longest row that starts in an announced cell. The first question looks into all cells, one after the other:
-    /// nothing of a cell depends on another, so the memory is asked for several at once, and what whoever asks will want
-    /// to know of a row is read ahead.
-    fn longest_of(&mut self, cell: usize) -> Option<usize> {
+    /// The longest row that starts in an announced cell. Where there are many rows to a cell, the first question looks into
+    /// all cells, one after the other: nothing of a cell depends on another, so the memory is asked for several at once, and
+    /// what whoever asks will want to know of a row is read ahead.
+    fn longest_starting(&mut self, ends: &Ends) -> Option<Longest> {
+        let Some(cell) = ends.announced else {
+            return self.lane.longest_of(ends.from.spot, ends.to.spot);
+        };
         if self.longest.is_empty() {
+            let (first, last) = (self.announced.first()?, self.announced.last()?);
+            if last.index - first.index < MANY * self.announced.len() {
+                return self.lane.longest_of(ends.from.spot, ends.to.spot);
+            }
             let cells = self.announced.windows(2);
             let found = cells.map(|two| self.lane.longest_of(two[0].spot, two[1].spot));
             self.longest = found.collect();
-            self.lane.warm(self.longest.iter().copied().flatten());
+            let rows = self.longest.iter().flatten();
+            self.lane.warm(rows.map(|longest| longest.row));
         }
         self.longest.get(cell).copied().flatten()
     }
@@ -155,27 +168,23 @@ impl<'a> Cursor<'a> {
     /// See [`Lane::longest`].
     #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {
-        let to = self.before(last_moment(window));
-        let inside = self.before(window.start);
-        let lane = self.lane;
-        let starting = match self.announced_cell(window) {
-            Some(cell) => self.longest_of(cell),
-            None => lane.longest_of(inside, to),
+        let ends = self.ends(window);
+        let starting = self.longest_starting(&ends);
+        let running = self.over_edge(&ends.from).last;
+        let (Some(starting), Some((running, end))) = (starting, running) else {
+            return starting.map(|it| it.row).or(running.map(|it| it.0));
         };
-        let first = lane.first_touching(inside, window.start);
-        let running = (first..lane.index(inside))
-            .rev()
-            .take(STRIDE)
-            .find(|&row| lane.span(row).end > window.start);
-        let share = |row: usize| lane.span(row).intersect(window).len();
-        match (starting, running) {
-            (Some(a), Some(b)) => Some(if share(b) > share(a) { b } else { a }),
-            (a, b) => a.or(b),
-        }
+        let share = end.min(window.end) - window.start;
+        // What starts here ends here too, unless it runs over the end.
+        let may_run_on = ends.to.over.is_none_or(|over| starting.row >= over.first);
+        let length = match may_run_on {
+            true => self.lane.span(starting.row).intersect(window).len(),
+            false => starting.length,
+        };
+        Some(if share > length {
+            running
+        } else {
+            starting.row
+        })
     }
-}
-
-/// Where the rows of a window end: an instant holds what starts with it.
-fn last_moment(window: Span) -> Ns {
-    window.end.max(window.start.saturating_add(1))
 }

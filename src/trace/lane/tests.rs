@@ -65,6 +65,19 @@ proptest! {
                 prop_assert_eq!(cursor.longest(cut), lane.longest(cut));
             }
         }
+        // The longest that starts in the window, unless more of the window is the one's that runs into it.
+        let within = |row: usize| all[row].intersect(window).len();
+        let starts = |row: &usize| all[*row].start >= window.start && all[*row].start < window.end.max(window.start + 1);
+        let starting = (0..all.len()).filter(starts).rev().max_by_key(|&row| all[row].len());
+        let begun = all.iter().filter(|s| s.start < window.start).count();
+        let running = (0..begun).rev().take(16).find(|&row| all[row].end > window.start);
+        let expected = match (starting, running) {
+            (Some(a), Some(b)) if within(b) > within(a) => Some(b),
+            (a, b) => a.or(b),
+        };
+        prop_assert_eq!(lane.longest(window), expected);
+        let mut cursor = lane.cursor_over(&[window.start, window.end]);
+        prop_assert_eq!(cursor.longest(window), expected);
         let at = all.iter().rposition(|s| s.contains(a));
         prop_assert_eq!(lane.at(a), at);
 

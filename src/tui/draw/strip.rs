@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
 use super::label;
-use crate::activity::{Ns, Span, What};
+use crate::activity::{Ns, Span};
 use crate::trace::{Cursor, Lane, LaneId, Trace};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest;
@@ -19,6 +19,9 @@ use crate::tui::time_scale::TimeScale;
 
 /// Operations of a cell that are looked at one by one.
 const FEW: usize = 3;
+
+/// Colours that are remembered while a lane is made.
+const KNOWN: usize = 64;
 
 /// A lane, ready to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,9 +99,8 @@ impl Rows for All<'_> {
         if self.cursor.starting(window).len() > FEW {
             return None;
         }
-        let lane = &self.trace.lanes()[self.id];
         let rows = self.cursor.rows(window);
-        Some(rows.map(move |row| (row, lane.span(row))))
+        Some(self.trace.lanes()[self.id].spans(rows))
     }
 
     fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize> {
@@ -156,7 +158,8 @@ impl Strip {
     /// Prepares a lane.
     #[must_use]
     pub fn new(trace: &Trace, id: LaneId, input: &StripInput<'_>) -> Self {
-        let mut strip = Strip::of(trace, id, all(trace, id, input.scale), input);
+        let edges = input.scale.edges();
+        let mut strip = Strip::of(trace, id, all(trace, id, &edges), &edges, input);
         if let Some(waits) = input.waits {
             strip.wait(&trace.lanes()[id], waits, input.scale);
         }
@@ -186,19 +189,28 @@ impl Strip {
     #[must_use]
     pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput<'_>) -> Self {
         let lane = &trace.lanes()[id];
+        let edges = input.scale.edges();
         match nest::levels(lane, input.scale.window, nest::DEEPEST) {
             Some(levels) => {
                 let level = levels.get(depth).map_or(&[][..], Vec::as_slice);
-                Strip::of(trace, id, level, input)
+                Strip::of(trace, id, level, &edges, input)
             }
             // Too many to tell apart: the first row shows that there are some.
-            None if depth == 0 => Strip::of(trace, id, all(trace, id, input.scale), input),
+            None if depth == 0 => Strip::of(trace, id, all(trace, id, &edges), &edges, input),
             None => Strip::default(),
         }
     }
 
-    fn of(trace: &Trace, id: LaneId, mut rows: impl Rows, input: &StripInput<'_>) -> Self {
+    /// `edges` are those of the columns, which are asked for again and again.
+    fn of(
+        trace: &Trace,
+        id: LaneId,
+        mut rows: impl Rows,
+        edges: &[Ns],
+        input: &StripInput<'_>,
+    ) -> Self {
         let scale = input.scale;
+        let cell = |x: u16| Span::new(edges[usize::from(x)], edges[usize::from(x) + 1]);
         let mut painter = Painter::new(trace, id, input);
         let mut strip = Strip {
             cells: vec![Ink::Nothing; usize::from(scale.columns)],
@@ -206,7 +218,7 @@ impl Strip {
         };
         let mut x = 0;
         while x < scale.columns {
-            let cell = at_least_1ns(scale.cell(x));
+            let cell = at_least_1ns(cell(x));
             let few = match rows.few(cell) {
                 Some(near) => Few::of(near, cell),
                 None => None,
@@ -242,11 +254,11 @@ impl Strip {
     }
 }
 
-fn all(trace: &Trace, id: LaneId, scale: TimeScale) -> All<'_> {
+fn all<'a>(trace: &'a Trace, id: LaneId, edges: &[Ns]) -> All<'a> {
     All {
         trace,
         id,
-        cursor: trace.lanes()[id].cursor_over(&scale.edges()),
+        cursor: trace.lanes()[id].cursor_over(edges),
     }
 }
 
@@ -265,8 +277,8 @@ struct Painter<'a> {
     id: LaneId,
     selected: Option<(usize, Span)>,
     found: Option<&'a Found>,
-    /// The last kernel's: neighbours are often alike.
-    last: Option<(u32, (Role, bool))>,
+    /// Those that were found last, by what the rows are: a lane has few kinds of them.
+    known: [Option<(u32, (Role, bool))>; KNOWN],
     /// The row that was drawn last, whether in its second shade, and the column after it.
     drawn: Option<(usize, bool, u16)>,
 }
@@ -280,29 +292,23 @@ impl<'a> Painter<'a> {
             id,
             selected: record.map(|row| (row, lane.span(row))),
             found: input.found,
-            last: None,
+            known: [None; KNOWN],
             drawn: None,
         }
     }
 
     /// The colour of a row, and whether it stands back.
     fn role(&mut self, row: usize) -> (Role, bool) {
-        let what = self.trace.what(self.id, row);
-        let fresh = |what: &What| {
-            let is_calm = self.found.is_some_and(|found| !found.has(self.trace, what));
-            (label::role(self.trace, what), is_calm)
-        };
-        let What::Kernel(kernel) = what else {
-            return fresh(&what);
-        };
-        match self.last {
-            Some((shape, role)) if shape == kernel.shape => role,
-            _ => {
-                let role = fresh(&what);
-                self.last = Some((kernel.shape, role));
-                role
-            }
+        let id = self.trace.what_id(self.id, row);
+        let known = &mut self.known[id as usize % KNOWN];
+        if let Some((_, role)) = known.filter(|(known, _)| *known == id) {
+            return role;
         }
+        let what = self.trace.what(self.id, row);
+        let is_calm = (self.found).is_some_and(|found| !found.has(self.trace, &what));
+        let role = (label::role(self.trace, &what), is_calm);
+        *known = Some((id, role));
+        role
     }
 
     /// For a row that alone is drawn in `columns`, which follow those of the row before.
