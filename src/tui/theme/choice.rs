@@ -38,13 +38,14 @@ impl Choice {
         let own = self
             .own(role)
             .map(|rgb| if is_second { darker(rgb, SECOND) } else { rgb });
-        let usual = dark.map(|dark| match color_blind(role) {
-            Some((rgb, _)) if self.is_color_blind && is_second => {
+        let hue = self.is_color_blind.then(|| color_blind(role)).flatten();
+        let usual = dark.map(|dark| match hue {
+            Some((rgb, _)) if is_second => {
                 let rgb = darker(rgb, SECOND);
                 (rgb, nearest(rgb), dark.2)
             }
-            Some((rgb, ansi)) if self.is_color_blind => (rgb, nearest(rgb), ansi),
-            _ => dark,
+            Some((rgb, ansi)) => (rgb, nearest(rgb), ansi),
+            None => dark,
         });
         let usual = usual.map(|usual| match self.is_light {
             true => {
@@ -92,33 +93,29 @@ impl Choice {
 
     /// The user's own colour of a role.
     fn own(&self, role: Role) -> Option<u32> {
-        let name = match role {
-            Role::Dim => "dim",
-            Role::Rule => "rule",
-            Role::Accent => "accent",
-            Role::Good => "good",
-            Role::Warning => "warning",
-            Role::Bad => "bad",
-            Role::H2D => "h2d",
-            Role::D2H => "d2h",
-            Role::D2D => "d2d",
-            Role::P2P => "p2p",
-            Role::Memset => "memset",
-            Role::Kernel(i) => NAMES[11 + usize::from(i % KERNEL_COLORS)],
-            Role::Overlap => "overlap",
-            Role::Host => "host",
-            Role::Wait => "wait",
-            Role::Range => "range",
-            Role::Op => "op",
-            Role::Python => "python",
-            Role::Cause(i) => NAMES[22 + usize::from(i % CAUSE_COLORS)],
-            Role::Selected => "selected",
-            Role::Text => "text",
+        let at = match role {
+            Role::Dim => const { place("dim") },
+            Role::Rule => const { place("rule") },
+            Role::Accent => const { place("accent") },
+            Role::Good => const { place("good") },
+            Role::Warning => const { place("warning") },
+            Role::Bad => const { place("bad") },
+            Role::H2D => const { place("h2d") },
+            Role::D2H => const { place("d2h") },
+            Role::D2D => const { place("d2d") },
+            Role::P2P => const { place("p2p") },
+            Role::Memset => const { place("memset") },
+            Role::Kernel(i) => usize::from(i % KERNEL_COLORS) + const { place("kernel1") },
+            Role::Overlap => const { place("overlap") },
+            Role::Host => const { place("host") },
+            Role::Wait => const { place("wait") },
+            Role::Range => const { place("range") },
+            Role::Op => const { place("op") },
+            Role::Python => const { place("python") },
+            Role::Cause(i) => usize::from(i % CAUSE_COLORS) + const { place("cause1") },
+            Role::Selected => const { place("selected") },
+            Role::Text => const { place("text") },
         };
-        if self.own == [None; NAMES.len()] {
-            return None;
-        }
-        let at = NAMES.iter().position(|known| *known == name)?;
         self.own[at]
     }
 
@@ -126,6 +123,26 @@ impl Choice {
     pub(super) fn wants_light_ink(&self, rgb: u32) -> bool {
         *self != Choice::default() && contrast(rgb, 0xff_ff_ff) > contrast(rgb, 0x10_14_18)
     }
+}
+
+/// Where a name stands in [`NAMES`]. Every cell of every frame asks for a colour, so this is known before.
+const fn place(name: &str) -> usize {
+    let mut at = 0;
+    while at < NAMES.len() {
+        if is_same(NAMES[at].as_bytes(), name.as_bytes()) {
+            return at;
+        }
+        at += 1;
+    }
+    panic!("a role has a name")
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 /// Hues of Okabe and Ito's palette (<https://jfly.uni-koeln.de/color/>), and lighter and darker ones of them.
