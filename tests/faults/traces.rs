@@ -94,6 +94,47 @@ fn ten_thousand_streams_and_threads() {
     leaves_every_way(&path);
 }
 
+/// A thread that recurses: 3,000 functions inside each other around as many gaps. Who looks through all of them at each gap is busy for
+/// minutes.
+#[test]
+fn functions_inside_each_other() {
+    const MANY: u64 = 3000;
+    let mut events = String::new();
+    for i in 0..MANY {
+        let at = 1_000_000 + i * 1000;
+        events += &kernel("k", 7, i as u32 + 1, &at.to_string(), "10");
+        events += ",";
+        events += &launch(9, i as u32 + 1, at - 30, 5);
+        events += ",";
+        let (start, length) = (i * 10, 20_000_000 - i * 20);
+        let _ = write!(
+            events,
+            r#"{{"ph":"X","cat":"python_function","name":"deep.py({i}): f","pid":9,"tid":9,"ts":{start},"dur":{length}}},"#
+        );
+    }
+    let (_folder, path) = kineto(events.trim_end_matches(','));
+    let begin = std::time::Instant::now();
+    let device = &report(&path)["devices"][0];
+    assert_eq!(device["idle_ns"], (MANY - 1) * 990_000);
+    idle_is_explained(device);
+    leaves_every_way(&path);
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("a.folded");
+    let output = run(&[
+        "export".as_ref(),
+        path.as_os_str(),
+        "-o".as_ref(),
+        out.as_os_str(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(out).expect("text");
+    let told = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
+    // What lies too deep to be told of is told of as the deepest that is.
+    assert_eq!(text.lines().filter_map(told).sum::<u64>(), (MANY - 1) * 990);
+    let took = begin.elapsed();
+    assert!(took.as_secs() < 60, "{took:?}");
+}
+
 #[test]
 fn names_of_a_megabyte() {
     let long = "x".repeat(1 << 20);

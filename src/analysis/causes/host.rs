@@ -57,6 +57,9 @@ const NO_ROW: u32 = u32::MAX;
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
 
+/// So many ranges inside each other are looked at, from the innermost: more than functions of Python can be by default.
+const LEVELS: usize = 1024;
+
 /// What is known of the host's threads, by process and thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
@@ -229,8 +232,8 @@ impl Ranges {
     /// See [`Host::ranges`].
     fn parts(&self, trace: &Trace, span: Span) -> Vec<(Span, Option<(LaneId, usize)>)> {
         let first = self.times.partition_point(|&t| t <= span.start);
-        // Parts, and with each the time of every range in it.
-        let mut parts: Vec<(Span, u32, FxHashMap<u32, Ns>)> = Vec::new();
+        // Parts, and the outermost range of each.
+        let mut parts: Vec<(Span, u32)> = Vec::new();
         let mut time = span.start;
         for at in first.saturating_sub(1)..self.times.len() {
             if self.times[at] >= span.end {
@@ -251,37 +254,47 @@ impl Ranges {
             };
             if segment.start > time {
                 // Only before the first range of all.
-                parts.push((Span::new(time, segment.start), NO_ROW, FxHashMap::default()));
+                parts.push((Span::new(time, segment.start), NO_ROW));
             }
-            if parts.last().is_none_or(|part| part.1 != top) {
-                parts.push((Span::at(segment.start), top, FxHashMap::default()));
-            }
-            if let Some(part) = parts.last_mut() {
-                part.0.end = segment.end;
-                let mut row = self.rows[at];
-                while top != NO_ROW && row != NO_ROW {
-                    *part.2.entry(row).or_default() += segment.len();
-                    row = if row == top {
-                        NO_ROW
-                    } else {
-                        self.parents[row as usize - self.first]
-                    };
-                }
+            match parts.last_mut() {
+                Some(part) if part.1 == top => part.0.end = segment.end,
+                _ => parts.push((segment, top)),
             }
             time = segment.end;
         }
         if time < span.end {
-            parts.push((Span::new(time, span.end), NO_ROW, FxHashMap::default()));
+            parts.push((Span::new(time, span.end), NO_ROW));
         }
-        let lane = &trace.lanes()[self.lane];
-        let named = |(span, _, sums): (Span, u32, FxHashMap<u32, Ns>)| {
-            let most = sums
-                .into_iter()
-                .filter(|&(_, sum)| sum * MOST.1 >= span.len() * MOST.0)
-                .map(|(row, _)| row as usize)
-                .min_by_key(|&row| (lane.span(row).len(), std::cmp::Reverse(row)));
-            (span, most.map(|row| (self.lane, row)))
+        let named = |(span, top): (Span, u32)| {
+            let most = (top != NO_ROW).then(|| self.most(trace, span, top));
+            (span, most.flatten().map(|row| (self.lane, row)))
         };
         parts.into_iter().rev().map(named).collect()
+    }
+
+    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around that are
+    /// looked at; where too many lie inside each other, the outermost stands for the rest.
+    fn most(&self, trace: &Trace, part: Span, top: u32) -> Option<usize> {
+        let lane = &trace.lanes()[self.lane];
+        let covers = |row: u32| {
+            let covered = lane.span(row as usize).intersect(part).len();
+            covered * MOST.1 >= part.len() * MOST.0
+        };
+        let middle = part.start + part.len() / 2;
+        let at = self
+            .times
+            .partition_point(|&t| t <= middle)
+            .checked_sub(1)?;
+        let mut row = self.rows[at];
+        for _ in 0..LEVELS {
+            if row == NO_ROW || row == top {
+                break;
+            }
+            if covers(row) {
+                return Some(row as usize);
+            }
+            row = self.parents[row as usize - self.first];
+        }
+        covers(top).then_some(top as usize)
     }
 }

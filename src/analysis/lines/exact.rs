@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{Functions, NONE};
+use super::functions::{Functions, LEVELS, NONE};
 use super::{DeviceLines, Line, launcher, step_at};
 use crate::activity::{NameId, Ns, RangeKind, Span};
 use crate::analysis::CallIndex;
@@ -220,7 +220,10 @@ impl Functions {
     fn doing(&self, trace: &Trace, row: u32) -> Option<Doing> {
         let (mut row, mut called) = (row, None);
         let mut of_torch = None;
-        while row != NONE {
+        for _ in 0..LEVELS {
+            if row == NONE {
+                break;
+            }
             let index = row as usize - self.first;
             let name = self.names[index];
             match parse(trace.names().full(name)) {

@@ -6,6 +6,12 @@ use crate::trace::{LaneId, Trace};
 /// No row.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// What a function is in is looked for so many levels out: more than functions of Python can be inside each other by default.
+pub(super) const LEVELS: usize = 1024;
+
+/// So many functions inside each other are told of; what lies deeper counts as the last of them.
+const DEEPEST: usize = 256;
+
 /// The nested functions of one thread: from each moment on, which is the innermost.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
@@ -74,7 +80,8 @@ impl Functions {
         }
     }
 
-    /// The names of the functions that a row is in, outermost first, and its own.
+    /// The names of the functions that a row is in, outermost first, and its own: [`DEEPEST`] of them, so that what is written of
+    /// a thread that recurses does not grow with the square of what was read.
     pub(super) fn path(&self, row: u32) -> Vec<NameId> {
         let (mut path, mut at) = (Vec::new(), row);
         while at != NONE {
@@ -83,6 +90,7 @@ impl Functions {
             at = self.parents[index];
         }
         path.reverse();
+        path.truncate(DEEPEST);
         path
     }
 }
