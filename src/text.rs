@@ -11,17 +11,22 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub use crate::activity::units::count;
 
 /// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and
-/// paragraph separators, bidirectional marks, and what has no width of its own.
+/// paragraph separators, bidirectional marks, and all that is not to be seen by itself (Unicode's `Default_Ignorable_Code_Point`:
+/// joiners, fillers, variation selectors, tags) or is a mark of annotations.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            '\u{ad}' | '\u{34f}' | '\u{61c}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The text with its unprintable characters written out: "\n", "\u{1b}".
@@ -185,6 +190,11 @@ mod tests {
             ('\u{2069}', "\\u{2069}"),
             ('\u{feff}', "\\u{feff}"),
             ('\u{61c}', "\\u{61c}"),
+            ('\u{34f}', "\\u{34f}"),
+            ('\u{3164}', "\\u{3164}"),
+            ('\u{fe0f}', "\\u{fe0f}"),
+            ('\u{1bca0}', "\\u{1bca0}"),
+            ('\u{e0100}', "\\u{e0100}"),
             ('\n', "\\n"),
         ];
         for (c, shown) in hostile {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Clears the screen, sets the title, turns the line around, hides.
-const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{200b}\u{2060}\u{feff}\u{2028}";
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{2060}\u{feff}\u{2028}\u{34f}\u{115f}\u{3164}\u{e0041}\u{e0100}";
 
 fn cuptop(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cuptop"))
@@ -17,10 +17,9 @@ fn cuptop(args: &[&str]) -> Output {
 /// Whether a byte stream holds one of the characters of [`EVIL`]; the list is this test's own.
 fn hostile(bytes: &[u8]) -> Option<char> {
     let text = String::from_utf8_lossy(bytes);
-    text.chars().find(|c| {
-        (c.is_control() && *c != '\n')
-            || ['\u{202e}', '\u{200b}', '\u{2060}', '\u{feff}', '\u{2028}'].contains(c)
-    })
+    let hidden = |c: char| !c.is_ascii() && !c.is_control() && EVIL.contains(c);
+    text.chars()
+        .find(|&c| c.is_control() && c != '\n' || hidden(c))
 }
 
 fn assert_plain(what: &str, output: &Output) {
@@ -49,7 +48,8 @@ fn kineto(folder: &Path) -> PathBuf {
  {{"ph": "X", "cat": "kernel", "name": {kernel}, "pid": 0, "tid": 7, "ts": 10, "dur": 20,
    "args": {{"device": 0, "context": 1, "stream": 7, "correlation": 5, "grid": [1,1,1], "block": [32,1,1]}}}},
  {{"ph": "X", "cat": {category}, "name": "x", "pid": 77, "tid": 77, "ts": 1, "dur": 3}},
- {{"ph": "X", "cat": "user_annotation", "name": {range}, "pid": 77, "tid": 77, "ts": 1, "dur": 3}}
+ {{"ph": "X", "cat": "user_annotation", "name": {range}, "pid": 77, "tid": 77, "ts": 1, "dur": 3}},
+ {{"ph": "X", "cat": "python_function", "name": {function}, "pid": 77, "tid": 77, "ts": 1, "dur": 3}}
  ]}}"#,
         gpu = text("gpu-word"),
         process = text("process-word"),
@@ -58,6 +58,7 @@ fn kineto(folder: &Path) -> PathBuf {
         kernel = text("kernel-word"),
         category = text("category-word"),
         range = text("range-word"),
+        function = text("python-word.py(3): f"),
     );
     let path = folder.join("hostile.json");
     std::fs::write(&path, json).expect("written");
@@ -70,7 +71,7 @@ fn names_in_a_trace_are_only_text_in_every_output() {
     let path = kineto(folder.path());
     let path = path.to_str().expect("UTF-8");
     // The words show that the strings are there at all.
-    let outputs: [(&[&str], &[&str]); 6] = [
+    let outputs: [(&[&str], &[&str]); 12] = [
         (&["report", path], &["gpu-word", "kernel-word"]),
         (&["report", "--json", path], &["gpu-word", "kernel-word"]),
         (&["compare", path, path], &[]),
@@ -83,6 +84,15 @@ fn names_in_a_trace_are_only_text_in_every_output() {
             &["gpu-word", "kernel-word", "thread-word"],
         ),
         (&["export", "--to", "svg", path], &["kernel-word"]),
+        (&["export", "--to", "txt", path], &["kernel-word"]),
+        (
+            &["export", "--to", "folded", "--weight", "time", path],
+            &["python-word"],
+        ),
+        (&["export", "--to", "counters", path], &[]),
+        (&["whatif", path], &[]),
+        (&["whatif", "--json", path], &[]),
+        (&["compare", "--json", path, path], &[]),
     ];
     for (args, words) in outputs {
         let output = cuptop(args);
@@ -92,6 +102,23 @@ fn names_in_a_trace_are_only_text_in_every_output() {
         for word in words {
             assert!(shown.contains(word), "{args:?} lacks {word}: {shown}");
         }
+    }
+    // These are no plain text: Perfetto's has lengths and tags, the others colours and places of our own.
+    for (format, is_ours) in [
+        ("perfetto", "\u{1b}\u{9b}"),
+        ("ansi", "\u{1b}"),
+        ("cast", ""),
+    ] {
+        let output = cuptop(&["export", "--to", format, path]);
+        assert!(output.status.success(), "{format}: {output:?}");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("kernel-word"), "{format}: {shown}");
+        for evil in EVIL.chars().filter(|c| !c.is_ascii()) {
+            let ours = is_ours.contains(evil);
+            assert!(ours || !shown.contains(evil), "{format}: {evil:?}");
+        }
+        assert!(!shown.contains("\u{1b}[2J\u{1b}]0"), "{format}");
+        assert!(!shown.contains("\\u001b]0"), "{format}");
     }
 }
 
