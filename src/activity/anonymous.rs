@@ -126,9 +126,10 @@ fn file(path: &str) -> String {
 }
 
 /// A text whose absolute paths have lost their folders: what begins with `/` or `~/` behind a blank, a quote or a bracket, and
-/// has a second slash. What lies between two slashes in a C++ name is none.
+/// has a second slash; what begins with `\` (behind a drive or none) and has a second of those. What lies between two slashes in a C++
+/// name is none.
 fn without_folders(text: &str) -> Cow<'_, str> {
-    if !text.contains('/') {
+    if !text.contains(['/', '\\']) {
         return Cow::Borrowed(text);
     }
     let ends = |c: char| c.is_whitespace() || "\"'()[]{}<>,;=|:".contains(c);
@@ -137,8 +138,12 @@ fn without_folders(text: &str) -> Cow<'_, str> {
     while !rest.is_empty() {
         let end = rest.find(ends).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
-        let is_path = word.starts_with('/') && word[1..].contains('/') || word.starts_with("~/");
-        match word.rsplit_once('/') {
+        let is_of = |slash: char| {
+            word.strip_prefix(slash)
+                .is_some_and(|rest| rest.contains(slash))
+        };
+        let is_path = is_of('/') || is_of('\\') || word.starts_with("~/");
+        match word.rsplit_once(['/', '\\']) {
             Some((_, name)) if is_path => {
                 out.push_str(FOLDERS);
                 out.push_str(name);
@@ -168,6 +173,10 @@ mod tests {
             ),
             ("load ~/secret/x.bin: ok", "load \u{2026}/x.bin: ok"),
             ("\"/a/b c\"", "\"\u{2026}/b c\""),
+            ("s3://acme/secret/x.pt", "s3:\u{2026}/x.pt"),
+            (r"C:\Users\ann\x.exe", "C:\u{2026}/x.exe"),
+            (r"on \\srv\ann\x.exe", "on \u{2026}/x.exe"),
+            (r"\d+ \w", r"\d+ \w"),
             // No paths: a division, a fraction, one slash, names of C++.
             ("a / b, 1/2, /x", "a / b, 1/2, /x"),
             ("void f<ns::op/*c*/>(int)", "void f<ns::op/*c*/>(int)"),

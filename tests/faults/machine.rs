@@ -179,6 +179,15 @@ fn what_may_not_be_read_or_written_is_named() {
         "touch".as_ref(),
         marker.as_os_str(),
     ]);
+    let simulated = nobody(&[
+        "run".as_ref(),
+        "pipeline".as_ref(),
+        "--backend".as_ref(),
+        "sim".as_ref(),
+        "--headless".as_ref(),
+        "--save".as_ref(),
+        inside.as_os_str(),
+    ]);
     let out = closed.join("a.csv");
     let export = nobody(&[
         "export".as_ref(),
@@ -187,9 +196,16 @@ fn what_may_not_be_read_or_written_is_named() {
         out.as_os_str(),
     ]);
     set(&closed, 0o700);
-    for (what, output) in [("report", read), ("trace", save), ("export", export)] {
+    for (what, path, output) in [
+        ("report", &secret, read),
+        ("trace", &inside, save),
+        ("run", &inside, simulated),
+        ("export", &out, export),
+    ] {
         let text = stderr(&output);
         assert!(text.contains("ermission denied"), "{what}: {text}");
+        let path = path.to_str().expect("UTF-8");
+        assert!(text.contains(path), "{what} does not name it: {text}");
         assert!(
             [Some(2), Some(3)].contains(&output.status.code()),
             "{what}: {:?}",

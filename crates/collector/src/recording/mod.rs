@@ -102,19 +102,25 @@ pub const EXTENSION: &str = "cuptop";
 /// Length of the header page.
 pub const HEADER: usize = 4096;
 
-/// Creates a recording directory (with its parents) that only its owner may read; or takes the one that is there, if
-/// nobody else can put files into it.
+/// Creates a recording directory that only its owner may read (with its parents, into which nobody else may write); or takes the one
+/// that is there, if nobody else can put files into it.
 ///
 /// # Errors
-/// When it cannot be created, is another user's, or others may write to it.
+/// When it cannot be created, is another user's, or others may write to it. They name it.
 pub fn create_directory(path: &Path) -> io::Result<()> {
+    use std::fs::DirBuilder;
     use std::os::unix::fs::DirBuilderExt;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+    let above = path.parent().map_or(Ok(()), |parent| {
+        DirBuilder::new().recursive(true).mode(0o755).create(parent)
+    });
+    let made = above.and_then(|()| DirBuilder::new().mode(0o700).create(path));
+    match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => check(path),
-        other => other,
+        Err(error) => {
+            let text = format!("{}: {error}", path.display());
+            Err(io::Error::new(error.kind(), text))
+        }
+        Ok(()) => Ok(()),
     }
 }
 
