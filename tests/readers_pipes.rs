@@ -79,6 +79,23 @@ fn a_file_that_is_named_twice_is_read_once() {
     );
 }
 
+/// Standard input can be read once only.
+#[test]
+fn standard_input_that_is_named_twice_is_read_once() {
+    let from = std::fs::File::open(data("small.json")).expect("a file");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["report", "-", "-"])
+        .stdin(from)
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("standard input was named twice, and is read once"),
+        "{said}"
+    );
+}
+
 /// A trace of one kernel on GPU 0 of this name.
 fn of_gpu(folder: &Path, file: &str, name: &str) -> PathBuf {
     let path = folder.join(file);

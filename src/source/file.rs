@@ -144,7 +144,12 @@ fn open_by(
     let mut files: Vec<Found> = Vec::new();
     let mut twice = Vec::new();
     let mut seen = Vec::new();
+    let mut is_stdin_taken = false;
     for path in paths {
+        if path == Path::new(STDIN) && std::mem::replace(&mut is_stdin_taken, true) {
+            twice.push("standard input".to_owned());
+            continue;
+        }
         // A pipe is another one each time that it is opened.
         let about = std::fs::metadata(path)
             .ok()
