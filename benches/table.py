@@ -1,53 +1,36 @@
 #!/usr/bin/env python3
-"""Runs what measures cuptop's speed and prints one table of it (docs/PERFORMANCE.md).
+"""Runs what measures cuptop's speed and prints the tables of docs/PERFORMANCE.md.
 
-usage: table.py [--cuptop FILE] [--benches DIR] [--operations N] [--runs N] [--python FILE] [--only PART,…] [--json FILE]
+usage: table.py [--cuptop FILE] [--benches DIR] [--operations N] [--runs N] [--keys N] [--rounds N] [--python FILE] [--only PART,…] [--quick] [--json FILE]
 
   --cuptop FILE   the program (target/release/cuptop)
   --benches DIR   a folder of bench binaries by name (store, frame, …) instead of `cargo bench`: for a machine without Rust
-  --operations N  kernels in the trace files that are made for opening (1000000: 1.2 GB)
+  --operations N  kernels in the trace files that are made for opening (1000000: 1.3 GB, in a temporary folder)
   --runs N        how often a file is opened; the median is shown (3)
+  --keys N        keys that are pressed on the screen (400)
+  --rounds N      rounds of the simulated run (20000)
   --python FILE   a Python that has HolisticTraceAnalysis, to open the same file beside
-  --only PART     of: benches, open, simulator
+  --only PART     of: benches, open, report, simulator, screen; all but `benches` and `open` need only the program
+  --quick         fewer samples of each bench (criterion's own option): a third of the time, wider intervals
+  --json FILE     writes what was measured, too
 
-Figures are of this machine and of what else it did meanwhile: the load before and after stands in the table. A bench counts the CPU
-time of the thread that it measures, a file is opened against the wall clock. "to reach" is what the project set itself;
-what it misses is marked.
+Figures are of this machine and of what else it did meanwhile: the load before and after stands in the table. A bench counts the processor
+time of the thread that it measures, a file is opened against the wall clock. "to reach" is what the project set itself; what is missed
+says by how much, and stands together at the end.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
-import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-BENCHES = ["store", "frame", "draw", "graph", "open", "recording"]
-# What is to be reached, by the name of a row: the bound, and whether more is better.
-REACH = {
-    "frame/all/10^7": (4e6, False),
-    "open/large.json": (1000.0, True),
-    "open/large.sqlite": (1.0, True),
-}
+import measure
 
-
-def machine():
-    name = "unknown processor"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            name = line.split(":", 1)[1].strip()
-            break
-    cores = len(os.sched_getaffinity(0))
-    return f"{name}, {cores} core{'s' if cores != 1 else ''}"
-
-
-def load():
-    return os.getloadavg()[0]
+PARTS = ["benches", "open", "report", "simulator", "screen"]
+MISSED = []
 
 
 def time_of(ns):
@@ -57,169 +40,190 @@ def time_of(ns):
     return f"{ns:.3g} ns"
 
 
-def verdict(name, value):
-    if name not in REACH:
-        return ""
-    bound, is_more_better = REACH[name]
-    return "reached" if (value >= bound) == is_more_better or value == bound else "**missed**"
+def judged(what, value, bound, more_is_better, said=""):
+    """Whether a bound holds, in words; a miss is kept for the end."""
+    by = bound / value if more_is_better else value / bound
+    if by <= 1:
+        return f"reached{said}"
+    MISSED.append(f"{what}: by {100 * (by - 1):.0f} %")
+    return f"**missed** by {100 * (by - 1):.0f} %{said}"
 
 
-def run_benches(folder, wanted, quick, files=()):
-    """Rows of every criterion bench, and the lines that the graph's bench says of its parts."""
-    rows, said = [], []
-    with tempfile.TemporaryDirectory() as home:
-        environment = dict(os.environ, CRITERION_HOME=home)
-        if files:
-            environment["CUPTOP_BENCH_FILES"] = ":".join(map(str, files))
-        for bench in wanted:
-            if folder:
-                command = [str(folder / bench), "--bench"]
-            else:
-                command = ["cargo", "bench", "--locked", "--bench", bench, "--"]
-            command += ["--noplot"] + (["--quick"] if quick else [])
-            print(f"bench {bench} …", file=sys.stderr, flush=True)
-            done = subprocess.run(command, cwd=HERE.parent, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                print(done.stderr[-2000:], file=sys.stderr)
-                sys.exit(f"the bench {bench} failed")
-            said += [line for line in done.stderr.splitlines() if re.match(r"\d+ operations: ", line)]
-        for file in sorted(pathlib.Path(home).rglob("new/estimates.json")):
-            about = json.loads((file.parent / "benchmark.json").read_text())
-            mean = json.loads(file.read_text())["mean"]
-            ns, (low, high) = mean["point_estimate"], (
-                mean["confidence_interval"]["lower_bound"], mean["confidence_interval"]["upper_bound"])
-            name = about["full_id"]
-            rate = ""
-            for kind, count in (about.get("throughput") or {}).items():
-                per_second = count / ns * 1e9
-                rate = f"{per_second / 1e6:.0f} MB/s" if kind.startswith("Bytes") else f"{per_second / 1e6:.1f} M/s"
-            rows.append(dict(name=name, ns=ns, low=low, high=high, rate=rate))
-    return rows, said
+def table(head, rows):
+    print(f"| {' | '.join(head)} |")
+    print(f"|---|{'--:|' * (len(head) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+    print()
 
 
-def measured(command, runs, out=subprocess.DEVNULL):
-    """Median wall and processor seconds, and the greatest resident MiB."""
-    wall, cpu, most = [], [], 0
-    for _ in range(runs):
-        began = time.monotonic()
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        wall.append(time.monotonic() - began)
-        if child.returncode:
-            sys.exit(f"{' '.join(map(str, command))} ended with {child.returncode}")
-        cpu.append(usage.ru_utime + usage.ru_stime)
-        most = max(most, usage.ru_maxrss / 1024)
-    return dict(wall=statistics.median(wall), cpu=statistics.median(cpu), mib=most)
+def ladder(title, rows, name, sizes, columns):
+    """Sizes down, zooms across, and the ratio of the greatest size to 10^4; takes what it shows out of `rows`."""
+    lines, at = [], {}
+    for size, words in sizes:
+        got = [rows.pop(name(size, zoom), None) for zoom, _ in columns]
+        if any(got):
+            at[size] = got
+            lines.append([words] + ["" if it is None else f"{time_of(it['ns'])} ({time_of(it['low'])} to {time_of(it['high'])})" for it in got])
+    if not lines:
+        return
+    table([title] + [words for _, words in columns], lines)
+    greatest, least = sizes[-1][0], next(size for size, words in sizes if words in ("10^4", "10,000"))
+    if greatest in at and least in at:
+        ratios = [f"{a['ns'] / b['ns']:.1f}" for a, b in zip(at[greatest], at[least]) if a and b]
+        slowest = max((it for it in at[greatest] if it), key=lambda it: it["ns"])
+        reach = judged(f"{title}, 10^7 operations", slowest["ns"], 4e6, False)
+        print(f"Ratio of the greatest to 10^4, by column: {', '.join(ratios)}. To reach: 4 ms at any zoom: {reach} ({time_of(slowest['ns'])}).\n")
 
 
-HTA = """
-import sys, tempfile, shutil, os
-from hta.trace_analysis import TraceAnalysis
-with tempfile.TemporaryDirectory() as d:
-    os.symlink(sys.argv[1], os.path.join(d, "rank0.json"))
-    TraceAnalysis(trace_dir=d)
-"""
+def frames(rows):
+    if not any(name.startswith(("frame/", "draw/")) for name in rows):
+        return
+    print("## Frames\n")
+    zooms = [("all", "whole timeline"), ("1/16", "1/16"), ("1/1024", "1/1024"), ("1/65536", "1/65536")]
+    sizes = [(power, f"10^{power}") for power in range(3, 8)]
+    ladder("asked of the store", rows, lambda size, zoom: f"frame/{zoom}/10^{size}", sizes, zooms)
+    zooms = [("1", "whole timeline"), ("100", "1/100"), ("10000", "1/10000")]
+    sizes = [(size, f"{size:,}") for size in (10_000, 1_000_000, 10_000_000)]
+    ladder("drawn", rows, lambda size, zoom: f"draw/{size}/1/{zoom}", sizes, zooms)
 
 
-def opened(cuptop, operations, runs, python, bench):
-    """What opening large files takes: the reader into the store alone (`bench`), and whole programs beside others."""
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        plain, packed, nsys = folder / "large.json", folder / "large.json.gz", folder / "large.sqlite"
-        print("making trace files …", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, HERE / "make_kineto.py", str(operations), plain], check=True)
-        subprocess.run([sys.executable, HERE / "make_nsys.py", str(operations), nsys], check=True)
-        with open(packed, "wb") as to:
-            subprocess.run(["gzip", "-6", "-c", plain], check=True, stdout=to)
-        size, database = plain.stat().st_size, nsys.stat().st_size
-        count = operations * 2.2e-6
-        print("opening them …", file=sys.stderr, flush=True)
-        for it in bench([plain, packed, nsys]):
-            if it["name"] == "open/large.sqlite":
-                rate, unit = count / (it["ns"] / 1e9), "M rows/s"
-            elif it["name"].startswith("open/large"):
-                rate, unit = size / 1e6 / (it["ns"] / 1e9), "MB/s of JSON"
-            else:
-                continue
-            rows.append(dict(name=it["name"], wall=it["ns"] / 1e9, cpu=None, mib=None, rate=rate, unit=unit))
-
-        def row(name, command, megabytes=None, records=None):
-            it = measured(command, runs)
-            rate = megabytes / it["wall"] if megabytes else records / it["wall"]
-            unit = "MB/s of JSON" if megabytes else "M rows/s"
-            rows.append(dict(it, name=name, rate=rate, unit=unit))
-
-        row("report of Kineto, plain, with the whole analysis", [cuptop, "report", plain, "--json"], size / 1e6)
-        row("report of Kineto, gzip, with the whole analysis", [cuptop, "report", packed, "--json"], size / 1e6)
-        row("report of Nsight SQLite, with the whole analysis", [cuptop, "report", nsys, "--json"], records=count)
-        row("`wc -c` of the plain file, through a pipe", ["sh", "-c", f"cat '{plain}' | wc -c"], size / 1e6)
-        row("`gunzip -c` of the gzip file", ["gunzip", "-c", packed], size / 1e6)
-        if python:
-            row("HolisticTraceAnalysis, parsing alone", [python, "-c", HTA, plain], size / 1e6)
-        rows.append(dict(name="sizes", note=f"{size / 1e6:.0f} MB of JSON, {packed.stat().st_size / 1e6:.0f} MB gzip, {database / 1e6:.0f} MB SQLite"))
-    return rows
+def parts_once(said):
+    """The analysis' parts by size, each done once."""
+    parts, rest = measure.once(said)
+    sizes = sorted({size for size, _, _ in parts})
+    if parts:
+        names = list(dict.fromkeys(name for _, name, _ in parts))
+        taken = {(size, name): seconds for size, name, seconds in parts}
+        cell = lambda size, name: f"{1e3 * taken[size, name]:.0f} ms" if (size, name) in taken else ""
+        head = ["each once, per million operations"] + [f"{size:,}" for size in sizes]
+        table(head, [[name] + [cell(size, name) for size in sizes] for name in names])
+        graph = taken.get((1_000_000, "graph"))
+        if graph:
+            print(f"To reach: a graph of 10^6 operations in well under a second: {judged('graph of 10^6', graph, 1.0, False)}.\n")
+    for line in rest:
+        print(f"- {line}")
+    if rest:
+        print()
 
 
-def simulated(cuptop):
-    it = measured([cuptop, "run", "sync_points", "--set", "rounds=20000", "--backend", "sim", "--headless"], 3)
-    return it
+def opening(kept):
+    sizes = kept["sizes"]
+    print("## Opening traces\n")
+    print(f"{sizes['rows'] / 2.2e6:.3g} million kernels: {sizes['json'] / 1e6:,.0f} MB of JSON, {sizes['gzip'] / 1e6:,.0f} MB gzip, "
+          f"{sizes['rows'] / 1e6:.3g} million rows in {sizes['sqlite'] / 1e6:,.0f} MB of SQLite. The files are in the page cache.\n")
+    whole = {it["name"]: it for it in kept.get("report", [])}
+    third = sizes["json"] / 3 / (1 << 20)
+    lines = []
+
+    def line(words, wall, rate, unit, reach="", verdict="", cpu=None, mib=None):
+        lines.append([words, f"{wall:.2f} s", "" if cpu is None else f"{cpu:.2f} s", "" if mib is None else f"{mib:,.0f} MiB", f"{rate:,.3g} {unit}" if rate < 100 else f"{rate:,.0f} {unit}", reach, verdict])
+
+    read = {name: it["ns"] / 1e9 for name, it in kept.get("open", {}).items()}
+    if "open/large.json" in read:
+        wall = read["open/large.json"]
+        rate = sizes["json"] / 1e6 / wall
+        line("Kineto JSON into the timeline", wall, rate, "MB/s", "1,000 MB/s", judged("Kineto JSON", rate, 1000, True))
+        wall = read["open/large.json.gz"]
+        gunzip = whole.get("gunzip", {}).get("wall")
+        verdict = judged("gzip", wall, gunzip, False, " (beside `gunzip` below)") if gunzip else ""
+        line("the same, gzip", wall, sizes["json"] / 1e6 / wall, "MB/s", "the decompressor's own speed", verdict)
+        wall = read["open/large.sqlite"]
+        rate = sizes["rows"] / 1e6 / wall
+        line("Nsight Systems SQLite into the timeline", wall, rate, "M rows/s", "1 M rows/s", judged("Nsight SQLite", rate, 1, True))
+    for name, words in (("json", "`cuptop report --json` of the JSON"), ("gzip", "of the gzip"), ("sqlite", "of the SQLite"), ("cat", "beside: `cat \\| wc -c`"),
+                        ("gunzip", "beside: `gunzip -c`"), ("hta", "beside: HolisticTraceAnalysis, parsing alone")):
+        if it := whole.get(name):
+            # What the program takes for itself would be most of it.
+            bounded = name in ("json", "gzip") and sizes["json"] > 100e6
+            reach = f"a third of the JSON in memory ({third:,.0f} MiB)" if bounded else ""
+            verdict = judged(f"memory of {name}", it["mib"], third, False) if bounded else ""
+            # What the system tells of a small program's memory is that of Python, which started it.
+            mib = it["mib"] if words.startswith(("`cuptop", "of the")) else None
+            line(words, it["wall"], it["rate"], it["unit"], reach, verdict, it["cpu"], mib)
+    table(["", "wall", "processor", "most memory", "rate", "to reach", ""], lines)
+
+
+def jobs(said):
+    found = measure.ranks(said)
+    if not found:
+        return
+    print("## Jobs of many ranks\n")
+    names = list(dict.fromkeys(name for job in found for name, _ in job["parts"]))
+    head = [""] + [job["name"] for job in found]
+    table(head, [[name] + [dict(job["parts"]).get(name, "") for job in found] for name in names])
+    for job in found:
+        for line in job.get("found", []):
+            print(f"- {job['name']}: {line}")
+    print()
+
+
+def show(kept):
+    print(f"{kept['machine']}; {kept['date']}; load {kept['load'][0]:.1f} before, {kept['load'][1]:.1f} after; {kept['version']}{', --quick' if kept['quick'] else ''}\n")
+    if "sizes" in kept:
+        opening(kept)
+    rows = dict(kept.get("benches", {}))
+    said = kept.get("said", {})
+    frames(rows)
+    if rows or "graph" in said:
+        print("## The store, recordings, the analysis\n")
+        # Whatever has no table of its own.
+        table(["what", "takes", "95 % interval", "rate"],
+              [[name, time_of(it["ns"]), f"{time_of(it['low'])} to {time_of(it['high'])}", it["rate"]] for name, it in rows.items()])
+        parts_once("\n".join(text for bench, text in said.items() if bench != "ranks"))
+    if it := kept.get("simulator"):
+        print(f"`run sync_points --set rounds={it['rounds']}` on the simulator, {it['records'] / 1e6:.2f} million records: {it['wall']:.2f} s, {it['records'] / 1e6 / it['wall']:.2f} M records/s, {it['mib']:.0f} MiB.\n")
+    jobs(said.get("ranks", ""))
+    if "screen" in kept:
+        print("## The screen in a pseudo-terminal\n")
+        print(kept["screen"] + "\n")
+        if missed := re.search(r"missed: (.*)", kept["screen"]):
+            MISSED.extend([] if missed[1] == "nothing" else [f"screen: {missed[1]}"])
+    print(f"Missed: {'; '.join(MISSED) or 'nothing'}.")
 
 
 def main():
-    ask = argparse.ArgumentParser(usage=__doc__.split("usage: ", 1)[1].split("\n")[0])
-    ask.add_argument("--cuptop", type=pathlib.Path, default=HERE.parent / "target/release/cuptop")
+    ask = argparse.ArgumentParser(usage=__doc__.split("usage: ", 1)[1])
+    ask.add_argument("--cuptop", type=pathlib.Path, default=measure.HERE.parent / "target/release/cuptop")
     ask.add_argument("--benches", type=pathlib.Path)
     ask.add_argument("--operations", type=int, default=1_000_000)
     ask.add_argument("--runs", type=int, default=3)
+    ask.add_argument("--keys", type=int, default=400)
+    ask.add_argument("--rounds", type=int, default=20_000)
     ask.add_argument("--python")
-    ask.add_argument("--only", default="benches,open,simulator")
+    ask.add_argument("--only", default=",".join(PARTS))
     ask.add_argument("--quick", action="store_true")
     ask.add_argument("--json", type=pathlib.Path)
     args = ask.parse_args()
     parts = args.only.split(",")
-    before = load()
-    kept = dict(machine=machine(), date=time.strftime("%Y-%m-%d"))
-    if "benches" in parts:
-        kept["benches"], kept["parts"] = run_benches(args.benches and args.benches.resolve(), BENCHES, args.quick)
+    if unknown := set(parts) - set(PARTS):
+        sys.exit(f"--only knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     cuptop = args.cuptop.resolve()
-    if {"open", "simulator"} & set(parts) and not cuptop.exists():
+    if set(parts) - {"benches", "open"} and not cuptop.exists():
         sys.exit(f"{cuptop} is not there: cargo build --release, or --cuptop")
-    if "open" in parts:
-        benches = args.benches and args.benches.resolve()
-        reading = lambda files: run_benches(benches, ["open"], args.quick, files)[0]
-        kept["open"] = opened(cuptop, args.operations, args.runs, args.python, reading)
+    version = os.popen(f"'{cuptop}' --version").read().strip() if cuptop.exists() else ""
+    folder = args.benches and args.benches.resolve()
+    kept = dict(machine=measure.machine(), date=time.strftime("%Y-%m-%d"), version=version, quick=args.quick)
+    before = os.getloadavg()[0]
+    if "benches" in parts:
+        kept["benches"], kept["said"] = measure.run_benches(folder, measure.all_benches(), args.quick)
+    if {"open", "report", "screen"} & set(parts):
+        with tempfile.TemporaryDirectory() as made:
+            files = measure.Files(pathlib.Path(made), args.operations)
+            if "open" in parts:
+                kept["open"] = measure.run_benches(folder, ["open"], args.quick, [files.plain, files.packed, files.nsys])[0]
+            if "report" in parts:
+                kept["report"] = measure.programs(cuptop, files, args.runs, args.python)
+            if {"open", "report"} & set(parts):
+                kept["sizes"] = files.sizes()
+            if "screen" in parts:
+                kept["screen"] = measure.screens(cuptop, files.plain, args.operations, args.keys)
     if "simulator" in parts:
-        kept["simulator"] = simulated(cuptop)
-    kept["load"] = [before, load()]
+        kept["simulator"] = measure.simulated(cuptop, args.rounds)
+    kept["load"] = [before, os.getloadavg()[0]]
     if args.json:
         args.json.write_text(json.dumps(kept, indent=1))
     show(kept)
-
-
-def show(kept):
-    print(f"{kept['machine']}; {kept['date']}; load {kept['load'][0]:.1f} before, {kept['load'][1]:.1f} after\n")
-    if "benches" in kept:
-        print("| bench | takes | 95 % interval | rate | to reach |\n|---|--:|--:|--:|---|")
-        for it in kept["benches"]:
-            print(f"| {it['name']} | {time_of(it['ns'])} | {time_of(it['low'])} to {time_of(it['high'])} | {it['rate']} | {verdict(it['name'], it['ns'])} |")
-        print()
-        for line in kept["parts"]:
-            print(f"- {line}")
-        print()
-    if "open" in kept:
-        print("| file | wall | processor | most memory | rate | to reach |\n|---|--:|--:|--:|--:|---|")
-        for it in kept["open"]:
-            if "note" in it:
-                print(f"\n{it['note']}")
-                continue
-            cpu = "" if it["cpu"] is None else f"{it['cpu']:.2f} s"
-            mib = "" if it["mib"] is None else f"{it['mib']:.0f} MiB"
-            print(f"| {it['name']} | {it['wall']:.2f} s | {cpu} | {mib} | {it['rate']:.3g} {it['unit']} | {verdict(it['name'], it['rate'])} |")
-        print()
-    if "simulator" in kept:
-        print(f"`run sync_points --set rounds=20000` on the simulator: {kept['simulator']['wall']:.2f} s")
 
 
 main()
