@@ -13,7 +13,7 @@ use super::trace::Controls;
 use crate::activity::feed::Outcome;
 use crate::source::attach::{self, Attached, RunningRequest};
 use crate::source::recording::scratch;
-use crate::trace::{SourceInfo, SourceKind, Trace};
+use crate::trace::{Clocks, SourceInfo, SourceKind, Trace};
 use crate::tui::{Peaks, Running, Wanted};
 
 /// Looks at a running program.
@@ -128,6 +128,7 @@ impl Looked<'_> {
             title: attach::command(self.args.pid).unwrap_or_default(),
             path: None,
             simulated: false,
+            clocks: Clocks::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::Clock;
 use crate::activity::{
     GpuLimits, Hardware, Metric, Ns, Occupant, Owner, Reading, Span, Uuid, WatchCost,
 };
@@ -104,6 +105,10 @@ impl Chunk {
 pub struct GpuReadings {
     /// What is known of it.
     pub limits: GpuLimits,
+    /// The process that sent it first: index into [`super::Trace::processes`].
+    by: usize,
+    /// From the times of who read it to those of the timeline.
+    clock: Clock,
     chunks: Vec<Arc<Chunk>>,
     /// Each process that was ever listed on it, with the most memory that it was seen with.
     pub occupants: Vec<Occupant>,
@@ -111,12 +116,13 @@ pub struct GpuReadings {
 
 impl GpuReadings {
     fn add(&mut self, reading: &Reading) {
+        let span = self.clock.span(reading.span);
         let mut values = [f32::NAN; METRICS];
         for (metric, value) in &reading.values {
             values[usize::from(metric.code())] = *value as f32;
         }
         let window = GpuWindow {
-            span: reading.span,
+            span,
             reasons: reading.reasons,
             values,
         };
@@ -271,6 +277,22 @@ impl GpuReadings {
         self.occupants.iter().filter(|it| it.owner == Owner::Other)
     }
 
+    /// The same windows by another clock.
+    fn retime(&mut self, clock: Clock) {
+        let old = std::mem::replace(&mut self.clock, clock);
+        for chunk in &mut self.chunks {
+            let mut made = Chunk::default();
+            for window in &chunk.windows {
+                let span = Span::new(old.first(window.span.start), old.first(window.span.end));
+                made.add(GpuWindow {
+                    span: clock.span(span),
+                    ..*window
+                });
+            }
+            *chunk = Arc::new(made);
+        }
+    }
+
     fn list(&mut self, all: Vec<Occupant>) {
         for mut it in all {
             it.name = printable(&it.name);
@@ -297,18 +319,18 @@ pub struct HardwareReadings {
 }
 
 impl HardwareReadings {
-    /// Takes something in.
-    pub(super) fn take(&mut self, it: Hardware) {
+    /// Takes in something that a process sent. `clock_of` says on which clock a GPU was read that was never heard of.
+    pub(super) fn take(&mut self, by: usize, it: Hardware, clock_of: impl Fn(Uuid) -> Clock) {
         match it {
             Hardware::Limits(mut limits) => {
                 for lack in &mut limits.lacks {
                     lack.1 = printable(&lack.1);
                 }
                 let uuid = limits.uuid;
-                self.gpu(uuid).limits = limits;
+                self.gpu(uuid, by, clock_of).limits = limits;
             }
-            Hardware::Reading(reading) => self.gpu(reading.uuid).add(&reading),
-            Hardware::Occupants { uuid, all, .. } => self.gpu(uuid).list(all),
+            Hardware::Reading(reading) => self.gpu(reading.uuid, by, clock_of).add(&reading),
+            Hardware::Occupants { uuid, all, .. } => self.gpu(uuid, by, clock_of).list(all),
             // A device of the timeline.
             Hardware::Gpu(_) => {}
             Hardware::Note(text) => {
@@ -320,6 +342,16 @@ impl HardwareReadings {
             // Of several recordings, the one that watched longest.
             Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
             Hardware::Cost(_) => {}
+        }
+    }
+
+    /// The same readings, each GPU's by the clock that is its now: of its UUID and of the process that sent it.
+    pub(super) fn retime(&mut self, clock_of: impl Fn(Uuid, usize) -> Clock) {
+        for gpu in &mut self.gpus {
+            let clock = clock_of(gpu.limits.uuid, gpu.by);
+            if clock != gpu.clock {
+                gpu.retime(clock);
+            }
         }
     }
 
@@ -336,11 +368,12 @@ impl HardwareReadings {
         chunks * CHUNK * size_of::<GpuWindow>()
     }
 
-    fn gpu(&mut self, uuid: Uuid) -> &mut GpuReadings {
+    fn gpu(&mut self, uuid: Uuid, by: usize, clock_of: impl Fn(Uuid) -> Clock) -> &mut GpuReadings {
         let at = self.gpus.iter().position(|it| it.limits.uuid == uuid);
         let at = at.unwrap_or_else(|| {
             let mut gpu = GpuReadings::default();
             gpu.limits.uuid = uuid;
+            (gpu.by, gpu.clock) = (by, clock_of(uuid));
             self.gpus.push(gpu);
             self.gpus.len() - 1
         });
@@ -383,7 +416,7 @@ mod tests {
     fn made(all: Vec<Hardware>) -> HardwareReadings {
         let mut readings = HardwareReadings::default();
         for it in all {
-            readings.take(it);
+            readings.take(0, it, |_| Clock::default());
         }
         readings
     }

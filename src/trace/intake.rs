@@ -1,5 +1,6 @@
 //! Takes batches in: ids of a process become the store's own, records find their lanes.
 
+use super::clock::shown;
 use super::rows::Row;
 use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
 use crate::activity::{
@@ -14,7 +15,7 @@ const KNOWN_MAX: usize = 1 << 16;
 
 impl Trace {
     /// Takes in a batch. Whatever it refers to and did not define is kept under the name "?".
-    pub fn apply(&mut self, batch: Batch) {
+    pub fn apply(&mut self, mut batch: Batch) {
         self.revision += 1;
         let process = batch.process as usize;
         while self.processes.len() <= process {
@@ -23,6 +24,11 @@ impl Trace {
         if !batch.defs.is_empty() {
             // What ids mean may have changed.
             self.processes[process].known.clear();
+        }
+        self.join_host(process, &batch.defs);
+        let clock = self.processes[process].clock;
+        if !clock.is_same() {
+            shown(&mut batch, &clock);
         }
         self.source.simulated |= batch.simulated;
         for def in batch.defs {
@@ -42,7 +48,11 @@ impl Trace {
         for it in batch.hardware {
             match it {
                 Hardware::Gpu(gpu) => self.define_gpu(gpu),
-                other => self.hardware.take(other),
+                other => {
+                    let mut hardware = std::mem::take(&mut self.hardware);
+                    hardware.take(process, other, |uuid| self.clock_of_gpu(uuid, process));
+                    self.hardware = hardware;
+                }
             }
         }
         for it in batch.off_cpu {
@@ -362,7 +372,7 @@ pub(super) fn slot(direction: Direction) -> Option<usize> {
 }
 
 impl Device {
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.usage.add(&mut self.pending);
         self.pending.clear();
         for (moved, copied) in self.moved.iter_mut().zip(&mut self.copied) {

@@ -92,6 +92,19 @@ impl Lane {
         self.rows.forget(chunks);
     }
 
+    /// The same rows at other times, which `to` and its inverse `back` say. They stay in their order.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        if self.since != Ns::MIN {
+            self.since = to(self.since);
+        }
+        self.past.retime(&to, back);
+        let mut base = *self.rows.base();
+        if base.sums.end != Ns::MIN {
+            base.sums.end = to(base.sums.end);
+        }
+        self.rows.remake_each(base, |rows| rows.retimed(&to));
+    }
+
     /// Whether it has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -13,6 +13,7 @@
 //! [`Usage`] (less where operations touch or overlap), a copy 26 in the table of bytes moved. What rows have in
 //! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
+mod clock;
 pub mod describe;
 mod forget;
 mod hardware;
@@ -26,6 +27,7 @@ mod off_cpu;
 mod past;
 mod pool;
 mod recorded;
+mod retime;
 mod rows;
 pub mod samples;
 mod series;
@@ -36,6 +38,7 @@ mod usage;
 use rustc_hash::FxHashMap;
 
 pub use crate::text::printable;
+pub use clock::{Clock, Clocks};
 pub use forget::Forgotten;
 pub use hardware::{GpuReadings, HardwareReadings};
 pub use intake::engine_of;
@@ -103,6 +106,8 @@ pub struct SourceInfo {
     pub path: Option<std::path::PathBuf>,
     /// Whether no GPU was involved. Then the screen and every export say so.
     pub simulated: bool,
+    /// What is known of its processes' clocks beforehand.
+    pub clocks: Clocks,
 }
 
 /// A physical device.
@@ -136,6 +141,8 @@ pub struct Process {
     pub off_cpu: ProcessOffCpu,
     /// Stack samples of it.
     pub sampled: Sampled,
+    /// From its times to those of the timeline.
+    clock: Clock,
     names: Vec<NameId>,
     shapes: Vec<ShapeId>,
     /// Its device ordinals, as indices into [`Trace::devices`].
@@ -177,6 +184,8 @@ pub struct Trace {
     /// Records since memory was last looked at.
     unlooked: usize,
     hardware: HardwareReadings,
+    /// Whether processes' clocks were set to one, as far as they are known.
+    is_on_one_clock: bool,
     revision: u64,
 }
 
@@ -184,13 +193,18 @@ impl Trace {
     /// An empty timeline.
     #[must_use]
     pub fn new(source: SourceInfo) -> Self {
-        Trace {
+        let mut trace = Trace {
             source,
             ..Trace::default()
+        };
+        if let Clocks::Set(clocks) = &trace.source.clocks {
+            let clocks = clocks.clone();
+            trace.retime(&clocks);
         }
+        trace
     }
 
-    /// Changes whenever a batch was applied.
+    /// Changes whenever a batch was applied, records were forgotten or clocks were set.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision

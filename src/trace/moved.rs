@@ -219,6 +219,33 @@ impl Moved {
         self.copies.forget(chunks);
     }
 
+    /// The same copies at other times, which `to` and its inverse `back` say.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        self.past.retime(&to, back);
+        let span = |span: Span| Span::new(to(span.start), to(span.end));
+        for copy in &mut self.open {
+            copy.0 = span(copy.0);
+        }
+        let mut base = *self.copies.base();
+        if base.end != Ns::MIN {
+            base.end = to(base.end);
+        }
+        self.copies.remake_each(base, |copies| {
+            let mut made = Copies::default();
+            for row in 0..copies.len() {
+                let (at, bytes) = copies.copy(row);
+                made.push((span(at), bytes));
+            }
+            made
+        });
+    }
+
+    /// Forgets what was added, but for what is known of a stretch whose single copies were forgotten, which other times are said of.
+    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        self.copies.remake(*self.copies.base(), []);
+        self.retime(to, back);
+    }
+
     /// Bytes moved within `window`.
     pub(super) fn within(&self, window: Span) -> f64 {
         if window.is_empty() {

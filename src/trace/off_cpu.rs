@@ -98,6 +98,18 @@ impl ProcessOffCpu {
         }
     }
 
+    /// The same windows at other times.
+    pub(super) fn retime(&mut self, to: impl Fn(Span) -> Span) {
+        let moved = |window: &ThreadWindow| ThreadWindow {
+            span: to(window.span),
+            ..*window
+        };
+        for chunk in self.threads.values_mut().flatten() {
+            *chunk = Arc::new(chunk.iter().map(moved).collect());
+        }
+        self.throttling.worst = self.throttling.worst.map(to);
+    }
+
     /// Bytes that windows take.
     pub(super) fn memory(&self) -> usize {
         let chunks: usize = self.threads.values().map(Vec::len).sum();

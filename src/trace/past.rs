@@ -79,6 +79,25 @@ impl<T: Sum> Past<T> {
         self.edge = edge;
     }
 
+    /// The same stretch at other times, which `to` and its inverse `back` say. Its points are multiples of the same step again, so what
+    /// was exact at a point is now in proportion between two.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        if self.step == 0 {
+            return;
+        }
+        let (start, edge) = (to(self.start), to(self.edge));
+        let first = start.div_euclid(self.step);
+        let points = (first..)
+            .map(|at| at * self.step)
+            .take_while(|&at| at <= edge);
+        let points = points.map(|at| match at <= start {
+            true => T::default(),
+            false => self.until(back(at)).unwrap_or(self.at_edge),
+        });
+        self.points = points.collect();
+        (self.start, self.edge, self.first) = (start, edge, first);
+    }
+
     /// When the stretch begins; `None` before anything was forgotten.
     pub(super) fn start(&self) -> Option<Ns> {
         (self.step > 0).then_some(self.start)

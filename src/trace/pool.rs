@@ -61,6 +61,13 @@ impl<T: Clone> Pool<T> {
         }
     }
 
+    /// Puts another entry in the place of each that is still there.
+    pub(super) fn map(&mut self, to: impl Fn(&T) -> T) {
+        for chunk in &mut self.chunks[self.gone..] {
+            *chunk = Arc::new(chunk.iter().map(&to).collect());
+        }
+    }
+
     /// Bytes that its entries take.
     pub(super) fn memory(&self) -> usize {
         (self.chunks.len() - self.gone) * CHUNK * size_of::<T>()

@@ -29,6 +29,20 @@ impl Recorded {
         self.now = Some(mode);
     }
 
+    /// The same at other times.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
+        if let Some(now) = &mut self.now {
+            now.from = to(now.from);
+        }
+        for span in self.off.iter_mut().chain(&mut self.waits) {
+            span.start = to(span.start);
+            // What has no end yet goes on.
+            if span.end != Ns::MAX {
+                span.end = to(span.end);
+            }
+        }
+    }
+
     /// Whether recording is on.
     #[must_use]
     pub fn is_on(&self) -> bool {

@@ -328,6 +328,16 @@ impl Rows {
         self.push_times(start, length);
     }
 
+    /// The same rows at other times.
+    pub(super) fn retimed(&self, to: impl Fn(Ns) -> Ns) -> Rows {
+        let mut rows = Rows::default();
+        for row in self.rows() {
+            let span = Span::new(to(row.span.start), to(row.span.end));
+            rows.push(&Row { span, ..row });
+        }
+        rows
+    }
+
     fn push_times(&mut self, start: Ns, length: Ns) {
         if let Times::Narrow(times) = &mut self.times {
             let offset = start.checked_sub(self.origin).map(u32::try_from);

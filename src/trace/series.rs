@@ -222,6 +222,22 @@ impl<C: Chunk> Series<C> {
         }
     }
 
+    /// Puts others in the place of all chunks, and of what the forgotten entries add up to. What was forgotten keeps its indices.
+    pub(super) fn remake(&mut self, base: C::Head, chunks: impl IntoIterator<Item = C>) {
+        self.chunks = chunks.into_iter().map(Arc::new).collect();
+        self.base = base;
+        self.refresh(0);
+    }
+
+    /// Puts another chunk in the place of each, one after the other.
+    pub(super) fn remake_each(&mut self, base: C::Head, chunk: impl Fn(&C) -> C) {
+        for of in &mut self.chunks {
+            *of = Arc::new(chunk(of));
+        }
+        self.base = base;
+        self.refresh(0);
+    }
+
     /// What the forgotten entries add up to.
     pub(super) fn base(&self) -> &C::Head {
         &self.base

@@ -34,6 +34,7 @@ impl Trace {
             limit: None,
             unlooked: 0,
             hardware: self.hardware.clone(),
+            is_on_one_clock: self.is_on_one_clock,
             revision: self.revision,
         })
     }
@@ -61,6 +62,7 @@ impl Process {
             threads: self.threads.clone(),
             off_cpu: self.off_cpu.clone(),
             sampled: self.sampled.snapshot(),
+            clock: self.clock,
             ..Process::default()
         }
     }

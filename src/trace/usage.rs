@@ -349,6 +349,49 @@ impl Usage {
         self.moments.forget(chunks);
     }
 
+    /// The same at other times, which `to` and its inverse `back` say.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        self.past.retime(&to, back);
+        self.edge = self.edge.map(&to);
+        let mut base = *self.moments.base();
+        if self.edge.is_some() {
+            base.time = to(base.time);
+        }
+        // Two moments may become one: then the later's set counts, unless it was there before.
+        let mut made = vec![Moments::default()];
+        let (mut before, mut next) = (base.set, None::<(Ns, Set)>);
+        let mut push = |(time, set): (Ns, Set)| {
+            if set == before {
+                return;
+            }
+            if made.last().is_none_or(|it| it.len() >= CAPACITY) {
+                made.push(Moments::default());
+            }
+            if let Some(last) = made.last_mut() {
+                last.push(time, set);
+            }
+            before = set;
+        };
+        for (time, set) in self.from(Spot::START) {
+            let time = to(time);
+            if let Some(last) = next.replace((time, set)).filter(|last| last.0 != time) {
+                push(last);
+            }
+        }
+        next.into_iter().for_each(&mut push);
+        made.retain(|it| it.len() > 0);
+        self.moments.remake(base, made);
+    }
+
+    /// Forgets what was added, but for what is known of a stretch whose single moments were forgotten, which other times are said of.
+    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+        self.past.retime(&to, back);
+        self.edge = self.edge.map(&to);
+        let mut base = *self.moments.base();
+        (base.time, base.set) = (self.edge.unwrap_or(0), 0);
+        self.moments.remake(base, []);
+    }
+
     /// First moment of use to the last one.
     #[must_use]
     pub fn span(&self) -> Option<Span> {

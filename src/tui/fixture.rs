@@ -60,6 +60,7 @@ pub(crate) fn source() -> SourceInfo {
         title: "pipeline".to_owned(),
         path: None,
         simulated: true,
+        ..SourceInfo::default()
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn made() -> Trace {
         title: "made".to_owned(),
         path: None,
         simulated: true,
+        ..SourceInfo::default()
     });
     for process in 0..2u32 {
         let place = Place {

@@ -2,17 +2,7 @@
 
 use crate::activity::Ns;
 use crate::analysis::stats;
-
-/// What is added to a clock's time: `offset` at the moment `at`, and `drift` for each ns since.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
-    /// By the clock's own time, ns.
-    pub at: Ns,
-    /// ns.
-    pub offset: Ns,
-    /// A rate: 1e-6 is 1 us in each second.
-    pub drift: f64,
-}
+pub use crate::trace::Clock as Line;
 
 /// Points from which a drift is taken; with fewer it is 0.
 const DRIFT_MIN: usize = 8;
@@ -20,50 +10,6 @@ const DRIFT_MIN: usize = 8;
 const PAIRS: usize = 150;
 
 impl Line {
-    /// The time on the other clock.
-    #[must_use]
-    pub fn apply(&self, time: Ns) -> Ns {
-        let since = time.saturating_sub(self.at) as f64;
-        time.saturating_add(self.offset)
-            .saturating_add((self.drift * since).round() as Ns)
-    }
-
-    /// The time on this clock when the other shows `time`.
-    #[must_use]
-    pub fn invert(&self, time: Ns) -> Ns {
-        let since = time.saturating_sub(self.offset).saturating_sub(self.at) as f64;
-        time.saturating_sub(self.offset)
-            .saturating_sub((since * self.drift / (1.0 + self.drift)).round() as Ns)
-    }
-
-    /// The first time on this clock at which the other shows no less than `time`: of what [`Line::apply`] makes of a moment no later one.
-    #[must_use]
-    pub fn first(&self, time: Ns) -> Ns {
-        let mut at = self.invert(time);
-        // Rounding takes it a nanosecond or two off.
-        for _ in 0..4 {
-            at = if self.apply(at) < time {
-                at.saturating_add(1)
-            } else if self.apply(at.saturating_sub(1)) >= time {
-                at.saturating_sub(1)
-            } else {
-                break;
-            };
-        }
-        at
-    }
-
-    /// This one, and then `next`.
-    #[must_use]
-    pub fn then(&self, next: &Line) -> Line {
-        let moved = self.at.saturating_add(self.offset);
-        Line {
-            at: self.at,
-            offset: next.apply(moved).saturating_sub(self.at),
-            drift: (1.0 + self.drift) * (1.0 + next.drift) - 1.0,
-        }
-    }
-
     /// Through times on this clock and on the other: the median of the slopes between them (Theil and Sen), then weighted
     /// by how far each lies off (Tukey's biweight). `None` without points.
     pub(super) fn through(points: &[(Ns, Ns)]) -> Option<Line> {

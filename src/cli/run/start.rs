@@ -16,7 +16,7 @@ use crate::source::attach::Graphs;
 use crate::source::recording;
 use crate::source::runner::{self, RunRequest};
 use crate::source::sim::{self, Pace, Profile};
-use crate::trace::{SourceInfo, SourceKind};
+use crate::trace::{Clocks, SourceInfo, SourceKind};
 use crate::tui::{Ends, Peaks, Running, Said, SaidKind, StartError, Wanted};
 
 /// Where scenarios run.
@@ -272,6 +272,7 @@ impl Runner {
             title: title.unwrap_or_else(|| source.name.clone()),
             path: source.path.clone(),
             simulated: is_simulated,
+            clocks: Clocks::default(),
         }
     }
 }

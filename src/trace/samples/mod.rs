@@ -152,6 +152,16 @@ impl Sampled {
             .forget_before(partition(&self.blind, |it| it.end <= time));
     }
 
+    /// The same looks at other times.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
+        self.looks.map(|&time| to(time));
+        self.blind
+            .map(|blind| Span::new(to(blind.start), to(blind.end)));
+        for (_, start) in self.open.values_mut().flat_map(|it| &mut it.frames) {
+            *start = to(*start);
+        }
+    }
+
     /// Bytes that samples take.
     pub(super) fn memory(&self) -> usize {
         let changes: usize = self.threads.values().map(Pool::memory).sum();
