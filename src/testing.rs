@@ -41,7 +41,7 @@ pub mod analysis {
         pub use crate::analysis::program::{Known, Program};
     }
     pub mod ranks {
-        pub use crate::analysis::ranks::{Heat, Pattern, Ranks, Reason, Stretch};
+        pub use crate::analysis::ranks::{Heat, Pattern, Ranks, Reason, Stretch, set};
     }
     pub mod steps {
         pub use crate::analysis::steps::{Origin, of, recent, without_ranges};
@@ -169,7 +169,9 @@ pub mod source {
     }
 }
 pub mod trace {
-    pub use crate::trace::{Lane, LaneKind, Measure, Process, SourceInfo, SourceKind, Trace};
+    pub use crate::trace::{
+        Clock, Clocks, Lane, LaneKind, Measure, Process, SourceInfo, SourceKind, Trace,
+    };
 }
 pub mod tui {
     pub use crate::tui::theme::ColorLevel;

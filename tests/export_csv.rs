@@ -36,7 +36,7 @@ fn csv_has_one_line_an_operation() {
     let text = String::from_utf8(written(Timeline::Csv, &made())).expect("UTF-8");
     let table = cells(&text);
     assert_eq!(table.len(), 1 + 6);
-    assert!(table.iter().all(|row| row.len() == 24), "{table:?}");
+    assert!(table.iter().all(|row| row.len() == 25), "{table:?}");
     let columns: HashMap<&str, usize> = table[0]
         .iter()
         .enumerate()
@@ -112,6 +112,7 @@ fn csv_has_one_line_an_operation() {
             (cell(row, "simulated"), cell(row, "lost_records")),
             ("true", "4")
         );
+        assert_eq!(cell(row, "recorded_start_ns"), cell(row, "start_ns"));
     }
     let starts: Vec<i64> = (1..table.len())
         .map(|r| cell(r, "start_ns").parse().expect("a number"))

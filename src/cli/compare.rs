@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use super::args::{Compare, First, Open, Picture, Replayed, ScreenArgs};
+use super::args::{Compare, First, OnClock, Open, Picture, Replayed, ScreenArgs};
 use super::exit::{self, Ending};
 use super::handed::Handed;
 use super::print;
@@ -86,7 +86,7 @@ fn above_each_other(
         let message = "one run a side can be shown above each other";
         return Err(Ending::input(message).help("without --screen several are compared, as text"));
     };
-    let load = |path| load_handed(from_ref(path), handed.another());
+    let load = |path| load_handed(from_ref(path), handed.another(), OnClock::default());
     let ((trace_a, code_a), (trace_b, code_b)) = (load(a)?, load(b)?);
     let code = code_a.max(code_b);
     let nothing = || Ending::input("there is no operation of a GPU to compare");
@@ -114,7 +114,12 @@ fn above_each_other(
     }
     drop(trace_b);
     let opened = screen::open(
-        super::report::opener(vec![b.clone()], Some(beside), super::DEFAULT_MEMORY)?,
+        super::report::opener(
+            vec![b.clone()],
+            Some(beside),
+            super::DEFAULT_MEMORY,
+            OnClock::default(),
+        )?,
         Some(Wanted::Same),
         screen::no_scenario(),
         &first,
@@ -129,7 +134,7 @@ fn side(text: &Path, handed: &Handed) -> Result<(Vec<Run>, u8), Ending> {
     let mut code = exit::FINE;
     for path in paths(text) {
         // One after another, so that only one timeline is in memory.
-        let (trace, damaged) = load_handed(&[path], handed.another())?;
+        let (trace, damaged) = load_handed(&[path], handed.another(), OnClock::default())?;
         runs.push(Run::of(&trace));
         code = code.max(damaged);
     }

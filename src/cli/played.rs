@@ -13,6 +13,7 @@ use super::exit::Ending;
 use super::handed::Handed;
 use super::screen;
 use crate::activity::feed::{Feed, Outcome, Pause};
+use crate::analysis::ranks;
 use crate::export::{self, screen::Cast};
 use crate::scenario::plan::Plan;
 use crate::source::replay::Reel;
@@ -48,6 +49,10 @@ impl Played {
     ) -> Result<Played, Ending> {
         let mut reel = Reel::default();
         let outcome = drain_into(feed, |batch| reel.add(handed.batch(batch)));
+        let source = match reel.processes() > 1 {
+            true => reel.set(source, ranks::clocks_of),
+            false => source,
+        };
         let reel = reel.finished();
         if reel.is_empty() {
             return Err(match outcome {

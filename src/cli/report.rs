@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::{Export, Open, Report as ReportArgs, ScreenArgs, Weigh};
+use super::args::{Export, OnClock, Open, Report as ReportArgs, ScreenArgs, Weigh};
 use super::drain::drain_into;
 use super::exit::{self, Ending};
 use super::handed::Handed;
@@ -12,12 +12,13 @@ use super::played::Played;
 use super::screen::Shot;
 use super::{print, screen};
 use crate::activity::feed::Outcome;
+use crate::analysis::ranks;
 use crate::export;
 use crate::report::{Report, text};
 use crate::source::file::{self, Opened};
 use crate::source::hosts::Place;
 use crate::text::printable;
-use crate::trace::{SourceInfo, SourceKind, Trace};
+use crate::trace::{Clocks, SourceInfo, SourceKind, Trace};
 use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
 
 /// Shows traces.
@@ -27,24 +28,24 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         args.replayed.replay,
     ) {
         (Some(Shot::Cast), _) => {
-            let played = play(&args.traces, Handed::default())?;
+            let played = play(&args.traces, Handed::default(), args.clock)?;
             played.write(&args.picture, args.replayed, &args.first, screen_args)?;
             return code_of(played.outcome);
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
-            let played = play(&args.traces, Handed::default())?;
+            let played = play(&args.traces, Handed::default(), args.clock)?;
             return played.on_screen(speed, file, first, screen_args);
         }
         (Some(Shot::Picture(_)), _) | (None, None) => {}
     }
     if args.picture.screenshot.is_some() {
-        let (trace, code) = load(&args.traces)?;
+        let (trace, code) = load(&args.traces, args.clock)?;
         screen::take_picture(Shown::of(trace), &args.picture, &args.first, screen_args)?;
         return Ok(code);
     }
     screen::open(
-        opener(args.traces.clone(), None, args.memory)?,
+        opener(args.traces.clone(), None, args.memory, args.clock)?,
         Some(Wanted::Same),
         screen::no_scenario(),
         &args.first,
@@ -58,6 +59,7 @@ pub(super) fn opener(
     paths: Vec<PathBuf>,
     beside: Option<Arc<Beside>>,
     memory: u64,
+    clock: OnClock,
 ) -> Result<StartFn<'static>, Ending> {
     let mut first = Some(file::open_drafted(&paths, Some(&mut super::say)).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
@@ -66,7 +68,10 @@ pub(super) fn opener(
             None => file::open_drafted(&paths, None)
                 .map_err(|error| Ending::input(error).for_screen(None))?,
         };
-        let source = source_info(&opened, &paths);
+        let source = SourceInfo {
+            clocks: clock.clocks(),
+            ..source_info(&opened, &paths)
+        };
         Ok(Running {
             feed: opened.feed,
             source,
@@ -87,7 +92,7 @@ pub(super) fn opener(
 
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
-    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
+    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous), args.clock)?;
     let mut report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
     if let Some(limit) = args.fail_wait {
         report.expect_waits(limit);
@@ -130,7 +135,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
     let (first, handed) = (&args.first, Handed::on(args.anonymous));
     match format.format {
         export::Format::Timeline(export::Timeline::Folded(_)) => {
-            let (trace, code) = load_handed(&args.traces, handed)?;
+            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             let is_sampled = export::folded::has_stacks(&trace);
             let is_recorded = crate::analysis::lines::has_functions(&trace);
             let weight = match args.weight {
@@ -163,18 +168,18 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             Ok(code)
         }
         export::Format::Cast => {
-            let played = play(&args.traces, handed)?;
+            let played = play(&args.traces, handed, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
             write(args, |out| film.write(out))?;
             code_of(played.outcome)
         }
         export::Format::Timeline(format) => {
-            let (trace, code) = load_handed(&args.traces, handed)?;
+            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             write(args, |out| export::to(format, &trace, out))?;
             Ok(code)
         }
         export::Format::Screen(format) => {
-            let (trace, code) = load_handed(&args.traces, handed)?;
+            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             let drawn = screen::draw(Shown::of(trace), args.size, first, screen_args)?;
             write(args, |out| drawn.write(format, out))?;
             Ok(code)
@@ -261,15 +266,24 @@ pub(super) fn json(report: &Report) -> Result<String, Ending> {
 }
 
 /// Reads traces to their end. What a damaged file held before its damage is kept, said, and exits 2.
-pub(super) fn load(paths: &[PathBuf]) -> Result<(Trace, u8), Ending> {
-    load_handed(paths, Handed::default())
+pub(super) fn load(paths: &[PathBuf], clock: OnClock) -> Result<(Trace, u8), Ending> {
+    load_handed(paths, Handed::default(), clock)
 }
 
-/// Reads traces to their end, as much of them as is handed on.
-pub(super) fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trace, u8), Ending> {
+/// Reads traces to their end, as much of them as is handed on, and puts a job's ranks on one clock unless that is not wanted.
+pub(super) fn load_handed(
+    paths: &[PathBuf],
+    mut handed: Handed,
+    clock: OnClock,
+) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
-    let mut trace = Trace::new(handed.source(source_info(&opened, paths)));
-    match drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch))) {
+    let mut trace = Trace::new(SourceInfo {
+        clocks: clock.clocks(),
+        ..handed.source(source_info(&opened, paths))
+    });
+    let outcome = drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch)));
+    ranks::set(&mut trace);
+    match outcome {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),
         Outcome::Failed(failure) => {
@@ -281,9 +295,12 @@ pub(super) fn load_handed(paths: &[PathBuf], mut handed: Handed) -> Result<(Trac
 }
 
 /// Reads traces to their end, to be played.
-fn play(paths: &[PathBuf], handed: Handed) -> Result<Played, Ending> {
+fn play(paths: &[PathBuf], handed: Handed, clock: OnClock) -> Result<Played, Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
-    let source = handed.source(source_info(&opened, paths));
+    let source = SourceInfo {
+        clocks: clock.clocks(),
+        ..handed.source(source_info(&opened, paths))
+    };
     Played::gather(&opened.feed, source, None, Peaks::default(), handed)
 }
 
@@ -320,6 +337,7 @@ fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
         title,
         path: first.cloned(),
         simulated: opened.simulated,
+        clocks: Clocks::Unknown,
     }
 }
 
@@ -336,6 +354,7 @@ mod tests {
             size: (120, 40),
             first: crate::cli::args::First::default(),
             replayed: crate::cli::args::Replayed::default(),
+            clock: OnClock::default(),
             anonymous: false,
         }
     }

@@ -12,7 +12,7 @@ use super::exit::{self, Ending};
 use super::{print, screen};
 use crate::activity::Span;
 use crate::activity::feed::{Feed, Outcome};
-use crate::analysis::figures;
+use crate::analysis::{figures, ranks};
 use crate::report::{Report, text};
 use crate::scenario::value;
 use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
@@ -75,6 +75,7 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
     trace.set_limit(Some(super::rows_memory(watched.args.memory)));
     let outcome = drain(&feed, &mut trace);
     drop(feed);
+    ranks::set(&mut trace);
     if watched.args.headless {
         let report = Report::new(&trace, None, figures::Peaks::default());
         if watched.args.json {
@@ -171,6 +172,7 @@ impl Watched<'_> {
             title: words.collect::<Vec<_>>().join(" "),
             path: None,
             simulated: false,
+            clocks: self.args.clock.clocks(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `cuptop whatif`: what a run would take with something changed.
 
-use super::args::WhatIf as Args;
+use super::args::{OnClock, WhatIf as Args};
 use super::exit::Ending;
 use super::handed::Handed;
 use super::print;
@@ -18,7 +18,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
         let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
         sets.push(set);
     }
-    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous))?;
+    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous), OnClock::default())?;
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let graph = Graph::new(&trace);

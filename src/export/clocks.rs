@@ -1,5 +1,5 @@
-//! How the clocks of a job's ranks lie to each other, for exports: times in them are as they were recorded, and what aligns them
-//! stands beside.
+//! How the clocks of a job's ranks lie to each other, for exports: on which clock their times are, and how that one lies to those
+//! on which they were recorded.
 
 use serde::Serialize;
 
@@ -12,6 +12,8 @@ use crate::trace::Trace;
 pub(super) struct RankClocks {
     /// "collectives", or "wall clock" where no collective tells.
     pub(super) clocks: &'static str,
+    /// "aligned": times are on the clock of all; "recorded": each process's are on its own.
+    pub(super) times: &'static str,
     /// Median distance of a collective's ends from each other after that, ns.
     pub(super) residual_ns: Option<Ns>,
     /// Collectives that it rests on.
@@ -19,7 +21,7 @@ pub(super) struct RankClocks {
     pub(super) ranks: Vec<RankClock>,
 }
 
-/// One rank's: on the clock of all a time `t` of it is `t + offset_ns + drift_ppm / 1e6 * (t - at_ns)`.
+/// One rank's: on the clock of all a time `t` of it as it was recorded is `t + offset_ns + drift_ppm / 1e6 * (t - at_ns)`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RankClock {
     pub(super) rank: Option<u32>,
@@ -44,7 +46,7 @@ pub(super) fn of(trace: &Trace) -> Option<RankClocks> {
     let job = Aligned::of(trace)?;
     let clocks = &job.clocks;
     let ranks = job.ranks.iter().enumerate().map(|(i, rank)| {
-        let line = &clocks.lines[i];
+        let line = job.line_of_recorded(trace, i);
         RankClock {
             rank: rank.number,
             name: rank.name.clone(),
@@ -62,6 +64,10 @@ pub(super) fn of(trace: &Trace) -> Option<RankClocks> {
         clocks: match clocks.residual {
             Some(_) => "collectives",
             None => "wall clock",
+        },
+        times: match trace.is_on_one_clock() {
+            true => "aligned",
+            false => "recorded",
         },
         residual_ns: clocks.residual.map(|it| it.median_ns as Ns),
         collectives: clocks.residual.map_or(0, |it| it.count),

@@ -5,12 +5,13 @@
 //! | `process`, `pid`, `device`, `device_name`, `context`, `stream` | where it ran; `process` counts from 0 |
 //! | `kind` | `kernel`, `h2d`, `d2h`, `d2d`, `p2p`, `copy` (any other), `memset` |
 //! | `name` | of the kernel, demangled |
-//! | `start_ns`, `end_ns`, `duration_ns` | ns, on the timeline's clock |
+//! | `start_ns`, `end_ns`, `duration_ns` | ns, on the timeline's clock: of a job's ranks one for all, unless `--raw-clock` was asked for |
 //! | `bytes`, `gb_per_s` | moved or written; 10^9 bytes per second |
 //! | `from`, `to`, `asynchronous` | of copies: kinds of memory, whether the call was an asynchronous one |
 //! | `grid`, `block`, `registers`, `shared_bytes` | of kernels: `XxYxZ`; a thread's; a block's |
 //! | `graph`, `correlation` | ids; 0 for none |
 //! | `simulated`, `lost_records` | of the whole timeline, the same on every line |
+//! | `recorded_start_ns` | ns, on the clock of the process that recorded it |
 
 use std::io::{self, Write};
 
@@ -21,7 +22,7 @@ use crate::trace::{LaneKind, Trace, describe};
 
 /// Names of the columns.
 const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\
-bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,correlation,simulated,lost_records";
+bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,correlation,simulated,lost_records,recorded_start_ns";
 
 /// Writes the operations of a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
@@ -101,11 +102,12 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(
             out,
-            ",{},{},{},{}",
+            ",{},{},{},{},{}",
             activity.what.graph(),
             activity.correlation,
             marks.simulated,
-            marks.lost
+            marks.lost,
+            trace.as_recorded(key.process, span).start
         )?;
     }
     Ok(())

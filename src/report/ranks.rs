@@ -96,6 +96,8 @@ impl JobReport {
 pub struct JobReport {
     /// How the clocks were aligned: "collectives", or "wall clock" where no collective tells.
     pub clocks: &'static str,
+    /// Which times the report speaks of: "aligned", the clock of all; "recorded", each process's own.
+    pub times: &'static str,
     /// Median distance of a collective's ends from each other after that, ns.
     pub residual_ns: Option<Ns>,
     /// The distance that 95 % do not exceed, ns.
@@ -199,8 +201,9 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
         .all(|rank| Some(rank.host.as_str()) == first);
     let link = link.filter(|_| is_one_host);
     let all = ranks.ranks.iter().enumerate().map(|(i, rank)| {
-        let (sums, line) = (&ranks.split.sums[i], &clocks.lines[i]);
-        let middle = rank.span.start.midpoint(rank.span.end);
+        let (sums, line) = (&ranks.split.sums[i], ranks.line_of_recorded(trace, i));
+        let recorded = trace.as_recorded(rank.process, rank.span);
+        let middle = recorded.start.midpoint(recorded.end);
         let device = &trace.devices()[rank.device];
         RankReport {
             rank: rank.number,
@@ -242,6 +245,10 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
         clocks: match clocks.residual {
             Some(_) => "collectives",
             None => "wall clock",
+        },
+        times: match trace.is_on_one_clock() {
+            true => "aligned",
+            false => "recorded",
         },
         residual_ns: clocks.residual.map(|residual| residual.median_ns as Ns),
         residual_p95_ns: clocks.residual.map(|residual| residual.p95_ns as Ns),

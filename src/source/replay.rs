@@ -2,7 +2,7 @@
 //!
 //! All of it lies in memory until then ([`Reel`]), beside the timeline that is made of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::activity::samples::{Look, Sampling};
 use crate::activity::{
     Activity, Batch, Hardware, Health, Ns, OffCpu, RangeKind, Samples, Span, What,
 };
-use crate::trace::{SourceInfo, Trace};
+use crate::trace::{Clock, Clocks, SourceInfo, Trace};
 
 /// Records are sent this often.
 const FLUSH: Duration = Duration::from_millis(20);
@@ -124,6 +124,44 @@ impl Reel {
         }
         if !batch.is_empty() {
             self.first.push(batch);
+        }
+    }
+
+    /// Processes that sent something.
+    #[must_use]
+    pub fn processes(&self) -> usize {
+        let all = self.first.iter().map(|batch| batch.process);
+        let all: BTreeSet<u32> = all.chain(self.health.keys().copied()).collect();
+        all.len()
+    }
+
+    /// Plays it in the order of one clock, where `clocks` of its processes can be told from all of it; before it is finished. Records stay as they
+    /// are: returned is what the timeline that they go to is to know.
+    pub fn set(
+        &mut self,
+        source: SourceInfo,
+        clocks: impl FnOnce(&Trace) -> Option<Vec<Clock>>,
+    ) -> SourceInfo {
+        let Some(clocks) = clocks(&self.trace(source.clone())) else {
+            return source;
+        };
+        (self.operations, self.stretches) = (None, Vec::new());
+        let mut events = std::mem::take(&mut self.events);
+        for event in &mut events {
+            let clock = clocks
+                .get(event.process as usize)
+                .copied()
+                .unwrap_or_default();
+            event.at = clock.apply(event.at);
+            if let Part::Item(item) = &event.part {
+                let span = clock.span(item.span);
+                self.look_at(&Activity { span, ..*item });
+            }
+        }
+        self.events = events;
+        SourceInfo {
+            clocks: Clocks::Set(clocks),
+            ..source
         }
     }
 

@@ -2,14 +2,14 @@
 //!
 //! What cannot end on one rank before it has begun on all ends on all at about the same moment. A line (offset and drift)
 //! through these ends is what a rank's clock lies off; what the ends lie off the line is the residual, which is said with every
-//! figure that rests on it. Times on the timeline stay as they were recorded.
+//! figure that rests on it. Where the timeline was set to one clock already, a rank whose line lies within the residual of it stays there.
 
 use std::cmp::Reverse;
 
 use super::group::Group;
 use super::line::Line;
-use crate::activity::Ns;
 use crate::activity::units::duration;
+use crate::activity::{Ns, Span};
 use crate::analysis::{crew, stats};
 use crate::text::plural;
 
@@ -22,6 +22,9 @@ const ROUNDS: usize = 3;
 /// A host's ranks share one line where that fits them this much worse at most, and by no more than some us.
 const SHARED: f64 = 1.25;
 const SHARED_NS: f64 = 2_000.0;
+
+/// A clock that was set is not set again for less, ns.
+const STAYS: Ns = 1_000;
 
 /// Collectives whose medians are looked for together.
 const AT_ONCE: usize = 128;
@@ -85,8 +88,9 @@ type Ends = Vec<(usize, Ns)>;
 /// Times on a rank's own clock, and on that of all as the others have it.
 type Points = Vec<(Ns, Ns)>;
 
-/// Aligns so many ranks, on these hosts (empty: unknown).
-pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
+/// Aligns so many ranks, on these hosts (empty: unknown). Of ranks that are `set` to one clock those stay as they are whose lines have
+/// not changed beyond what the ends tell.
+pub(super) fn align(hosts: &[&str], groups: &[Group], is_set: bool) -> Clocks {
     let ranks = hosts.len();
     let (collectives, count) = ends(groups);
     let root = root(groups);
@@ -103,14 +107,31 @@ pub(super) fn align(hosts: &[&str], groups: &[Group]) -> Clocks {
     }
     let last = points(&collectives, &lines, &is_known);
     share_hosts(hosts, root, &is_known, &mut lines, &last);
-    let points = points(&collectives, &lines, &is_known);
-    let all: Vec<Vec<f64>> = (0..ranks)
-        .map(|rank| {
+    let off = |lines: &[Line]| -> Vec<Vec<f64>> {
+        let points = points(&collectives, lines, &is_known);
+        let of = |rank: usize| {
             let mine = points[rank].iter().filter(|_| is_known[rank]);
             mine.map(|&(own, other)| (lines[rank].apply(own) - other).abs() as f64)
                 .collect()
-        })
-        .collect();
+        };
+        (0..ranks).map(of).collect()
+    };
+    let mut all = off(&lines);
+    if is_set {
+        let all_off = all.concat();
+        let limit = stats::quantile(&all_off, 0.95).unwrap_or(0.0) as Ns;
+        for (line, points) in lines.iter_mut().zip(&last) {
+            let (first, end) = (points.first(), points.last());
+            let moves = first.zip(end).map_or_else(
+                || line.offset.abs(),
+                |(first, end)| line.most(Span::new(first.0, end.0)),
+            );
+            if moves <= limit.max(STAYS) {
+                *line = Line::default();
+            }
+        }
+        all = off(&lines);
+    }
     Clocks {
         residuals: all.iter().map(|off| residual(off, off.len())).collect(),
         residual: residual(&all.concat(), count),

@@ -2,7 +2,7 @@
 //!
 //! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
 //! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
-//! Times on the timeline stay as they were recorded; a device that waits inside a collective stays busy in its figures, and
+//! `set` puts the timeline on the clock of all; where that is not wanted, what is looked at is mapped process by process. A device that waits inside a collective stays busy in its figures, and
 //! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
 
 mod arose;
@@ -13,6 +13,7 @@ mod heat;
 mod late;
 mod line;
 mod pair;
+mod set;
 mod sides;
 mod split;
 mod words;
@@ -20,6 +21,7 @@ mod words;
 pub use clocks::Clocks;
 pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
+pub use set::{clocks_of, set};
 pub use sides::Stretch;
 pub use split::{Split, Wait};
 
@@ -57,8 +59,11 @@ pub struct Aligned {
     pub ranks: Vec<Rank>,
     pub clocks: Clocks,
     pub split: Split,
-    /// By index into [`Trace::processes`]: a rank's line; that of a rank of its host for another process; else none is known.
+    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line; that of a rank of its host for another process;
+    /// else none is known.
     by_process: Vec<Line>,
+    /// The same from the times that were recorded.
+    of_recorded: Vec<Line>,
 }
 
 /// The same, with the collectives that tell it: what who is late is found by.
@@ -117,21 +122,6 @@ impl Aligned {
     }
 }
 
-fn by_process(trace: &Trace, ranks: &[Rank], lines: &[Line]) -> Vec<Line> {
-    let all = trace.processes().iter().enumerate();
-    all.map(|(process, of)| {
-        let host = of.info.host.as_str();
-        let own = ranks.iter().position(|rank| rank.process == process);
-        let beside = || {
-            let mut ranks = ranks.iter();
-            ranks.position(|rank| !host.is_empty() && rank.host == host)
-        };
-        own.or_else(beside)
-            .map_or_else(Line::default, |at| lines[at])
-    })
-    .collect()
-}
-
 impl Matched {
     /// Matches a timeline's collectives; `None` when no two ranks share one.
     #[must_use]
@@ -177,7 +167,7 @@ impl Matched {
             }
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
-        let clocks = clocks::align(&hosts, &groups);
+        let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
         let mut split = split::of(trace, &units, &groups, clocks.noise());
         // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
         for channel in &channels {
@@ -186,9 +176,11 @@ impl Matched {
         for (rank, count) in groups.iter().flat_map(group::Group::counts) {
             split.sums[rank].unjudged -= count;
         }
+        let (by_process, of_recorded) = set::by_process(trace, &ranks, &clocks.lines);
         Some(Matched {
             aligned: Arc::new(Aligned {
-                by_process: by_process(trace, &ranks, &clocks.lines),
+                by_process,
+                of_recorded,
                 ranks,
                 clocks,
                 split,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::clock::OnClock;
 use super::first::{First, Replayed};
 use super::values::size;
 use crate::export::FORMATS;
@@ -44,6 +45,9 @@ pub struct Export {
     /// Whether it is played.
     #[command(flatten)]
     pub replayed: Replayed,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,

@@ -3,6 +3,7 @@
 mod attach;
 mod calibrate;
 mod check;
+mod clock;
 mod compare;
 mod complete;
 mod export;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 pub use attach::Attach;
 pub use calibrate::Calibrate;
 pub use check::Check;
+pub use clock::OnClock;
 pub use compare::Compare;
 pub use export::{Export, Weigh};
 pub use first::{First, Replayed};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::clock::OnClock;
 use super::first::{First, Replayed};
 use super::values::{Picture, size_of_memory};
 
@@ -18,6 +19,9 @@ pub struct Open {
     /// are let go, and their sums stay.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::clock::OnClock;
 use super::values::share;
 
 /// `cuptop report`.
@@ -19,6 +20,9 @@ pub struct Report {
     /// part of its time ("10%"); also when that is not known.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_wait: Option<f64>,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::clock::OnClock;
 use super::first::First;
 use super::values::{GraphRecords, Picture, PythonLooks, Switch, size_of_memory, time};
 
@@ -77,6 +78,9 @@ pub struct Trace {
     /// --max-size no more than that. Without --save and either of them, half an hour and 512 MiB.
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub keep: Option<u64>,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
     /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,

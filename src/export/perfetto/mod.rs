@@ -208,9 +208,11 @@ impl Writer<'_> {
 
     /// What aligns a rank's clock: a track's name says it, and an instant has the numbers.
     fn clock(&mut self, process: u64, rank: &RankClock, residual: Ns) -> io::Result<()> {
+        let is_set = self.trace.is_on_one_clock();
         let words = format!(
-            "clock of {}: add {}, {:+.1} ppm (± {})",
+            "clock of {}: {} {}, {:+.1} ppm (± {})",
             rank.name,
+            if is_set { "added" } else { "add" },
             duration(rank.offset_ns),
             rank.drift_ppm,
             duration(residual)

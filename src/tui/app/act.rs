@@ -54,7 +54,11 @@ impl App {
             }
             Action::Record => return Some(Effect::Record),
             Action::Keep => return Some(Effect::Keep(None)),
-            Action::KeepWindow => return Some(Effect::Keep(Some(state.camera.viewport.window))),
+            Action::KeepWindow => {
+                let window = state.camera.viewport.window;
+                // Recordings have the times that were recorded.
+                return Some(Effect::Keep(Some(state.run.trace.recorded_hull(window))));
+            }
             Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}

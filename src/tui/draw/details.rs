@@ -127,6 +127,20 @@ impl Details {
             _ => {}
         }
         self.cause(trace, process, &activity);
+        self.own_clock(trace, process, activity.span);
+    }
+
+    /// When its process's own clock had it, where the timeline is on another.
+    fn own_clock(&mut self, trace: &Trace, process: usize, span: Span) {
+        let recorded = trace.as_recorded(process, span).start;
+        let by = recorded - span.start;
+        if by != 0 {
+            let word = if by > 0 { "later" } else { "earlier" };
+            let by = units::duration(by.abs());
+            self.facts.push(format!(
+                "recorded {by} {word}, at {recorded} ns of its own clock"
+            ));
+        }
     }
 
     fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {

@@ -44,7 +44,7 @@ impl Header {
             title: printable(&trace.source.title),
             detail: detail(state),
             device: device(state),
-            clocks: state.job.clocks(&state.run).cloned(),
+            clocks: state.job.clocks(&state.run),
             is_simulated: trace.source.simulated,
             is_incomplete: trace
                 .processes()
@@ -167,6 +167,9 @@ fn status(state: &State) -> (String, Role) {
                 )
             }
             None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
+            None if state.run.standing.iter().any(|it| it.is_alarming) => {
+                (format!("○ NOT ALL LIVE {clock}"), Role::Warning)
+            }
             None => (format!("● LIVE {clock}"), Role::Good),
         },
         Status::Ended(Outcome::Complete) => ("■ DONE".to_owned(), Role::Text),

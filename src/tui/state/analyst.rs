@@ -181,6 +181,8 @@ pub struct Question<A, T> {
     asked: Option<(Key<A>, Receiver<T>)>,
     /// Whether it was last asked about a draft.
     waits: bool,
+    /// Whether it is asked before the clocks of a job are set.
+    is_first: bool,
 }
 
 impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
@@ -194,6 +196,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             last: None,
             asked: None,
             waits: false,
+            is_first: false,
         }
     }
 
@@ -206,9 +209,25 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
     }
 
+    /// The same, asked of a job whose clocks are not yet set: by what tells them.
+    #[must_use]
+    pub fn first(self) -> Self {
+        Question {
+            is_first: true,
+            ..self
+        }
+    }
+
+    /// The answer so far goes for the run with another number: the same, at other times.
+    pub fn carry(&mut self, number: u64) {
+        if let Some((key, _)) = &mut self.last {
+            key.run = number;
+        }
+    }
+
     /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
     /// may give up once it is told to stop. Returns whether there is a new answer. A draft answers nothing: what a gap waited
-    /// for, or the rest of what is counted, may not have been read yet.
+    /// for, or the rest of what is counted, may not have been read yet. Nor does a job that is about to be put on one clock.
     pub fn ask(
         &mut self,
         analyst: &Analyst,
@@ -216,7 +235,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         about: A,
         work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
     ) -> bool {
-        self.waits = run.is_draft();
+        self.waits = run.is_draft() || (run.awaits_clocks && !self.is_first);
         if self.waits {
             return false;
         }
@@ -291,6 +310,21 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             .as_ref()
             .filter(|(key, _)| key.run == run.number && !run.is_draft())?;
         Some(answer)
+    }
+
+    /// The same, to be changed.
+    pub fn last_mut(&mut self, run: &Run) -> Option<&mut T> {
+        let last = self.last.as_mut();
+        let (_, answer) = last.filter(|(key, _)| key.run == run.number && !run.is_draft())?;
+        Some(answer)
+    }
+
+    /// Whether the last answer is of the run as it is now.
+    #[must_use]
+    pub fn is_of(&self, run: &Run) -> bool {
+        let now = (run.number, run.trace.revision());
+        let last = self.last.as_ref();
+        last.is_some_and(|(key, _)| (key.run, key.revision) == now)
     }
 
     /// The last answer to just this question, maybe of an older state of the run.

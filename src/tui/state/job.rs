@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::Run;
 use super::analyst::{Analyst, Question, Weight};
 use super::ground::Ground;
+use super::{Run, Status};
 use crate::activity::feed::Stop;
 use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
@@ -19,7 +19,7 @@ use crate::analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
 use crate::analysis::steps::{self, Steps};
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
-use crate::trace::{LaneId, Trace};
+use crate::trace::{Clock, Clocks, LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart, and nine times what the last one took.
 const PACE: Duration = Duration::from_secs(2);
@@ -79,6 +79,19 @@ impl Waits {
     }
 }
 
+/// Of times that are shown as they were recorded.
+const RAW: [&str; 2] = ["clocks as recorded", "raw clocks"];
+
+/// Whether a timeline is of several ranks or of several machines, by what its processes say.
+fn is_of_several(trace: &Trace) -> bool {
+    let infos = || trace.processes().iter().map(|it| &it.info);
+    let first = infos().find_map(|it| it.rank);
+    let host = infos().map(|it| &it.host).find(|it| !it.is_empty());
+    let is_other_rank = first.is_some() && infos().any(|it| it.rank.is_some() && it.rank != first);
+    let is_other_host = |it: &String| !it.is_empty() && Some(it) != host;
+    is_other_rank || infos().any(|it| is_other_host(&it.host))
+}
+
 /// What is known of a job.
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -90,13 +103,24 @@ struct Known {
 }
 
 impl Known {
-    fn of(job: &Aligned) -> Known {
+    /// Of a timeline that is not on the clock of all yet.
+    fn before(job: &Aligned) -> Known {
+        Known {
+            clocks: [job.clocks.words(), job.clocks.short()],
+            ..Known::default()
+        }
+    }
+
+    fn of(trace: &Trace, job: &Aligned) -> Known {
         let mut lanes: FxHashMap<LaneId, Vec<Wait>> = FxHashMap::default();
         for wait in job.split.waits.iter().flatten() {
             lanes.entry(wait.lane).or_default().push(*wait);
         }
         Known {
-            clocks: [job.clocks.words(), job.clocks.short()],
+            clocks: match trace.source.clocks {
+                Clocks::AsRecorded => RAW.map(str::to_owned),
+                Clocks::Unknown | Clocks::Set(_) => [job.clocks.words(), job.clocks.short()],
+            },
             names: job.ranks.iter().map(|rank| rank.name.clone()).collect(),
             lanes: lanes
                 .into_iter()
@@ -150,6 +174,8 @@ struct Told {
     known: Option<Known>,
     /// Where it was asked for.
     judged: Option<Judged>,
+    /// What the clocks of processes are to be set to: before that nothing else is told.
+    clocks: Option<Vec<Clock>>,
     took: Duration,
 }
 
@@ -159,6 +185,9 @@ impl Told {
         let Some(job) = Matched::of(trace) else {
             return Told::default();
         };
+        if let Some(told) = Told::to_set(trace, job.aligned()) {
+            return told;
+        }
         let judge = || {
             let graph = Graph::new(trace);
             if stop.is_stopped() {
@@ -170,15 +199,35 @@ impl Told {
             Some(Judged::of(trace, &causes, &ranks, &steps))
         };
         Told {
-            known: Some(Known::of(job.aligned())),
+            known: Some(Known::of(trace, job.aligned())),
             judged: is_judged.then(judge).flatten(),
             ..Told::default()
         }
     }
 
-    /// Of one that has ended.
-    fn whole(trace: &Trace, run: u64, is_judged: bool, ground: &Ground, stop: &Stop) -> Told {
+    /// That the clocks are to be set first.
+    fn to_set(trace: &Trace, job: &Aligned) -> Option<Told> {
+        Some(Told {
+            clocks: Some(job.to_set(trace)?),
+            known: Some(Known::before(job)),
+            ..Told::default()
+        })
+    }
+
+    /// Of one that has ended, and `is_settled` where its clocks stay as they are.
+    fn whole(
+        trace: &Trace,
+        run: u64,
+        (is_judged, is_settled): (bool, bool),
+        ground: &Ground,
+        stop: &Stop,
+    ) -> Told {
         let grounds = ground.of(run, trace);
+        let aligned = grounds.aligned();
+        let to_set = aligned.as_ref().filter(|_| !is_settled);
+        if let Some(told) = to_set.and_then(|job| Told::to_set(trace, job)) {
+            return told;
+        }
         let judge = || {
             let ranks = grounds.ranks(stop)?;
             let base = grounds.base(stop)?;
@@ -186,7 +235,7 @@ impl Told {
             Some(Judged::of(trace, &causes, &ranks, &grounds.steps()))
         };
         Told {
-            known: grounds.aligned().map(|job| Known::of(&job)),
+            known: aligned.map(|job| Known::of(trace, &job)),
             judged: is_judged.then(judge).flatten(),
             ..Told::default()
         }
@@ -209,7 +258,7 @@ pub struct Job {
 impl Default for Job {
     fn default() -> Self {
         Job {
-            question: Question::new("job", Weight::Heavy),
+            question: Question::new("job", Weight::Heavy).first(),
             asked: None,
             judged: None,
             version: 0,
@@ -240,7 +289,7 @@ impl Job {
             self.judged = Some(run.number);
         }
         let is_judged = is_judged || (!is_live && self.judged == Some(run.number));
-        let (number, ground) = (run.number, ground.clone());
+        let (number, is_settled, ground) = (run.number, run.is_settled, ground.clone());
         let is_new = self
             .question
             .ask(analyst, run, is_judged, move |trace, stop| {
@@ -248,7 +297,7 @@ impl Job {
                 let told = if is_live {
                     Told::live(trace, is_judged, stop)
                 } else {
-                    Told::whole(trace, number, is_judged, &ground, stop)
+                    Told::whole(trace, number, (is_judged, is_settled), &ground, stop)
                 };
                 Told {
                     took: began.elapsed(),
@@ -256,6 +305,34 @@ impl Job {
                 }
             });
         self.version += u64::from(is_new);
+    }
+
+    /// Whether a run that has ended is still to be looked at for what its clocks are to be set to.
+    pub fn is_to_tell_clocks(&self, analyst: &Analyst, run: &Run) -> bool {
+        let is_asked = analyst.has_threads() || run.records() <= UNASKED;
+        let is_open = matches!(run.status, Status::Ended(_)) && !run.is_settled;
+        is_open
+            && is_asked
+            && run.trace.source.clocks == Clocks::Unknown
+            && !run.trace.is_on_one_clock()
+            && Aligned::may_be(&run.trace)
+            && !self.question.is_of(run)
+    }
+
+    /// Takes what the clocks of the run's processes are to be set to, once.
+    pub fn take_clocks(&mut self, run: &Run) -> Option<Vec<Clock>> {
+        self.question.last_mut(run)?.clocks.take()
+    }
+
+    /// The clocks of the run were set: it goes on with another number, and is looked at anew.
+    pub fn clocks_set(&mut self, run: &Run) {
+        self.question.carry(run.number);
+        self.asked = None;
+        self.judged = self
+            .judged
+            .filter(|it| it + 1 == run.number)
+            .map(|_| run.number);
+        self.version += 1;
     }
 
     fn known(&self, run: &Run) -> Option<&Known> {
@@ -277,8 +354,19 @@ impl Job {
     /// How well the clocks of the ranks are aligned, in a few words and in fewer: "clocks aligned to ± 14 us over 96 collectives",
     /// "clocks ± 14 us"; `None` for what is no job.
     #[must_use]
-    pub fn clocks(&self, run: &Run) -> Option<&[String; 2]> {
-        self.known(run).map(|known| &known.clocks)
+    pub fn clocks(&self, run: &Run) -> Option<[String; 2]> {
+        let told = self.question.last(run);
+        if let Some(known) = told.and_then(|told| told.known.as_ref()) {
+            return Some(known.clocks.clone());
+        }
+        let words = match (run.awaits_clocks, &run.trace.source.clocks) {
+            _ if !is_of_several(&run.trace) => return None,
+            (true, _) => ["aligning clocks", "aligning"],
+            (false, Clocks::AsRecorded) => RAW,
+            (false, _) if told.is_some() => ["wall clock, no collective tells", "wall clock"],
+            (false, _) => return None,
+        };
+        Some(words.map(str::to_owned))
     }
 
     /// Where a lane waits inside collectives.

@@ -31,9 +31,11 @@ pub mod viewport;
 
 use ratatui::layout::Size;
 
+use crate::activity::Span;
 use crate::activity::feed::Outcome;
 use crate::analysis::figures;
 use crate::analysis::memory::MemoryUse;
+use crate::trace::{Clock, Trace};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::answers::Answers;
 use crate::tui::state::idle::Idle;
@@ -244,11 +246,10 @@ impl State {
 
     /// Takes what was found out about what is on screen, and asks anew when it has changed.
     pub fn answer(&mut self, shown: Shown) {
+        self.align(shown);
         let (run, camera) = (&self.run, &self.camera);
         self.answers
             .prepare(&self.analyst, run, camera, shown.answers);
-        let ground = &self.answers.ground;
-        self.job.prepare(&self.analyst, run, ground, shown.ranks);
         if shown.timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }
@@ -264,6 +265,53 @@ impl State {
         if self.ghosted != self.ghost.version() {
             self.settle();
         }
+    }
+
+    /// Takes what was found out about the ranks of a job, and puts the timeline on their clock when that is told.
+    fn align(&mut self, shown: Shown) {
+        let ground = &self.answers.ground;
+        self.job
+            .prepare(&self.analyst, &self.run, ground, shown.ranks);
+        if let Some(clocks) = self.job.take_clocks(&self.run) {
+            self.set_clocks(&clocks);
+            let ground = &self.answers.ground;
+            self.job
+                .prepare(&self.analyst, &self.run, ground, shown.ranks);
+        }
+        self.run.awaits_clocks = self.job.is_to_tell_clocks(&self.analyst, &self.run);
+    }
+
+    /// Sets the clocks of processes. Rows, selection and marks stay; where somebody went is where the same stretch is now, of the
+    /// process that is selected, else of the first one.
+    fn set_clocks(&mut self, clocks: &[Clock]) {
+        let selected = self.selection.row.and_then(|row| row.lane());
+        let lanes = self.run.trace.lanes();
+        let process = selected.and_then(|lane| Some(lanes.get(lane)?.key().process));
+        let process = process.unwrap_or(0);
+        let recorded = |trace: &Trace, span: Span| trace.as_recorded(process, span);
+        let own = |span: Span| recorded(&self.run.trace, span);
+        let (window, item) = (own(self.camera.viewport.window), self.selection.item);
+        let cursor = own(Span::at(self.selection.cursor)).start;
+        let item_span = item.span().map(own);
+        if !self.run.set_clocks(clocks) {
+            return;
+        }
+        let clock = self.run.trace.clock(process);
+        self.selection
+            .retime(clock.apply(cursor), item_span.map(|span| clock.span(span)));
+        if !self.camera.is_following {
+            self.camera.viewport.window = clock.span(window);
+            let extent = self.run.trace.extent();
+            self.camera.is_following = !extent.is_some_and(|it| it.overlaps(clock.span(window)));
+        }
+        // Where jumps led away from, and what was measured, may be anywhere now.
+        self.marks.clear();
+        self.trail = Trail::default();
+        self.memory.clear();
+        self.job.clocks_set(&self.run);
+        self.needs_choice |= self.camera.is_following && !self.run.is_running();
+        self.prepared = None;
+        self.prepare();
     }
 
     /// Makes the rows anew before the next frame.

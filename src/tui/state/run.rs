@@ -12,7 +12,7 @@ use crate::analysis::passes::Passes;
 use crate::analysis::variants::{RunFigures, VariantFigures};
 use crate::report::{Checked, expect};
 use crate::scenario::plan::Plan;
-use crate::trace::{SourceInfo, Trace};
+use crate::trace::{Clock, SourceInfo, Trace};
 
 /// A timeline that was complete, played once more.
 #[derive(Clone, Debug)]
@@ -53,6 +53,10 @@ pub struct Run {
     pub standing: Vec<Standing>,
     /// How many times that has changed.
     pub stood: u64,
+    /// Whether it has ended and is about to be put on the one clock of its ranks.
+    pub awaits_clocks: bool,
+    /// Whether that was done since it has ended.
+    pub is_settled: bool,
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
@@ -134,6 +138,18 @@ impl Run {
             previous: std::mem::take(&mut self.previous),
             ..Run::default()
         })
+    }
+
+    /// Sets the clocks of its processes. What was found out before, and what was counted by time, is not of it any more: it has another
+    /// number.
+    pub(super) fn set_clocks(&mut self, clocks: &[Clock]) -> bool {
+        self.is_settled = !self.is_running();
+        let is_moved = self.trace.retime(clocks);
+        if is_moved {
+            self.number += 1;
+            self.passes = Passes::default();
+        }
+        is_moved
     }
 
     /// Whether the timeline on screen is the draft of one.

@@ -44,6 +44,14 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// The same at other times.
+    pub(super) fn retime(&mut self, cursor: Ns, item: Option<Span>) {
+        self.cursor = cursor;
+        if let (Item::Record { span, .. } | Item::Gap(span), Some(moved)) = (&mut self.item, item) {
+            *span = moved;
+        }
+    }
+
     /// Where the selected row stands among `rows`.
     #[must_use]
     pub fn position(&self, rows: &[Row]) -> Option<usize> {
