@@ -39,8 +39,8 @@ pub(super) fn transfer_ns(bytes: u64, gbps: f64) -> Ns {
     (bytes as f64 / gbps).round() as Ns
 }
 
-/// The cost of a copy of `bytes`. For an upload `again` is how many bytes the host has read since it last read these, these
-/// included, where its cache can have kept them; for a download it is there where the last copy of these bytes was one, too.
+/// The cost of a copy of `bytes`. `again` is how many bytes the host has read since it last read these, these
+/// included, where its cache can have kept them.
 pub(super) fn copy(
     profile: &Profile,
     direction: Direction,
@@ -59,7 +59,7 @@ pub(super) fn copy(
     match direction {
         Direction::H2D if from == MemoryKind::Pageable => staged_in(profile, bytes, again),
         Direction::H2D => at_once(Engine::H2D, pinned_h2d_ns(profile, bytes)),
-        Direction::D2H if to == MemoryKind::Pageable => staged_out(profile, bytes, again.is_some()),
+        Direction::D2H if to == MemoryKind::Pageable => staged_out(profile, bytes),
         Direction::D2H => at_once(Engine::D2H, pinned_d2h_ns(profile, bytes)),
         Direction::P2P => at_once(
             Engine::Peer,
@@ -106,12 +106,9 @@ fn staged_in(profile: &Profile, bytes: u64, again: Option<u64>) -> CopyCost {
 }
 
 /// A pageable copy to the host: the reverse. The host moves the last piece when the engine is done.
-fn staged_out(profile: &Profile, bytes: u64, is_again: bool) -> CopyCost {
+fn staged_out(profile: &Profile, bytes: u64) -> CopyCost {
     let c = &profile.copy;
-    let gbps = interpolated(profile, bytes, |p| match p.d2h_again_gbps {
-        Some(again) if is_again => again,
-        _ => p.d2h_gbps,
-    });
+    let gbps = interpolated(profile, bytes, |p| p.d2h_gbps);
     let piece = bytes.min(c.stage_bytes);
     CopyCost {
         engine: Engine::D2H,

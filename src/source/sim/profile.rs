@@ -140,9 +140,6 @@ pub struct Pageable {
     pub h2d_again_gbps: Option<f64>,
     /// Device to host.
     pub d2h_gbps: f64,
-    /// Device to host, where the last copy of these bytes was a download, too. The same as `d2h_gbps` without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub d2h_again_gbps: Option<f64>,
 }
 
 /// Kernels in general. [`Entry`] refines it for one kernel.

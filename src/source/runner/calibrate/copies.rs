@@ -82,23 +82,27 @@ impl<'a> ProfileBuilder<'a> {
     /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
     /// not cover what the host does before it or after it.
     pub(super) fn staging(&mut self) {
-        let [pageable, again, down_again] =
-            ["pageable", "again", "down_again"].map(|variant| self.passes(variant));
+        let [fresh, again, down] = ["fresh", "again", "down"].map(|kind| {
+            let parts = ["small", "middle", "large"].map(|part| format!("{kind}_{part}"));
+            let passes: Vec<Stretch<'a>> = parts.iter().flat_map(|v| self.passes(v)).collect();
+            passes
+        });
         let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
         let c = &self.profile.copy;
-        let (up, down) = (Direction::H2D, Direction::D2H);
+        let (up, out_of) = (Direction::H2D, Direction::D2H);
         let call = |passes: &[Stretch<'a>], name: &'static str, direction, bytes| {
-            // A cache that has not seen the memory for long takes several copies to keep it.
-            mean(all(passes, |s| later(s.copy_calls(name, direction, bytes))))
+            // A cache that has not seen the memory for long takes several copies to keep it. The middle one: what now and then
+            // takes twice as long has met somebody else's traffic.
+            median(all(passes, |s| later(s.copy_calls(name, direction, bytes))))
         };
         let table: Option<Vec<Pageable>> = STAGED
             .iter()
             .map(|&bytes| {
                 // What a download has written is not in the cache; what was uploaded before, is.
-                let fresh = call(&pageable, "cuMemcpyHtoD", up, bytes);
+                let fresh = call(&fresh, "cuMemcpyHtoD", up, bytes);
                 let again = call(&again, "cuMemcpyHtoD", up, bytes);
-                let out = call(&pageable, "cuMemcpyDtoH", down, bytes);
-                let out_again = call(&down_again, "cuMemcpyDtoH", down, bytes);
+                // In a row: after an upload a download waits for the end of that.
+                let out = call(&down, "cuMemcpyDtoH", out_of, bytes);
                 let piece = bytes.min(c.stage_bytes) as f64 / c.d2h_gbps;
                 let around = copy_call + l.copy_ns + c.d2h_fixed_ns + piece as Ns + l.wake_ns;
                 Some(Pageable {
@@ -106,7 +110,6 @@ impl<'a> ProfileBuilder<'a> {
                     h2d_gbps: rate(bytes, fresh, copy_call)?,
                     h2d_again_gbps: rate(bytes, again, copy_call),
                     d2h_gbps: rate(bytes, out, around)?,
-                    d2h_again_gbps: rate(bytes, out_again, around),
                 })
             })
             .collect();

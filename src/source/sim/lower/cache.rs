@@ -5,7 +5,7 @@
 //! between, these included, is the reuse distance of cache models (Mattson et al., 1970); which pace belongs to
 //! which distance, `cuptop calibrate` measures by uploads of that size over and over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::activity::{Copy, Direction, MemoryKind};
 use crate::scenario::plan::{BufferId, HostWork, MemRef, Piece, VariantPlan};
@@ -17,23 +17,18 @@ pub(super) struct HostCache {
     read: u64,
     /// That count before the last read of what begins there.
     last: HashMap<(BufferId, u64), u64>,
-    /// What was downloaded to, and not uploaded from since.
-    written: HashSet<(BufferId, u64)>,
 }
 
 impl HostCache {
-    /// The host's part in a copy of pageable memory. Returns what [`Self::read`] does for uploads, and for a download its
-    /// bytes where the last copy of them was one, too.
+    /// The host's part in a copy. Returns what [`Self::read`] does, for uploads of pageable memory.
     pub(super) fn copy(&mut self, copy: &Copy, piece: &Piece) -> Option<u64> {
         match copy.direction {
             Direction::H2D if copy.from == MemoryKind::Pageable => {
-                self.written.retain(|(of, _)| *of != piece.from.buffer);
                 self.read(piece.from, piece.bytes)
             }
             Direction::D2H => {
                 self.overwrite(piece.to.buffer);
-                let is_first = self.written.insert((piece.to.buffer, piece.to.offset));
-                (!is_first).then_some(piece.bytes)
+                None
             }
             _ => None,
         }
@@ -73,7 +68,6 @@ impl HostCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::Place;
 
     fn at(buffer: BufferId, offset: u64) -> MemRef {
         MemRef { buffer, offset }
@@ -99,32 +93,5 @@ mod tests {
         cache.overwrite(0);
         assert_eq!(cache.read(at(0, 0), 100), None);
         assert_eq!(cache.read(at(1, 0), 100), Some(200));
-    }
-
-    #[test]
-    fn a_download_after_a_download_is_one_again_until_an_upload() {
-        let copy = |direction| Copy {
-            place: Place::default(),
-            direction,
-            from: MemoryKind::Pageable,
-            to: MemoryKind::Pageable,
-            is_async: false,
-            bytes: 100,
-            peer: 0,
-            graph: 0,
-        };
-        let piece = Piece {
-            from: at(3, 0),
-            to: at(3, 0),
-            bytes: 100,
-        };
-        let mut cache = HostCache::default();
-        let mut after = |direction| cache.copy(&copy(direction), &piece);
-        assert_eq!(after(Direction::D2H), None);
-        assert_eq!(after(Direction::D2H), Some(100));
-        // Nothing of it was read before: what a download writes goes past the cache.
-        assert_eq!(after(Direction::H2D), None);
-        assert_eq!(after(Direction::D2H), None);
-        assert_eq!(after(Direction::D2H), Some(100));
     }
 }

@@ -58,7 +58,6 @@ impl Profile {
             rates.push(("copy.pageable.h2d_gbps", p.h2d_gbps));
             rates.push(("copy.pageable.d2h_gbps", p.d2h_gbps));
             rates.extend((p.h2d_again_gbps).map(|r| ("copy.pageable.h2d_again_gbps", r)));
-            rates.extend((p.d2h_again_gbps).map(|r| ("copy.pageable.d2h_again_gbps", r)));
         }
         for e in self.entry.values() {
             rates.extend(e.compute_share.map(|s| ("entry.compute_share", s)));
