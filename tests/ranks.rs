@@ -483,6 +483,16 @@ fn the_report_of_many_ranks_is_one_screen() {
     assert_eq!(json["ranks"].as_array().map(Vec::len), Some(96));
     assert_eq!(json["ranks"][17]["last_arrivals"], 12);
     assert_eq!(json["job"]["late"][0]["rank"], 17);
+    // A rank's idle time by cause is that of its device, which is at work or idle.
+    for (rank, device) in report.ranks.iter().zip(&report.devices) {
+        let by_cause: i64 = rank.idle.iter().map(|it| it.total_ns).sum();
+        assert_eq!(by_cause, device.span_ns - device.busy_ns);
+        assert_eq!(rank.idle_ns, by_cause);
+    }
+    let idle = &json["ranks"][17]["idle"][0];
+    // 4 ms before each of the eleven steps behind the first.
+    let time = idle["total_ns"].as_i64().expect("a time");
+    assert!((44_000_000..45_000_000).contains(&time), "{idle}");
 }
 
 #[test]
@@ -520,6 +530,19 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     let text = shown(&mut app);
     let at = |name: &str| text.find(name).unwrap_or(usize::MAX);
     assert!(at("rank 17 node2") < at("rank 0 node0"), "{text}");
+    // Why its GPU idles: for 4 ms before each of eleven steps, of some 92.7 ms.
+    let line = |text: &str| -> String {
+        let line = text.lines().find(|line| line.contains("rank 17 node2 "));
+        line.expect("a line").trim_end().to_owned()
+    };
+    assert!(line(&text).ends_with(" unknown 47 %"), "{text}");
+    app.state.size = Size::new(120, 24);
+    app.prepare();
+    let buffer = render(&mut app, &Theme::default());
+    let wide: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
+    // There its clock stands before it.
+    assert!(wide.contains(" ns  unknown 47 %"), "{wide}");
+    app.state.size = Size::new(80, 24);
     // On it, below the list: why its GPU idles.
     app.act(Action::Down);
     app.act(Action::Down);

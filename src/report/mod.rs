@@ -30,7 +30,7 @@ use serde::{Serialize, Serializer};
 
 use crate::activity::{Health, Ns, Span};
 use crate::analysis::advice::{self, Advice};
-use crate::analysis::causes::Causes;
+use crate::analysis::causes::{Causes, IdleCause};
 use crate::analysis::crew;
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::findings::{self, Finding, Scope};
@@ -276,7 +276,11 @@ impl Report {
             job.as_ref(),
             watching.as_ref(),
         );
-        let (ranks, job) = match job.map(|job| ranks::of(trace, &job, peaks.p2p)) {
+        let idle = |device: usize| -> &[IdleCause] {
+            let known = devices.iter().find(|it| it.index == device);
+            known.map_or(&[], |it| &it.idle)
+        };
+        let (ranks, job) = match job.map(|job| ranks::of(trace, &job, idle, peaks.p2p)) {
             Some((ranks, job)) => (ranks, Some(job)),
             None => (Vec::new(), None),
         };

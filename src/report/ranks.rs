@@ -1,5 +1,7 @@
 //! What a report says of a job of several ranks.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 
 use super::Report;
@@ -8,11 +10,62 @@ use super::page::{Page, Tone};
 use super::table::Table;
 use crate::activity::units::{bytes, count, duration, percent, rate};
 use crate::activity::{Ns, Span};
+use crate::analysis::causes::IdleCause;
 use crate::analysis::figures::share;
 use crate::analysis::lines::Told;
 use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
 use crate::text::{counted, plural, printable};
 use crate::trace::{LaneId, Trace};
+
+/// How much of a rank's idle time has one cause, whoever is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct IdleShare {
+    /// The cause in a few words.
+    pub cause: &'static str,
+    /// "fact", "likely" or "unknown".
+    pub certainty: &'static str,
+    pub total_ns: Ns,
+}
+
+impl IdleShare {
+    /// The causes of some idle time, those that have most of it first.
+    fn of<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
+        let idle = idle.into_iter();
+        IdleShare::sum(idle.map(|it| (it.cause, it.certainty, it.total_ns)))
+    }
+
+    /// Those of several ranks, added up.
+    pub fn of_all(ranks: &[&RankReport]) -> Vec<IdleShare> {
+        let all = ranks.iter().flat_map(|rank| &rank.idle);
+        IdleShare::sum(all.map(|it| (it.cause, it.certainty, it.total_ns)))
+    }
+
+    fn sum(parts: impl Iterator<Item = (&'static str, &'static str, Ns)>) -> Vec<IdleShare> {
+        let mut sums: Vec<IdleShare> = Vec::new();
+        for (cause, certainty, total_ns) in parts {
+            let same = |it: &&mut IdleShare| (it.cause, it.certainty) == (cause, certainty);
+            match sums.iter_mut().find(same) {
+                Some(sum) => sum.total_ns += total_ns,
+                None => sums.push(IdleShare {
+                    cause,
+                    certainty,
+                    total_ns,
+                }),
+            }
+        }
+        sums.sort_by_key(|it| (Reverse(it.total_ns), it.cause, it.certainty));
+        sums
+    }
+
+    /// "host work", "likely host work".
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.certainty {
+            "likely" => format!("likely {}", self.cause),
+            _ => self.cause.to_owned(),
+        }
+    }
+}
 
 /// One rank of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,6 +88,10 @@ pub struct RankReport {
     pub residual_ns: Option<Ns>,
     /// Time that its device had anything to do, waiting included (as in `devices`).
     pub busy_ns: Ns,
+    /// Time that its device had nothing to do, from its first to its last operation (as in `devices`).
+    pub idle_ns: Ns,
+    /// That by its causes, most first.
+    pub idle: Vec<IdleShare>,
     /// Time that transfers of collectives took.
     pub transfer_ns: Ns,
     /// Time that it waited inside collectives for others.
@@ -191,8 +248,14 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
     }
 }
 
-/// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s.
-pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, JobReport) {
+/// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s. `idle` has the idle time of a device (by
+/// its index in the timeline) by cause.
+pub fn of<'a>(
+    trace: &Trace,
+    ranks: &Ranks,
+    idle: impl Fn(usize) -> &'a [IdleCause],
+    link: Option<f64>,
+) -> (Vec<RankReport>, JobReport) {
     let clocks = &ranks.clocks;
     let first = ranks.ranks.first().map(|rank| rank.host.as_str());
     let is_one_host = ranks
@@ -205,6 +268,8 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
         let recorded = trace.as_recorded(rank.process, rank.span);
         let middle = recorded.start.midpoint(recorded.end);
         let device = &trace.devices()[rank.device];
+        let span = device.usage.span().unwrap_or_default();
+        let busy_ns = device.usage.total(crate::trace::Measure::Busy);
         RankReport {
             rank: rank.number,
             name: rank.name.clone(),
@@ -214,19 +279,18 @@ pub fn of(trace: &Trace, ranks: &Ranks, link: Option<f64>) -> (Vec<RankReport>, 
             offset_ns: line.apply(middle).saturating_sub(middle),
             drift_ppm: (line.drift * 1e9).round() / 1e3,
             residual_ns: clocks.residuals[i].map(|residual| residual.median_ns as Ns),
-            busy_ns: device.usage.total(crate::trace::Measure::Busy),
+            busy_ns,
+            idle_ns: span.len() - busy_ns,
+            idle: IdleShare::of(idle(rank.device)),
             transfer_ns: sums.transfer_ns,
             wait_ns: sums.wait_ns,
             exposed_wait_ns: sums.exposed_ns,
-            wait_share: share(
-                sums.exposed_ns,
-                device.usage.span().unwrap_or_default().len(),
-            ),
+            wait_share: share(sums.exposed_ns, span.len()),
             collectives: sums.judged,
             not_judged: sums.unjudged,
             last_arrivals: sums.last_arrivals,
             late_ns: sums.late_ns,
-            span: device.usage.span().unwrap_or_default(),
+            span,
             process_index: rank.process,
             device_index: rank.device,
             place: place(ranks, i),
@@ -367,7 +431,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         }
     } else {
         let mut order: Vec<&RankReport> = ranks.iter().collect();
-        order.sort_by_key(|rank| std::cmp::Reverse(rank.late_ns));
+        order.sort_by_key(|rank| Reverse(rank.late_ns));
         for rank in order.iter().take(STAND_OUT) {
             line(&mut table, &rank.called(), &[*rank]);
         }

@@ -12,7 +12,7 @@ use super::{Run, Status};
 use crate::activity::feed::Stop;
 use crate::activity::units::duration;
 use crate::activity::{Ns, Span};
-use crate::analysis::causes::Causes;
+use crate::analysis::causes::{Causes, IdleCause};
 use crate::analysis::crew;
 use crate::analysis::graph::Graph;
 use crate::analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
@@ -144,8 +144,8 @@ pub struct Judged {
 impl Judged {
     fn of(trace: &Trace, causes: &Causes<'_>, ranks: &Ranks, steps: &[Steps]) -> Judged {
         let records = causes.graph().ops.len();
-        let idle = crew::each(records, &ranks.ranks, |rank| {
-            let all = causes.idle(rank.device, None);
+        let by_cause = crew::each(records, &ranks.ranks, |rank| causes.idle(rank.device, None));
+        let idle = ranks.ranks.iter().zip(&by_cause).map(|(rank, all)| {
             let time: Ns = all.iter().map(|cause| cause.total_ns).sum();
             match time {
                 0 => format!("the GPU of {} was never idle", rank.name),
@@ -153,12 +153,17 @@ impl Judged {
                     "the GPU of {} was idle for {}: {}",
                     rank.name,
                     duration(time),
-                    because(&all)
+                    because(all)
                 ),
             }
         });
+        let idle = idle.collect();
+        let of_device = |device: usize| -> &[IdleCause] {
+            let at = ranks.ranks.iter().position(|rank| rank.device == device);
+            at.map_or(&[], |at| &by_cause[at])
+        };
         let heat = Heat::of(ranks, steps);
-        let (ranks, job) = report::of(trace, ranks, None);
+        let (ranks, job) = report::of(trace, ranks, of_device, None);
         Judged {
             ranks,
             job,

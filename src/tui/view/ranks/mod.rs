@@ -1,6 +1,7 @@
 //! A job's ranks: what each does with its time, and who the others wait for.
 
 mod map;
+mod table;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,8 +9,7 @@ use ratatui::layout::Rect;
 use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
-use crate::activity::Ns;
-use crate::activity::units::{duration, percent};
+use crate::activity::units::duration;
 use crate::report::ranks::RankReport;
 use crate::tui::action::Action;
 use crate::tui::state::State;
@@ -71,13 +71,14 @@ impl View for RanksView {
             "no two processes share a collective"
         };
         let found = state.job.judged(&state.run);
+        let room = table::Room::of(area.width);
         self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order, &mut self.filter));
         let map = found
             .filter(|_| ORDERS[self.order] == "steps")
             .map(|job| map::Scale::new(&job.heat, area.width));
         self.list.heading = match (found, map) {
             (Some(job), Some(scale)) => map::heading(&job.heat, scale),
-            _ => heading(self.order),
+            _ => table::heading(ORDERS[self.order], room),
         };
         let lines = &self.lines;
         self.list.fill(area, lines.len(), |i| {
@@ -85,7 +86,7 @@ impl View for RanksView {
                 (Line::Rank(rank), Some(scale)) => {
                     map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
                 }
-                (line, _) => cells(job, line),
+                (line, _) => cells(job, line, room),
             })
         });
         self.in_full = match (found, self.lines.get(self.list.cursor)) {
@@ -188,31 +189,7 @@ fn ordered(job: &Judged, order: usize) -> Vec<Line> {
     ranks.into_iter().map(Line::Rank).collect()
 }
 
-fn heading(order: usize) -> Vec<Cell> {
-    let head = |word: &str, column: &str, columns: u16| {
-        if ORDERS[order] == column {
-            Cell::right(word, columns, Role::Accent).bold()
-        } else {
-            Cell::right(word, columns, Role::Dim)
-        }
-    };
-    let name = if ORDERS[order] == "host" {
-        "host"
-    } else {
-        "rank"
-    };
-    vec![
-        Cell::left(name, 22, Role::Dim),
-        Cell::right("working", 7, Role::Dim),
-        head("waiting", "waiting", 7),
-        Cell::right("idle", 5, Role::Dim),
-        Cell::right("last", 5, Role::Dim),
-        head("late", "late", 8),
-        Cell::right("clock", 9, Role::Dim),
-    ]
-}
-
-fn cells(job: &Judged, line: &Line) -> Vec<Cell> {
+fn cells(job: &Judged, line: &Line, room: table::Room) -> Vec<Cell> {
     match line {
         Line::Clocks => vec![Cell::rest(job.job.clocks_line(), Role::Dim)],
         Line::Late(i) => vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
@@ -222,7 +199,7 @@ fn cells(job: &Judged, line: &Line) -> Vec<Cell> {
                 Some(_) => duration(rank.offset_ns),
                 None => "wall".to_owned(),
             };
-            figures(&rank.called(), &[rank], clock)
+            table::figures(&rank.called(), &[rank], clock, room)
         }
         Line::Host(of) => {
             let ranks: Vec<&RankReport> = of.iter().map(|&i| &job.ranks[i]).collect();
@@ -232,26 +209,12 @@ fn cells(job: &Judged, line: &Line) -> Vec<Cell> {
             } else {
                 host
             };
-            figures(&format!("{name} ({})", ranks.len()), &ranks, String::new())
+            table::figures(
+                &format!("{name} ({})", ranks.len()),
+                &ranks,
+                String::new(),
+                room,
+            )
         }
     }
-}
-
-fn figures(name: &str, ranks: &[&RankReport], clock: String) -> Vec<Cell> {
-    let sum = |what: fn(&RankReport) -> Ns| ranks.iter().map(|rank| what(rank)).sum::<Ns>();
-    let all = sum(|rank| rank.span.len()).max(1) as f64;
-    let share = |ns: Ns| percent(ns as f64 / all);
-    let (busy, waiting) = (sum(|rank| rank.busy_ns), sum(|rank| rank.exposed_wait_ns));
-    let last: u64 = ranks.iter().map(|rank| rank.last_arrivals).sum();
-    let judged: u64 = ranks.iter().map(|rank| rank.collectives).sum();
-    let late = sum(|rank| rank.late_ns);
-    vec![
-        Cell::left(name, 22, Role::Text),
-        Cell::right(share(busy - waiting), 7, Role::Text),
-        Cell::right(share(waiting), 7, Role::Warning),
-        Cell::right(share(sum(|rank| rank.span.len()) - busy), 5, Role::Dim),
-        Cell::right(percent(last as f64 / judged.max(1) as f64), 5, Role::Text),
-        Cell::right(duration(late), 8, Role::Text),
-        Cell::right(clock, 9, Role::Dim),
-    ]
 }
