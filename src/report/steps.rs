@@ -8,7 +8,7 @@ use super::ranks::RankReport;
 use crate::activity::units::{count, duration};
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::{Causes, IdleCause};
-use crate::analysis::steps::Steps;
+use crate::analysis::steps::{Origin, Steps};
 use crate::text::{plural, printable};
 use crate::trace::Trace;
 
@@ -30,6 +30,9 @@ pub struct StepsReport {
     pub deviation_ns: Ns,
     /// What showed them ("ProfilerStep ranges").
     pub from: String,
+    /// Whether the operations alone show them: then they may be parts of the program's own steps, such as layers that are all alike.
+    #[serde(skip)]
+    pub may_be_parts: bool,
     /// All steps, warm-up included.
     pub found: usize,
     /// From the process's first operation to the first steady step.
@@ -79,6 +82,7 @@ impl StepsReport {
             p95_ns: steps.p95_ns,
             deviation_ns: steps.deviation_ns,
             from: steps.from.text(),
+            may_be_parts: matches!(steps.from, Origin::Period { .. }),
             found: steps.spans.len(),
             start_up_ns: steps.start_up.len(),
             tail_ns: steps.tail.len(),
@@ -145,12 +149,17 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         };
         page.title(&title);
         let mut lines = vec![format!(
-            "{} of {} (± {}), 95 % within {} · by {}",
+            "{} of {} (± {}), 95 % within {} · by {}{}",
             plural(steps.count as u64, "steady step"),
             duration(steps.median_ns),
             duration(steps.deviation_ns),
             duration(steps.p95_ns),
             printable(&steps.from),
+            if steps.may_be_parts {
+                ": a step, or a layer of one"
+            } else {
+                ""
+            },
         )];
         if steps.start_up_ns + steps.tail_ns > 0 {
             lines.push(format!(
