@@ -368,9 +368,17 @@ fn what_lateness_costs_is_what_the_job_takes_without_it() {
 /// A program whose kernels show no steps: what lies between two collectives stands for them.
 #[test]
 fn without_steps_a_late_rank_is_told_by_its_collectives() {
+    // Kernels that are all one fit those of another rank at several places.
+    for is_alike in [false, true] {
+        late_by_its_collectives(is_alike);
+    }
+}
+
+fn late_by_its_collectives(is_alike: bool) {
     let job = |late: fn(usize, usize) -> i64| Job {
         steps: 36,
         collectives: 1,
+        is_alike,
         idle: late,
         has_host: true,
         ..Job::default()
@@ -424,6 +432,43 @@ fn a_slow_gpu_is_told_by_its_kernels() {
         panic!("{lateness:?}");
     };
     assert!((ratio - 1.3).abs() < 0.03, "{ratio}");
+}
+
+/// Batches of another size make other kernels: then it is told whether they take longer, by sums alone.
+#[test]
+fn a_rank_with_more_to_do_is_told_by_what_its_kernels_take() {
+    let job = |slow: fn(usize) -> f64, idle: fn(usize, usize) -> i64| Job {
+        ranks: 3,
+        slow,
+        idle,
+        is_other: |rank| rank == 2,
+        has_host: true,
+        ..Job::default()
+    };
+    let (larger, _) = job(|rank| if rank == 2 { 1.25 } else { 1.0 }, |_, _| 20_000).make();
+    let ranks = found(&larger);
+    let [late] = ranks.late.as_slice() else {
+        panic!("{:?}", ranks.late);
+    };
+    assert_eq!((late.rank, late.pattern), (2, Pattern::Steady));
+    let Reason::MoreWork(more) = late.reason else {
+        panic!("{late:?}");
+    };
+    let (mine, theirs) = (more.mine, more.theirs);
+    // Eight kernels of 400 us a step, and of 500: each up to 15 us longer.
+    assert!((3_200_000..3_320_000).contains(&theirs), "{theirs}");
+    assert!((4_000_000..4_120_000).contains(&mine), "{mine}");
+    assert_eq!(late.saving, None);
+    let text = ranks.sentence(late);
+    assert!(text.contains("not those of the others, take 4.0"), "{text}");
+    // As late, and not for its kernels.
+    let idle = |rank: usize, _: usize| if rank == 2 { 800_000 } else { 20_000 };
+    let (held_up, _) = job(|_| 1.0, idle).make();
+    let ranks = found(&held_up);
+    let [late] = ranks.late.as_slice() else {
+        panic!("{:?}", ranks.late);
+    };
+    assert_eq!((late.rank, &late.reason), (2, &Reason::Unknown));
 }
 
 #[test]

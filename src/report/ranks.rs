@@ -375,7 +375,7 @@ fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
         },
         late_steps,
         late_at: steps.collect(),
-        reason: ranks.reason(&late.reason),
+        reason: ranks.reason(late),
         line: match &late.reason {
             Reason::Idle(cause) => cause.line.clone(),
             _ => None,

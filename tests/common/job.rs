@@ -42,6 +42,10 @@ pub(crate) struct Job {
     pub(crate) idle: fn(usize, usize) -> i64,
     /// How many times as long a rank's own kernels take.
     pub(crate) slow: fn(usize) -> f64,
+    /// Whether a rank's own kernels have other shapes, as those of a batch of another size.
+    pub(crate) is_other: fn(usize) -> bool,
+    /// Whether all kernels of a rank's own are one.
+    pub(crate) is_alike: bool,
     /// Steps that a rank's recording lacks at its begin.
     pub(crate) missing: fn(usize) -> usize,
     /// Whether there are host calls and a range around what the host does, too.
@@ -64,6 +68,8 @@ impl Default for Job {
             clock: |_| Clock::default(),
             idle: |_, _| 0,
             slow: |_| 1.0,
+            is_other: |_| false,
+            is_alike: false,
             missing: |_| 0,
             has_host: false,
             is_ranked: true,
@@ -192,8 +198,10 @@ impl Job {
                 ..LaunchShape::default()
             },
         };
-        // Each kernel of a step is another.
-        let kernels = (0..self.kernels as u32).map(|kernel| shape(kernel + 2, 0, kernel + 1));
+        // Each kernel of a step is another, unless they are to be alike.
+        let least = if (self.is_other)(rank) { 1_000 } else { 1 };
+        let grid = |kernel: u32| least + if self.is_alike { 0 } else { kernel };
+        let kernels = (0..self.kernels as u32).map(|kernel| shape(kernel + 2, 0, grid(kernel)));
         Batch {
             process: rank as u32,
             defs: [

@@ -45,6 +45,9 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
         Reason::SlowKernels(_) => {
             "Compare its clocks, power and temperature with another rank's, who else uses that GPU, and whether its part of the work is larger."
         }
+        Reason::MoreWork(_) => {
+            "Share the work out evenly: batches of one size, as many tokens or layers for each rank."
+        }
         Reason::Waited(_) => "Look at the rank that it waits for itself.",
         Reason::Unknown => {
             "Open its lanes beside another rank's, where they come to the same collective."

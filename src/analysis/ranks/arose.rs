@@ -20,6 +20,8 @@ use crate::trace::{LaneKind, Trace};
 const HELD_UP: f64 = 0.8;
 /// Steps of a late rank that must have the same kernels as another's, as a part of all.
 const SAME: f64 = 0.5;
+/// Of a step's kernels, so many at the most tell which collectives it lies between.
+const COMPARED: usize = 64;
 
 /// The kernels of a rank but collectives, by start.
 pub(super) struct Own {
@@ -53,21 +55,33 @@ impl Own {
         Own { kernels }
     }
 
+    /// For how much of a stretch any of those that began in it ran, ns.
+    pub(super) fn busy(&self, span: Span) -> Ns {
+        let mut until = span.start;
+        let mut busy = 0;
+        for (_, kernel) in self.within(span) {
+            busy += (kernel.end.min(span.end) - kernel.start.max(until)).max(0);
+            until = until.max(kernel.end);
+        }
+        busy
+    }
+
     fn within(&self, span: Span) -> &[(ShapeId, Span)] {
         let from = self.kernels.partition_point(|k| k.1.start < span.start);
         let to = self.kernels.partition_point(|k| k.1.start < span.end);
         &self.kernels[from..to.max(from)]
     }
 
-    /// Where the same kernels stand as in a step of another rank: at `next`, or in the stretch `near` around `time`, where as many
-    /// collectives have begun as had there (`begun`), and of those as near to it as may be. (What two ranks' steps begin with may
-    /// differ, where the operations alone show them; and one that is late by more than half a step is nearer to the wrong one.)
+    /// Where the same kernels stand as in a step of another rank: at `next`, or in the stretch `near` around `time`, where before each of them
+    /// as many collectives have begun as had there (`off` tells by how many that is not so), and of those as near to it as may be. (What two
+    /// ranks' steps begin with may differ, where the operations alone show them; one that is late by more than half a step is nearer to the
+    /// wrong one; and of kernels that are all alike those fit one further on as well, but lie otherwise between the collectives.)
     fn same(
         &self,
         step: &[(ShapeId, Span)],
         next: Option<usize>,
         (time, near): (Ns, Span),
-        begun: impl Fn(Ns) -> usize,
+        off: impl Fn(&[(ShapeId, Span)]) -> usize,
     ) -> Option<usize> {
         let is_same = |at: &usize| {
             let here = self.kernels.get(*at..*at + step.len());
@@ -75,12 +89,11 @@ impl Own {
         };
         next.filter(is_same).or_else(|| {
             let bound = |time: Ns| self.kernels.partition_point(|k| k.1.start < time);
-            let mut near: Vec<usize> = (bound(near.start)..bound(near.end)).collect();
-            near.sort_by_cached_key(|&at| {
-                let start = self.kernels[at].1.start;
-                (begun(start), (start - time).abs())
-            });
-            near.into_iter().find(is_same)
+            let near = (bound(near.start)..bound(near.end)).filter(is_same);
+            near.min_by_key(|&at| {
+                let here = &self.kernels[at..at + step.len()];
+                (off(here), (here[0].1.start - time).abs())
+            })
         })
     }
 }
@@ -200,7 +213,12 @@ pub(super) fn between(
         let time = other.clock.invert(late.at(first.1.start));
         let before_it = |side: usize, time: Ns| begun[side].partition_point(|start| *start < time);
         let wanted = before_it(0, first.1.start);
-        let off = |time: Ns| before_it(1, time).abs_diff(wanted);
+        let stride = mine.len().div_ceil(COMPARED);
+        let off = |theirs: &[(ShapeId, Span)]| -> usize {
+            let two = mine.iter().zip(theirs).step_by(stride);
+            two.map(|(a, b)| before_it(0, a.1.start).abs_diff(before_it(1, b.1.start)))
+                .sum()
+        };
         // One that is late by more than a step stands, on the other, between the same collectives and not near this time.
         let beside = wanted.checked_sub(1).and_then(|it| begun[1].get(it));
         let from = beside.map_or(time, |start| time.min(*start));

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::arose::{self, Arose, Behind};
 use super::sides::{Known, Sides, Stretch, Units, merged};
 use super::split::{Late, Split, Wait};
+use super::work::{self, MOST, SLOW};
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::IdleCause;
 use crate::analysis::stats;
@@ -13,11 +14,8 @@ use crate::analysis::stats;
 const WORTH: f64 = 0.01;
 /// Of the ranks that a late one works with, so many are held against it.
 const ASKED: usize = 8;
-/// A part of the lateness that is a reason, and one that is the reason of idle time.
-const MOST: f64 = 0.5;
+/// The part of idle time that is the reason of it.
 const CAUSE: f64 = 0.3;
-/// Kernels that take this much longer than another rank's same ones are slow.
-const SLOW: f64 = 1.05;
 /// Being behind by less than this part of a step is not told from unevenness.
 const LEAST: f64 = 0.005;
 
@@ -46,6 +44,8 @@ pub enum Reason {
     IdleForMany,
     /// The same kernels take this many times as long.
     SlowKernels(f64),
+    /// Its kernels are not those of the others, and take longer in all.
+    MoreWork(work::More),
     /// It waited for another rank itself, in another communicator.
     Waited(usize),
     /// Nothing of that shows, or no other rank runs the same kernels.
@@ -134,7 +134,8 @@ fn one(
     };
     let spans = units.spans;
     let least = known.noise.max((LEAST * units.median as f64) as Ns);
-    let arose = fell_behind(sides, rank, least);
+    let others = asked(sides, rank);
+    let arose = fell_behind(sides, rank, &others, least);
     let by_step: Vec<f64> = match &arose {
         Some(arose) => arose.cost.iter().map(|cost| *cost as f64).collect(),
         None => {
@@ -178,9 +179,12 @@ fn one(
         pattern,
         unit: units.unit,
         steps: named(&units, &late, all, arose.as_ref().map(|it| &it.nearest)),
-        reason: arose.map_or(Reason::Unknown, |arose| {
-            reason(known, &split.waits[rank], rank, &arose.nearest, &late)
-        }),
+        reason: match arose {
+            Some(arose) => reason(known, &split.waits[rank], rank, &arose.nearest, &late),
+            None => {
+                work::more(sides, rank, &others, &units).map_or(Reason::Unknown, Reason::MoreWork)
+            }
+        },
         exposed_ns,
         saving,
     })
@@ -194,8 +198,8 @@ struct Cost {
     nearest: Arose,
 }
 
-fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
-    let late = sides.of(rank)?;
+/// The ranks that a late one works with, some of them where they are many.
+fn asked(sides: &Sides<'_>, rank: usize) -> Vec<usize> {
     let groups = sides.known.groups.iter();
     let mut others: Vec<usize> = groups
         .filter(|group| group.ranks.contains(&rank))
@@ -205,9 +209,14 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, least: Ns) -> Option<Cost> {
     others.sort_unstable();
     others.dedup();
     let stride = others.len().div_ceil(ASKED).max(1);
-    let asked = others.into_iter().step_by(stride);
-    let all: Vec<Arose> = asked
-        .filter_map(|other| {
+    others.into_iter().step_by(stride).collect()
+}
+
+fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
+    let late = sides.of(rank)?;
+    let all: Vec<Arose> = others
+        .iter()
+        .filter_map(|&other| {
             let begun = sides.begun(rank, other);
             arose::between((&late, rank), &sides.of(other)?, &begun, least)
         })

@@ -7,8 +7,8 @@ use crate::analysis::causes::Cause;
 impl Ranks {
     /// Why a rank is late, in words; `None` where nothing shows.
     #[must_use]
-    pub fn reason(&self, reason: &Reason) -> Option<String> {
-        Some(match reason {
+    pub fn reason(&self, late: &Lateness) -> Option<String> {
+        Some(match &late.reason {
             Reason::Idle(cause) if cause.cause == Cause::Unknown.label() => {
                 "its GPU is idle meanwhile, and no record says why".to_owned()
             }
@@ -22,6 +22,18 @@ impl Ranks {
             Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
             Reason::SlowKernels(ratio) => {
                 format!("the same kernels take {ratio:.2}× as long on its GPU")
+            }
+            Reason::MoreWork(more) => {
+                let each = match late.unit {
+                    Stretch::Step => "a step",
+                    Stretch::Collective => "from one collective to the next",
+                };
+                format!(
+                    "its kernels, which are not those of the others, take {} {each}, and {} on {}",
+                    duration(more.mine),
+                    duration(more.theirs),
+                    self.ranks[more.other].name
+                )
             }
             Reason::Waited(rank) => format!("it waits for {} itself", self.ranks[*rank].name),
             Reason::Unknown => return None,
@@ -53,7 +65,7 @@ impl Ranks {
             count(sums.judged),
             duration(sums.late_ns)
         ));
-        match self.reason(&late.reason) {
+        match self.reason(late) {
             Some(reason) => text.push_str(&format!("; {reason}")),
             None => text.push_str("; why is unknown"),
         }

@@ -144,7 +144,7 @@ fn waiting(split: &Split, ranks: &Ranks, whole: &str, is_whole: bool) -> String 
     let Some(late) = late.filter(|_| is_whole) else {
         return text;
     };
-    match ranks.reason(&late.reason) {
+    match ranks.reason(late) {
         Some(reason) => text.push_str(&format!(" ({reason})")),
         None => text.push_str(" (why is unknown)"),
     }
