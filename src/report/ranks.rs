@@ -148,6 +148,18 @@ impl JobReport {
     }
 }
 
+/// What is not judged, where there is any: "560 kernels of sends, receives and what else goes one way, …".
+#[must_use]
+pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
+    let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
+    (all > 0).then(|| {
+        format!(
+            "{} not judged, for sends and broadcasts go one way and others lack a partner: waiting in them counts as work",
+            counted(all, "kernel of collectives is", "kernels of collectives are")
+        )
+    })
+}
+
 /// What ranks do together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobReport {
@@ -418,6 +430,9 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
             "{} without the part of some rank: what is told as their transfer may be waiting for it",
             counted(job.incomplete, "collective is", "collectives are")
         ));
+    }
+    if let Some(unjudged) = unjudged(ranks) {
+        page.wrapped(&unjudged);
     }
     for late in job.late.iter().take(LATE_SHOWN) {
         page.painted(Tone::Warn, &late.text);

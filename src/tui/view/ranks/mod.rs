@@ -10,7 +10,7 @@ use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::activity::units::duration;
-use crate::report::ranks::RankReport;
+use crate::report::ranks::{self as report, RankReport};
 use crate::tui::action::Action;
 use crate::tui::state::State;
 use crate::tui::state::job::Judged;
@@ -91,7 +91,7 @@ impl View for RanksView {
         });
         self.in_full = match (found, self.lines.get(self.list.cursor)) {
             (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
-            (Some(job), Some(Line::Clocks)) => job.job.clocks_line(),
+            (Some(job), Some(Line::Clocks)) => clocks(job),
             (Some(job), Some(Line::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
@@ -189,9 +189,18 @@ fn ordered(job: &Judged, order: usize) -> Vec<Line> {
     ranks.into_iter().map(Line::Rank).collect()
 }
 
+/// How the clocks were aligned, and what is not judged.
+fn clocks(job: &Judged) -> String {
+    let clocks = job.job.clocks_line();
+    match report::unjudged(&job.ranks) {
+        Some(unjudged) => format!("{clocks} · {unjudged}"),
+        None => clocks,
+    }
+}
+
 fn cells(job: &Judged, line: &Line, room: table::Room) -> Vec<Cell> {
     match line {
-        Line::Clocks => vec![Cell::rest(job.job.clocks_line(), Role::Dim)],
+        Line::Clocks => vec![Cell::rest(clocks(job), Role::Dim)],
         Line::Late(i) => vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
         Line::Rank(i) => {
             let rank = &job.ranks[*i];
