@@ -270,6 +270,41 @@ fn a_rank_that_joins_a_live_job_comes_onto_its_clock() {
     assert!(apart(&app.state.run.trace) < APART);
 }
 
+/// While a job goes on its lines become better and better known: what is told of it must not be thrown away at every look.
+#[test]
+fn clocks_are_set_ever_more_seldom() {
+    let mut app = App::new(Vec::new());
+    app.start(SourceInfo::default(), None, Default::default());
+    app.state.size = Size::new(120, 40);
+    let (mut batches, _) = Job {
+        ranks: 16,
+        ..job(OFF[2])
+    }
+    .batches();
+    let mut numbers = Vec::new();
+    for look in 0..30 {
+        for batch in &mut batches {
+            let count = batch.items.len() / (30 - look);
+            let rest = batch.items.split_off(count);
+            let now = std::mem::replace(&mut batch.items, rest);
+            app.take(Message::Batch(Batch {
+                process: batch.process,
+                defs: std::mem::take(&mut batch.defs),
+                items: now,
+                ..Batch::default()
+            }));
+        }
+        app.tick(Duration::from_secs(3 * (look as u64 + 1)));
+        let _ = screen(&mut app);
+        numbers.push(app.state.run.number);
+    }
+    // Seldom: each time that it has lasted half as long again, which from 3 to 90 s is 9 times at most.
+    let sets = numbers.windows(2).filter(|two| two[0] != two[1]).count();
+    assert!((1..=9).contains(&sets), "{numbers:?}");
+    // The median of a rank's ends is known to a few us; those of two ranks may lie apart by their jitter and that of both.
+    assert!(apart(&app.state.run.trace) < 3 * 15_000);
+}
+
 #[test]
 fn a_complete_timeline_is_set_before_anything_else_is_told_unless_raw_clocks_are_asked_for() {
     for (clocks, is_set) in [(Clocks::Unknown, true), (Clocks::AsRecorded, false)] {

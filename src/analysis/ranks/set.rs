@@ -2,6 +2,7 @@
 
 use super::line::Line;
 use super::{Aligned, Matched, Rank};
+use crate::activity::Ns;
 use crate::trace::{Clock, Clocks, Trace};
 
 /// From each process's times to those of all: of those on the timeline, and of those that were recorded.
@@ -40,10 +41,16 @@ impl Aligned {
         trace.clock(process).then(&self.clocks.lines[rank])
     }
 
-    /// What the clocks of processes are to be set to; `None` when they show the time of all already, or are to show what was recorded.
+    /// What the clocks of processes are to be set to; `None` when none is to move by more than `least` ns, or they are to show what
+    /// was recorded.
     #[must_use]
-    pub fn to_set(&self, trace: &Trace) -> Option<Vec<Clock>> {
-        let moves = self.by_process.iter().any(|line| !line.is_same());
+    pub fn to_set(&self, trace: &Trace, least: Ns) -> Option<Vec<Clock>> {
+        let moves = trace.lanes().iter().any(|lane| {
+            let line = self.by_process.get(lane.key().process);
+            let line = line.filter(|line| !line.is_same());
+            line.zip(lane.extent())
+                .is_some_and(|(line, extent)| line.most(extent) > least)
+        });
         let is_wanted = trace.source.clocks != Clocks::AsRecorded;
         (moves && is_wanted).then(|| self.of_recorded.clone())
     }
@@ -61,7 +68,7 @@ pub fn set(trace: &mut Trace) {
 #[must_use]
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
-        Clocks::Unknown => Matched::of(trace)?.aligned().to_set(trace),
+        Clocks::Unknown => Matched::of(trace)?.aligned().to_set(trace, 0),
         Clocks::AsRecorded | Clocks::Set(_) => None,
     }
 }

@@ -24,6 +24,9 @@ use crate::trace::{Clock, Clocks, LaneId, Trace};
 /// While a program runs, answers are at least this far apart, and nine times what the last one took.
 const PACE: Duration = Duration::from_secs(2);
 
+/// Clocks that were set are set again when the run has lasted half as long again, or when one is to move by more than this, ns.
+const FAR: Ns = 1_000_000;
+
 /// Records up to which it is looked at where there is no thread for it: a blink.
 const UNASKED: usize = 1_000_000;
 
@@ -186,11 +189,11 @@ struct Told {
 
 impl Told {
     /// Of a run that goes on: the records that it has now will never be asked about again.
-    fn live(trace: &Trace, is_judged: bool, stop: &Stop) -> Told {
+    fn live(trace: &Trace, is_judged: bool, least: Ns, stop: &Stop) -> Told {
         let Some(job) = Matched::of(trace) else {
             return Told::default();
         };
-        if let Some(told) = Told::to_set(trace, job.aligned()) {
+        if let Some(told) = Told::to_set(trace, job.aligned(), least) {
             return told;
         }
         let judge = || {
@@ -210,10 +213,10 @@ impl Told {
         }
     }
 
-    /// That the clocks are to be set first.
-    fn to_set(trace: &Trace, job: &Aligned) -> Option<Told> {
+    /// That the clocks are to be set first, where one of them is to move by more than `least`.
+    fn to_set(trace: &Trace, job: &Aligned, least: Ns) -> Option<Told> {
         Some(Told {
-            clocks: Some(job.to_set(trace)?),
+            clocks: Some(job.to_set(trace, least)?),
             known: Some(Known::before(job)),
             ..Told::default()
         })
@@ -230,7 +233,7 @@ impl Told {
         let grounds = ground.of(run, trace);
         let aligned = grounds.aligned();
         let to_set = aligned.as_ref().filter(|_| !is_settled);
-        if let Some(told) = to_set.and_then(|job| Told::to_set(trace, job)) {
+        if let Some(told) = to_set.and_then(|job| Told::to_set(trace, job, 0)) {
             return told;
         }
         let judge = || {
@@ -254,6 +257,8 @@ pub struct Job {
     question: Question<bool, Told>,
     /// The run that was last asked about while it ran, whether for who is late, and when.
     asked: Option<(u64, bool, Duration)>,
+    /// When the clocks of a run that goes on were set last: what else was found out about it is found out anew then.
+    set: Option<Duration>,
     /// The run that has ended of which who is late was wanted: it is told from then on.
     judged: Option<u64>,
     /// Goes up with every answer.
@@ -265,6 +270,7 @@ impl Default for Job {
         Job {
             question: Question::new("job", Weight::Heavy).first(),
             asked: None,
+            set: None,
             judged: None,
             version: 0,
         }
@@ -294,13 +300,15 @@ impl Job {
             self.judged = Some(run.number);
         }
         let is_judged = is_judged || (!is_live && self.judged == Some(run.number));
+        let is_early = (self.set).is_some_and(|at| at <= run.elapsed && run.elapsed < at + at / 2);
+        let least = if is_early { FAR } else { 0 };
         let (number, is_settled, ground) = (run.number, run.is_settled, ground.clone());
         let is_new = self
             .question
             .ask(analyst, run, is_judged, move |trace, stop| {
                 let began = Instant::now();
                 let told = if is_live {
-                    Told::live(trace, is_judged, stop)
+                    Told::live(trace, is_judged, least, stop)
                 } else {
                     Told::whole(trace, number, (is_judged, is_settled), &ground, stop)
                 };
@@ -332,6 +340,7 @@ impl Job {
     /// The clocks of the run were set: it goes on with another number, and is looked at anew.
     pub fn clocks_set(&mut self, run: &Run) {
         self.question.carry(run.number);
+        self.set = run.is_running().then_some(run.elapsed);
         self.asked = None;
         self.judged = self
             .judged
