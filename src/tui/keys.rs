@@ -492,6 +492,7 @@ pub fn help(
 /// order.
 const FOREMOST: &[Action] = &[
     Action::Choose,
+    Action::Sort,
     Action::NextHit,
     Action::NextGap,
     Action::NextVariant,

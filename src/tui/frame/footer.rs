@@ -25,6 +25,8 @@ pub struct Footer {
     /// Parts at the left, the most important first.
     totals: Vec<Total>,
     hints: Vec<(KeyCode, &'static str)>,
+    /// Hints that are kept besides help and quit: in a list to go on and to order, else the first.
+    kept: usize,
 }
 
 /// Columns below which hints take what totals leave.
@@ -72,7 +74,12 @@ impl Footer {
         let hints = hints.map_or_else(Vec::new, |context| {
             keys::hints(context, |action| is_offered(action, state, views)).collect()
         });
-        Footer { totals, hints }
+        let is_list = hints.get(1).is_some_and(|it| it.0 == KeyCode::Char('o'));
+        Footer {
+            totals,
+            hints,
+            kept: 1 + usize::from(is_list),
+        }
     }
 }
 
@@ -155,6 +162,8 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     let length = units::duration(window.len());
     let (of, of_short) = match stretch.devices {
         0 | 1 => (String::new(), String::new()),
+        // A list's own keys have that room.
+        n if !views.is_home() => (format!(" of {n} GPUs' time"), String::new()),
         n => (format!(" of {n} GPUs' time"), format!(" of {n} GPUs")),
     };
     let shares = format!(
@@ -192,9 +201,9 @@ impl Footer {
             return;
         }
         let width = usize::from(area.width);
-        // The most useful hint is kept besides help and quit, where there is room for anything else.
+        // The most useful hints are kept besides help and quit, where there is room for anything else.
         let others = self.hints.len().saturating_sub(2);
-        let foremost = self.hints.iter().take(others.min(1));
+        let foremost = self.hints.iter().take(others.min(self.kept));
         let hint = |hints: &mut dyn Iterator<Item = &(KeyCode, &'static str)>| -> usize {
             let columns = |(key, word): &(KeyCode, &'static str)| {
                 pen::width(&keys::label(*key, theme.is_ascii)) + pen::width(word) + 3
