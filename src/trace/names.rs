@@ -1,5 +1,7 @@
 //! Strings of the timeline, once each, fit to be shown.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 
 use super::pool::Pool;
@@ -92,16 +94,38 @@ impl Names {
 
 /// Longest mangled name that is worth demangling: templates can blow up beyond all use.
 const MANGLED_MAX: usize = 4096;
+/// Longest name that it may become. What stands for a part that came before doubles the text in few letters: without a bound
+/// 300 of them take all memory.
+const DEMANGLED_MAX: usize = 16 << 10;
 
+/// A text of at most [`DEMANGLED_MAX`] bytes.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > DEMANGLED_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// The name that a mangled one stands for; itself where it is none, or would be too long.
 fn demangled(raw: &str) -> String {
     if !raw.starts_with("_Z") || raw.len() > MANGLED_MAX {
         return raw.to_owned();
     }
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(192);
-    cpp_demangle::Symbol::new(raw)
+    let mut name = Bounded::default();
+    let written = cpp_demangle::Symbol::new(raw)
         .ok()
-        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .map_or_else(|| raw.to_owned(), |name| literals(&name))
+        .and_then(|symbol| symbol.structured_demangle(&mut name, &options).ok());
+    match written {
+        Some(()) => literals(&name.0),
+        None => raw.to_owned(),
+    }
 }
 
 /// Numbers of template arguments as `c++filt` and other profilers write them: "(unsigned long)3" becomes
@@ -151,6 +175,25 @@ fn literals(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `f(p<int, int>, p<p<int, int>, p<int, int>>, …)`: each argument is twice the one before, in eight letters.
+    #[test]
+    fn a_name_that_would_fill_memory_stays_as_it_is() {
+        let bomb = |arguments: u32| {
+            let mut name = "_Z1f1pIiiE".to_owned();
+            for i in 0..arguments {
+                let number = char::from_digit(i, 36).expect("few").to_ascii_uppercase();
+                name += &format!("S_IS{number}_S{number}_E");
+            }
+            name
+        };
+        // As c++filt writes it.
+        assert_eq!(
+            demangled(&bomb(2)),
+            "f(p<int, int>, p<p<int, int>, p<int, int> >, p<p<p<int, int>, p<int, int> >, p<p<int, int>, p<int, int> > >)"
+        );
+        assert_eq!(demangled(&bomb(34)), bomb(34));
+    }
 
     #[test]
     fn numbers_of_template_arguments_are_as_other_profilers_write_them() {
