@@ -17,7 +17,7 @@ mod framed;
 pub type Target = fn(&[u8], &Path);
 
 /// What can be read: its name, which is also that of its folder of the corpus, and how.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("scenario", |data, _| compiled(data)),
     ("expression", |data, _| expression(data)),
     ("configuration", |data, _| configuration(data)),
@@ -28,6 +28,10 @@ pub const TARGETS: [(&str, Target); 8] = [
         opened(&framed::recording(data), folder, RECORDING);
     }),
     ("beside", beside),
+    ("link", link),
+    ("profile", |data, _| profile(data)),
+    ("edit", |data, _| edit(data)),
+    ("name", |data, _| name(data)),
 ];
 
 /// A recording's file.
@@ -105,6 +109,83 @@ fn beside(data: &[u8], folder: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
+/// What another machine sends over ssh. The first byte says whether frames are sound.
+fn link(data: &[u8], folder: &Path) {
+    let (is_framed, data) = data.split_first().unwrap_or((&0, &[]));
+    let bytes = match is_framed % 2 {
+        0 => framed::link(data),
+        _ => data.to_vec(),
+    };
+    let root = folder.join("machine/root");
+    std::fs::create_dir_all(&root).expect("a folder to write to");
+    match crate::source::hosts::hear(&bytes, &root) {
+        Ok(arrived) => assert!(arrived <= bytes.len() as u64 + 4096 * (1 + arrived / 4096)),
+        Err(said) => is_plain(&said),
+    }
+    let beside = folder.join("machine").read_dir().expect("a folder");
+    assert_eq!(beside.count(), 1, "it wrote outside of its folder");
+    std::fs::remove_dir_all(folder.join("machine")).expect("a folder of ours");
+}
+
+/// A GPU's profile.
+fn profile(data: &[u8]) {
+    match source::sim::Profile::parse(&text(data), "fuzz.toml") {
+        Ok(profile) => {
+            let again = profile.to_toml().expect("what was read can be written");
+            let again = source::sim::Profile::parse(&again, "fuzz.toml");
+            assert!(again.is_ok(), "what was written can be read");
+        }
+        // It says where it is wrong by the line, which leaves the program with its control characters written out.
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// What is to be changed in a prediction.
+fn edit(data: &[u8]) {
+    match text(data).parse::<crate::scenario::edit::EditSet>() {
+        Ok(set) => {
+            let again = set.to_string().parse::<crate::scenario::edit::EditSet>();
+            assert!(again.is_ok_and(|again| again == set), "{set}");
+        }
+        Err(error) => {
+            is_plain(&error.to_string());
+            assert!(
+                text(data).get(error.span).is_some(),
+                "a place outside of the text"
+            );
+        }
+    }
+}
+
+/// Names of kernels, one a line: demangled, shortened, told apart.
+fn name(data: &[u8]) {
+    let text = text(data);
+    let mut timeline = trace::Trace::new(trace::SourceInfo::default());
+    let raw = || text.lines().enumerate();
+    timeline.apply(activity::Batch {
+        defs: raw()
+            .map(|(id, name)| activity::Def::Name {
+                id: id as u32,
+                text: name.to_owned(),
+            })
+            .collect(),
+        ..activity::Batch::default()
+    });
+    let names = timeline.names();
+    let all: Vec<u32> = (0..names.len() as u32).collect();
+    let mut fulls = std::collections::HashSet::new();
+    for &id in &all {
+        let full = names.full(id);
+        is_plain(full);
+        is_plain(names.short(id));
+        // Five or six letters stand for a character that cannot be shown.
+        assert!(full.len() <= 8 * text.len().max(16 << 10));
+        fulls.insert(full);
+    }
+    let told: std::collections::HashSet<String> = names.short_unique(&all).into_iter().collect();
+    assert_eq!(told.len(), fulls.len(), "different names, told apart");
+}
+
 fn opened(data: &[u8], folder: &Path, name: &str) {
     let path = folder.join(name);
     std::fs::write(&path, data).expect("a folder to write to");
@@ -144,8 +225,14 @@ fn through(path: &Path) {
     }
 }
 
-/// Nothing that a terminal obeys is in a text that goes to one.
+/// Nothing that a terminal obeys, that turns a line around, or that hides is in a text that goes to one.
 fn is_plain(text: &str) {
-    let steers = |c: char| c.is_control() && c != '\n';
+    let hides = |c: char| {
+        ('\u{200b}'..='\u{200f}').contains(&c)
+            || ('\u{2028}'..='\u{202e}').contains(&c)
+            || ('\u{2066}'..='\u{2069}').contains(&c)
+            || c == '\u{feff}'
+    };
+    let steers = |c: char| c.is_control() && c != '\n' || hides(c);
     assert!(!text.contains(steers), "control characters in {text:?}");
 }

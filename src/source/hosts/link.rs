@@ -393,12 +393,7 @@ impl<'a> Talk<'a> {
                     self.link.shared.say(true, text);
                     Ok(())
                 }
-                Ok(Word::File { id, name }) => self.link.shared.mirror(|it| it.file(id, name)),
-                Ok(Word::Page { id, page }) => self.link.shared.mirror(|it| it.page(id, &page)),
-                Ok(Word::Data { id, offset, bytes }) => {
-                    self.link.shared.mirror(|it| it.data(id, offset, &bytes))
-                }
-                Ok(Word::Life { id, lives }) => self.link.shared.mirror(|it| it.life(id, lives)),
+                Ok(word) => self.link.shared.mirror(|it| it.take(word)),
             };
             if let Err(refused) = taken {
                 return hostile(&refused);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 
-use super::frame::{PAGE, TEXT};
+use super::frame::{PAGE, TEXT, Word};
 use crate::source::recording::files;
 
 /// Files that one machine may send.
@@ -78,8 +78,19 @@ impl Mirror {
         files.map(|(name, it)| (name.clone(), it.arrived)).collect()
     }
 
+    /// What is said of files; other words are not for it.
+    pub(super) fn take(&mut self, word: Word) -> Result<(), Refused> {
+        match word {
+            Word::File { id, name } => self.file(id, name),
+            Word::Page { id, page } => self.page(id, &page),
+            Word::Data { id, offset, bytes } => self.data(id, offset, &bytes),
+            Word::Life { id, lives } => self.life(id, lives),
+            Word::End { .. } | Word::Trouble { .. } => Ok(()),
+        }
+    }
+
     /// A file has been named.
-    pub(super) fn file(&mut self, id: u32, name: String) -> Result<(), Refused> {
+    fn file(&mut self, id: u32, name: String) -> Result<(), Refused> {
         let Some(place) = place_of(&name) else {
             return Err(Refused::Name(name));
         };
@@ -111,7 +122,7 @@ impl Mirror {
     }
 
     /// A recording's header page as it is now.
-    pub(super) fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refused> {
+    fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refused> {
         let it = self.of(id)?;
         match it.is_recording {
             true => Ok(it.opened()?.write_all_at(page, 0)?),
@@ -120,7 +131,7 @@ impl Mirror {
     }
 
     /// What a file holds from `offset` on.
-    pub(super) fn data(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), Refused> {
+    fn data(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), Refused> {
         let it = self.of(id)?;
         // A recording's page comes first.
         if offset != it.arrived || (it.is_recording && it.file.is_none()) {
@@ -134,7 +145,7 @@ impl Mirror {
     }
 
     /// Whether its writer there lives. What is not known is waited for.
-    pub(super) fn life(&mut self, id: u32, lives: Option<bool>) -> Result<(), Refused> {
+    fn life(&mut self, id: u32, lives: Option<bool>) -> Result<(), Refused> {
         let it = self.of(id)?;
         if let Some(file) = &it.file {
             // Of files of ours, in a folder of ours: who else would hold it?

@@ -31,6 +31,7 @@ pub use serve::process_main;
 use crate::activity::feed::{Gone, Message, Standing, Stop};
 use crate::source::recording::{Inlet, Sink, scratch};
 use crate::text::cut;
+use frame::{Frames, Word, greeting};
 use link::Link;
 use mirror::Mirror;
 use shared::{Phase, Shared};
@@ -56,6 +57,28 @@ pub struct Host {
     root: PathBuf,
     /// Goes with the last of them.
     _folder: Arc<TempDir>,
+}
+
+/// Takes what a machine sent as a link does, without one: into files of a folder. How many bytes arrived; the fuzzer calls it.
+///
+/// # Errors
+/// Why the link would be ended.
+pub fn hear(bytes: &[u8], root: &Path) -> Result<u64, String> {
+    let mut mirror = Mirror::new(root.to_owned());
+    let mut frames = Frames::default();
+    // A greeting is looked for in what comes first; a frame begins behind it.
+    frames.add(&bytes[greeting(bytes).map_or(0, |it| it.length)..]);
+    loop {
+        let payload = match frames.next() {
+            Ok(Some(payload)) => payload,
+            Ok(None) => return Ok(mirror.arrived()),
+            Err(broken) => return Err(broken.to_string()),
+        };
+        let word = Word::decode(payload).map_err(|broken| broken.to_string())?;
+        mirror
+            .take(word)
+            .map_err(|refused| crate::text::printable(&refused.to_string()))?;
+    }
 }
 
 /// Follows these places. When there is somebody to `say` things to, on the terminal, ssh may ask there for passwords, one place after

@@ -58,8 +58,32 @@ pub(super) fn recording(entries: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A file beside the recording of process 1. Its payloads stand behind one another, each behind its length in two bytes.
-pub(super) fn beside(kind: &str, mut payloads: &[u8]) -> Vec<u8> {
+/// Pieces that stand behind one another, each behind its length in two bytes.
+fn pieces(mut all: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = all.split_first_chunk()?;
+        let length = usize::from(u16::from_le_bytes(*length)).clamp(1, rest.len().max(1));
+        let (piece, rest) = rest.split_at(length.min(rest.len()));
+        all = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// What another machine sends over a link: a greeting, and a frame for each payload.
+pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\0cuptop-serves\x1a\n".to_vec();
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(*b"\x030.1");
+    for payload in pieces(payloads) {
+        bytes.extend((payload.len() as u32).to_le_bytes());
+        bytes.extend(crc(payload));
+        bytes.extend(payload);
+    }
+    bytes
+}
+
+/// A file beside the recording of process 1, with these payloads.
+pub(super) fn beside(kind: &str, payloads: &[u8]) -> Vec<u8> {
     let mut file = vec![0; 64];
     put(&mut file, 0, *b"cuptop+\n");
     put(&mut file, 8, 1_u32.to_le_bytes());
@@ -69,13 +93,7 @@ pub(super) fn beside(kind: &str, mut payloads: &[u8]) -> Vec<u8> {
     file[32..32 + kind.len()].copy_from_slice(kind.as_bytes());
     let sum = crc(&file[..60]);
     put(&mut file, 60, sum);
-    while let Some((length, rest)) = payloads.split_first_chunk() {
-        let length = usize::from(u16::from_le_bytes(*length)).clamp(1, rest.len().max(1));
-        let (payload, rest) = rest.split_at(length.min(rest.len()));
-        payloads = rest;
-        if payload.is_empty() {
-            break;
-        }
+    for payload in pieces(payloads) {
         let mut head = [0; 16];
         put(&mut head, 0, *b"+blk");
         put(&mut head, 4, (payload.len() as u32).to_le_bytes());
