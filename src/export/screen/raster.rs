@@ -17,27 +17,45 @@ const WIDTH: usize = 15;
 const HEIGHT: usize = 33;
 const MARGIN: usize = 16;
 
-/// Writes a screen.
+/// Writes a screen, row by row: the picture of a large one is hundreds of megabytes, of which a few lines are held.
 pub(super) fn write(buffer: &Buffer, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut canvas = Canvas::new(
         usize::from(buffer.area.width) * WIDTH + 2 * MARGIN,
         usize::from(buffer.area.height) * HEIGHT + 2 * MARGIN,
         ground.background,
     );
+    let too_large = |_| io::Error::other("the screen is too large for a picture");
+    let width = u32::try_from(canvas.width).map_err(too_large)?;
+    let height = u32::try_from(canvas.height).map_err(too_large)?;
+    let mut encoder = png::Encoder::new(out, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Balanced);
+    let mut writer = encoder.write_header().map_err(io::Error::other)?;
+    let mut lines = writer.stream_writer().map_err(io::Error::other)?;
     let mut letters = Letters::new()?;
     for row in 0..buffer.area.height {
+        let top = MARGIN + usize::from(row) * HEIGHT;
+        // A letter may reach into the rows beside its own, no further.
+        canvas.write_until(top.saturating_sub(HEIGHT), &mut lines)?;
+        canvas.begin_until(top + 2 * HEIGHT);
         for piece in cells::row(buffer, row, ground) {
             canvas.piece(&piece, row, &mut letters);
         }
     }
-    canvas.encode(out)
+    canvas.begin_until(canvas.height);
+    canvas.write_until(canvas.height, &mut lines)?;
+    lines.finish().map_err(io::Error::other)?;
+    writer.finish().map_err(io::Error::other)
 }
 
-/// Pixels of three bytes.
+/// Lines of pixels of three bytes: those that are being drawn on.
 struct Canvas {
     width: usize,
     height: usize,
     background: Rgb,
+    /// The first line of `pixels`; those before are written.
+    first: usize,
     pixels: Vec<u8>,
 }
 
@@ -47,16 +65,36 @@ impl Canvas {
             width,
             height,
             background,
-            pixels: background.repeat(width * height),
+            first: 0,
+            pixels: Vec::new(),
         }
     }
 
+    /// Has all lines before this one, with nothing on those that are new.
+    fn begin_until(&mut self, line: usize) {
+        let wanted = (line.min(self.height) - self.first) * self.width;
+        let new = wanted.saturating_sub(self.pixels.len() / 3);
+        self.pixels.extend(self.background.repeat(new));
+    }
+
+    /// Writes the lines before this one.
+    fn write_until(&mut self, line: usize, out: &mut dyn Write) -> io::Result<()> {
+        let done = line.saturating_sub(self.first) * self.width * 3;
+        let done = done.min(self.pixels.len());
+        out.write_all(&self.pixels[..done])?;
+        self.pixels.drain(..done);
+        self.first = self.first.max(line);
+        Ok(())
+    }
+
     fn blend(&mut self, x: usize, y: usize, color: Rgb, share: f32) {
-        if x >= self.width || y >= self.height {
+        let Some(line) = y.checked_sub(self.first).filter(|_| x < self.width) else {
             return;
-        }
-        let at = (y * self.width + x) * 3;
-        let pixel = &mut self.pixels[at..at + 3];
+        };
+        let at = (line * self.width + x) * 3;
+        let Some(pixel) = self.pixels.get_mut(at..at + 3) else {
+            return;
+        };
         let mixed = mix(color, [pixel[0], pixel[1], pixel[2]], share.min(1.0));
         pixel.copy_from_slice(&mixed);
     }
@@ -115,21 +153,6 @@ impl Canvas {
                 self.fill([left, top + y, left + width, top + y + 2], foreground, 1.0);
             }
         }
-    }
-
-    fn encode(&self, out: &mut dyn Write) -> io::Result<()> {
-        let too_large = |_| io::Error::other("the screen is too large for a picture");
-        let width = u32::try_from(self.width).map_err(too_large)?;
-        let height = u32::try_from(self.height).map_err(too_large)?;
-        let mut encoder = png::Encoder::new(out, width, height);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_compression(png::Compression::Balanced);
-        let mut writer = encoder.write_header().map_err(io::Error::other)?;
-        writer
-            .write_image_data(&self.pixels)
-            .map_err(io::Error::other)?;
-        writer.finish().map_err(io::Error::other)
     }
 }
 
