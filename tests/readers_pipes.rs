@@ -157,6 +157,39 @@ fn json_that_is_no_trace_is_refused_by_its_name() {
 }
 
 /// Old PyTorch calls operators "Operator"; HIP's copy on a stream waits for it.
+/// What names a stream is not always a number of 32 bits; none may become another's.
+#[test]
+fn streams_are_as_many_as_their_names() {
+    let ids = [
+        "0",
+        "7",
+        "\"7\"",
+        "\"side\"",
+        "\"main\"",
+        "1.5",
+        "-1",
+        "1099511627779",
+        "9223372036854775811",
+    ];
+    let kernels = ids.iter().enumerate().map(|(i, id)| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":"any","ts":{},"dur":5,"args":{{"device":0,"stream":{id}}}}}"#,
+            i * 10
+        )
+    });
+    let kernels: Vec<String> = kernels.collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("streams.json");
+    let text = format!(
+        r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#,
+        kernels.join(",")
+    );
+    std::fs::write(&path, text).expect("written");
+    let trace = load(&[path]).trace;
+    // 7 and "7" are one.
+    assert_eq!(trace.streams_of(0).count(), ids.len() - 1);
+}
+
 #[test]
 fn old_operators_and_hip_copies_are_what_they_are() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::repair::repaired;
+use crate::text::fingerprint;
 
 /// An event. What it has no key for is `None` or empty.
 #[derive(Debug, Default)]
@@ -266,7 +267,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
-                    if let Some(number) = args.number(key) {
+                    if key == ArgsKey::Stream {
+                        args.stream = map.next_value::<Named>()?.0;
+                    } else if let Some(number) = args.number(key) {
                         *number = map.next_value::<Number>()?.0;
                     } else if let Some(triple) = args.triple(key) {
                         *triple = map.next_value::<Triple>()?.0;
@@ -365,6 +368,51 @@ impl<'de> Deserialize<'de> for Number {
             fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
                 let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
                 Ok(Number(is_whole.then_some(value as i64)))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A number that only names something: a word, or a number that is none of 64 bits, has one of its own. It is below zero, where no
+/// profiler counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Named(Option<i64>);
+
+impl Named {
+    fn of_word(word: &str) -> Named {
+        let print = fingerprint(word.as_bytes());
+        Named(
+            word.trim()
+                .parse()
+                .ok()
+                .or(Some((print | 1 << 63).cast_signed())),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Named;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_str<E: Error>(self, text: &str) -> Result<Named, E> {
+                Ok(Named::of_word(text))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Named, E> {
+                Ok(Named(Some(value)))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Named, E> {
+                Ok(Named(Some(value.cast_signed())))
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Named, E> {
+                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+                Ok(match is_whole {
+                    true => Named(Some(value as i64)),
+                    false => Named::of_word(&value.to_string()),
+                })
             }
         }
         deserializer.deserialize_any(Any)
