@@ -156,7 +156,6 @@ fn json_that_is_no_trace_is_refused_by_its_name() {
     );
 }
 
-/// Old PyTorch calls operators "Operator"; HIP's copy on a stream waits for it.
 /// What names a stream is not always a number of 32 bits; none may become another's.
 #[test]
 fn streams_are_as_many_as_their_names() {
@@ -190,6 +189,7 @@ fn streams_are_as_many_as_their_names() {
     assert_eq!(trace.streams_of(0).count(), ids.len() - 1);
 }
 
+/// Old PyTorch calls operators "Operator"; HIP's copy on a stream waits for it.
 #[test]
 fn old_operators_and_hip_copies_are_what_they_are() {
     let folder = tempfile::tempdir().expect("a folder");
