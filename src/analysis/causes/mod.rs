@@ -6,11 +6,12 @@
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
 //! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
 //!
-//! `kinds` lists the causes, `explain` asks for one gap, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! `kinds` lists the causes, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
 //! that samples saw meanwhile, `words` says them.
 
 mod explain;
+mod gaps;
 mod growing;
 mod host;
 mod kinds;
@@ -45,6 +46,7 @@ pub struct Causes<'a> {
     host: host::Host,
     /// Operations before which others ran that left no record, with the call that shows it.
     missing: FxHashMap<OpId, CallId>,
+    gaps: gaps::Gaps,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
 }
@@ -64,6 +66,7 @@ impl<'a> Causes<'a> {
             limits: limits::Limits::of(graph, sample),
             host: host::Host::of(trace),
             missing: missing::of(trace, graph),
+            gaps: gaps::Gaps::new(trace.devices().len()),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
         }
     }
@@ -84,8 +87,7 @@ impl<'a> Causes<'a> {
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
     /// and the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        let ops = self.graph.ops.of_device(device);
-        self.recorded(device, gaps(self.graph, within(self.graph, ops, window)))
+        self.recorded(device, self.gaps.of(self.graph, device, window))
     }
 
     /// The stretches of a stream with nothing running, between its own first operation and its last.
@@ -95,7 +97,8 @@ impl<'a> Causes<'a> {
             LaneKind::Stream { device, .. } => device,
             _ => usize::MAX,
         };
-        self.recorded(device, gaps(self.graph, within(self.graph, ops, window)))
+        let ops = window.map_or(ops, |window| gaps::within(self.graph, ops, window));
+        self.recorded(device, gaps::between(self.graph, ops))
     }
 
     /// Without what was not recorded.
@@ -187,27 +190,6 @@ impl<'a> Causes<'a> {
         }
         sums.rows(self)
     }
-}
-
-fn within<'g>(graph: &Graph, ops: &'g [OpId], window: Option<Span>) -> &'g [OpId] {
-    let Some(window) = window else {
-        return ops;
-    };
-    let before = |time: Ns| ops.partition_point(|&op| graph.ops.start[op as usize] < time);
-    let from = before(window.start);
-    &ops[from..before(window.end).max(from)]
-}
-
-fn gaps<'g>(graph: &'g Graph, ops: &'g [OpId]) -> impl Iterator<Item = Gap> + use<'g> {
-    let mut end: Option<Ns> = None;
-    ops.iter().filter_map(move |&next| {
-        let span = graph.ops.span(next);
-        let before = end.replace(end.map_or(span.end, |e| e.max(span.end)))?;
-        (before < span.start).then(|| Gap {
-            span: Span::new(before, span.start),
-            next,
-        })
-    })
 }
 
 /// Whether an overhead is the driver's for loading or compiling GPU code: its record says so.
