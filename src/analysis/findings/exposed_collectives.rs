@@ -31,7 +31,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let most = scope.trace.names().short(collectives.most?);
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let mut rows = collectives.rows;
-    rows.sort_by_key(|at| (std::cmp::Reverse(length(at)), *at));
+    rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
     let at: Vec<Place> = rows.into_iter().map(Place::Row).collect();
     Some(Finding {
         title: format!(

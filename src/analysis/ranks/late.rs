@@ -8,7 +8,7 @@ use super::split::{Late, Split, Wait};
 use super::work::{self, MOST, SLOW};
 use crate::activity::{Ns, Span};
 use crate::analysis::causes::IdleCause;
-use crate::analysis::stats;
+use crate::analysis::{crew, stats};
 
 /// A rank whose lateness makes less of the run than this is not told of.
 const WORTH: f64 = 0.01;
@@ -214,13 +214,11 @@ fn asked(sides: &Sides<'_>, rank: usize) -> Vec<usize> {
 
 fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
     let late = sides.of(rank)?;
-    let all: Vec<Arose> = others
-        .iter()
-        .filter_map(|&other| {
-            let begun = sides.begun(rank, other);
-            arose::between((&late, rank), &sides.of(other)?, &begun, least)
-        })
-        .collect();
+    let all = crew::each(sides.known.records(), others, |&other| {
+        let begun = sides.begun(rank, other);
+        arose::between((&late, rank), &sides.of(other)?, &begun, least)
+    });
+    let all: Vec<Arose> = all.into_iter().flatten().collect();
     let mut cost: Option<Vec<Ns>> = None;
     for arose in &all {
         let by = arose.by_step();

@@ -1,6 +1,6 @@
 //! Two ranks as they are held against each other: their kernels, their collectives, and the stretches that lateness is told by.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::arose::{Own, Side};
 use super::collect::Unit;
@@ -38,6 +38,14 @@ pub(super) struct Known<'a> {
     pub(super) noise: Ns,
 }
 
+impl Known<'_> {
+    /// Parts of collectives that were matched: by them it is told whether threads help.
+    pub(super) fn records(&self) -> usize {
+        let rows = self.groups.iter().map(|it| it.rows() * it.ranks.len());
+        rows.sum()
+    }
+}
+
 /// What lateness of a rank is told by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units<'a> {
@@ -52,10 +60,10 @@ pub(super) struct Units<'a> {
 pub(super) struct Sides<'a> {
     pub(super) known: &'a Known<'a>,
     split: &'a Split,
-    kernels: Vec<OnceCell<Own>>,
-    collectives: Vec<OnceCell<Vec<Span>>>,
+    kernels: Vec<OnceLock<Own>>,
+    collectives: Vec<OnceLock<Vec<Span>>>,
     /// From one collective to the next.
-    stretches: Vec<OnceCell<(Vec<Span>, Ns)>>,
+    stretches: Vec<OnceLock<(Vec<Span>, Ns)>>,
 }
 
 impl<'a> Sides<'a> {
@@ -64,9 +72,9 @@ impl<'a> Sides<'a> {
         Sides {
             known,
             split,
-            kernels: std::iter::repeat_with(OnceCell::new).take(count).collect(),
-            collectives: std::iter::repeat_with(OnceCell::new).take(count).collect(),
-            stretches: std::iter::repeat_with(OnceCell::new).take(count).collect(),
+            kernels: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            collectives: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            stretches: std::iter::repeat_with(OnceLock::new).take(count).collect(),
         }
     }
 
