@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Threads at most: what is done here waits for memory, and more of them do it no sooner.
@@ -62,6 +63,41 @@ fn on<T: Sync, R: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> R + Sy
     made.into_iter().map(|(_, made)| made).collect()
 }
 
+/// What two pieces of work make that have nothing to do with each other: the second on a thread of its own, where there are records and cores
+/// enough for that. It is named, and has ended when this returns; a panic of it goes on here.
+pub(crate) fn both<A, B: Send>(
+    records: usize,
+    first: impl FnOnce() -> A,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    at_once(records >= RECORDS_MIN && cores > 1, first, second)
+}
+
+fn at_once<A, B: Send>(
+    has_thread: bool,
+    first: impl FnOnce() -> A,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    // Whoever comes first does it: where no thread can be had that is this one.
+    let left = Mutex::new(Some(second));
+    let take = || {
+        let second = left.lock().unwrap_or_else(PoisonError::into_inner).take();
+        second.map(|second| second())
+    };
+    let (first, other) = thread::scope(|scope| {
+        let named = || thread::Builder::new().name("cuptop-crew-both".to_owned());
+        let other = has_thread
+            .then(|| named().spawn_scoped(scope, take).ok())
+            .flatten();
+        let first = first();
+        let other = other.and_then(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (first, other)
+    });
+    let second = other.or_else(take).expect("it is done once");
+    (first, second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +126,19 @@ mod tests {
             thread::current().name().map(str::to_owned)
         });
         assert!(made.iter().flatten().any(|name| name == "cuptop-crew-1"));
+    }
+
+    #[test]
+    fn two_things_are_made_at_once_or_one_after_the_other() {
+        let both = std::sync::Barrier::new(2);
+        let name = || {
+            both.wait();
+            thread::current().name().map(str::to_owned)
+        };
+        let (here, there) = at_once(true, name, name);
+        assert_ne!(here, there);
+        assert_eq!(there.as_deref(), Some("cuptop-crew-both"));
+        assert_eq!(at_once(false, || 1, || 2), (1, 2));
     }
 
     #[test]

@@ -41,7 +41,7 @@ use crate::analysis::memory::MemoryUse;
 use crate::analysis::off_cpu::{self, OffCpuFigures};
 use crate::analysis::overhead::Overhead;
 use crate::analysis::passes::Passes;
-use crate::analysis::ranks::Ranks;
+use crate::analysis::ranks::Matched;
 use crate::analysis::steps as program_steps;
 use crate::analysis::tables::{self, NameRow};
 use crate::analysis::variants;
@@ -50,7 +50,7 @@ use crate::analysis::verdict::{self, Verdict};
 use crate::analysis::watching::{self, WatchingCost};
 use crate::analysis::{CallIndex, VariantFigures};
 use crate::scenario::plan::Plan;
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 
 pub use expect::Checked;
 
@@ -222,10 +222,17 @@ impl Report {
     /// ranges in it tell; with the plan also what the scenario expects of them.
     #[must_use]
     pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
-        let calls = CallIndex::new(trace);
-        let graph = Graph::new(trace);
+        let records = trace.lanes().iter().map(Lane::len).sum();
+        // What rests on the records alone is made beside the graph.
+        let beside = || {
+            let calls = CallIndex::new(trace);
+            let devices = figures::of(trace, Some(&calls), None);
+            let steps = program_steps::of(trace, None);
+            (calls, devices, steps, Matched::of(trace))
+        };
+        let (graph, beside) = crew::both(records, || Graph::new(trace), beside);
+        let (calls, mut devices, steps, matched) = beside;
         let causes = Causes::new(trace, &graph);
-        let mut devices = figures::of(trace, Some(&calls), None);
         let records = graph.ops.len();
         let idle = crew::each(records, &devices, |it| causes.idle(it.index, None));
         for (device, idle) in devices.iter_mut().zip(idle) {
@@ -237,8 +244,7 @@ impl Report {
         let expectations = plan.map(|plan| expect::check(plan, &variants));
         let is_run = plan.is_some() || !variants.is_empty();
         let known = whatif::known_of(trace);
-        let steps = program_steps::of(trace, None);
-        let job = Ranks::of(trace, Some(&causes), &steps);
+        let job = matched.map(|job| job.judged(trace, Some(&causes), &steps));
         let advice = Advice {
             trace,
             causes: &causes,
