@@ -369,6 +369,126 @@ fn who_looks_on_is_shown_each_record_once_before_the_timeline_comes() {
     assert_eq!(times(&drafted), times(&sent));
 }
 
+/// A Kineto trace of a rank of two, with so many kernels `k<rank>` on one stream of GPU 0.
+fn of_rank(rank: usize, kernels: usize) -> String {
+    let events: Vec<String> = (0..kernels)
+        .map(|at| {
+            let (ts, correlation) = (100 * at + rank, at + 1);
+            format!(
+                r#"{{"ph":"X","cat":"kernel","name":"k{rank}","pid":0,"tid":7,"ts":{ts},"dur":5,
+                    "args":{{"device":0,"context":1,"stream":7,"correlation":{correlation}}}}}"#
+            )
+        })
+        .collect();
+    let events = events.join(",");
+    let head = format!(r#""distributedInfo":{{"rank":{rank},"world_size":2}}"#);
+    format!(r#"{{{head},"traceEvents":[{events}]}}"#)
+}
+
+/// Whether they were read beside each other or not, what was on the screen when reading was stopped stays there.
+#[test]
+fn what_was_read_of_each_of_several_files_is_kept_when_reading_is_stopped() {
+    use cuptop::testing::activity::feed::Message;
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = [0, 1].map(|rank| {
+        let path = folder.path().join(format!("{rank}.json"));
+        std::fs::write(&path, of_rank(rank, 60_000)).expect("it can be written");
+        path
+    });
+    let opened = file::open_drafted(&paths).expect("traces");
+    let (mut draft, mut sent, mut outcome) = (Trace::default(), Trace::default(), None);
+    let of = |trace: &Trace, rank: u32| -> usize {
+        let lanes = trace.lanes().iter();
+        lanes
+            .filter(|lane| trace.processes()[lane.key().process].info.rank == Some(rank))
+            .map(|lane| lane.len())
+            .sum()
+    };
+    let mut shown = None;
+    for message in opened.feed.receiver() {
+        match message {
+            Message::Draft(batch) => draft.apply(batch),
+            Message::Batch(batch) => sent.apply(batch),
+            Message::Finished(last) => outcome = Some(last),
+            _ => {}
+        }
+        if shown.is_none() && of(&draft, 1) > 0 {
+            shown = Some([of(&draft, 0), of(&draft, 1)]);
+            opened.feed.stop.stop();
+        }
+    }
+    let shown = shown.expect("both are shown");
+    // A machine that reads the rest before the request comes has read all of it.
+    assert!(matches!(
+        outcome,
+        Some(Outcome::Stopped | Outcome::Complete)
+    ));
+    assert!(shown[0] > 0, "{shown:?}");
+    assert!(
+        of(&sent, 0) >= shown[0] && of(&sent, 1) >= shown[1],
+        "{shown:?}"
+    );
+}
+
+/// Two ranks whose GPUs have one number, and a file without a record before them.
+#[test]
+fn who_looks_on_is_shown_each_of_several_files_and_whose_gpus_are_whose() {
+    use cuptop::testing::activity::feed::Message;
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it can be written");
+        path
+    };
+    let paths = [
+        write("none.json", r#"{"traceEvents":[]}"#.to_owned()),
+        write("0.json", of_rank(0, 3)),
+        write("1.json", of_rank(1, 4)),
+    ];
+    let opened = file::open_drafted(&paths).expect("traces");
+    let (mut draft, mut sent, mut outcome) = (Trace::default(), Trace::default(), None);
+    let mut has_draft = false;
+    for message in opened.feed.receiver() {
+        match message {
+            Message::Draft(batch) => {
+                has_draft = true;
+                draft.apply(batch);
+            }
+            Message::Batch(batch) => {
+                assert!(has_draft, "a timeline that a draft would take the place of");
+                sent.apply(batch);
+            }
+            Message::Finished(last) => outcome = Some(last),
+            _ => {}
+        }
+    }
+    assert_eq!(outcome, Some(Outcome::Complete));
+    assert_eq!((draft.devices().len(), sent.devices().len()), (2, 2));
+    let by_rank = |trace: &Trace| {
+        let mut lanes: Vec<_> = trace
+            .lanes()
+            .iter()
+            .map(|lane| (trace.processes()[lane.key().process].info.rank, lane.len()))
+            .collect();
+        lanes.sort_unstable();
+        lanes
+    };
+    assert_eq!(by_rank(&draft), [(Some(0), 3), (Some(1), 4)]);
+    assert_eq!(by_rank(&sent), by_rank(&draft));
+    let names = |trace: &Trace| {
+        let mut names: Vec<_> = all(trace)
+            .iter()
+            .map(|it| match it.what {
+                What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+                _ => String::new(),
+            })
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(&draft), ["k0", "k0", "k0", "k1", "k1", "k1", "k1"]);
+}
+
 /// An export of early 2021 with all that is no plain kernel or copy: whole graphs, migrations of managed memory, copies of
 /// arrays, and a stream whose id has 64 bits. The figures are counted by hand.
 #[test]

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
+use std::iter;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::Scope;
 
 use tempfile::TempPath;
 
+use crate::activity::Batch;
 use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
-use crate::source::gather::notice;
+use crate::source::gather::{Draft, notice};
 use crate::source::hosts::{self, Host, Place};
 use crate::source::kineto::Loaded;
 use crate::source::recording::{Following, Inlet};
@@ -82,6 +84,13 @@ struct Found {
     input: Input,
 }
 
+impl Found {
+    /// Whether it is read from front to back, beside others.
+    fn is_stream(&self) -> bool {
+        self.format == Format::Kineto && matches!(self.input, Input::Stream(_))
+    }
+}
+
 /// Where its content is.
 enum Input {
     Path(PathBuf),
@@ -112,9 +121,10 @@ pub fn open(paths: &[PathBuf], say: &mut dyn FnMut(&str)) -> Result<Opened, Open
     open_by(paths, false, Some(say))
 }
 
-/// [`open`] for somebody who looks at it meanwhile: what was read of the first file, if it is one that is sent at its end, comes as
-/// [`Message::Draft`]. Recordings of a job are followed as it goes: a folder may still be empty, and ranks may come later. Without
-/// `say` the terminal is taken: nothing is asked there, and a machine that cannot be reached is tried again and again.
+/// [`open`] for somebody who looks at it meanwhile: what was read of files that are sent at their end comes as
+/// [`Message::Draft`], of all of them where they are read beside each other, else of the first. Recordings of a job are
+/// followed as it goes: a folder may still be empty, and ranks may come later. Without `say` the terminal is taken: nothing is
+/// asked there, and a machine that cannot be reached is tried again and again.
 ///
 /// # Errors
 /// As [`open`].
@@ -236,7 +246,7 @@ pub(crate) fn follow_hosts(here: &[PathBuf], hosts: Vec<Host>, is_live: bool) ->
 
 /// A file whose turn has not come.
 enum Waiting<'scope> {
-    Found(Found),
+    Found(Found, Option<Draft>),
     /// It is being read, beside others.
     Loading(std::thread::ScopedJoinHandle<'scope, Loaded>),
     Failed(Failure),
@@ -246,26 +256,40 @@ fn read_all(files: Vec<Found>, twice: &[String], is_drafted: bool, outlet: &Outl
     let ahead = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut next = 0;
     let mut outcome = Outcome::Complete;
-    let mut anonymous = 0;
+    let (mut anonymous, mut unread) = (0, 0);
     for name in twice {
         let text = format!("{name} was named twice, and is read once");
         if notice(outlet, true, text).is_err() {
             return Outcome::Stopped;
         }
     }
+    let count = files.len();
+    let are_streams = files.iter().all(Found::is_stream);
+    if is_drafted && are_streams && count > 1 {
+        // Begun before the first timeline of a file comes: one without a record has no draft.
+        if outlet.send(Message::Draft(Batch::default())).is_err() {
+            return Outcome::Stopped;
+        }
+    }
+    // Else the first alone, whose processes have the numbers that a draft gives them.
+    let drafted = match (is_drafted, are_streams) {
+        (false, _) => 0,
+        (true, true) => count,
+        (true, false) => 1,
+    };
     std::thread::scope(|scope| {
-        // The first file's processes have the numbers that a draft gives them.
-        let mut files = files
-            .into_iter()
-            .enumerate()
-            .map(|(at, file)| (file, is_drafted && at == 0));
+        let drafts = Draft::of(drafted)
+            .map(Some)
+            .chain(iter::repeat_with(|| None));
+        let mut files = files.into_iter().zip(drafts);
         let mut waiting: VecDeque<Waiting<'_>> = VecDeque::new();
         loop {
             // In order, and no more of them than there are processors, as what was read ahead lies in memory.
             while waiting.len() < ahead
-                && let Some((file, is_drafted)) = files.next()
+                && outcome != Outcome::Stopped
+                && let Some((file, draft)) = files.next()
             {
-                waiting.push_back(start(scope, file, is_drafted, outlet));
+                waiting.push_back(start(scope, file, draft, outlet));
             }
             let Some(first) = waiting.pop_front() else {
                 break;
@@ -278,21 +302,30 @@ fn read_all(files: Vec<Found>, twice: &[String], is_drafted: bool, outlet: &Outl
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
-                Waiting::Found(file) => {
-                    let is_first = next == 0;
-                    read_one(&file, &mut next, is_drafted && is_first, outlet)
+                Waiting::Found(..) if outcome == Outcome::Stopped => {
+                    unread += 1;
+                    continue;
                 }
+                Waiting::Found(file, draft) => read_one(&file, &mut next, draft, outlet),
                 Waiting::Failed(failure) => Outcome::Failed(failure),
             };
             match this {
                 Outcome::Complete => {}
-                Outcome::Stopped => return Outcome::Stopped,
+                // What was read of the files beside it until then is kept as well.
+                Outcome::Stopped => outcome = Outcome::Stopped,
                 // The other files are of use all the same; the first failure is told.
                 Outcome::Failed(failure) => {
                     if outcome == Outcome::Complete {
                         outcome = Outcome::Failed(failure);
                     }
                 }
+            }
+        }
+        unread += files.count();
+        if unread > 0 {
+            let text = format!("reading was stopped before {unread} of {count} files was begun");
+            if notice(outlet, true, text).is_err() {
+                return Outcome::Stopped;
             }
         }
         if anonymous > 1 {
@@ -312,16 +345,14 @@ fn read_all(files: Vec<Found>, twice: &[String], is_drafted: bool, outlet: &Outl
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     file: Found,
-    is_drafted: bool,
+    draft: Option<Draft>,
     outlet: &'scope Outlet,
 ) -> Waiting<'scope> {
     match (file.format, file.input) {
         (Format::Kineto, Input::Stream(stream)) => {
             let name = file.name;
             let thread = std::thread::Builder::new().name("trace-load".to_owned());
-            match thread.spawn_scoped(scope, move || {
-                kineto::load(&name, stream, is_drafted, outlet)
-            }) {
+            match thread.spawn_scoped(scope, move || kineto::load(&name, stream, draft, outlet)) {
                 Ok(thread) => Waiting::Loading(thread),
                 Err(error) => Waiting::Failed(Failure {
                     kind: FailureKind::Machine,
@@ -330,18 +361,21 @@ fn start<'scope>(
                 }),
             }
         }
-        (format, input) => Waiting::Found(Found {
-            format,
-            input,
-            ..file
-        }),
+        (format, input) => {
+            let file = Found {
+                format,
+                input,
+                ..file
+            };
+            Waiting::Found(file, draft)
+        }
     }
 }
 
-fn read_one(file: &Found, next: &mut u32, is_drafted: bool, outlet: &Outlet) -> Outcome {
+fn read_one(file: &Found, next: &mut u32, draft: Option<Draft>, outlet: &Outlet) -> Outcome {
     let path = file.input.path();
     match file.format {
-        Format::Nsys => nsys::read(path, next, is_drafted, outlet),
+        Format::Nsys => nsys::read(path, next, draft, outlet),
         _ => read_recording(path, next, outlet),
     }
 }

@@ -5,6 +5,7 @@
 //! come in order. So a file is read to its end, or to where it breaks, before its activities are
 //! sent. A gathered record takes less room than its text did in the file.
 
+mod draft;
 mod merge;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use crate::activity::{
     ShapeId, Span, What,
 };
 use crate::text::printable;
+pub(super) use draft::Draft;
 use merge::Merge;
 
 /// Activities that are sorted at once.
@@ -56,12 +58,6 @@ struct Process {
     /// Such calls.
     synchronous: FxHashSet<Correlation>,
     devices: FxHashSet<u32>,
-}
-
-/// How much of what was gathered was shown before all of it was there: by process how many definitions and runs.
-#[derive(Debug, Default)]
-pub(super) struct Draft {
-    sent: Vec<(usize, usize)>,
 }
 
 impl Gather {
@@ -281,33 +277,6 @@ impl Gather {
             process.devices.extend(part.devices);
             self.total = ACTIVITIES_MAX - room;
         }
-    }
-
-    /// Sends copies of what was found since the last time, `shift` ns later, as [`Message::Draft`] of the processes from 0 on.
-    ///
-    /// # Errors
-    /// When the consumer is gone.
-    pub(super) fn draft(&self, draft: &mut Draft, outlet: &Outlet, shift: Ns) -> Result<(), Gone> {
-        draft.sent.resize(self.processes.len(), (0, 0));
-        for (index, (process, sent)) in self.processes.iter().zip(&mut draft.sent).enumerate() {
-            let (defs, runs) = *sent;
-            *sent = (process.defs.len(), process.runs.len());
-            let mut batch = Batch {
-                process: index as u32,
-                defs: process.defs[defs..].to_vec(),
-                ..Batch::default()
-            };
-            for run in &process.runs[runs..] {
-                batch.items.extend(run.iter().map(|item| Activity {
-                    span: moved(item.span, shift),
-                    ..*item
-                }));
-            }
-            if !(batch.defs.is_empty() && batch.items.is_empty()) {
-                outlet.send(Message::Draft(batch))?;
-            }
-        }
-        Ok(())
     }
 
     /// Sends everything, `shift` ns later, as the processes from `first` on.

@@ -342,19 +342,22 @@ impl Converter {
                 }
             }
             for id in self.gather.devices(process) {
-                let known = header.devices.iter().find(|d| d.id == id);
-                if known.is_none() && header.rank.is_none() {
-                    continue;
+                if let Some(info) = device(header, id) {
+                    self.gather.define(process, Def::Device(info));
                 }
-                let info = DeviceInfo {
-                    id,
-                    uuid: header.rank.map(|rank| uuid_of_rank(rank, id)),
-                    ..known.cloned().unwrap_or_default()
-                };
-                self.gather.define(process, Def::Device(info));
             }
         }
     }
+}
+
+/// What a header says of a device; `None` when that is nothing.
+pub(super) fn device(header: &Header, id: u32) -> Option<DeviceInfo> {
+    let known = header.devices.iter().find(|d| d.id == id);
+    (known.is_some() || header.rank.is_some()).then(|| DeviceInfo {
+        id,
+        uuid: header.rank.map(|rank| uuid_of_rank(rank, id)),
+        ..known.cloned().unwrap_or_default()
+    })
 }
 
 /// "<built-in method reshape of Tensor object at 0x7cc1559c5310>" without its address.

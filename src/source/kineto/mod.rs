@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
-use crate::activity::units;
+use crate::activity::{Def, ProcessInfo, units};
 use crate::source::gather::{Draft, Meter, believable, notice};
 use crate::source::stream::Stream;
 use crate::text::printable;
@@ -161,10 +161,10 @@ pub(super) struct Loaded {
     end: Result<(), Stop>,
 }
 
-/// Reads a trace. What of it is called `name` in messages is the file; with `is_drafted` what was read is sent as
-/// [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile.
-pub(super) fn load(name: &str, stream: Stream, is_drafted: bool, outlet: &Outlet) -> Loaded {
-    load_by(BLOCK, name, stream, is_drafted, outlet)
+/// Reads a trace. What of it is called `name` in messages is the file; what was read is sent as
+/// [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile, where there is a draft.
+pub(super) fn load(name: &str, stream: Stream, draft: Option<Draft>, outlet: &Outlet) -> Loaded {
+    load_by(BLOCK, name, stream, draft, outlet)
 }
 
 /// [`load`] in blocks of about so many bytes.
@@ -172,19 +172,20 @@ fn load_by(
     block: usize,
     name: &str,
     mut stream: Stream,
-    is_drafted: bool,
+    draft: Option<Draft>,
     outlet: &Outlet,
 ) -> Loaded {
     stream.stop_at(&outlet.stop);
     let mut reading = Reading {
         header: Header::default(),
         events: Events::default(),
-        draft: is_drafted.then(Draft::default),
+        draft,
         meter: Meter::new(format!("reading {}", short(name)), stream.length()),
     };
     let end = Input::of(stream)
         .map_err(|error| Stop::Broken(ScanError::Io(error)))
-        .and_then(|input| reading.run(input, block, outlet));
+        .and_then(|input| reading.run(input, block, outlet))
+        .and_then(|()| Ok(reading.draft_rest(outlet)?));
     let Reading { header, events, .. } = reading;
     let mut converter = events.converter;
     converter.finish(&header);
@@ -322,6 +323,34 @@ impl Reading {
         })
     }
 
+    /// Shows what was read.
+    fn draft(&mut self, outlet: &Outlet) -> Result<(), Gone> {
+        let Some(draft) = &mut self.draft else {
+            return Ok(());
+        };
+        let header = &self.header;
+        let about = |device: Option<u32>| match device {
+            Some(id) => convert::device(header, id).map(Def::Device),
+            None => Some(Def::Process(ProcessInfo {
+                rank: header.rank,
+                world: header.world,
+                ..ProcessInfo::default()
+            })),
+        };
+        // The clock's base stands before the events; where it does not, the draft counts from 0.
+        let shift = believable(header.base);
+        let gather = &self.events.converter.gather;
+        gather.draft(draft, outlet, shift, about)
+    }
+
+    /// Shows the rest of a file that was read before the turn of its draft came.
+    fn draft_rest(&mut self, outlet: &Outlet) -> Result<(), Gone> {
+        if let Some(draft) = &self.draft {
+            draft.wait(&outlet.stop);
+        }
+        self.draft(outlet)
+    }
+
     /// Reads the first list of events, to behind its closing bracket, and returns what follows. The format allows a list
     /// that is the whole document to lack its end.
     fn list(
@@ -342,11 +371,7 @@ impl Reading {
                 None => parsed,
             };
             self.events.absorb(events);
-            if let Some(draft) = &mut self.draft {
-                // The clock's base stands before the events; where it does not, the draft counts from 0.
-                let shift = believable(self.header.base);
-                self.events.converter.gather.draft(draft, outlet, shift)?;
-            }
+            self.draft(outlet)?;
             let at = self.events.at;
             match end {
                 Ok(End::List) => return Ok(blocks.into_rest(&block, at)),

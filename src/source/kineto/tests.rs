@@ -13,7 +13,7 @@ fn told(text: &[u8], block: usize) -> Vec<String> {
     let stream = Stream::open(&path).expect("a file");
     let name = path.display().to_string();
     let feed = Feed::spawn("test", move |outlet| {
-        load_by(block, &name, stream, false, outlet).send(&mut 0, outlet)
+        load_by(block, &name, stream, None, outlet).send(&mut 0, outlet)
     })
     .expect("a thread");
     let mut told = Vec::new();

@@ -53,9 +53,9 @@ impl From<Gone> for Stop {
     }
 }
 
-/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them; with `is_drafted` what
-/// was read is sent as [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile.
-pub(super) fn read(path: &Path, next: &mut u32, is_drafted: bool, outlet: &Outlet) -> Outcome {
+/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them; what was read is sent
+/// as [`Message::Draft`](crate::activity::feed::Message::Draft) meanwhile, where there is a draft.
+pub(super) fn read(path: &Path, next: &mut u32, draft: Option<Draft>, outlet: &Outlet) -> Outcome {
     let tables = match Tables::open(path) {
         Ok(tables) => tables,
         Err(error) => return failure(path, 0, &error),
@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path, next: &mut u32, is_drafted: bool, outlet: &Outle
         Ok(began) => believable(began),
         Err(error) => return failure(path, 0, &error),
     };
-    let draft = is_drafted.then_some((Draft::default(), shift));
+    let draft = draft.map(|draft| (draft, shift));
     let mut end = run(path, &tables, &mut reader, draft, outlet);
     if !matches!(end, Err(Stop::Gone)) {
         let described = targets::describe(&tables, &mut reader);
@@ -116,7 +116,8 @@ fn run(
                 }
                 meter.at(outlet, done)?;
                 if let Some((draft, shift)) = &mut draft {
-                    reader.gather.draft(draft, outlet, *shift)?;
+                    // What GPUs there are is known at the end.
+                    reader.gather.draft(draft, outlet, *shift, |_| None)?;
                 }
             }
         }

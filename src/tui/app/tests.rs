@@ -248,6 +248,10 @@ fn a_draft_is_looked_at_until_the_timeline_itself_is_there() {
     // Nothing is said of it: no cause, no verdict.
     let screen = crate::tui::tests::text(&crate::tui::render(&mut app, &Theme::default()));
     assert!(screen.contains("still being read"), "{screen}");
+    assert!(
+        screen.contains("◆ reading") && !screen.contains("LIVE"),
+        "{screen}"
+    );
     let whole = app.state.run.trace.operations_extent().expect("operations");
     let idle = |app: &App| -> i64 { app.state.idle.within(&app.state.run, 0, whole).iter().sum() };
     assert_eq!(idle(&app), 0);

@@ -166,6 +166,8 @@ fn status(state: &State) -> (String, Role) {
                     Role::Good,
                 )
             }
+            // Between two files, and while what was read is put in order.
+            None if state.run.is_draft() => ("◆ reading".to_owned(), Role::Warning),
             None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
             None if state.run.standing.iter().any(|it| it.is_alarming) => {
                 (format!("○ NOT ALL LIVE {clock}"), Role::Warning)
