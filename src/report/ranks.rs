@@ -1,6 +1,7 @@
 //! What a report says of a job of several ranks.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -148,6 +149,17 @@ impl JobReport {
     }
 }
 
+/// That ranks of the job are not here, where that is so: "6 of the job's 8 ranks are not here: …".
+#[must_use]
+pub fn absent(job: &JobReport) -> Option<String> {
+    let world = job.world.filter(|_| job.absent > 0)?;
+    Some(format!(
+        "{} of the job's {} not here: where one takes part in a collective it may be the last, and what is told as the transfer waiting for it",
+        count(u64::from(job.absent)),
+        counted(u64::from(world), "rank is", "ranks are"),
+    ))
+}
+
 /// What is not judged, where there is any: "560 kernels of sends, receives and what else goes one way, …".
 #[must_use]
 pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
@@ -175,6 +187,10 @@ pub struct JobReport {
     pub collectives: usize,
     /// Of them, those of which some ranks' parts are not recorded.
     pub incomplete: u64,
+    /// Ranks of the job, as its launcher says; null where it does not.
+    pub world: Option<u32>,
+    /// Of them, those of which nothing is here: where they take part in a collective, they may have been last.
+    pub absent: u32,
     /// Who the others wait for, most costly first.
     pub late: Vec<LateReport>,
     /// How fast messages went, by operation and size, those that took most time first.
@@ -317,6 +333,11 @@ pub fn of<'a>(
         bus_gbps: (it.bytes > 0).then_some(it.bus_gbps),
         link_gbps: link,
     });
+    let info = || trace.processes().iter().map(|process| &process.info);
+    let there: BTreeSet<u32> = info().filter_map(|info| info.rank).collect();
+    // Without a number nobody knows which one a process is.
+    let world = info().filter_map(|info| info.world).max();
+    let world = world.filter(|_| !there.is_empty());
     let job = JobReport {
         clocks: match clocks.residual {
             Some(_) => "collectives",
@@ -330,6 +351,8 @@ pub fn of<'a>(
         residual_p95_ns: clocks.residual.map(|residual| residual.p95_ns as Ns),
         collectives: clocks.residual.map_or(0, |residual| residual.count),
         incomplete: ranks.split.incomplete,
+        world,
+        absent: world.map_or(0, |world| world.saturating_sub(there.len() as u32)),
         late: ranks
             .late
             .iter()
@@ -430,6 +453,9 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
             "{} without the part of some rank: what is told as their transfer may be waiting for it",
             counted(job.incomplete, "collective is", "collectives are")
         ));
+    }
+    if let Some(absent) = absent(job) {
+        page.wrapped(&absent);
     }
     if let Some(unjudged) = unjudged(ranks) {
         page.wrapped(&unjudged);

@@ -189,13 +189,12 @@ fn ordered(job: &Judged, order: usize) -> Vec<Line> {
     ranks.into_iter().map(Line::Rank).collect()
 }
 
-/// How the clocks were aligned, and what is not judged.
+/// How the clocks were aligned, who is not here, and what is not judged.
 fn clocks(job: &Judged) -> String {
-    let clocks = job.job.clocks_line();
-    match report::unjudged(&job.ranks) {
-        Some(unjudged) => format!("{clocks} · {unjudged}"),
-        None => clocks,
-    }
+    let mut said = vec![job.job.clocks_line()];
+    said.extend(report::absent(&job.job));
+    said.extend(report::unjudged(&job.ranks));
+    said.join(" · ")
 }
 
 fn cells(job: &Judged, line: &Line, room: table::Room) -> Vec<Cell> {
