@@ -159,6 +159,42 @@ fn transfers_and_waits_are_those_that_were_made() {
     }
 }
 
+/// An exchange among all runs as a kernel of sends and receives, of which nobody could tell who waits in it: what the program calls
+/// it does. Two ranks of eight: the others may have been last.
+#[test]
+fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
+    let job = |is_exchange, has_host| Job {
+        idle: |rank, _| if rank == 1 { 2_000_000 } else { 0 },
+        absent: 6,
+        is_exchange,
+        has_host,
+        ..Job::default()
+    };
+    let (trace, truth) = job(true, true).make();
+    let report = Report::new(&trace, None, Peaks::default());
+    let sums: Vec<_> = report.ranks.iter().map(|it| it.wait_ns).collect();
+    for (made, told) in truth.waits.iter().zip(&sums) {
+        // A transfer ends up to 15 us late on each rank.
+        assert!((told - made).abs() <= 2 * 90 * 15_000, "{made} {told}");
+    }
+    assert_eq!(
+        report.job.as_ref().expect("a job").rates[0].operation,
+        "all-to-all"
+    );
+    let late = &report.job.as_ref().expect("a job").late;
+    assert_eq!(late.first().and_then(|it| it.rank), Some(1), "{late:?}");
+    let text = cuptop::testing::report::text(&report);
+    assert!(
+        text.contains("6 of the job's 8 ranks are not here"),
+        "{text}"
+    );
+    // Without host calls nothing says so: they are sends.
+    let report = Report::new(&job(true, false).make().0, None, Peaks::default());
+    assert!(report.job.is_none(), "{:?}", report.job);
+    let all = Report::new(&Job::default().make().0, None, Peaks::default());
+    assert!(!cuptop::testing::report::text(&all).contains("not here"));
+}
+
 #[test]
 fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost() {
     let late = |rank: usize, step: usize| match (rank, step % 3) {
@@ -490,6 +526,56 @@ fn programs_that_have_nothing_to_do_with_each_other_are_no_job() {
     }
     assert!(Ranks::of(&trace, None, &[]).is_none());
     assert!(Ranks::of(&one.make().0, None, &[]).is_none());
+}
+
+/// Collectives of two ranks of 128, of which each recording lacks others, as a published pair of sampled traces has them (start and length,
+/// us, in one process group's stream and in another's): rows of the first that fit best fit badly, by 600 ms. What two all-gathers in the
+/// second stream tell stands.
+#[test]
+fn collectives_that_fit_badly_are_not_matched() {
+    const REDUCE: &str = "ncclKernel_AllReduce_RING_LL_Sum_float";
+    const EXCHANGE: &str = "ncclKernel_AllToAll";
+    const GATHER: &str = "ncclKernel_AllGather_RING_LL_Sum_int8_t";
+    let made = [
+        [
+            (0, 30_669, EXCHANGE),
+            (30_675, 62_783, EXCHANGE),
+            (201_285, 11_727, REDUCE),
+            (254_119, 47_652, REDUCE),
+            (490_944, 42_496, GATHER),
+            (646_719, 67_827, EXCHANGE),
+            (760_307, 21_124, EXCHANGE),
+            (1_036_689, 12_119, REDUCE),
+            (1_051_950, 36_158, REDUCE),
+            (1_091_513, 63_644, GATHER),
+        ],
+        [
+            (35_534, 57_924, EXCHANGE),
+            (139_965, 41_375, EXCHANGE),
+            (204_587, 8_370, REDUCE),
+            (418_310, 17_614, REDUCE),
+            (491_028, 42_744, GATHER),
+            (607_074, 39_630, EXCHANGE),
+            (805_615, 4_624, REDUCE),
+            (944_168, 90_771, EXCHANGE),
+            (1_074_278, 13_838, REDUCE),
+            (1_092_805, 62_163, GATHER),
+        ],
+    ];
+    let mut trace = Trace::new(SourceInfo::default());
+    for (rank, kernels) in made.iter().enumerate() {
+        trace.apply(common::job::collectives(rank as u32, kernels));
+    }
+    let ranks = Ranks::of(&trace, None, &[]).expect("two share all-gathers");
+    assert!(ranks.clocks.residual.is_none(), "{:?}", ranks.clocks);
+    for (sums, wait_us) in ranks.split.sums.iter().zip([1_481, 248]) {
+        assert_eq!(
+            (sums.judged, sums.wait_ns),
+            (2, wait_us * 1_000),
+            "{sums:?}"
+        );
+        assert_eq!((sums.transfer_ns, sums.unjudged), (104_659_000, 8));
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! are is given here, so that tests know what must be found.
 
 use cuptop::testing::activity::{
-    Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, ProcessInfo, Range, RangeKind,
-    Span, What,
+    Activity, Batch, Def, DeviceInfo, HostCall, Kernel, LaunchShape, Place, ProcessInfo, Range,
+    RangeKind, Span, What,
 };
 use cuptop::testing::trace::{SourceInfo, Trace};
 
@@ -51,6 +51,10 @@ pub(crate) struct Job {
     /// Whether there are host calls and a range around what the host does, too.
     pub(crate) has_host: bool,
     pub(crate) is_ranked: bool,
+    /// Ranks of the job that are not recorded.
+    pub(crate) absent: u32,
+    /// Whether collectives are exchanges: kernels of sends and receives, which ranges of PyTorch's around their launches name.
+    pub(crate) is_exchange: bool,
     pub(crate) host: fn(usize) -> String,
 }
 
@@ -73,6 +77,8 @@ impl Default for Job {
             missing: |_| 0,
             has_host: false,
             is_ranked: true,
+            absent: 0,
+            is_exchange: false,
             host: |_| String::new(),
         }
     }
@@ -202,17 +208,21 @@ impl Job {
         let least = if (self.is_other)(rank) { 1_000 } else { 1 };
         let grid = |kernel: u32| least + if self.is_alike { 0 } else { kernel };
         let kernels = (0..self.kernels as u32).map(|kernel| shape(kernel + 2, 0, grid(kernel)));
+        let collective = match self.is_exchange {
+            true => "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+            false => "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        };
         Batch {
             process: rank as u32,
             defs: [
                 Def::Process(ProcessInfo {
                     pid: 1_000 + rank as u32,
                     rank: self.is_ranked.then_some(rank as u32),
-                    world: Some(self.ranks as u32),
+                    world: Some(self.ranks as u32 + self.absent),
                     host: (self.host)(rank),
                     ..ProcessInfo::default()
                 }),
-                Def::Device(cuptop::testing::activity::DeviceInfo {
+                Def::Device(DeviceInfo {
                     id: 0,
                     uuid: Some([
                         (rank as u8).wrapping_add(1),
@@ -235,12 +245,10 @@ impl Job {
                     ..Default::default()
                 }),
                 name(0, "gemm"),
-                name(
-                    1,
-                    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-                ),
+                name(1, collective),
                 name(2, "cudaLaunchKernel"),
                 name(3, "next(loader)"),
+                name(4, "nccl:all_to_all"),
                 shape(1, 1, 24),
             ]
             .into_iter()
@@ -282,6 +290,12 @@ impl Job {
                 }),
             });
         }
+        if self.is_exchange && shape == 1 {
+            batch.items.push(range(
+                4,
+                Span::new(read(start - 4_600), read(start - 1_900)),
+            ));
+        }
         batch.items.push(Activity {
             span: Span::new(read(start), read(end)),
             correlation,
@@ -299,15 +313,68 @@ impl Job {
             return;
         }
         let clock = (self.clock)(rank);
+        let read = |time: i64| clock.read(time - 4_600);
+        batch
+            .items
+            .push(range(3, Span::new(read(span.start), read(span.end))));
+    }
+}
+
+/// A range of the thread that launches.
+fn range(name: u32, span: Span) -> Activity {
+    Activity {
+        span,
+        correlation: 0,
+        what: What::Range(Range {
+            kind: RangeKind::Nvtx,
+            name,
+            thread: 1,
+            index: 0,
+        }),
+    }
+}
+
+/// A rank with collectives alone, each with its start and length, us, and its kernel's name; all-gathers are on a stream of their own.
+#[allow(dead_code, reason = "not every test has such")]
+pub(crate) fn collectives(rank: u32, kernels: &[(i64, i64, &str)]) -> Batch {
+    let mut batch = Batch {
+        process: rank,
+        defs: vec![
+            Def::Process(ProcessInfo {
+                pid: 1_000 + rank,
+                rank: Some(rank),
+                ..ProcessInfo::default()
+            }),
+            Def::Device(DeviceInfo {
+                id: rank,
+                ..DeviceInfo::default()
+            }),
+        ],
+        ..Batch::default()
+    };
+    for (i, &(start, length, name)) in kernels.iter().enumerate() {
+        let id = i as u32;
+        let text = name.to_owned();
+        let shape = LaunchShape {
+            name: id,
+            ..LaunchShape::default()
+        };
+        batch.defs.push(Def::Name { id, text });
+        batch.defs.push(Def::Shape { id, shape });
         batch.items.push(Activity {
-            span: Span::new(clock.read(span.start - 4_600), clock.read(span.end - 4_600)),
+            span: Span::new(BEGIN + start * 1_000, BEGIN + (start + length) * 1_000),
             correlation: 0,
-            what: What::Range(Range {
-                kind: RangeKind::Nvtx,
-                name: 3,
-                thread: 1,
-                index: 0,
+            what: What::Kernel(Kernel {
+                place: Place {
+                    device: rank,
+                    context: 1,
+                    stream: if name.contains("AllGather") { 203 } else { 84 },
+                },
+                shape: id,
+                graph: 0,
+                node: 0,
             }),
         });
     }
+    batch
 }

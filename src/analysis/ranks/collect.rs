@@ -1,92 +1,15 @@
 //! Which kernels are collectives, and which communicator each belongs to.
 //!
 //! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before
-//! NCCL 2.19 "ncclKernel_AllReduce_…") and its stream stands for the communicator: NCCL's order of operations is that of
+//! NCCL 2.19 "ncclKernel_AllReduce_…"), or where that is a send the range around its launch (`said`), and its stream stands for the communicator: NCCL's order of operations is that of
 //! one stream, in graphs as well.
 
 use rustc_hash::FxHashMap;
 
+use super::operation::Operation;
+use super::said::Said;
 use crate::activity::{Ns, ShapeId, Span, What};
 use crate::trace::{LaneId, LaneKind, Trace};
-
-/// What a collective does, as far as it matters for who waits for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
-    AllReduce,
-    AllGather,
-    ReduceScatter,
-    AllToAll,
-    Barrier,
-    /// One rank sends, the others receive.
-    Broadcast,
-    /// One rank receives what the others send.
-    Reduce,
-    /// A rank sends to another, or receives.
-    PointToPoint,
-    /// Something else, or several at once.
-    Other,
-}
-
-impl Operation {
-    /// By a word of PyTorch's or NCCL's; `None` for what names none.
-    #[must_use]
-    pub fn of(name: &str) -> Operation {
-        let plain: String = name
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
-        // In this order: "reduce" is part of others' names.
-        const WORDS: [(&str, Operation); 14] = [
-            ("allreduce", Operation::AllReduce),
-            ("allgather", Operation::AllGather),
-            ("reducescatter", Operation::ReduceScatter),
-            ("alltoall", Operation::AllToAll),
-            ("barrier", Operation::Barrier),
-            ("broadcast", Operation::Broadcast),
-            ("sendrecv", Operation::PointToPoint),
-            ("send", Operation::PointToPoint),
-            ("recv", Operation::PointToPoint),
-            ("scatter", Operation::Broadcast),
-            ("gather", Operation::Reduce),
-            ("reduce", Operation::Reduce),
-            ("coalesced", Operation::Other),
-            ("generic", Operation::Other),
-        ];
-        let found = WORDS.iter().find(|(word, _)| plain.contains(word));
-        found.map_or(Operation::Other, |&(_, operation)| operation)
-    }
-
-    /// Whether it cannot end on any rank before it has begun on all: only then the shortest of its kernels is the
-    /// transfer, and the ends of all lie together.
-    #[must_use]
-    pub fn is_mutual(self) -> bool {
-        matches!(
-            self,
-            Operation::AllReduce
-                | Operation::AllGather
-                | Operation::ReduceScatter
-                | Operation::AllToAll
-                | Operation::Barrier
-        )
-    }
-
-    /// Its name in figures.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Operation::AllReduce => "all-reduce",
-            Operation::AllGather => "all-gather",
-            Operation::ReduceScatter => "reduce-scatter",
-            Operation::AllToAll => "all-to-all",
-            Operation::Barrier => "barrier",
-            Operation::Broadcast => "broadcast",
-            Operation::Reduce => "reduce",
-            Operation::PointToPoint => "send/receive",
-            Operation::Other => "other",
-        }
-    }
-}
 
 /// What collectives of different ranks must have in common to be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -198,6 +121,7 @@ fn element_bytes(word: &str) -> u64 {
 pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     let mut shapes: FxHashMap<ShapeId, Known> = FxHashMap::default();
     let mut names = Names::new();
+    let mut said: Option<Said<'_>> = None;
     let mut found: FxHashMap<Key, Vec<Part>> = FxHashMap::default();
     for (id, lane) in trace.lanes().iter().enumerate() {
         let key = lane.key();
@@ -216,11 +140,17 @@ pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
             let known = shapes
                 .entry(kernel.shape)
                 .or_insert_with(|| know(trace, kernel.shape, &mut names));
-            let Some((kind, label)) = known else {
+            let Some((mut kind, label)) = *known else {
                 continue;
             };
+            if label.is_none() && !kind.operation.is_mutual() {
+                // Its name may be that of the kernel alone.
+                let said = said.get_or_insert_with(|| Said::of(trace));
+                let operation = said.operation(key.process, activity.correlation);
+                kind.operation = operation.unwrap_or(kind.operation);
+            }
             let part = Part {
-                kind: *kind,
+                kind,
                 span: activity.span,
                 lane: id,
                 row,
@@ -262,38 +192,20 @@ pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
 mod tests {
     use super::*;
 
-    /// Names as NCCL 2.18 to 2.28, PyTorch's record_param_comms and RCCL have them.
     #[test]
-    fn operations_are_told_by_their_names() {
-        let expected = [
+    fn collectives_are_told_by_their_names() {
+        for (name, expected) in [
             (
                 "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-                Operation::AllReduce,
+                true,
             ),
             (
                 "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
-                Operation::AllReduce,
+                true,
             ),
-            (
-                "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL",
-                Operation::ReduceScatter,
-            ),
-            ("ncclDevKernel_Reduce_Sum_f32_RING_LL", Operation::Reduce),
-            ("ncclDevKernel_AllGather_RING_LL", Operation::AllGather),
-            ("ncclDevKernel_Broadcast_RING_LL", Operation::Broadcast),
-            ("ncclDevKernel_SendRecv", Operation::PointToPoint),
-            ("ncclDevKernel_Generic", Operation::Other),
-            ("allreduce_coalesced", Operation::AllReduce),
-            ("_allgather_base", Operation::AllGather),
-            ("_reduce_scatter_base", Operation::ReduceScatter),
-            ("all_to_allv", Operation::AllToAll),
-            ("gather", Operation::Reduce),
-            ("scatter", Operation::Broadcast),
-        ];
-        for (name, operation) in expected {
-            assert_eq!(Operation::of(name), operation, "{name}");
+            ("void reduce_kernel<512, 1>()", false),
+        ] {
+            assert_eq!(is_collective(name), expected, "{name}");
         }
-        assert!(is_collective(expected[0].0) && is_collective(expected[1].0));
-        assert!(!is_collective("void reduce_kernel<512, 1>()"));
     }
 }

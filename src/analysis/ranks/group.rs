@@ -4,7 +4,7 @@ use super::collect::{Channel, Label, Part};
 use super::line::Line;
 use super::pair;
 use crate::activity::{Ns, Span};
-use crate::analysis::crew;
+use crate::analysis::{crew, stats};
 
 /// A rank that has no kernel of a collective, or none that was recorded.
 const NONE: u32 = u32::MAX;
@@ -16,6 +16,9 @@ const AGREE: f64 = 0.8;
 const IMPOSSIBLE: f64 = 0.05;
 /// … by more than this, which clocks may be apart after they were aligned.
 const TOLERANCE: Ns = 50_000;
+/// … and most ends lie no further apart than this, or this part of what the collectives take, after they were aligned.
+const APART: Ns = 1_000_000;
+const APART_OF: f64 = 0.1;
 /// Of two ranks, so many pairs are looked at to tell that.
 const LOOKED_AT: usize = 500;
 
@@ -183,6 +186,15 @@ fn is_together(a: &Channel, b: &Channel, pairs: &[(usize, usize)]) -> bool {
     let Some(line) = Line::through(&points) else {
         return false;
     };
+    let off = |of: fn(&(Span, Span), &Line) -> Ns| -> f64 {
+        let all: Vec<f64> = both.iter().map(|pair| of(pair, &line) as f64).collect();
+        stats::median(&all).unwrap_or(0.0)
+    };
+    let apart = off(|(a, b), line| (line.apply(b.end) - a.end).abs());
+    let length = off(|(a, b), _| a.len().min(b.len()));
+    if apart > (APART_OF * length).max(APART as f64) {
+        return false;
+    }
     let is_impossible = |(a, b): &&(Span, Span)| {
         line.apply(b.end) + TOLERANCE < a.start || a.end + TOLERANCE < line.apply(b.start)
     };

@@ -1,6 +1,6 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
-//! `collect` finds collectives, `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
+//! `collect` finds collectives (`operation`: what they do; `said`: by what the host says), `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
 //! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `work`: whether it has more to do; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
 //! `set` puts the timeline on the clock of all; where that is not wanted, what is looked at is mapped process by process. A device that waits inside a collective stays busy in its figures, and
 //! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
@@ -12,7 +12,9 @@ mod group;
 mod heat;
 mod late;
 mod line;
+mod operation;
 mod pair;
+mod said;
 mod set;
 mod sides;
 mod split;

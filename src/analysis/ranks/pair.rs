@@ -231,7 +231,8 @@ fn walk(a: &[Part], b: &[Part], from: Anchor, length: usize) -> Vec<(usize, usiz
 mod tests {
     use super::*;
     use crate::activity::Span;
-    use crate::analysis::ranks::collect::{Kind, Operation};
+    use crate::analysis::ranks::collect::Kind;
+    use crate::analysis::ranks::operation::Operation;
 
     /// Collectives that end at these times, us.
     fn parts(ends: impl IntoIterator<Item = i64>) -> Vec<Part> {

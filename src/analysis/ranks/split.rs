@@ -4,8 +4,9 @@
 //! That needs no clock but each rank's own. It holds for mutual operations only; one that goes one way (a broadcast) can end on
 //! one rank before another has begun, so it is counted and not judged.
 
-use super::collect::{Kind, Operation, Unit};
+use super::collect::{Kind, Unit};
 use super::group::Group;
+use super::operation::Operation;
 use crate::activity::{Ns, Span};
 use crate::trace::{LaneId, LaneKind, Trace};
 
