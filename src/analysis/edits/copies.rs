@@ -16,6 +16,8 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
     // The largest of those of which nobody knows what they would take.
     let mut unknown: Option<u64> = None;
     let mut rates = Pinned::default();
+    // Asked once, of the program as it was: calls that are changed below are none of those that wait for nothing.
+    let mut own = None;
     for op in 0..on.program.ops.len() as u32 {
         let Some(copy) = pageable(on, op).filter(|_| on.has_op(op)) else {
             continue;
@@ -49,7 +51,7 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
         on.applied.count += 1;
         if call != NONE {
             let is_async = on.call_name(call).contains("Async");
-            let own = copy_call(on);
+            let own = *own.get_or_insert_with(|| copy_call(on));
             let wake = Class::Wake(CallKind::Copy);
             let delay = on.program.known.wake.unwrap_or(0);
             let of = &mut on.program.calls[call as usize];
