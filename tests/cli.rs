@@ -418,6 +418,26 @@ fn a_regression_ends_with_1_and_what_is_not_decided_does_not() {
     );
 }
 
+/// On 80 columns the heading has no room for all of it: it stands below.
+#[test]
+fn the_screen_of_two_traces_says_in_full_what_the_comparison_comes_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let paths = [("a.json", 1_000), ("b.json", 500)].map(|(name, length)| {
+        kernels(&at.join(name), std::iter::repeat_n(length, 20));
+        at.join(name).display().to_string()
+    });
+    let picture = at.join("a.txt").display().to_string();
+    let [a, b] = &paths;
+    said(at, &["compare", a, b, "--screenshot", &picture]);
+    let picture = std::fs::read_to_string(picture).expect("a picture");
+    // A step is a kernel and the gap of 10 us behind it.
+    let line = "step: A 1.01 ms, B 510 µs: B is 1.98× faster";
+    assert!(picture.contains(line), "{picture}");
+    // How to find one's way on a timeline is not said of a list.
+    assert!(!picture.contains("n p an operation"), "{picture}");
+}
+
 /// A race is a warning, which a script can take for an error; where it is meant it is a note.
 #[test]
 fn a_check_that_denies_ends_with_1_at_a_race() {

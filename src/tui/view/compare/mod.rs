@@ -19,7 +19,7 @@ use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::analyst::{Question, Weight};
-use crate::tui::state::beside::Beside;
+use crate::tui::state::beside::{Beside, Pair};
 use crate::tui::theme::{Role, Theme};
 use picture::Picture;
 
@@ -42,6 +42,8 @@ pub(super) struct Compare {
     filter: Filter,
     /// The lines of the table that the filter leaves, as indices into the variants or the pairs.
     shown: Vec<usize>,
+    /// Of two timelines: what is under the cursor, and what their comparison comes to, in full.
+    in_full: Option<String>,
     picture: Picture,
     /// Between what the makespan of each variant lies, where the run is simulated by a profile that tells.
     between: Question<(), Vec<Option<[Ns; 2]>>>,
@@ -55,6 +57,7 @@ impl Default for Compare {
             list: List::new(EMPTY),
             filter: Filter::default(),
             shown: Vec::new(),
+            in_full: None,
             picture: Picture::default(),
             between: Question::new("between", Weight::Heavy).at_once(0),
             wants_first: false,
@@ -102,6 +105,7 @@ impl View for Compare {
             ..area
         };
         let line = self.shown.get(self.list.cursor).copied();
+        self.in_full = beside.map(|beside| in_full(beside, line));
         self.picture.prepare(state, line, below);
     }
 
@@ -113,6 +117,10 @@ impl View for Compare {
     fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         self.list.draw(theme, area, buf);
         self.picture.draw(theme, buf);
+    }
+
+    fn in_full(&self) -> Option<&str> {
+        self.in_full.as_deref()
     }
 
     fn list(&mut self) -> Option<&mut List> {
@@ -194,17 +202,12 @@ impl Compare {
                 ratio if ratio < 1.0 => Role::Good,
                 _ => Role::Warning,
             };
+            let [a, b] = pair.spans.map(|span| units::duration(span.len()));
             vec![
                 Cell::left(printable(&pair.of), name, text),
-                Cell::right(units::duration(pair.spans[0].len()), 9, text),
-                Cell::right(units::duration(pair.spans[1].len()), 9, text),
-                Cell::rest(
-                    match pair.differs {
-                        true => format!("B is {}", pair.told),
-                        false => pair.told.clone(),
-                    },
-                    role,
-                ),
+                Cell::right(a, 9, text),
+                Cell::right(b, 9, text),
+                Cell::rest(said(pair), role),
             ]
         });
     }
@@ -293,4 +296,21 @@ impl Compare {
             cells
         });
     }
+}
+
+/// What a pair came to.
+fn said(pair: &Pair) -> String {
+    match pair.differs {
+        true => format!("B is {}", pair.told),
+        false => pair.told.clone(),
+    }
+}
+
+/// What the comparison of two timelines comes to, and the pair under the cursor, in full.
+fn in_full(beside: &Beside, line: Option<usize>) -> String {
+    let pair = line.and_then(|line| beside.pairs.get(line)).map(|pair| {
+        let [a, b] = pair.spans.map(|span| units::duration(span.len()));
+        format!("\n{}: A {a}, B {b}: {}", printable(&pair.of), said(pair))
+    });
+    printable(&beside.headline) + &pair.unwrap_or_default()
 }
