@@ -1,14 +1,20 @@
 //! Forgets single records of an old stretch, and keeps what they add up to.
 
-use super::{Device, Lane, Trace};
-use crate::activity::{Ns, Span};
+use super::{Device, Lane, Trace, usage};
+use crate::activity::Ns;
 
 /// ns between two points at which sums of a forgotten stretch are exact, at least.
 const STEP_MIN: Ns = 1 << 20;
 /// Records between two looks at how much memory they take.
 const LOOK: usize = 1 << 16;
-/// Points of a forgotten stretch at most.
-const POINTS_MAX: Ns = 4096;
+/// Points of a forgotten stretch at most, and at least where the sums of many lanes would take more than …
+const POINTS: [usize; 2] = [4096, 64];
+/// … this part of a limit.
+const SUMS: usize = 8;
+/// Letting go that would not free this part of the rows is not worth what it hides.
+const WORTH: usize = 8;
+/// Bytes that a device has at each point: its times, and the bytes moved in each direction.
+const DEVICE_POINT: usize = usage::POINT + size_of::<[f64; 4]>();
 
 /// What of a timeline was forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,9 +42,8 @@ impl Trace {
         let before = time.clamp(extent.start, extent.end);
         let before = before.max(self.forgotten.before);
         let mut step = self.forgotten.resolution.max(STEP_MIN);
-        while (i128::from(before) - i128::from(extent.start)) / i128::from(step)
-            > i128::from(POINTS_MAX)
-        {
+        let points = self.points_most() as i128;
+        while (i128::from(before) - i128::from(extent.start)) / i128::from(step) > points {
             step *= 2;
         }
         for lane in &mut self.lanes {
@@ -66,8 +71,8 @@ impl Trace {
         self.limit = bytes;
     }
 
-    /// Forgets the older third of the records where the timeline takes more than its limit. Memory is looked at after every
-    /// [`LOOK`] records.
+    /// Forgets the older third of the records where the timeline takes more than its limit, and that frees memory. Memory is looked at after
+    /// every [`LOOK`] records.
     pub(super) fn keep_within_limit(&mut self, taken: usize) {
         let Some(limit) = self.limit else {
             return;
@@ -80,22 +85,32 @@ impl Trace {
         let (Some(extent), true) = (self.extent, self.memory() > limit) else {
             return;
         };
-        let since = |time: Ns| -> usize {
-            let window = Span::new(time, Ns::MAX);
-            let lanes = self.lanes.iter();
-            lanes.map(|lane| lane.starting(window).len()).sum()
+        // Rows go by whole chunks, which of many lanes that are alike end all at about one time: what would only be hidden is no gain.
+        let stay = |time: Ns| -> usize { self.lanes.iter().map(|it| it.rows_left(time)).sum() };
+        let (all, least) = (stay(extent.start), stay(extent.end));
+        let most = match all / 3 * 2 {
+            most if most >= least => most,
+            _ if all - least >= all / WORTH => least + (all - least) / 2,
+            _ => return,
         };
-        let most = since(extent.start) / 3 * 2;
         let (mut low, mut high) = (extent.start, extent.end);
         while low < high {
             let middle = low.midpoint(high);
-            if since(middle) <= most {
+            if stay(middle) <= most {
                 high = middle;
             } else {
                 low = middle + 1;
             }
         }
         self.forget_before(low);
+    }
+
+    /// Points of a forgotten stretch, so that the sums of all lanes and devices leave room for records.
+    fn points_most(&self) -> usize {
+        let [most, least] = POINTS;
+        let point = self.lanes.len() * size_of::<Ns>() + self.devices.len() * DEVICE_POINT;
+        let room = self.limit.map_or(usize::MAX, |limit| limit / SUMS);
+        (room / point.max(1)).clamp(least, most)
     }
 
     /// What was forgotten; `None` if nothing was.

@@ -75,6 +75,12 @@ impl Lane {
         self.rows.kept()
     }
 
+    /// Rows that would be left in memory if those before a time were forgotten.
+    pub(super) fn rows_left(&self, time: Ns) -> usize {
+        let chunk = self.rows.old(time);
+        self.rows.len() - self.rows.index(Spot { chunk, row: 0 })
+    }
+
     pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
         self.since = time;
         let chunks = self.rows.old(time);

@@ -62,6 +62,8 @@ pub enum Measure {
 }
 
 const MEASURES: usize = 11;
+/// Bytes of the sums at a point of a forgotten stretch.
+pub(super) const POINT: usize = size_of::<[Ns; MEASURES]>();
 
 impl Measure {
     const fn slot(self) -> usize {

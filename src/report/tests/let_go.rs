@@ -88,3 +88,30 @@ fn a_timeline_with_a_limit_stays_within_it() {
     assert!(forgotten.rows > 100_000, "{forgotten:?}");
     assert_eq!(trace.lanes()[0].len(), 400_000);
 }
+
+/// The sums of a hundred lanes at thousands of points would take all of it, and a third of each lane is no whole chunk.
+#[test]
+fn a_limit_leaves_many_lanes_what_they_take_memory_for() {
+    let mut trace = Trace::default();
+    let limit = 3 << 20;
+    trace.set_limit(Some(limit));
+    let (mut most, mut least) = (0, f64::MAX);
+    for round in 0..50 {
+        let mut scene = Scene::new();
+        for i in 0..100 {
+            for stream in 0..100 {
+                let at = (round * 100 + i) * 1_000_000;
+                scene.kernel("k", stream, at, at + 600_000);
+            }
+        }
+        trace.apply(scene.take());
+        most = most.max(trace.memory());
+        let lanes = || trace.lanes().iter();
+        let shown: usize = lanes().map(|lane| lane.kept().len()).sum();
+        let taken: usize = lanes().map(|lane| lane.len() - lane.first_row()).sum();
+        least = least.min(shown as f64 / taken as f64);
+    }
+    assert!(most < limit + 65_536 * 100, "{most}");
+    assert!(least > 0.5, "{least}");
+    assert!(trace.forgotten().is_some());
+}
