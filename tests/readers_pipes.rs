@@ -79,6 +79,23 @@ fn a_file_that_is_named_twice_is_read_once() {
     );
 }
 
+/// As one export for each rank leaves it, with what else a job writes.
+#[test]
+fn a_folder_of_traces_is_all_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = file::open(&[folder.path().to_owned()]).expect_err("nothing in it");
+    assert!(error.to_string().contains("no trace in it"), "{error}");
+    let path = data("small.json");
+    std::fs::copy(&path, folder.path().join("rank0.json")).expect("a copy");
+    std::fs::write(folder.path().join("truth0.json"), r#"{"step_ms": 1.5}"#).expect("a file");
+    std::fs::write(folder.path().join("readme.txt"), "Dear reader").expect("a file");
+    let read = load(&[folder.path().to_owned()]);
+    assert_eq!(read.outcome, Outcome::Complete);
+    assert_eq!(figures(&read.trace), figures(&load(&[path]).trace));
+    let left = |notice: &String| notice.ends_with("no traces, and left out: truth0.json");
+    assert!(read.notices.iter().any(left), "{:?}", read.notices);
+}
+
 /// Standard input can be read once only.
 #[test]
 fn standard_input_that_is_named_twice_is_read_once() {

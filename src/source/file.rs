@@ -17,7 +17,7 @@ use crate::source::kineto::Loaded;
 use crate::source::recording::{Following, Inlet};
 pub use crate::source::stream::STDIN;
 use crate::source::stream::Stream;
-use crate::source::{kineto, nsys, recording};
+use crate::source::{folder, kineto, nsys, recording};
 use crate::text::printable;
 
 /// What kind of trace a file is.
@@ -73,7 +73,7 @@ pub enum OpenError {
 
 /// What can be opened, for error messages and help.
 pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
-     Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), and recordings of cuptop";
+     Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), folders of such files, and recordings of cuptop";
 
 /// A file of which it is known what it is.
 struct Found {
@@ -152,12 +152,12 @@ fn open_by(
         return open_hosts(&here, &places, is_drafted, say);
     }
     let mut files: Vec<Found> = Vec::new();
-    let mut twice = Vec::new();
+    let mut remarks = Vec::new();
     let mut seen = Vec::new();
     let mut is_stdin_taken = false;
     for path in paths {
         if path == Path::new(STDIN) && std::mem::replace(&mut is_stdin_taken, true) {
-            twice.push("standard input".to_owned());
+            remarks.push(named_twice("standard input"));
             continue;
         }
         // A pipe is another one each time that it is opened.
@@ -166,12 +166,15 @@ fn open_by(
             .filter(|about| !about.file_type().is_fifo());
         if let Some(id) = about.map(|about| (about.dev(), about.ino())) {
             if seen.contains(&id) {
-                twice.push(path.display().to_string());
+                remarks.push(named_twice(&path.display().to_string()));
                 continue;
             }
             seen.push(id);
         }
-        files.push(detect(path, is_drafted)?);
+        match is_folder_of_others(path, is_drafted) {
+            true => files.extend(in_folder(path, &mut remarks)?),
+            false => files.push(detect(path, is_drafted)?),
+        }
     }
     let Some((first, format)) = files.first().map(|f| (PathBuf::from(&f.name), f.format)) else {
         return Err(OpenError::Nothing);
@@ -191,7 +194,7 @@ fn open_by(
             })
         }
         false => Feed::spawn("file-reader", move |outlet| {
-            read_all(files, &twice, is_drafted, outlet)
+            read_all(files, &remarks, is_drafted, outlet)
         }),
     }
     .map_err(|error| OpenError::Io { path: first, error })?;
@@ -252,14 +255,13 @@ enum Waiting<'scope> {
     Failed(Failure),
 }
 
-fn read_all(files: Vec<Found>, twice: &[String], is_drafted: bool, outlet: &Outlet) -> Outcome {
+fn read_all(files: Vec<Found>, remarks: &[String], is_drafted: bool, outlet: &Outlet) -> Outcome {
     let ahead = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut next = 0;
     let mut outcome = Outcome::Complete;
     let (mut anonymous, mut unread) = (0, 0);
-    for name in twice {
-        let text = format!("{name} was named twice, and is read once");
-        if notice(outlet, true, text).is_err() {
+    for remark in remarks {
+        if notice(outlet, true, remark.clone()).is_err() {
             return Outcome::Stopped;
         }
     }
@@ -407,6 +409,50 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
         }
     }
     Outcome::Stopped
+}
+
+fn named_twice(name: &str) -> String {
+    format!("{name} was named twice, and is read once")
+}
+
+/// Whether it is a folder that neither is a recording nor, when it `is_live`, may become one.
+fn is_folder_of_others(path: &Path, is_live: bool) -> bool {
+    path.is_dir() && !recording::is_recording(path) && !(is_live && recording::may_become_one(path))
+}
+
+/// The traces of other profilers right in a folder. What has the name of a trace and is none is left out, and `remarks` says so.
+fn in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<Found>, OpenError> {
+    let name = || folder.display().to_string();
+    let paths = folder::maybe_traces(folder).map_err(|error| OpenError::Io {
+        path: folder.to_owned(),
+        error,
+    })?;
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for path in &paths {
+        match detect(path, false) {
+            Ok(file) => found.push(file),
+            Err(OpenError::NotATrace { .. }) => others.push(path),
+            Err(error) => return Err(error),
+        }
+    }
+    if found.is_empty() {
+        return Err(OpenError::NotATrace {
+            path: folder.to_owned(),
+            what: "a folder that is no recording, and has no trace in it".to_owned(),
+        });
+    }
+    if let Some(first) = others.first().and_then(|path| path.file_name()) {
+        let more = match others.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let first = first.to_string_lossy();
+        remarks.push(format!(
+            "{}: no traces, and left out: {first}{more}",
+            name()
+        ));
+    }
+    Ok(found)
 }
 
 /// What a file is, told by how it begins. When it `is_live`, a folder may still become a recording.

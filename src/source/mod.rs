@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod file;
+mod folder;
 mod gather;
 mod hardware;
 pub mod hosts;
