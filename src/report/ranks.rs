@@ -144,7 +144,10 @@ impl JobReport {
                 duration(p95),
                 plural(self.collectives as u64, "collective")
             ),
-            _ => "clocks not aligned: no collective that ends on all ranks at once".to_owned(),
+            _ => {
+                "clocks not aligned: that takes 3 collectives or more that end on all ranks at once"
+                    .to_owned()
+            }
         }
     }
 }
