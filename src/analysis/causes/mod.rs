@@ -26,6 +26,7 @@ mod walk;
 mod words;
 
 pub use explain::{explain_device, explain_stream};
+pub use gaps::Pieces;
 pub use growing::Growing;
 pub use kinds::{Cause, Certainty, Culprit, Gap, Piece};
 pub use sum::IdleCause;
@@ -87,7 +88,20 @@ impl<'a> Causes<'a> {
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
     /// and the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        self.recorded(device, self.gaps.of(self.graph, device, window))
+        let gaps = self.gaps.of(self.graph, device, window);
+        gaps.map(|(gap, _)| gap)
+            .filter(move |gap| self.is_recorded(device, *gap))
+    }
+
+    /// The same, each with its pieces: see [`Causes::pieces`].
+    pub fn gaps_with_pieces(
+        &self,
+        device: usize,
+        window: Option<Span>,
+    ) -> impl Iterator<Item = (Gap, Pieces)> {
+        let gaps = self.gaps.of(self.graph, device, window);
+        gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
+            .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
 
     /// The stretches of a stream with nothing running, between its own first operation and its last.
@@ -98,17 +112,12 @@ impl<'a> Causes<'a> {
             _ => usize::MAX,
         };
         let ops = window.map_or(ops, |window| gaps::within(self.graph, ops, window));
-        self.recorded(device, gaps::between(self.graph, ops))
+        gaps::between(self.graph, ops).filter(move |gap| self.is_recorded(device, *gap))
     }
 
-    /// Without what was not recorded.
-    fn recorded(
-        &self,
-        device: usize,
-        gaps: impl Iterator<Item = Gap>,
-    ) -> impl Iterator<Item = Gap> {
-        let trace = self.trace.has_unrecorded().then_some(self.trace);
-        gaps.filter(move |gap| trace.is_none_or(|trace| !trace.is_unrecorded(device, gap.span)))
+    /// Whether nothing ran there: else nobody knows.
+    fn is_recorded(&self, device: usize, gap: Gap) -> bool {
+        !self.trace.has_unrecorded() || !self.trace.is_unrecorded(device, gap.span)
     }
 
     /// Whether a wait was for the operation whose end began the gap, or returned later than that: had
@@ -134,14 +143,31 @@ impl<'a> Causes<'a> {
     #[must_use]
     pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
+        let all = match window {
+            None => self.gaps.without_causes(self.graph, device),
+            Some(_) => None,
+        };
+        let Some(all) = all else {
+            for (gap, pieces) in self.gaps_with_pieces(device, window) {
+                for piece in &*pieces {
+                    sums.add(self, gap.next, piece);
+                }
+            }
+            return sums.rows(self);
+        };
         let mut pieces = Vec::new();
-        for gap in self.gaps_of_device(device, window) {
+        let mut kept = Vec::with_capacity(all.len());
+        for &gap in all {
             pieces.clear();
-            self.walk(gap, &mut pieces);
+            if self.is_recorded(device, gap) {
+                self.walk(gap, &mut pieces);
+            }
             for piece in &pieces {
                 sums.add(self, gap.next, piece);
             }
+            kept.push(gaps::One::of(&pieces));
         }
+        self.gaps.keep(device, kept);
         sums.rows(self)
     }
 
@@ -167,18 +193,15 @@ impl<'a> Causes<'a> {
     #[must_use]
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
-        let mut pieces = Vec::new();
         for &device in devices {
-            for gap in self.gaps_of_device(device, None) {
+            for (gap, one) in self.gaps.of(self.graph, device, None) {
                 let first = spans.partition_point(|s| s.end <= gap.span.start);
                 let near = &spans[first..];
                 let near = &near[..near.partition_point(|s| s.start < gap.span.end)];
-                if near.is_empty() {
+                if near.is_empty() || !self.is_recorded(device, gap) {
                     continue;
                 }
-                pieces.clear();
-                self.walk(gap, &mut pieces);
-                for piece in &pieces {
+                for piece in &*Pieces::of(gap, one, || self.pieces(gap)) {
                     for span in near {
                         let span = piece.span.intersect(*span);
                         if !span.is_empty() {

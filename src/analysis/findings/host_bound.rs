@@ -36,7 +36,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     };
     for (gap, pieces) in scope.gaps(f) {
         let mut sum: Ns = 0;
-        for piece in &pieces {
+        for piece in &*pieces {
             let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
             let is_host = matches!(piece.cause, Cause::Host | Cause::Call) && !is_first(piece);
             let time = piece.span.len() - waited;

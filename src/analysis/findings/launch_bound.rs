@@ -6,7 +6,7 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::activity::units::{duration, percent};
 use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Cause, Gap, Piece};
+use crate::analysis::causes::{Cause, Gap, Pieces};
 use crate::analysis::figures;
 use crate::analysis::verdict::Waits;
 
@@ -19,9 +19,9 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     }
     // Where the host waited, the wait is to blame and not the launches after it.
     let mut waits = Waits::default();
-    let mut launching = |(gap, pieces): (Gap, Vec<Piece>)| {
+    let mut launching = |(gap, pieces): (Gap, Pieces)| {
         let mut sum: Ns = 0;
-        for piece in &pieces {
+        for piece in &*pieces {
             let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
             // Kernels launched one by one keep the GPU idle between two of them even when they queue; the
             // nodes of a graph do, too, but are no matter of launching.

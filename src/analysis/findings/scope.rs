@@ -8,7 +8,7 @@ use super::evidence::{EVIDENCE_MAX, Evidence};
 use super::first_use::FirstUse;
 use super::{Finding, Severity, cures, thresholds};
 use crate::activity::{Activity, Ns, Span};
-use crate::analysis::causes::{Causes, Culprit, Gap, Piece};
+use crate::analysis::causes::{Causes, Culprit, Gap, Piece, Pieces};
 use crate::analysis::figures::{self, DeviceFigures, Peaks};
 use crate::analysis::graph::CallId;
 use crate::analysis::ranks::Ranks;
@@ -153,7 +153,7 @@ impl<'a> Scope<'a> {
         f: &DeviceFigures,
         is_wanted: impl Fn(&Gap, &Piece) -> bool,
     ) -> Ns {
-        let wanted = |(gap, pieces): (Gap, Vec<Piece>)| -> Ns {
+        let wanted = |(gap, pieces): (Gap, Pieces)| -> Ns {
             let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
             wanted.map(|piece| piece.span.len()).sum()
         };
@@ -161,10 +161,9 @@ impl<'a> Scope<'a> {
     }
 
     /// The gaps of one device with their pieces, in order of time.
-    pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Vec<Piece>)> {
+    pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
         self.causes
-            .gaps_of_device(device.index, self.window_on(device.index))
-            .map(|gap| (gap, self.causes.pieces(gap)))
+            .gaps_with_pieces(device.index, self.window_on(device.index))
     }
 
     /// The processes that have operations on a device.

@@ -25,7 +25,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
     let mut seen = Seen::default();
     for (gap, pieces) in scope.gaps(f) {
-        for piece in &pieces {
+        for piece in &*pieces {
             // A copy that blocks its caller is another rule's.
             if let Some((wait, part)) = waits.take(scope.causes, piece)
                 && calls.kind[wait as usize].is_wait()

@@ -107,8 +107,8 @@ impl Split {
         split.peer += split.collective;
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = Waits::default();
-        for gap in causes.gaps_of_device(f.index, window) {
-            split.gap(trace, causes, &mut waits, gap);
+        for (gap, pieces) in causes.gaps_with_pieces(f.index, window) {
+            split.gap(trace, causes, &mut waits, (gap, &pieces));
         }
         split.syncs = waits.count();
         let ops = causes.graph().ops.of_device(f.index);
@@ -273,8 +273,14 @@ impl Split {
         }
     }
 
-    fn gap(&mut self, trace: &Trace, causes: &Causes<'_>, waits: &mut Waits, gap: Gap) {
-        for piece in &causes.pieces(gap) {
+    fn gap(
+        &mut self,
+        trace: &Trace,
+        causes: &Causes<'_>,
+        waits: &mut Waits,
+        (gap, pieces): (Gap, &[Piece]),
+    ) {
+        for piece in pieces {
             let mut time = piece.span.len();
             if let Some((wait, part)) = waits.take(causes, piece) {
                 time -= part;
