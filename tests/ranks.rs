@@ -4,7 +4,9 @@ mod common;
 
 use common::job::{Clock, Job};
 use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{Batch, Frame, Look, SampleDef, Samples, Sampling, Seen};
+use cuptop::testing::activity::{
+    Activity, Batch, Frame, Kernel, Look, Place, SampleDef, Samples, Sampling, Seen, Span, What,
+};
 use cuptop::testing::analysis::causes::Causes;
 use cuptop::testing::analysis::figures::Peaks;
 use cuptop::testing::analysis::graph::Graph;
@@ -505,6 +507,44 @@ fn a_rank_with_more_to_do_is_told_by_what_its_kernels_take() {
         panic!("{:?}", ranks.late);
     };
     assert_eq!((late.rank, &late.reason), (2, &Reason::Unknown));
+}
+
+/// Who came late to the first collective of all keeps nobody waiting in the steps behind it.
+#[test]
+fn a_late_start_is_no_lateness_of_steps() {
+    let job = Job {
+        is_other: |rank| rank == 1,
+        has_host: true,
+        idle: |_, _| 20_000,
+        ..Job::default()
+    };
+    let (mut batches, truth) = job.batches();
+    let began = (job.clock)(0).read(0);
+    for (batch, waits) in batches.iter_mut().zip([62_000_000, 2_000_000]) {
+        let end = began - 40_000_000;
+        let first = Activity {
+            span: Span::new(end - waits, end),
+            correlation: 1_000_000,
+            what: What::Kernel(Kernel {
+                place: Place {
+                    device: 0,
+                    context: 1,
+                    stream: 20,
+                },
+                shape: 1,
+                graph: 0,
+                node: 0,
+            }),
+        };
+        batch.items.insert(0, first);
+    }
+    let mut trace = Trace::new(SourceInfo::default());
+    batches.into_iter().for_each(|batch| trace.apply(batch));
+    let ranks = found(&trace);
+    // It is there, and would be a third of all that the steps take.
+    assert!(ranks.split.sums[0].exposed_ns > 59_000_000);
+    assert!(truth.end < 3 * 60_000_000, "{}", truth.end);
+    assert_eq!(ranks.late, []);
 }
 
 #[test]

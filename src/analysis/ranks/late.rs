@@ -16,6 +16,8 @@ const WORTH: f64 = 0.01;
 const ASKED: usize = 8;
 /// The part of idle time that is the reason of it.
 const CAUSE: f64 = 0.3;
+/// The part of all lateness that it has when it is on each step what it is on the usual one, to be called steady.
+const STEADY: f64 = 0.3;
 /// Being behind by less than this part of a step is not told from unevenness.
 const LEAST: f64 = 0.005;
 
@@ -141,8 +143,9 @@ fn one(
         None => {
             let mut sums = vec![0.0; spans.len()];
             for late in all {
+                // Without kernels that are the same, what others lost is all that is known of its cost.
                 if let Some(step) = step_of(spans, late.start) {
-                    sums[step] += late.by as f64;
+                    sums[step] += late.exposed as f64;
                 }
             }
             sums
@@ -150,7 +153,15 @@ fn one(
     };
     let late = late_steps(&by_step, known.noise as f64, units.median as f64);
     let (pattern, cost) = if late.is_empty() {
-        (Pattern::Steady, by_step.iter().sum::<f64>())
+        let all = by_step.iter().sum::<f64>();
+        let usual = stats::median(&by_step).unwrap_or(0.0) * by_step.len() as f64;
+        let is_steady = usual >= STEADY * all;
+        let pattern = if is_steady {
+            Pattern::Steady
+        } else {
+            Pattern::Unknown
+        };
+        (pattern, all)
     } else {
         let usual = stats::median(&by_step).unwrap_or(0.0);
         let pattern = Pattern::ByTurns {
@@ -171,6 +182,11 @@ fn one(
             all_ns: cost as Ns,
         }
     });
+    // Where steps are known, what was lost before and behind them is of the start and the end.
+    let exposed_ns = match &arose {
+        Some(_) => exposed_ns,
+        None => by_step.iter().sum::<f64>() as Ns,
+    };
     if !is_worth(saving.map_or(exposed_ns, |saving| saving.all_ns)) {
         return None;
     }
