@@ -19,7 +19,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// By a word of PyTorch's or NCCL's; `None` for what names none.
+    /// By a word of PyTorch's or NCCL's; [`Operation::Other`] for what names none.
     #[must_use]
     pub fn of(name: &str) -> Operation {
         let plain: String = name
