@@ -1,5 +1,5 @@
 //! Builds the library that `cuptop trace` has the CUDA driver load into programs, so that it can travel inside
-//! the one binary that is installed (see `src/source/attach/library.rs`).
+//! the one binary that is installed (see `crates/live/src/attach/library.rs`).
 //!
 //! It is the crate `collector` as a shared library, built by a nested cargo: the dependencies are a part of this
 //! package's own, so they are on the machine already. Flags and wrappers of the outer build (sanitizers, coverage,
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::{env, fs, io};
 
 /// The crates that the library is made of, in `crates`; their packages are called `cuptop-` and this.
-const CRATES: [&str; 3] = ["activity", "collector", "cupti-sys"];
+const CRATES: [&str; 4] = ["activity", "collector", "cupti-sys", "recording"];
 
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -83,7 +83,8 @@ fn assemble(root: &Path, workspace: &Path) -> PathBuf {
     let profile = sections(&manifest, |head| head == "[profile.inject]");
     let text = format!(
         "[workspace]\nmembers = [\"collector\"]\nresolver = \"3\"\n[patch.crates-io]\n\
-         cuptop-activity = {{ path = \"activity\" }}\ncuptop-cupti-sys = {{ path = \"cupti-sys\" }}\n{profile}"
+         cuptop-activity = {{ path = \"activity\" }}\ncuptop-cupti-sys = {{ path = \"cupti-sys\" }}\n\
+         cuptop-recording = {{ path = \"recording\" }}\n{profile}"
     );
     done(fs::write(workspace.join("Cargo.toml"), text), workspace);
     // The same versions as this package's own.

@@ -12,14 +12,14 @@ mod timeline;
 use std::cell::LazyCell;
 use std::hint::black_box;
 
+use activity::Span;
 use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use cuptop::testing::activity::Span;
-use cuptop::testing::trace::Trace;
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{Peaks, Theme, render};
+use cuptop::tui::app::App;
+use cuptop::tui::{Peaks, Theme, render};
 use ratatui::layout::Size;
 use timeline::{Shape, batches};
+use trace::Trace;
 
 const SIZE: Size = Size {
     width: 200,

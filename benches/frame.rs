@@ -11,11 +11,11 @@ mod timeline;
 
 use std::hint::black_box;
 
+use activity::{Direction, Span};
 use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use cuptop::testing::activity::{Direction, Span};
-use cuptop::testing::trace::{LaneKind, Measure, Trace};
 use timeline::{Shape, batches};
+use trace::{LaneKind, Measure, Trace};
 
 /// Lanes of a tall terminal.
 const LANES: u32 = 40;

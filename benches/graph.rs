@@ -11,17 +11,17 @@ mod timeline;
 
 use std::hint::black_box;
 
+use activity::{Ns, Span};
+use analysis::causes::Causes;
+use analysis::graph::Graph;
+use analysis::program::Known;
+use analysis::whatif::WhatIf;
+use analysis::{figures, steps, verdict};
 use cpu::CpuTime;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::testing::activity::{Ns, Span};
-use cuptop::testing::analysis::causes::Causes;
-use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::program::Known;
-use cuptop::testing::analysis::whatif::WhatIf;
-use cuptop::testing::analysis::{figures, steps, verdict};
-use cuptop::testing::trace::Trace;
 use timeline::{Shape, batches};
+use trace::Trace;
 
 const STREAMS: u32 = 4;
 

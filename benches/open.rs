@@ -9,10 +9,10 @@ mod quick;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use activity::feed::{Message, Outcome};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::source::file;
-use cuptop::testing::trace::{SourceInfo, Trace};
+use readers::file;
+use trace::{SourceInfo, Trace};
 
 /// Groups of an operator, a call, an operation and the arrows between them.
 const GROUPS: usize = 32_000;
@@ -55,7 +55,7 @@ fn kineto() -> String {
 }
 
 fn load(path: &Path) -> Trace {
-    let opened = file::open(&[PathBuf::from(path)]).expect("a trace");
+    let opened = file::open(&[PathBuf::from(path)], &mut |_| {}).expect("a trace");
     let mut trace = Trace::new(SourceInfo::default());
     for message in opened.feed.receiver() {
         match message {

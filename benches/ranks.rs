@@ -19,18 +19,18 @@ mod quick;
 
 use std::time::Instant;
 
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::analysis::causes::Causes;
-use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::ranks::{Pattern, Ranks};
-use cuptop::testing::analysis::steps;
-use cuptop::testing::report::{Report, text};
-use cuptop::testing::trace::{SourceInfo, Trace};
-use cuptop::testing::tui::action::Action;
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{Peaks, Theme, render};
+use activity::feed::{Message, Outcome};
+use analysis::causes::Causes;
+use analysis::graph::Graph;
+use analysis::ranks::{Matched, Pattern};
+use analysis::steps;
+use cuptop::report::{Report, text};
+use cuptop::tui::action::Action;
+use cuptop::tui::app::App;
+use cuptop::tui::{Peaks, Theme, render};
 use job::{Clock, Job};
 use ratatui::layout::Size;
+use trace::{SourceInfo, Trace};
 
 /// Operations of a rank in a step: twenty kernels, five collectives.
 const OPERATIONS: usize = 25;
@@ -96,7 +96,8 @@ fn measure(ranks: usize, steps: usize) {
     let causes = timed("causes, made ready", || Causes::new(&trace, &graph));
     let steps = timed("steps", || steps::of(&trace, None));
     let found = timed("ranks: matched, aligned, who is late", || {
-        Ranks::of(&trace, Some(&causes), &steps).expect("a job")
+        let matched = Matched::of(&trace).expect("a job");
+        matched.judged(&trace, Some(&causes), &steps)
     });
     // How far two aligned clocks lie apart at most, at the begin, in the middle and at the end.
     let apart = [0, truth.end / 2, truth.end].map(|time| {
@@ -120,7 +121,9 @@ fn measure(ranks: usize, steps: usize) {
     drop((causes, steps, found));
     drop(graph);
     let report = timed("report", || Report::new(&trace, None, Default::default()));
-    timed("its text", || text(&report));
+    timed("its text", || {
+        text::render(&report, &text::Options::default())
+    });
     drop(trace);
     let mut app = App::new(Vec::new());
     app.start(SourceInfo::default(), None, Peaks::default());

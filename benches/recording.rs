@@ -5,12 +5,10 @@ mod quick;
 use std::hint::black_box;
 use std::path::Path;
 
-use collector::recording::{Clocks, Identity, State, Writer};
+use activity::{Activity, Health, HostCall, Kernel, LaunchShape, Place, Span, What};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::testing::activity::{
-    Activity, Health, HostCall, Kernel, LaunchShape, Place, Span, What,
-};
-use cuptop::testing::source::recording::Follower;
+use recording::Follower;
+use recording::file::{Clocks, Identity, State, Writer};
 
 const RECORDS: usize = 100_000;
 

@@ -10,11 +10,11 @@ mod timeline;
 
 use std::hint::black_box;
 
+use activity::Batch;
 use cpu::CpuTime;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use cuptop::testing::activity::Batch;
-use cuptop::testing::trace::Trace;
 use timeline::{Shape, batches};
+use trace::Trace;
 
 const OPERATIONS: usize = 500_000;
 

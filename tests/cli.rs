@@ -43,7 +43,7 @@ fn a_calibrated_gpu_is_known_by_its_name() {
     let at = folder.path();
     let profiles = at.join("cuptop").join("profiles");
     std::fs::create_dir_all(&profiles).expect("a folder");
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/source/sim/h200.toml");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/profile/src/h200.toml");
     let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
     let slow = bundled
         .replacen("\"NVIDIA H200\"", "\"NVIDIA T4\"", 1)
@@ -78,56 +78,6 @@ fn a_calibrated_gpu_is_known_by_its_name() {
         error.contains("no profile is called `a100`") && error.contains("NVIDIA T4"),
         "{error}"
     );
-}
-
-/// Two uploads of 64 MiB: 2.416 ms at 55.55 GB/s, 4.832 ms at half of it.
-#[test]
-fn what_a_calibration_saw_vary_is_said_of_what_it_foretells() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/source/sim/h200.toml");
-    let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
-    let run = |spread: &str, more: &[&str]| {
-        std::fs::write(
-            folder.path().join("gpu.toml"),
-            format!("{bundled}\n{spread}"),
-        )
-        .expect("a profile");
-        let args = [
-            "run",
-            "copy_engines",
-            "--backend",
-            "sim",
-            "--headless",
-            "--profile",
-            "gpu.toml",
-        ];
-        // Expectations of an H200 need not hold.
-        text(&cuptop(folder.path(), &[&args[..], more].concat()).stdout)
-    };
-    let spread = "[spread]\n\"copy.h2d_gbps\" = [27.775, 55.55]\n";
-    let json: serde_json::Value = serde_json::from_str(&run(spread, &["--json"])).expect("JSON");
-    let uploads = &json["variants"][0];
-    assert_eq!(uploads["name"], "uploads_one_stream");
-    let range = uploads["makespan_range_ns"].as_array().expect("a range");
-    let [least, most] = [0, 1].map(|i| range[i].as_f64().expect("a time"));
-    assert!((2_416_000.0..2_430_000.0).contains(&least), "{least}");
-    assert!((4_832_000.0..4_850_000.0).contains(&most), "{most}");
-    assert_eq!(uploads["makespan_ns"].as_f64(), Some(least));
-    assert!(run(spread, &["--no-watch"]).contains("slow to quick"));
-    // The screen says the same beside the middle.
-    run(
-        spread,
-        &["--view", "compare", "--screenshot", "compare.txt"],
-    );
-    let screen = std::fs::read_to_string(folder.path().join("compare.txt")).expect("a picture");
-    let line = screen
-        .lines()
-        .find(|line| line.contains("uploads_one_stream "))
-        .expect("a line");
-    assert!(line.contains("2.42 ms  2.42 ms to 4.84 ms "), "{line}");
-    // A profile that does not tell says nothing of it.
-    let json: serde_json::Value = serde_json::from_str(&run("", &["--json"])).expect("JSON");
-    assert!(json["variants"][0].get("makespan_range_ns").is_none());
 }
 
 #[test]
@@ -262,7 +212,7 @@ fn a_shell_is_offered_scenarios_files_and_options() {
 }
 
 #[test]
-fn every_command_has_a_page_and_the_documentation_fits_a_terminal() {
+fn every_command_has_a_page_and_the_documentation_is_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     said(at, &["man", "--output", "pages"]);
@@ -288,21 +238,16 @@ fn every_command_has_a_page_and_the_documentation_fits_a_terminal() {
     }
     assert!(commands >= 15, "{list}");
     assert!(said(at, &["man", "run"]).contains("backend"));
-    for (topic, words) in [
-        ("scenarios", "streams that need a device or a priority"),
-        ("findings", "no-overlap"),
-        ("json", "bound_by"),
+    for (topic, file) in [
+        ("scenarios", "SCENARIOS.md"),
+        ("findings", "FINDINGS.md"),
+        ("json", "REPORT.md"),
     ] {
-        let page = said(at, &["help", topic]);
-        let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(words), "{topic}");
-        // Code stays as it is; everything else fits.
-        let too_long = |line: &&str| line.chars().count() > 100 && !line.starts_with("    ");
-        assert_eq!(page.lines().find(too_long), None, "{topic}");
-        assert!(
-            !page.contains('\u{1b}'),
-            "{topic}: no colour but on a terminal"
-        );
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("docs")
+            .join(file);
+        let page = std::fs::read_to_string(path).expect("a page");
+        assert_eq!(said(at, &["help", topic]), page, "{topic}");
     }
     let output = cuptop(at, &["help", "scenario"]);
     assert!(text(&output.stderr).contains("did you mean `scenarios`?"));
@@ -323,17 +268,13 @@ fn a_configuration_is_taken_and_a_wrong_one_is_shown_where_it_is() {
         );
         std::fs::read_to_string(at.join("a.svg")).expect("a picture")
     };
-    let rare = "#12fe34";
-    let own =
-        "[colors]\nh2d = \"#12fe34\"\nd2h = \"#12fe34\"\nd2d = \"#12fe34\"\naccent = \"#12fe34\"\n";
-    assert!(!picture("", &[]).contains(rare));
-    assert!(picture(own, &[]).contains(rare));
+    let light = "theme = \"light\"\n";
+    assert_eq!(picture(light, &[]), picture("", &["--theme", "light"]));
     let other = at.join("other.toml");
     std::fs::write(&other, "theme = \"color-blind\"\n").expect("written");
     let other = other.display().to_string();
     // A file that is named goes before the usual one, the command line before both.
-    let color_blind = picture(own, &["--config", &other]);
-    assert!(!color_blind.contains(rare));
+    let color_blind = picture(light, &["--config", &other]);
     assert_eq!(color_blind, picture("", &["--theme", "color-blind"]));
     assert_ne!(color_blind, picture("", &[]));
     assert_eq!(

@@ -2,18 +2,18 @@
 
 mod common;
 
+use activity::feed::{Message, Outcome};
+use activity::{Batch, Span};
+use analysis::figures::Peaks;
+use analysis::ranks;
 use common::job::{Clock, Job};
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{Batch, Span};
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::analysis::ranks;
-use cuptop::testing::export::{self, Timeline};
-use cuptop::testing::report::Report;
-use cuptop::testing::trace::{Clocks, LaneKind, Measure, SourceInfo, Trace};
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{ColorLevel, Theme, render};
+use cuptop::export::{self, Timeline};
+use cuptop::report::Report;
+use cuptop::tui::app::App;
+use cuptop::tui::{ColorLevel, Theme, render};
 use ratatui::layout::Size;
 use std::time::Duration;
+use trace::{Clocks, LaneKind, Measure, SourceInfo, Trace};
 
 const HOUR: i64 = 3_600_000_000_000;
 /// What a job's collectives end apart at most (its jitter), and what the clocks may be off beside.

@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cuptop::testing::fuzz::TARGETS;
+#[path = "../fuzz/src/targets/mod.rs"]
+mod targets;
+
+use targets::TARGETS;
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().expect("a folder");

@@ -4,12 +4,12 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use activity::What;
+use activity::feed::Outcome;
 use common::made::{made, written};
 use common::{figures, load, real_traces};
-use cuptop::testing::activity::What;
-use cuptop::testing::activity::feed::Outcome;
-use cuptop::testing::export::{self, Timeline};
-use cuptop::testing::trace::{LaneKind, Trace};
+use cuptop::export::{self, Timeline};
+use trace::{LaneKind, Trace};
 
 /// Exports, opens the export, and hands the new timeline out with the text.
 fn round_trip(trace: &Trace) -> (common::Loaded, String) {

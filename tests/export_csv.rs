@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use common::made::{made, written};
-use cuptop::testing::export::{self, Timeline};
-use cuptop::testing::trace::Trace;
+use cuptop::export::{self, Timeline};
+use trace::Trace;
 
 /// Cells of CSV with quotes (RFC 4180).
 fn cells(text: &str) -> Vec<Vec<String>> {

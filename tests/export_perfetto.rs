@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use common::made::{made, written};
 use common::{load, real_traces};
-use cuptop::testing::export::Timeline;
-use cuptop::testing::trace::{Lane, LaneKind, Trace};
+use cuptop::export::Timeline;
+use trace::{Lane, LaneKind, Trace};
 
 /// A protobuf message: fields in order, as number and value.
 fn fields(mut bytes: &[u8]) -> Vec<(u32, Value<'_>)> {

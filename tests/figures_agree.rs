@@ -3,27 +3,28 @@
 
 mod common;
 
+use cuptop::bundled::LIBRARY;
 use std::sync::Arc;
 
-use common::{load, real_traces};
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{
+use activity::feed::{Message, Outcome};
+use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
     Range, RangeKind, Span, What, units,
 };
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::analysis::findings::Finding;
-use cuptop::testing::report::Report;
-use cuptop::testing::report::compare::Comparison;
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::source::{file, recording};
-use cuptop::testing::trace::{SourceInfo, Trace};
-use cuptop::testing::tui::action::Action;
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{Theme, render};
+use analysis::figures::Peaks;
+use analysis::findings::Finding;
+use common::{load, real_traces};
+use cuptop::report::Report;
+use cuptop::report::compare::Comparison;
+use cuptop::tui::action::Action;
+use cuptop::tui::app::App;
+use cuptop::tui::{Theme, render};
 use ratatui::layout::Size;
+use readers::file;
+use scenario::{Overrides, compile};
 use serde_json::Value;
+use sim::{Pace, Profile, run};
+use trace::{SourceInfo, Trace};
 
 /// A line of the compare view, as it must look by the JSON's numbers.
 fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
@@ -88,18 +89,14 @@ fn check(app: &mut App, report: &Report, name: &str) {
 
 #[test]
 fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
-    for scenario in bundled::SCENARIOS {
-        let compiled = compile(&Source::from(scenario), &Overrides::default());
+    for scenario in LIBRARY.scenarios {
+        let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = Arc::new(compiled.expect("a bundled scenario compiles").plan);
         let feed =
             run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
         let mut app = App::new(Vec::new());
         let source = SourceInfo::default();
-        app.start(
-            source,
-            Some(plan.clone()),
-            cuptop::testing::tui::Peaks::default(),
-        );
+        app.start(source, Some(plan.clone()), cuptop::tui::Peaks::default());
         let mut trace = Trace::new(SourceInfo::default());
         for (i, message) in feed.receiver().iter().enumerate() {
             if let Message::Batch(batch) = &message {
@@ -250,7 +247,7 @@ fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
         let found = figures[name].as_f64().expect(name);
         assert!((found - value).abs() < 1e-12, "{name}: {found}");
     }
-    let mut app = App::of_trace(trace, None, cuptop::testing::tui::Peaks::default());
+    let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
     check(&mut app, &report, "by hand");
     // The footer speaks of the same pass.
     let lines = compare_view(&mut app);
@@ -260,15 +257,16 @@ fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
 
 #[test]
 fn a_saved_run_knows_its_variants_without_the_scenario() {
-    let scenario = bundled::SCENARIOS
+    let scenario = LIBRARY
+        .scenarios
         .iter()
         .find(|s| s.name == "pipeline")
         .expect("it is bundled");
-    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
     let plan = Arc::new(compiled.expect("it compiles").plan);
     let folder = tempfile::tempdir().expect("a folder");
     let saved = folder.path().join("run");
-    let drain = |feed: cuptop::testing::activity::feed::Feed| {
+    let drain = |feed: activity::feed::Feed| {
         let mut trace = Trace::new(SourceInfo::default());
         for message in feed.receiver() {
             match message {
@@ -281,12 +279,16 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
     };
     let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
     let ran = drain(recording::tee(feed, &saved, true).expect("a recording"));
-    let opened = drain(file::open(&[saved]).expect("it can be opened").feed);
+    let opened = drain(
+        file::open(&[saved], &mut |_| {})
+            .expect("it can be opened")
+            .feed,
+    );
     let of = |trace: &Trace, plan| Report::new(trace, plan, Peaks::default());
     let (ran, opened) = (of(&ran, Some(&*plan)), of(&opened, None));
     let brief = |report: &Report| -> Vec<(String, usize, Vec<i64>, i64)> {
         let variants = report.variants.iter().flatten().map(|v| &v.figures);
-        let one = |v: &cuptop::testing::analysis::VariantFigures| {
+        let one = |v: &analysis::VariantFigures| {
             (v.label(), v.repeats, v.makespans_ns.clone(), v.wall_ns)
         };
         variants.map(one).collect()
@@ -321,7 +323,7 @@ fn the_footer_and_the_report_say_the_same_of_every_real_trace() {
         let report = Report::new(&trace, None, Peaks::default());
         let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
         let devices = json["devices"].as_array().expect("devices");
-        let mut app = App::of_trace(trace, None, cuptop::testing::tui::Peaks::default());
+        let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
         if json["variants"].is_array() {
             check(&mut app, &report, &name);
             continue;

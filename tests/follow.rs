@@ -7,17 +7,18 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use collector::recording::{Entry, Reader, Wait};
-use cuptop::testing::activity::feed::Outcome;
-use cuptop::testing::source::file::{OpenError, open, open_drafted};
-use cuptop::testing::source::recording::Follower;
+use activity::feed::Outcome;
 use grown::{Came, Rank};
+use readers::file::{OpenError, open, open_live};
+use recording::Follower;
+use recording::file::{Entry, Reader, Wait};
 
 #[test]
 fn ranks_join_as_they_come_and_the_job_ends_with_the_last() {
     let root = tempfile::tempdir().expect("a directory");
     let job = root.path().to_path_buf();
-    let opened = open_drafted(std::slice::from_ref(&job)).expect("an empty directory");
+    let opened =
+        open_live(std::slice::from_ref(&job), Some(&mut |_| {})).expect("an empty directory");
     assert!(opened.is_growing);
     let feed = &opened.feed;
     let mut came = Came::default();
@@ -54,7 +55,7 @@ fn ranks_join_as_they_come_and_the_job_ends_with_the_last() {
     // What has ended is not waited for, also with a rank missing.
     let began = Instant::now();
     let (one, mut came) = (job.join("gpu01-77.run"), Came::default());
-    let opened = open_drafted(&[one]).expect("a recording");
+    let opened = open_live(&[one], Some(&mut |_| {})).expect("a recording");
     came.until(&opened.feed, "the end", |it| it.outcome.is_some());
     assert!(!opened.is_growing && began.elapsed() < Duration::from_secs(2));
     came.assert_whole(&[(0, 123)]);
@@ -65,9 +66,9 @@ fn only_who_looks_waits_for_a_folder_to_fill() {
     let root = tempfile::tempdir().expect("a directory");
     let paths = [root.path().to_path_buf()];
     let not_a_trace = |result| matches!(result, Err(OpenError::NotATrace { .. }));
-    assert!(not_a_trace(open(&paths)));
+    assert!(not_a_trace(open(&paths, &mut |_| {})));
     std::fs::write(root.path().join("train.py"), "import torch").expect("written");
-    assert!(not_a_trace(open_drafted(&paths)));
+    assert!(not_a_trace(open_live(&paths, Some(&mut |_| {}))));
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn hundreds_of_ranks_are_followed_by_one_thread() {
     let threads = || std::fs::read_dir("/proc/self/task").expect("Linux").count();
     let before = threads();
     let path: PathBuf = root.path().to_path_buf();
-    let opened = open_drafted(&[path]).expect("a directory");
+    let opened = open_live(&[path], Some(&mut |_| {})).expect("a directory");
     let mut came = Came::default();
     for _ in 0..3 {
         for rank in &mut ranks {

@@ -8,9 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cuptop::testing::activity::feed::{Feed, Outcome};
-use cuptop::testing::source::hosts::{Place, follow};
+use activity::feed::{Feed, Outcome};
 use grown::{Came, PATIENCE, Rank};
+use hosts::{Place, connect_by};
+
+/// Follows places by a program in the place of ssh, as for a screen that opens when the links are there.
+fn follow(ssh: &[String], places: &[Place], say: &mut dyn FnMut(&str)) -> Result<Feed, String> {
+    let hosts = connect_by(ssh, places, Some(say))?;
+    readers::file::follow_hosts(&[], hosts, true).map_err(|error| error.to_string())
+}
 
 /// A folder with a program that takes ssh's arguments and runs the command here.
 struct Far {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cuptop::testing::activity::feed::Feed;
-use cuptop::testing::trace::SourceInfo;
-use cuptop::testing::tui;
+use activity::feed::Feed;
+use cuptop::tui;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use trace::SourceInfo;
 
 /// Nothing here waits for a time to pass, only for things to happen; this is when it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -236,7 +236,6 @@ fn child() {
                 controls: None,
                 replay: None,
                 beside: None,
-                ends: None,
             })
         }),
         first: Some(tui::Wanted::Same),

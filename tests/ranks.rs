@@ -2,27 +2,31 @@
 
 mod common;
 
-use common::job::{Clock, Job};
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{
+use activity::feed::{Message, Outcome};
+use activity::{
     Activity, Batch, Frame, Kernel, Look, Place, SampleDef, Samples, Sampling, Seen, Span, What,
 };
-use cuptop::testing::analysis::causes::Causes;
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::ranks::{Heat, Pattern, Ranks, Reason, Stretch};
-use cuptop::testing::analysis::steps;
-use cuptop::testing::report::Report;
-use cuptop::testing::trace::{SourceInfo, Trace};
-use cuptop::testing::tui::action::Action;
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{ColorLevel, Theme, render};
+use analysis::causes::Causes;
+use analysis::figures::Peaks;
+use analysis::graph::Graph;
+use analysis::ranks::{Heat, Matched, Pattern, Ranks, Reason, Stretch};
+use analysis::steps::{self, Steps};
+use common::job::{Clock, Job};
+use cuptop::report::Report;
+use cuptop::tui::action::Action;
+use cuptop::tui::app::App;
+use cuptop::tui::{ColorLevel, Theme, render};
 use ratatui::layout::Size;
+use trace::{SourceInfo, Trace};
+
+fn ranks_of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
+    Some(Matched::of(trace)?.judged(trace, causes, steps))
+}
 
 fn found(trace: &Trace) -> Ranks {
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
-    Ranks::of(trace, Some(&causes), &steps::of(trace, None)).expect("a job")
+    ranks_of(trace, Some(&causes), &steps::of(trace, None)).expect("a job")
 }
 
 /// By how much the aligned clocks of two ranks differ at most at the begin, in the middle and at the end, ns.
@@ -185,7 +189,7 @@ fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
     );
     let late = &report.job.as_ref().expect("a job").late;
     assert_eq!(late.first().and_then(|it| it.rank), Some(1), "{late:?}");
-    let text = cuptop::testing::report::text(&report);
+    let text = cuptop::report::text::render(&report, &cuptop::report::text::Options::default());
     assert!(
         text.contains("6 of the job's 8 ranks are not here"),
         "{text}"
@@ -194,7 +198,10 @@ fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
     let report = Report::new(&job(true, false).make().0, None, Peaks::default());
     assert!(report.job.is_none(), "{:?}", report.job);
     let all = Report::new(&Job::default().make().0, None, Peaks::default());
-    assert!(!cuptop::testing::report::text(&all).contains("not here"));
+    assert!(
+        !cuptop::report::text::render(&all, &cuptop::report::text::Options::default())
+            .contains("not here")
+    );
 }
 
 #[test]
@@ -425,7 +432,7 @@ fn late_by_its_collectives(is_alike: bool) {
     let cured = job(|_, _| 0).make().1;
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let ranks = Ranks::of(&trace, Some(&causes), &[]).expect("a job");
+    let ranks = ranks_of(&trace, Some(&causes), &[]).expect("a job");
     let [late] = ranks.late.as_slice() else {
         panic!("{:?}", ranks.late);
     };
@@ -564,8 +571,8 @@ fn programs_that_have_nothing_to_do_with_each_other_are_no_job() {
         batch.process = 1;
         trace.apply(batch);
     }
-    assert!(Ranks::of(&trace, None, &[]).is_none());
-    assert!(Ranks::of(&one.make().0, None, &[]).is_none());
+    assert!(ranks_of(&trace, None, &[]).is_none());
+    assert!(ranks_of(&one.make().0, None, &[]).is_none());
 }
 
 /// Collectives of two ranks of 128, of which each recording lacks others, as a published pair of sampled traces has them (start and length,
@@ -606,7 +613,7 @@ fn collectives_that_fit_badly_are_not_matched() {
     for (rank, kernels) in made.iter().enumerate() {
         trace.apply(common::job::collectives(rank as u32, kernels));
     }
-    let ranks = Ranks::of(&trace, None, &[]).expect("two share all-gathers");
+    let ranks = ranks_of(&trace, None, &[]).expect("two share all-gathers");
     assert!(ranks.clocks.residual.is_none(), "{:?}", ranks.clocks);
     for (sums, wait_us) in ranks.split.sums.iter().zip([1_481, 248]) {
         assert_eq!(
@@ -628,7 +635,7 @@ fn the_report_of_many_ranks_is_one_screen() {
         ..Job::default()
     };
     let report = Report::new(&job.make().0, None, Peaks::default());
-    let text = cuptop::testing::report::text(&report);
+    let text = cuptop::report::text::render(&report, &cuptop::report::text::Options::default());
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.iter().position(|l| *l == "Ranks").expect("a section");
     let length = lines[from..]
@@ -676,7 +683,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
         ..Job::default()
     };
     let mut app = App::new(Vec::new());
-    let peaks = cuptop::testing::tui::Peaks::default();
+    let peaks = cuptop::tui::Peaks::default();
     app.start(SourceInfo::default(), None, peaks);
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
@@ -866,10 +873,10 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let (trace, truth) = job.make();
     let export = |format| {
         let mut out = Vec::new();
-        cuptop::testing::export::to(format, &trace, &mut out).expect("written");
+        cuptop::export::to(format, &trace, &mut out).expect("written");
         out
     };
-    let chrome = export(cuptop::testing::export::Timeline::Chrome);
+    let chrome = export(cuptop::export::Timeline::Chrome);
     let chrome: serde_json::Value = serde_json::from_slice(&chrome).expect("JSON");
     let clocks = &chrome["rankClocks"];
     assert_eq!(clocks["clocks"], "collectives");
@@ -893,7 +900,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let start = base + (first["ts"].as_f64().expect("us") * 1e3).round() as i64;
     let recorded = trace.extent().expect("records");
     assert!(recorded.start <= start && start < recorded.end);
-    let perfetto = export(cuptop::testing::export::Timeline::Perfetto);
+    let perfetto = export(cuptop::export::Timeline::Perfetto);
     let has = |words: &[u8]| perfetto.windows(words.len()).any(|it| it == words);
     assert!(has(b"clock of rank 2: add "));
     assert!(has(b"offset_ns") && has(b"drift_ppm"));
@@ -905,7 +912,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
             ..SourceInfo::default()
         },
         None,
-        cuptop::testing::tui::Peaks::default(),
+        cuptop::tui::Peaks::default(),
     );
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
@@ -940,7 +947,7 @@ fn the_map_shows_who_is_late_on_which_steps() {
     };
     let (trace, _) = job.make();
     let steps = steps::of(&trace, None);
-    let ranks = Ranks::of(&trace, None, &steps).expect("a job");
+    let ranks = ranks_of(&trace, None, &steps).expect("a job");
     let heat = Heat::of(&ranks, &steps);
     let count = heat.steps.expect("steps");
     assert!(heat.stretches.len() == count && count >= 28);

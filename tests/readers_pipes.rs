@@ -7,12 +7,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use activity::What;
+use activity::feed::Outcome;
+use analysis::figures::Peaks;
 use common::{data, exported, figures, load};
-use cuptop::testing::activity::What;
-use cuptop::testing::activity::feed::Outcome;
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::report::Report;
-use cuptop::testing::source::file;
+use cuptop::report::Report;
+use readers::file;
 
 /// A pipe in the file system that gives out `content`, a little at a time.
 fn pipe(folder: &Path, content: Vec<u8>) -> (PathBuf, JoinHandle<()>) {
@@ -58,7 +58,9 @@ fn what_a_pipe_gives_is_what_the_file_is() {
 fn what_a_pipe_gives_has_to_be_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, writer) = pipe(folder.path(), b"Dear reader".to_vec());
-    let error = file::open(&[path]).expect_err("prose").to_string();
+    let error = file::open(&[path], &mut |_| {})
+        .expect_err("prose")
+        .to_string();
     assert!(error.contains("neither JSON"), "{error}");
     writer.join().expect("no panic");
 }
@@ -83,7 +85,7 @@ fn a_file_that_is_named_twice_is_read_once() {
 #[test]
 fn a_folder_of_traces_is_all_of_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let error = file::open(&[folder.path().to_owned()]).expect_err("nothing in it");
+    let error = file::open(&[folder.path().to_owned()], &mut |_| {}).expect_err("nothing in it");
     assert!(error.to_string().contains("no trace in it"), "{error}");
     let path = data("small.json");
     std::fs::copy(&path, folder.path().join("rank0.json")).expect("a copy");
@@ -157,7 +159,9 @@ fn json_that_is_no_trace_is_refused_by_its_name() {
     for (text, what) in cases {
         let path = folder.path().join("other.json");
         std::fs::write(&path, text).expect("a file");
-        let error = file::open(&[path]).expect_err(what).to_string();
+        let error = file::open(&[path], &mut |_| {})
+            .expect_err(what)
+            .to_string();
         assert!(error.contains(what), "{error}");
     }
     // The list comes later than was looked for.

@@ -2,9 +2,9 @@
 
 mod common;
 
+use analysis::graph::Graph;
+use analysis::program::{Known, Program};
 use common::{load, real_traces};
-use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::program::{Known, Program};
 
 /// Fewer operations than this owe too much to each delay.
 const OPS_MIN: usize = 500;

@@ -4,17 +4,18 @@
 
 mod common;
 
+use cuptop::bundled::LIBRARY;
 use std::path::Path;
 use std::sync::Arc;
 
+use activity::feed::{Message, Outcome};
+use analysis::figures::Peaks;
 use common::{load, real_traces, trace_folders};
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::report::{Report, text};
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use cuptop::report::{Report, text};
+use scenario::{Overrides, compile};
 use serde_json::Value;
+use sim::{Pace, Profile, run};
+use trace::{SourceInfo, Trace};
 use unicode_width::UnicodeWidthStr as _;
 
 fn report(path: &Path) -> Report {
@@ -139,8 +140,8 @@ fn every_report_fits_eighty_columns() {
         assert_eq!(too_wide(&report(&path)), None, "{}", path.display());
     }
     let mut runs = 0;
-    for scenario in bundled::SCENARIOS {
-        let compiled = compile(&Source::from(scenario), &Overrides::default());
+    for scenario in LIBRARY.scenarios {
+        let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = Arc::new(compiled.expect("bundled").plan);
         let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible);
         let feed = feed.expect("a thread");

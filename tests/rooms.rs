@@ -1,7 +1,7 @@
-//! The modules of the program form no circle, but for a parent and what lies within it.
+//! The modules of a package form no circle, but for a parent and what lies within it; crates need what the docs say.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Modules = BTreeMap<String, String>;
 
@@ -105,26 +105,20 @@ fn target(module: &str, path: &str, modules: &Modules) -> Option<String> {
     longest.into_iter().find(|path| modules.contains_key(path))
 }
 
-#[test]
-fn no_two_modules_need_each_other() {
+/// The modules of a package that lie in a circle, how many there are, and how many imports.
+fn circles(folder: &Path) -> (Vec<String>, usize, usize) {
     let mut all = Modules::new();
-    modules(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        "",
-        &mut all,
-    );
-    assert!(all.len() > 200, "{} modules", all.len());
+    modules(folder, "", &mut all);
     let within = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}::"));
     let mut edges: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (module, text) in all.iter().filter(|(module, _)| *module != "testing") {
+    for (module, text) in &all {
         let targets = named(text)
             .into_iter()
             .filter_map(|path| target(module, &path, &all));
         let others = targets.filter(|to| !within(to, module) && !within(module, to));
         edges.insert(module, others.collect());
     }
-    let count: usize = edges.values().map(BTreeSet::len).sum();
-    assert!(count > 500, "{count} imports were found");
+    let imports = edges.values().map(BTreeSet::len).sum();
     // What nothing is left to need, or needs nothing that is left, lies in no circle.
     loop {
         let left: BTreeSet<String> = edges.keys().map(|&m| m.to_owned()).collect();
@@ -134,5 +128,63 @@ fn no_two_modules_need_each_other() {
             break;
         }
     }
-    assert!(edges.is_empty(), "circles among {:#?}", edges.keys());
+    let left = edges.keys().map(|&module| module.to_owned()).collect();
+    (left, all.len(), imports)
+}
+
+/// The folders of the packages, each with its name.
+fn packages() -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = vec![("cuptop".to_owned(), root.to_owned())];
+    for entry in root.join("crates").read_dir().expect("the crates") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        all.push((name.into_owned(), path));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn no_two_modules_of_a_package_need_each_other() {
+    let (mut modules, mut imports) = (0, 0);
+    for (package, folder) in packages() {
+        let (circle, some, of_them) = circles(&folder.join("src"));
+        assert!(circle.is_empty(), "circles in {package} among {circle:#?}");
+        modules += some;
+        imports += of_them;
+    }
+    assert!(modules > 400, "{modules} modules were found");
+    assert!(imports > 500, "{imports} imports were found");
+}
+
+/// Cargo sees to it that no crate needs one that needs it. What each may need stands in `docs/ARCHITECTURE.md`.
+#[test]
+fn crates_need_what_the_table_of_rooms_says() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md");
+    let docs = std::fs::read_to_string(docs).expect("the docs");
+    for (package, folder) in packages() {
+        if package == "cuptop" {
+            continue;
+        }
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let (_, after) = manifest.split_once("\n[dependencies]").unwrap_or_default();
+        let needed: BTreeSet<&str> = after
+            .lines()
+            .take_while(|line| !line.starts_with("[dev-"))
+            .filter(|line| line.contains("package = \"cuptop-"))
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        let head = format!("| `crates/{package}` |");
+        let row = docs.lines().find(|line| line.starts_with(&head));
+        let row = row.unwrap_or_else(|| panic!("{package} has no row"));
+        let cell = row.trim_end_matches(['|', ' ']).rsplit('|').next();
+        let told: BTreeSet<&str> = cell
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .filter(|name| *name != "–")
+            .collect();
+        assert_eq!(needed, told, "what {package} needs, and the docs");
+    }
 }

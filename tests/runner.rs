@@ -5,13 +5,14 @@
 //! executable again.
 #![expect(clippy::print_stdout, reason = "its programs speak on stdout")]
 
+use cuptop::bundled::LIBRARY;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::scenario::{Overrides, Source};
-use cuptop::testing::source::runner::{self, RunRequest};
+use activity::feed::{Message, Outcome};
+use live::runner::{self, RunRequest};
+use scenario::{Overrides, Source};
 
 /// Runs one scenario, as the parent.
 const PARENT: &str = "parent";
@@ -33,7 +34,7 @@ steps = [{ h2d = "x", stream = "s" }, { sync = "device" }]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some(runner::PROCESS_COMMAND) => runner::process_main(),
+        Some(runner::PROCESS_COMMAND) => runner::process_main(LIBRARY),
         Some(PARENT) => parent(&arguments[1], None),
         Some(STOPPING_PARENT) => parent(&arguments[1], Some(Duration::from_millis(300))),
         Some(PROBE) => {
@@ -56,6 +57,7 @@ fn parent(text: &str, stop_after: Option<Duration>) -> ExitCode {
             path: None,
             text: text.into(),
             kernel_dir: None,
+            library: LIBRARY,
         },
         overrides: Overrides::default(),
         save: None,

@@ -1,9 +1,10 @@
 //! Hostile input: whatever the text, compiling ends, within bounds, with a plan or with diagnostics
 //! that can be shown.
 
-use cuptop::testing::scenario::plan::MAX_OPS;
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile, template};
+use cuptop::bundled::LIBRARY;
 use proptest::prelude::*;
+use scenario::plan::MAX_OPS;
+use scenario::{Overrides, Source, compile, template};
 
 /// Compiles and renders a text; a plan must keep the promises of its documentation.
 fn survives(text: &str, overrides: &Overrides) {
@@ -12,6 +13,7 @@ fn survives(text: &str, overrides: &Overrides) {
         path: None,
         text: text.into(),
         kernel_dir: None,
+        library: LIBRARY,
     };
     let diagnostics = match compile(&source, overrides) {
         Ok(compiled) => {
@@ -116,7 +118,8 @@ const WORDS: &[&str] = &[
 
 /// A bundled scenario, or the template, with pieces cut out, doubled, or replaced by words.
 fn mutated() -> impl Strategy<Value = String> {
-    let whole: Vec<String> = bundled::SCENARIOS
+    let whole: Vec<String> = LIBRARY
+        .scenarios
         .iter()
         .map(|scenario| scenario.text.to_owned())
         .chain([template("fuzz")])
@@ -172,7 +175,7 @@ proptest! {
 
     #[test]
     fn any_override_is_survived(
-        scenario in prop::sample::select(bundled::SCENARIOS),
+        scenario in prop::sample::select(LIBRARY.scenarios),
         name in "[a-z]{0,8}|n|batches|size",
         value in any::<String>(),
         variant in any::<Option<String>>(),

@@ -1,13 +1,14 @@
 //! Every file of `tests/invalid_scenarios` is refused (or warned of) for the reason that its first
 //! line gives: `# error: LINE:COLUMN | fragment | …`, all of which the rendered diagnostics must contain.
 
+use cuptop::bundled::LIBRARY;
 use std::path::Path;
 
-use cuptop::testing::scenario::{Overrides, Severity, Source, compile};
+use scenario::{Overrides, Severity, Source, compile};
 
 /// What a file gives, or what is missing from it.
 fn check(path: &Path) -> Result<(), String> {
-    let source = Source::read(path).map_err(|error| error.to_string())?;
+    let source = Source::read(path, LIBRARY).map_err(|error| error.to_string())?;
     let first = source.text.lines().next().unwrap_or_default();
     let (kind, rest) = first
         .strip_prefix("# ")

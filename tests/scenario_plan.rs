@@ -1,12 +1,13 @@
 //! Plans against what the file says, worked out by hand.
 
-use cuptop::testing::activity::Direction;
-use cuptop::testing::scenario::expect::{Compare, Figure, Kind};
-use cuptop::testing::scenario::expr::Loc;
-use cuptop::testing::scenario::expr::parse::{Piece, expression};
-use cuptop::testing::scenario::expr::value::{Unit, Value};
-use cuptop::testing::scenario::plan::*;
-use cuptop::testing::scenario::{Overrides, Source, compile};
+use activity::Direction;
+use cuptop::bundled::LIBRARY;
+use scenario::expect::{Compare, Figure, Kind};
+use scenario::expr::Loc;
+use scenario::expr::parse::{Piece, expression};
+use scenario::expr::value::{Unit, Value};
+use scenario::plan::*;
+use scenario::{Overrides, Source, compile};
 
 fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
     let source = Source {
@@ -14,6 +15,7 @@ fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
         path: None,
         text: text.into(),
         kernel_dir: None,
+        library: LIBRARY,
     };
     let set = set
         .iter()
@@ -44,7 +46,7 @@ fn at(buffer: BufferId, offset: u64) -> MemRef {
 
 #[test]
 fn pipeline_unrolls_as_written() {
-    let source = Source::find("pipeline").expect("it is bundled");
+    let source = Source::find("pipeline", LIBRARY).expect("it is bundled");
     let plan = plan_of(&source.text, &[("batches", "2"), ("n", "256")]);
     let names: Vec<&str> = plan
         .variants
@@ -263,7 +265,7 @@ fn copies_take_the_bytes_that_are_left() {
 
 #[test]
 fn sweeps_run_every_variant_at_every_value() {
-    let source = Source::find("pinned_vs_pageable").expect("it is bundled");
+    let source = Source::find("pinned_vs_pageable", LIBRARY).expect("it is bundled");
     let plan = plan_of(&source.text, &[]);
     let sweep = plan.sweep.expect("it has a sweep");
     let sizes: Vec<i64> = (0..9).map(|power| 4096 << (2 * power)).collect();

@@ -1,7 +1,8 @@
 //! Where scenarios and kernels come from, what the command line changes, and what is said about it.
 
-use cuptop::testing::scenario::plan::Plan;
-use cuptop::testing::scenario::{Compiled, Diagnostics, Overrides, Severity, Source, compile};
+use cuptop::bundled::LIBRARY;
+use scenario::plan::Plan;
+use scenario::{Compiled, Diagnostics, Overrides, Severity, Source, compile};
 
 fn try_compile(
     text: &str,
@@ -13,6 +14,7 @@ fn try_compile(
         path: None,
         text: text.into(),
         kernel_dir: None,
+        library: LIBRARY,
     };
     let set = set
         .iter()
@@ -102,7 +104,7 @@ fn the_same_kernel_file_beside_the_scenario_goes_before_the_bundled_one() {
     let path = folder.path().join("t.toml");
     let text = "name = \"t\"\n[buffers.x]\nbytes = 8\n[kernels.k]\nfile = \"add.cu\"\nentry = \"mine\"\nargs = [\"x\"]\n[[variant]]\nname = \"v\"\nsteps = [{ launch = \"k\" }]\n";
     std::fs::write(&path, text).expect("written");
-    let source = Source::find(path.to_str().expect("a plain path")).expect("it is there");
+    let source = Source::find(path.to_str().expect("a plain path"), LIBRARY).expect("it is there");
     let compiled = compile(&source, &Overrides::default());
     let plan = compiled
         .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
@@ -112,13 +114,20 @@ fn the_same_kernel_file_beside_the_scenario_goes_before_the_bundled_one() {
 
 #[test]
 fn scenarios_are_found_by_name_and_by_path() {
-    assert_eq!(Source::find("pipeline").expect("bundled").path, None);
-    let message = |arg: &str| Source::find(arg).expect_err("it is not there").to_string();
+    assert_eq!(
+        Source::find("pipeline", LIBRARY).expect("bundled").path,
+        None
+    );
+    let message = |arg: &str| {
+        Source::find(arg, LIBRARY)
+            .expect_err("it is not there")
+            .to_string()
+    };
     assert_eq!(
         message("pipline"),
         "there is no scenario `pipline`; did you mean `pipeline`?"
     );
-    let begun = Source::find("pipe").expect("only one begins so");
+    let begun = Source::find("pipe", LIBRARY).expect("only one begins so");
     assert_eq!(begun.name, "pipeline.toml");
     assert_eq!(
         message("pi"),

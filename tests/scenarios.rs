@@ -1,14 +1,14 @@
 //! The bundled scenarios, the template and the documentation's example compile; the schema file and
 //! the documentation keep up with the language.
 
+use cuptop::bundled::LIBRARY;
 use std::path::Path;
 
-use cuptop::testing::scenario::keys::{self, Key, Kind};
-use cuptop::testing::scenario::plan::Plan;
-use cuptop::testing::scenario::view::View;
-use cuptop::testing::scenario::{
-    Compiled, FIGURES, Operand, Overrides, Severity, Source, bundled, compile, edit, schema,
-    template,
+use scenario::keys::{self, Key, Kind};
+use scenario::plan::Plan;
+use scenario::view::View;
+use scenario::{
+    Compiled, FIGURES, Operand, Overrides, Severity, Source, compile, edit, schema, template,
 };
 
 fn source(name: &str, text: &str) -> Source {
@@ -17,6 +17,7 @@ fn source(name: &str, text: &str) -> Source {
         path: None,
         text: text.into(),
         kernel_dir: None,
+        library: LIBRARY,
     }
 }
 
@@ -36,8 +37,8 @@ fn file(path: &str) -> String {
 
 #[test]
 fn bundled_scenarios_are_clean_and_complete() {
-    for bundled in bundled::SCENARIOS {
-        let plan = clean(&Source::from(bundled)).plan;
+    for bundled in LIBRARY.scenarios {
+        let plan = clean(&LIBRARY.source(bundled)).plan;
         for text in [&plan.name, &plan.about, &plan.look_for] {
             assert!(!text.is_empty(), "{} lacks a text", bundled.name);
         }
@@ -211,10 +212,11 @@ fn every_key_of_the_tables_is_read() {
 /// The one scenario that shows a race is told so, in a note; no other has one.
 #[test]
 fn the_bundled_race_is_found_and_no_other() {
-    let races: Vec<(&str, String)> = bundled::SCENARIOS
+    let races: Vec<(&str, String)> = LIBRARY
+        .scenarios
         .iter()
         .flat_map(|bundled| {
-            let notes = clean(&Source::from(bundled)).warnings;
+            let notes = clean(&LIBRARY.source(bundled)).warnings;
             let races: Vec<_> = notes
                 .items()
                 .iter()
@@ -232,9 +234,7 @@ fn the_bundled_race_is_found_and_no_other() {
 }
 
 fn bundled(name: &str) -> Source {
-    let mut all = bundled::SCENARIOS.iter();
-    let found = all.find(|bundled| bundled.name == name);
-    Source::from(found.expect("a bundled scenario"))
+    LIBRARY.get(name).expect("a bundled scenario")
 }
 
 /// What each variant is compared with.

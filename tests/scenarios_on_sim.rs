@@ -4,20 +4,22 @@
 
 #![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
 
+use cuptop::bundled::LIBRARY;
+use scenario::bundled::Bundled;
 use std::sync::Arc;
 
-use cuptop::testing::activity::Def;
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::analysis::variants::variants;
-use cuptop::testing::report::expect::check;
-use cuptop::testing::scenario::figures::Kind;
-use cuptop::testing::scenario::plan::{OpKind, Plan};
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile, template};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{Measure, SourceInfo, Trace};
+use activity::Def;
+use activity::feed::{Message, Outcome};
+use analysis::testing::variants;
+use cuptop::report::expect::check;
+use scenario::figures::Kind;
+use scenario::plan::{OpKind, Plan};
+use scenario::{Overrides, Source, compile, template};
+use sim::{Pace, Profile, run};
+use trace::{Measure, SourceInfo, Trace};
 
-fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
-    let compiled = compile(&Source::from(scenario), &Overrides::default());
+fn plan_of(scenario: &Bundled) -> Arc<Plan> {
+    let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
     Arc::new(
         compiled
             .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
@@ -41,8 +43,8 @@ fn simulate(plan: Arc<Plan>) -> Trace {
 
 #[test]
 fn sixteen_scenarios_are_bundled_and_each_expects_something() {
-    assert_eq!(bundled::SCENARIOS.len(), 16);
-    for scenario in bundled::SCENARIOS {
+    assert_eq!(LIBRARY.scenarios.len(), 16);
+    for scenario in LIBRARY.scenarios {
         let plan = plan_of(scenario);
         assert!(!plan.expectations.is_empty(), "{}", scenario.name);
         assert!(
@@ -61,7 +63,7 @@ fn sixteen_scenarios_are_bundled_and_each_expects_something() {
 #[test]
 fn what_scenarios_expect_holds_on_the_simulator() {
     let mut failed = Vec::new();
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());
         let figures = variants(&trace, Some(&plan));
@@ -102,6 +104,7 @@ fn the_template_shows_what_it_says() {
         path: None,
         text: template("mine").into(),
         kernel_dir: None,
+        library: LIBRARY,
     };
     let compiled = compile(&source, &Overrides::default());
     let plan = Arc::new(
@@ -131,7 +134,7 @@ fn the_template_shows_what_it_says() {
 /// Counts of what a plan's passes ask for: every operation must appear exactly once.
 #[test]
 fn every_operation_of_every_pass_appears_once() {
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());
         for v in variants(&trace, Some(&plan)) {
@@ -195,6 +198,7 @@ steps = [{ d2h = "a", to = "b", stream = "s" }, { sync = "device" }]
         path: None,
         text: text.into(),
         kernel_dir: None,
+        library: LIBRARY,
     };
     let plan = compile(&source, &Overrides::default()).expect("valid").plan;
     let feed = run(Arc::new(plan), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");

@@ -2,27 +2,29 @@
 
 mod common;
 
+use cuptop::bundled::LIBRARY;
+use scenario::bundled::Bundled;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::job::Job;
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{
+use activity::feed::{Message, Outcome};
+use activity::{
     Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Range, RangeKind, Span, What,
 };
-use cuptop::testing::scenario::plan::Plan;
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{SourceInfo, Trace};
-use cuptop::testing::tui::action::Action;
-use cuptop::testing::tui::app::App;
-use cuptop::testing::tui::{Peaks, Theme, render};
+use common::job::Job;
+use cuptop::tui::action::Action;
+use cuptop::tui::app::App;
+use cuptop::tui::{Peaks, Theme, render};
 use ratatui::layout::Size;
+use scenario::plan::Plan;
+use scenario::{Overrides, compile};
+use sim::{Pace, Profile, run};
+use trace::{SourceInfo, Trace};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
 
-fn plan_of(scenario: &bundled::Bundled) -> Arc<Plan> {
-    let compiled = compile(&Source::from(scenario), &Overrides::default());
+fn plan_of(scenario: &Bundled) -> Arc<Plan> {
+    let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
     let compiled = compiled.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
     Arc::new(compiled.plan)
 }
@@ -45,7 +47,7 @@ fn ended(plan: &Arc<Plan>) -> App {
 }
 
 fn named(name: &str) -> App {
-    let found = bundled::SCENARIOS.iter().find(|s| s.name == name);
+    let found = LIBRARY.scenarios.iter().find(|s| s.name == name);
     ended(&plan_of(found.expect("it is bundled")))
 }
 
@@ -81,8 +83,8 @@ fn every_scenario_opens_on_its_mistake_at_the_place_it_wants_seen() {
         ("two_gpus", "through_host", None),
         ("warmup", "cold", None),
     ];
-    assert_eq!(expected.len(), bundled::SCENARIOS.len());
-    for scenario in bundled::SCENARIOS {
+    assert_eq!(expected.len(), LIBRARY.scenarios.len());
+    for scenario in LIBRARY.scenarios {
         let (_, variant, part) = expected
             .iter()
             .find(|(name, ..)| *name == scenario.name)
@@ -300,7 +302,7 @@ fn every_list_can_be_searched_and_nothing_else_is_offered_to_be() {
 
 #[test]
 fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let mut app = ended(&plan_of(scenario));
         for variant in 0..app.state.run.passes.variants.len().min(4) {
             app.act(Action::ShowVariant(variant));
@@ -321,7 +323,7 @@ fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
 #[test]
 fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not() {
     let (mut whole, mut all) = (0, 0);
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let mut app = ended(&plan_of(scenario));
         for moves in [&[Action::LongestGap][..], &[Action::Down, Action::NextGap]] {
             for action in moves {
@@ -377,7 +379,7 @@ fn what_could_be_better_is_told_to_its_last_word() {
 
 #[test]
 fn the_smallest_usual_screen_shows_the_way_on() {
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let mut app = ended(&plan_of(scenario));
         let foot = lines(&mut app, (80, 24)).pop().unwrap_or_default();
         assert!(foot.contains("g gap"), "{}: {foot}", scenario.name);
@@ -430,7 +432,7 @@ fn every_property_names_tests_that_are_there() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();
-    for folder in ["src", "tests"] {
+    for folder in ["src", "crates", "tests"] {
         sources(&root.join(folder), &mut all);
     }
     let table = std::fs::read_to_string(root.join("tests/screen_properties.md")).expect("a table");

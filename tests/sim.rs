@@ -3,8 +3,8 @@
 #[path = "sim/program.rs"]
 mod program;
 
-use cuptop::testing::activity::{Direction, Ns, Span, What};
-use cuptop::testing::source::sim::program::{Graph, Item, Node, Order, Step, Target, Upload};
+use activity::{Direction, Ns, Span, What};
+use sim::program::{Graph, Item, Node, Order, Step, Target, Upload};
 
 use program::{
     Run, alloc, copy_in, copy_out, free, kernel, kernel_with, profile, record, submit,

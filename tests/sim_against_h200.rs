@@ -10,20 +10,21 @@
 
 #![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
 
+use cuptop::bundled::LIBRARY;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cuptop::testing::activity::feed::Message;
-use cuptop::testing::analysis::{VariantFigures, variants};
-use cuptop::testing::scenario::figures::Kind;
-use cuptop::testing::scenario::plan::Plan;
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use activity::feed::Message;
+use analysis::VariantFigures;
+use scenario::figures::Kind;
+use scenario::plan::Plan;
+use scenario::{Overrides, compile};
 use serde::Deserialize;
+use sim::{Pace, Profile, run};
+use trace::{SourceInfo, Trace};
 
-const PROFILE: &str = include_str!("../src/source/sim/h200.toml");
+const PROFILE: &str = include_str!("../crates/profile/src/h200.toml");
 const HELD_OUT: &str = include_str!("data/h200/held_out.txt");
 
 /// The scenarios that no number of the profile comes from.
@@ -109,7 +110,7 @@ fn simulate(plan: &Arc<Plan>) -> Vec<VariantFigures> {
             trace.apply(batch);
         }
     }
-    variants::variants(&trace, Some(plan))
+    analysis::testing::variants(&trace, Some(plan))
 }
 
 /// What a scenario allows beside [`TOLERANCE`].
@@ -131,7 +132,7 @@ struct Outcome {
 #[test]
 fn makespan_and_overlap_are_those_of_the_gpu() {
     let mut lists: BTreeMap<&str, Outcome> = BTreeMap::new();
-    for scenario in bundled::SCENARIOS {
+    for scenario in LIBRARY.scenarios {
         let Some(measured) = measured(scenario.name) else {
             println!("skipped: {} was not recorded for this", scenario.name);
             continue;
@@ -140,7 +141,7 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
         let list = if is_held_out { "held out" } else { "fitted" };
         let outcome = lists.entry(list).or_default();
         println!("{} ({list}; {})", scenario.name, measured.on);
-        let compiled = compile(&Source::from(scenario), &Overrides::default());
+        let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = compiled
             .unwrap_or_else(|errors| panic!("{}", errors.render(false)))
             .plan;
@@ -195,7 +196,7 @@ fn makespan_and_overlap_are_those_of_the_gpu() {
 /// that says `measured` names where else it comes from.
 #[test]
 fn no_number_comes_from_what_is_held_out() {
-    let is_bundled = |name: &str| bundled::SCENARIOS.iter().any(|s| s.name == name);
+    let is_bundled = |name: &str| LIBRARY.scenarios.iter().any(|s| s.name == name);
     assert!(held_out().count() >= 4);
     for name in held_out() {
         assert!(is_bundled(name), "{name} is no bundled scenario");
@@ -205,7 +206,7 @@ fn no_number_comes_from_what_is_held_out() {
     }
     for line in PROFILE.lines().filter(|line| !line.starts_with('#')) {
         let names_source =
-            || bundled::SCENARIOS.iter().any(|s| line.contains(s.name)) || line.contains("V100");
+            || LIBRARY.scenarios.iter().any(|s| line.contains(s.name)) || line.contains("V100");
         assert!(!line.contains("measured") || names_source(), "{line}");
     }
 }

@@ -9,9 +9,9 @@ mod program;
 
 use std::collections::HashMap;
 
-use cuptop::testing::activity::{Activity, Direction, Ns, Span, What};
-use cuptop::testing::source::sim::program::{Item, Step, Target};
+use activity::{Activity, Direction, Ns, Span, What};
 use proptest::prelude::*;
+use sim::program::{Item, Step, Target};
 
 use program::{Run, copy_in, copy_out, kernel, record, submit, submit_blocking, sync, wait};
 

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use cuptop::testing::activity::feed::{FailureKind, Message, Outcome};
-use cuptop::testing::activity::{
-    Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What,
-};
-use cuptop::testing::scenario::plan::{
+use activity::feed::{FailureKind, Message, Outcome};
+use activity::{Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What};
+use scenario::plan::{
     Arg, BufferSpec, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,
     StreamSpec, SyncTarget, VariantPlan,
 };
-use cuptop::testing::source::sim::{Pace, Profile, run};
+use sim::{Pace, Profile, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -433,9 +431,9 @@ fn two_runs_at_full_speed_are_equal() {
 #[test]
 fn a_run_in_real_time_stops_when_asked() {
     // An hour of host work: only the request to stop can end it.
-    let hour = op(OpKind::Host(
-        cuptop::testing::scenario::plan::HostWork::Busy(3_600_000_000_000),
-    ));
+    let hour = op(OpKind::Host(scenario::plan::HostWork::Busy(
+        3_600_000_000_000,
+    )));
     let profile = Profile::bundled();
     let feed = run(plan(vec![variant(vec![hour])]), &profile, Pace::RealTime).expect("a thread");
     feed.stop.stop();
@@ -463,6 +461,12 @@ fn profiles_survive_being_written_and_nonsense_is_refused() {
             .to_string()
             .contains("copy.h2d_gbps must be more than 0"),
         "{error}"
+    );
+
+    let with_ends = format!("{text}\n[spread]\n\"api.launch_ns\" = [3000.0, 5000.0]\n");
+    assert_eq!(
+        Profile::parse(&with_ends, "calibrated.toml").expect("an older file"),
+        profile
     );
 
     let unknown = text.replace("[cold]", "[cold]\ncontext_us = 1");

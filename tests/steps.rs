@@ -4,14 +4,37 @@
 
 mod common;
 
+use std::path::PathBuf;
+
+use activity::What;
+use activity::feed::Message;
+use analysis::steps::{self, Origin};
 use common::{load, trace_folders};
-use cuptop::testing::analysis::steps::{self, Origin};
-use cuptop::testing::trace::Trace;
+use readers::file;
+use trace::Trace;
+
+fn find(name: &str) -> Option<PathBuf> {
+    let mut paths = trace_folders().into_iter().map(|folder| folder.join(name));
+    paths.find(|path| path.is_file())
+}
 
 fn trace(name: &str) -> Option<Trace> {
-    let paths = trace_folders().into_iter().map(|folder| folder.join(name));
-    let path = paths.into_iter().find(|path| path.is_file())?;
-    Some(load(&[path]).trace)
+    Some(load(&[find(name)?]).trace)
+}
+
+/// The same without what the program or its profiler marked.
+fn unmarked(name: &str) -> Option<Trace> {
+    let opened = file::open(&[find(name)?], &mut |_| {}).expect("a trace");
+    let mut trace = Trace::default();
+    for message in opened.feed.receiver() {
+        if let Message::Batch(mut batch) = message {
+            batch
+                .items
+                .retain(|item| !matches!(item.what, What::Range(_)));
+            trace.apply(batch);
+        }
+    }
+    Some(trace)
 }
 
 /// Steps that PyTorch's profiler marked, against those that the operations show by themselves. The
@@ -22,7 +45,7 @@ fn the_operations_show_the_steps_that_the_profiler_marked() {
         ("v100_gpu_bound.json.gz", 5),
         ("a100_launch_bound.json.gz", 3),
     ] {
-        let Some(trace) = trace(name) else {
+        let (Some(trace), Some(unmarked)) = (trace(name), unmarked(name)) else {
             eprintln!("skipped: {name} is not beside this checkout");
             continue;
         };
@@ -34,8 +57,10 @@ fn the_operations_show_the_steps_that_the_profiler_marked() {
             (&marked.from, marked.spans.len()),
             (&Origin::ProfilerStep, count)
         );
-        let shown = steps::without_ranges(&trace, 0, None);
-        let shown = shown.expect("a period");
+        let found = steps::of(&unmarked, None);
+        let [shown] = found.as_slice() else {
+            panic!("{name}: {found:?}");
+        };
         assert_eq!(shown.spans.len(), count, "{name}");
         let apart = (shown.median_ns - marked.median_ns).abs();
         assert!(100 * apart <= marked.median_ns, "{name}: {} ns", apart);

@@ -5,17 +5,18 @@
 
 #![expect(clippy::print_stdout, reason = "a table, for the docs")]
 
+use cuptop::bundled::LIBRARY;
 use std::sync::Arc;
 
-use cuptop::testing::activity::Ns;
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::analysis::graph::Graph;
-use cuptop::testing::analysis::whatif::WhatIf;
-use cuptop::testing::report::whatif::{Answer, known};
-use cuptop::testing::scenario::plan::{Pair, Plan};
-use cuptop::testing::scenario::{Overrides, Source, bundled, compile};
-use cuptop::testing::source::sim::{Pace, Profile, run};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use activity::Ns;
+use activity::feed::{Message, Outcome};
+use analysis::graph::Graph;
+use analysis::whatif::{Passes, WhatIf};
+use cuptop::report::whatif::{Answer, known};
+use scenario::plan::{Pair, Plan};
+use scenario::{Overrides, compile};
+use sim::{Pace, Profile, run};
+use trace::{SourceInfo, Trace};
 
 /// Predictions of cures: half of them are no further off than this …
 const MEDIAN_MAX: f64 = 0.05;
@@ -55,8 +56,8 @@ fn simulate(plan: &Arc<Plan>) -> Trace {
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for scenario in bundled::SCENARIOS {
-        let compiled = compile(&Source::from(scenario), &Overrides::default());
+    for scenario in LIBRARY.scenarios {
+        let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = Arc::new(
             compiled
                 .unwrap_or_else(|e| panic!("{}", e.render(false)))
@@ -68,6 +69,7 @@ fn rows() -> Vec<Row> {
         let trace = simulate(&plan);
         let graph = Graph::new(&trace);
         let known = known(&trace, &Profile::bundled());
+        let passes = Passes::of_trace(&trace, Some(&plan));
         for pair in &plan.pairs {
             let of = |name: &str| {
                 let variant = plan
@@ -75,7 +77,7 @@ fn rows() -> Vec<Row> {
                     .iter()
                     .position(|v| v.name == name && (pair.at.is_none() || v.point == pair.at));
                 let variant = variant.expect("a variant");
-                WhatIf::of_variant(&trace, &graph, Some(&plan), variant, &known)
+                WhatIf::of_repeats(&trace, &graph, &passes, variant, &known)
                     .expect("a measured variant")
             };
             let (mistake, cure) = (of(&pair.mistake), of(&pair.cure));
@@ -167,11 +169,12 @@ fn cures_are_predicted_from_their_mistakes() {
 /// The names of the JSON's fields, and that a refusal says why and predicts nothing.
 #[test]
 fn the_json_is_what_was_agreed_on() {
-    let scenario = bundled::SCENARIOS
+    let scenario = LIBRARY
+        .scenarios
         .iter()
         .find(|s| s.name == "pipeline")
         .expect("bundled");
-    let compiled = compile(&Source::from(scenario), &Overrides::default());
+    let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
     let plan = Arc::new(
         compiled
             .unwrap_or_else(|e| panic!("{}", e.render(false)))

@@ -1,7 +1,7 @@
 //! Timelines to measure with: many streams, kernels of a few shapes, copies, and their host calls, in
 //! batches like those of a collector that flushes every few milliseconds.
 
-use cuptop::testing::activity::{
+use activity::{
     Activity, Batch, Copy, Def, Direction, HostCall, Kernel, LaunchShape, MemoryKind, Ns, Place,
     Span, What,
 };

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use cuptop::testing::fuzz::{TARGETS, Target};
+mod targets;
+
+use targets::{TARGETS, Target};
 
 /// What is read, and the folder for its files.
 static TARGET: LazyLock<(Target, PathBuf)> = LazyLock::new(|| {

@@ -10,11 +10,11 @@ use super::drain::drain;
 use super::exit::{self, Ending};
 use super::screen;
 use super::trace::Controls;
-use crate::activity::feed::Outcome;
-use crate::source::attach::{self, Attached, RunningRequest};
-use crate::source::recording::scratch;
-use crate::trace::{Clocks, SourceInfo, SourceKind, Trace};
-use crate::tui::{Peaks, Running, Wanted};
+use crate::tui::{Running, Wanted};
+use activity::feed::Outcome;
+use live::attach::{self, Attached, RunningRequest};
+use recording::scratch;
+use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Looks at a running program.
 pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -40,17 +40,9 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
             let source = looked.info();
             let controls = Controls::new(recorder, &looked.dir, args.save.is_some(), &source.title);
             Ok(Running {
-                feed,
-                source,
-                plan: None,
-                peaks: Peaks::default(),
-                warnings: Vec::new(),
-                file: None,
-                memory: Some(looked.rows_memory()),
-                replay: None,
-                beside: None,
-                ends: None,
+                memory: Some(super::rows_memory(args.memory)),
                 controls: Some(Box::new(controls)),
+                ..Running::new(feed, source)
             })
         }),
         Some(Wanted::Same),
@@ -65,7 +57,7 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
         .start()
         .map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
     let mut trace = Trace::new(looked.info());
-    trace.set_limit(Some(looked.rows_memory()));
+    trace.set_limit(Some(super::rows_memory(looked.args.memory)));
     match drain(&feed, &mut trace) {
         Outcome::Complete | Outcome::Stopped => {}
         Outcome::Failed(failure) => return Err(failure.into()),
@@ -75,7 +67,7 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
         .iter()
         .map(|it| it.sampled.totals().looks)
         .sum();
-    let dir = crate::text::printable(&looked.dir.display().to_string());
+    let dir = activity::text::printable(&looked.dir.display().to_string());
     super::eprint(&match samples {
         0 if !trace.hardware().was_read() => format!(
             "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
@@ -116,10 +108,6 @@ impl Looked<'_> {
         })?;
         self.runs += 1;
         Ok(started)
-    }
-
-    fn rows_memory(&self) -> usize {
-        usize::try_from(self.args.memory / 4).unwrap_or(usize::MAX)
     }
 
     fn info(&self) -> SourceInfo {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::exit::Ending;
 use super::help;
-use crate::scenario::bundled::{self, SCENARIOS};
-use crate::scenario::did_you_mean;
-use crate::source::hosts::Place;
+use crate::bundled::LIBRARY;
+use hosts::Place;
+use scenario::bundled::which;
+use scenario::did_you_mean;
 
 /// The command line with the command that was left out. `bare` is what stands behind the options of the
 /// program, the word first.
@@ -30,7 +31,7 @@ fn command(word: &OsStr) -> Result<&'static str, Ending> {
         return Ok(if is_scenario_file { "run" } else { "open" });
     }
     let word = word.to_string_lossy();
-    if SCENARIOS.iter().any(|scenario| scenario.name == word) {
+    if LIBRARY.names().any(|name| name == word) {
         return Ok("run");
     }
     if path.exists() || Place::parse(path).is_some() {
@@ -42,16 +43,16 @@ fn command(word: &OsStr) -> Result<&'static str, Ending> {
     }
     let commands = help::commands();
     let begun = |name: &&String| name.starts_with(&*word);
-    let scenarios = bundled::beginning(&word);
+    let scenarios = LIBRARY.beginning(&word);
     // What is nearly a command is not taken for a scenario.
     match (scenarios.as_slice(), commands.iter().find(begun)) {
         ([_], None) => return Ok("run"),
         (_, Some(command)) => return Err(unknown.help(format!("did you mean `cuptop {command}`?"))),
         ([], None) => {}
-        (several, None) => return Err(unknown.help(bundled::which(several))),
+        (several, None) => return Err(unknown.help(which(several))),
     }
-    let names = SCENARIOS.iter().map(|scenario| scenario.name);
-    let names = commands.iter().map(String::as_str).chain(names);
+    let scenarios = LIBRARY.names().map(|name| -> &str { name });
+    let names = commands.iter().map(String::as_str).chain(scenarios);
     let help = did_you_mean(&word, names);
     Err(unknown.help(help.unwrap_or_else(|| {
         "`cuptop help` names the commands, `cuptop list` the scenarios".to_owned()

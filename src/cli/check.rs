@@ -3,9 +3,9 @@
 use super::args::Check;
 use super::exit::{self, Ending};
 use super::print;
-use crate::scenario::bundled::{KERNELS, SCENARIOS};
-use crate::scenario::{Overrides, Severity, Source, compile};
-use crate::text::{plural, printable};
+use crate::bundled::LIBRARY;
+use activity::text::{plural, printable};
+use scenario::{Overrides, Severity, Source, compile};
 
 /// Checks scenario files.
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
@@ -16,7 +16,7 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     let color = super::stdout_has_color();
     let mut code = exit::FINE;
     for name in &args.scenarios {
-        let source = match Source::find(name) {
+        let source = match Source::find(name, LIBRARY) {
             Ok(source) => source,
             Err(error) => {
                 print(&format!("error: {}\n", printable(&error.to_string())))?;
@@ -54,15 +54,15 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
 /// Lists what is bundled.
 pub(super) fn list() -> Result<u8, Ending> {
     let mut text = String::from("Scenarios (cuptop run NAME):\n");
-    let width = SCENARIOS.iter().map(|s| s.name.len()).max().unwrap_or(0);
-    for scenario in SCENARIOS {
-        let about = compile(&Source::from(scenario), &Overrides::default())
+    let width = LIBRARY.names().map(str::len).max().unwrap_or(0);
+    for scenario in LIBRARY.scenarios {
+        let about = compile(&LIBRARY.source(scenario), &Overrides::default())
             .map(|compiled| compiled.plan.about)
             .unwrap_or_default();
         text.push_str(&format!("  {:width$}  {about}\n", scenario.name));
     }
     text.push_str("\nKernels (file = \"NAME\" in a scenario):\n");
-    for (name, source) in KERNELS {
+    for (name, source) in LIBRARY.kernels {
         let about = shows(source);
         text.push_str(&format!("  {name:width$}  {about}\n"));
     }
@@ -86,6 +86,6 @@ fn shows(source: &str) -> String {
 
 /// Prints the JSON schema of scenario files.
 pub(super) fn schema() -> Result<u8, Ending> {
-    print(&crate::scenario::schema())?;
+    print(&scenario::schema())?;
     Ok(exit::FINE)
 }

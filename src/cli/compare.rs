@@ -11,8 +11,8 @@ use super::print;
 use super::report::load_handed;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
-use crate::text::printable;
 use crate::tui::{self, Beside, Pair, Shown, Wanted};
+use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
 pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {

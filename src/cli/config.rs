@@ -11,10 +11,9 @@ use toml::de::{DeTable, DeValue};
 use super::args::{Color, Palette as PaletteName, ScreenArgs};
 use super::exit::{self, Ending};
 use super::print;
-use crate::scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
-use crate::text::printable;
-use crate::tui::theme::NAMES;
 use crate::tui::{Counters, Wishes};
+use activity::text::printable;
+use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 
 /// What a file can say, as `cuptop config` prints it: every line of it is a comment.
 const DEFAULT: &str = include_str!("config.toml");
@@ -29,8 +28,6 @@ pub(super) struct Settings {
     pub(super) rows: Option<usize>,
     /// Rows of the timeline that are hidden, folded and pinned.
     pub(super) lanes: Wishes,
-    /// Colours of roles, in the order of [`NAMES`].
-    pub(super) colors: [Option<u32>; NAMES.len()],
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -96,7 +93,7 @@ fn read(path: &Path) -> Result<Settings, Ending> {
 }
 
 /// What is wrong with a configuration, laid out for people; the fuzzer asks.
-pub(crate) fn check(text: &str) -> Result<(), String> {
+pub fn check(text: &str) -> Result<(), String> {
     let found = parse("config.toml", text);
     found.map(drop).map_err(|wrong| wrong.render(false))
 }
@@ -121,7 +118,7 @@ fn parse(name: &str, text: &str) -> Result<Settings, Diagnostics> {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 6] = ["theme", "color", "ascii", "rows", "lanes", "colors"];
+const KEYS: [&str; 5] = ["theme", "color", "ascii", "rows", "lanes"];
 
 /// The keys of `[lanes]`.
 const LANES: [&str; 4] = ["hide", "fold", "pin", "counters"];
@@ -164,12 +161,11 @@ impl Reading {
                     DeValue::Table(lanes) => self.lanes(lanes),
                     _ => self.wrong(value, "expected a table: [lanes]", None),
                 },
-                "colors" => match value.get_ref() {
-                    DeValue::Table(colors) => self.colors(colors),
-                    _ => self.wrong(value, "expected a table: [colors]", None),
-                },
                 other => {
+                    // What is written as a table is not meant for a key with one value.
+                    let is_table = matches!(value.get_ref(), DeValue::Table(_));
                     let help = did_you_mean(other, KEYS)
+                        .filter(|_| !is_table)
                         .unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
                     let message = format!("there is no setting `{other}`");
                     self.wrong
@@ -225,31 +221,6 @@ impl Reading {
         names
     }
 
-    fn colors(&mut self, table: &DeTable<'_>) {
-        for (key, value) in table.iter() {
-            let name: &str = key.get_ref();
-            let Some(at) = NAMES.iter().position(|known| *known == name) else {
-                let help = did_you_mean(name, NAMES)
-                    .unwrap_or_else(|| format!("what has a colour is {}", NAMES.join(", ")));
-                let message = format!("nothing that has a colour is called `{name}`");
-                self.wrong
-                    .push(Diagnostic::error(key.span(), message).help(help));
-                continue;
-            };
-            let color = match value.get_ref() {
-                DeValue::String(text) => rgb(text),
-                _ => None,
-            };
-            match color {
-                Some(rgb) => self.found.colors[at] = Some(rgb),
-                None => {
-                    let help = "write red, green and blue in hexadecimal: \"#5ba7f0\"";
-                    self.wrong(value, "expected a colour", Some(help.to_owned()));
-                }
-            }
-        }
-    }
-
     /// One of the values that the command line's option of the name takes.
     fn choice<T: clap::ValueEnum>(&mut self, value: &Value<'_>, all: &[T]) -> Option<T> {
         let names = || all.iter().filter_map(clap::ValueEnum::to_possible_value);
@@ -281,13 +252,6 @@ impl Reading {
     }
 }
 
-/// "#5ba7f0" as a number.
-fn rgb(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix('#')?;
-    let is_hex = digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hex.then(|| u32::from_str_radix(digits, 16).ok())?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,18 +276,11 @@ mod tests {
         );
         assert_eq!(lanes.counters, Counters::None);
         assert_eq!(settings.theme, Some(PaletteName::Dark));
-        let named = NAMES.iter().filter(|name| **name != "text");
-        for (at, name) in named.enumerate() {
-            assert!(
-                settings.colors[at].is_some(),
-                "{name} is not in the default"
-            );
-        }
     }
 
     #[test]
     fn a_mistake_is_shown_where_it_is() {
-        let text = "theem = \"dark\"\ncolor = \"triucolor\"\nrows = 0\n[colors]\nh2d = \"blue\"\nkernal1 = \"#ffffff\"\n[lanes]\nhied = []\nfold = \"host\"\n";
+        let text = "theem = \"dark\"\ncolor = \"triucolor\"\nrows = 0\n[colors]\nh2d = \"blue\"\n[lanes]\nhied = []\nfold = \"host\"\n";
         let wrong = parse("config.toml", text).expect_err("it is wrong");
         let shown = wrong.render(false);
         for part in [
@@ -333,13 +290,12 @@ mod tests {
             "config.toml:2:9",
             "did you mean `truecolor`?",
             "config.toml:3:8",
-            "config.toml:5:7",
-            "\"#5ba7f0\"",
-            "config.toml:6:1",
-            "did you mean `kernel1`?",
-            "config.toml:8:1",
+            "config.toml:4:2",
+            "there is no setting `colors`",
+            "the keys are theme, color, ascii, rows, lanes",
+            "config.toml:7:1",
             "did you mean `hide`?",
-            "config.toml:9:8",
+            "config.toml:8:8",
             "a list of names",
         ] {
             assert!(shown.contains(part), "{part} is missing in\n{shown}");

@@ -5,16 +5,16 @@ use std::io::IsTerminal as _;
 
 use super::exit::{self, Ending};
 use super::print;
-use crate::activity::units::bytes;
-use crate::source::attach::trial::{self, End, Trial};
-use crate::source::recording::scratch;
-use crate::source::runner::device::Gpu;
-use crate::source::runner::{self, Part, Probe};
-use crate::text::printable_lines;
+use activity::text::printable_lines;
+use activity::units::bytes;
+use live::attach::trial::{self, End, Trial};
+use live::runner::device::Gpu;
+use live::runner::{self, Part, Probe};
+use recording::scratch;
 
 /// Says what was found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
 pub(super) fn doctor() -> Result<u8, Ending> {
-    let (probe, trial) = (runner::probe(), trial::trial());
+    let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
     print(&printable_lines(&render(&probe, &trial)))?;
     let can_trace = matches!(trial.end, End::Records { .. });
     Ok(if probe.can_run() && can_trace {

@@ -3,10 +3,10 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::activity::Batch;
-use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
-use crate::text::printable;
-use crate::trace::Trace;
+use activity::Batch;
+use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+use activity::text::printable;
+use trace::Trace;
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
         match message {
             Message::Batch(batch) => take(batch),
             // Who waits for a report sees what was lacking in what is said at the end.
-            Message::Draft(_) | Message::Standing(_) => {}
+            Message::Standing(_) => {}
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::activity::feed::{Failure, FailureKind};
-use crate::text::printable_lines;
 use crate::tui::StartError;
+use activity::feed::{Failure, FailureKind};
+use activity::text::printable_lines;
 
 /// Everything went well.
 pub(super) const FINE: u8 = 0;

@@ -1,8 +1,8 @@
 //! What is handed to other people: reports and exports, with who made them, where and how left out where that is asked for.
 
-use crate::activity::Batch;
-use crate::activity::anonymous::{Anonymous, LEFT_OUT};
-use crate::trace::SourceInfo;
+use activity::Batch;
+use activity::anonymous::{Anonymous, LEFT_OUT};
+use trace::SourceInfo;
 
 /// How much of a timeline is handed on.
 #[derive(Debug, Default)]

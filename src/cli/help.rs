@@ -7,32 +7,17 @@ use clap_complete::env::Shells;
 
 use super::args::{Cli, Completions, Help, Man};
 use super::exit::{self, Ending};
-use super::{markdown, print};
-use crate::scenario::did_you_mean;
+use super::print;
+use scenario::did_you_mean;
 
 /// The variable by which a shell asks for completions (see [`answer_a_shell`]).
 const ASKS: &str = "CUPTOP_COMPLETE";
 
-/// Lines of a page are not longer than this, however wide the terminal is.
-const WIDEST: usize = 100;
-
-/// Pages of the documentation: its name, what it is about, its text.
-const TOPICS: &[(&str, &str, &str)] = &[
-    (
-        "scenarios",
-        "the language of scenario files",
-        include_str!("../../docs/SCENARIOS.md"),
-    ),
-    (
-        "findings",
-        "verdicts, causes of gaps, and the rules of findings",
-        include_str!("../../docs/FINDINGS.md"),
-    ),
-    (
-        "json",
-        "the fields of --json",
-        include_str!("../../docs/REPORT.md"),
-    ),
+/// Pages of the documentation, printed as the Markdown they are: the name and the text.
+const TOPICS: &[(&str, &str)] = &[
+    ("scenarios", include_str!("../../docs/SCENARIOS.md")),
+    ("findings", include_str!("../../docs/FINDINGS.md")),
+    ("json", include_str!("../../docs/REPORT.md")),
 ];
 
 /// The commands' names, but for hidden ones.
@@ -50,16 +35,15 @@ pub(super) fn help(args: &Help) -> Result<u8, Ending> {
         let help = root.render_long_help();
         return print_styled(&help);
     };
-    if let Some((_, _, page)) = TOPICS.iter().find(|(name, ..)| name == topic) {
-        let columns = super::text_options().width.min(WIDEST);
-        print(&markdown::render(page, columns, super::stdout_has_color()))?;
+    if let Some((_, page)) = TOPICS.iter().find(|(name, _)| name == topic) {
+        print(page)?;
         return Ok(exit::FINE);
     }
     if let Some(command) = root.find_subcommand_mut(topic) {
         let help = command.render_long_help();
         return print_styled(&help);
     }
-    let topics = TOPICS.iter().map(|(name, ..)| *name);
+    let topics = TOPICS.iter().map(|(name, _)| *name);
     let commands = commands();
     let names = commands.iter().map(String::as_str).chain(topics.clone());
     let help = did_you_mean(topic, names).unwrap_or_else(|| {

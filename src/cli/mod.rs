@@ -9,13 +9,12 @@ mod bare;
 mod calibrate;
 mod check;
 mod compare;
-pub(crate) mod config;
+pub mod config;
 mod doctor;
 mod drain;
 mod exit;
 mod handed;
 mod help;
-mod markdown;
 mod own;
 mod played;
 mod profile;
@@ -43,14 +42,12 @@ pub fn main() -> ExitCode {
     match parse(std::env::args_os().collect()) {
         Ok(cli) if matches!(cli.command, Some(Command::RunPlan)) => {
             // The runner process has exit codes of its own.
-            crate::source::runner::process_main()
+            live::runner::process_main(crate::bundled::LIBRARY)
         }
         Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
-            crate::source::attach::trial::process_main()
+            live::attach::trial::process_main()
         }
-        Ok(cli) if matches!(cli.command, Some(Command::ServeRecordings)) => {
-            crate::source::hosts::process_main()
-        }
+        Ok(cli) if matches!(cli.command, Some(Command::ServeRecordings)) => hosts::process_main(),
         Ok(cli) => match dispatch(cli) {
             Ok(code) => ExitCode::from(code),
             Err(ending) => ending.report(),
@@ -134,7 +131,7 @@ fn print(text: &str) -> Result<(), Ending> {
 
 /// Says something while traces are opened. It may be from another machine, and is fit to be shown.
 fn say(text: &str) {
-    eprint(&format!("cuptop: {}\n", crate::text::printable(text)));
+    eprint(&format!("cuptop: {}\n", activity::text::printable(text)));
 }
 
 fn eprint(text: &str) {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use super::args::New;
 use super::exit::{self, Ending};
 use super::print;
-use crate::scenario::{Overrides, Source, compile, fork, template};
-use crate::text::printable;
+use crate::bundled::LIBRARY;
+use activity::text::printable;
+use scenario::{Overrides, Source, compile, fork, template};
 
 /// Writes a scenario file to start from.
 pub(super) fn new(args: &New) -> Result<u8, Ending> {
@@ -16,7 +17,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
     let path = Path::new(stem).with_extension("toml");
     let text = match &args.from {
         None => template(stem),
-        Some(from) => fork(&Source::find(from).map_err(Ending::input)?.text),
+        Some(from) => fork(&Source::find(from, LIBRARY).map_err(Ending::input)?.text),
     };
     write_new(&path, &text).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Ending::input(format!("{} is there already", path.display()))
@@ -26,7 +27,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
     let shown = printable(&path.display().to_string());
     print(&format!("wrote {shown}\n"))?;
     // A copy in another folder may miss kernels of its own, which stay where they are.
-    let source = Source::read(&path).map_err(Ending::input)?;
+    let source = Source::read(&path, LIBRARY).map_err(Ending::input)?;
     if let Err(diagnostics) = compile(&source, &Overrides::default()) {
         let rendered = diagnostics.render(super::stderr_has_color());
         return Err(Ending::diagnostics(rendered).help(format!(
@@ -42,7 +43,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
 /// The file of a scenario, for an editor. A bundled one is copied into the working directory, under a name that is
 /// free or that of a copy which nobody changed.
 pub(super) fn editable(name: &str) -> Result<PathBuf, String> {
-    let source = Source::find(name).map_err(|error| error.to_string())?;
+    let source = Source::find(name, LIBRARY).map_err(|error| error.to_string())?;
     if let Some(path) = source.path {
         return Ok(path);
     }

@@ -1,7 +1,6 @@
 //! `--replay` and `.cast`: a complete timeline, played as if it were live.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use super::drain::drain_into;
 use super::exit::Ending;
 use super::handed::Handed;
 use super::screen;
-use crate::activity::feed::{Feed, Outcome, Pause};
-use crate::analysis::ranks;
 use crate::export::{self, screen::Cast};
-use crate::scenario::plan::Plan;
-use crate::source::replay::Reel;
-use crate::trace::{SourceInfo, Trace};
+use crate::replay::Reel;
 use crate::tui::{FileFn, Film, Peaks, Replay, Running, Shown, Wanted};
+use activity::feed::{Feed, Outcome, Pause};
+use analysis::ranks;
+use scenario::plan::Plan;
+use trace::{SourceInfo, Trace};
 
 /// How long a cast is played where no speed was asked for.
 const USUAL: Duration = Duration::from_secs(12);
@@ -123,17 +122,10 @@ impl Played {
                         Ending::machine(format!("cannot play: {error}")).for_screen(None)
                     })?;
                 Ok(Running {
-                    feed,
-                    source: self.source.clone(),
                     plan: self.plan.clone(),
                     peaks: self.peaks,
-                    warnings: Vec::new(),
-                    file: None::<PathBuf>,
-                    memory: None,
-                    controls: None,
                     replay: Some(replay),
-                    beside: None,
-                    ends: None,
+                    ..Running::new(feed, self.source.clone())
                 })
             }),
             Some(Wanted::Same),

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::exit::Ending;
-use crate::analysis::figures::Peaks;
-use crate::source::sim::Profile;
-use crate::trace::Trace;
+use analysis::figures::Peaks;
+use sim::Profile;
+use trace::Trace;
 
 /// `$XDG_DATA_HOME/cuptop/profiles`, or `~/.local/share/cuptop/profiles`; `None` without a home.
 fn folder() -> Option<PathBuf> {

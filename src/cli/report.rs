@@ -11,15 +11,15 @@ use super::handed::Handed;
 use super::played::Played;
 use super::screen::Shot;
 use super::{print, screen};
-use crate::activity::feed::Outcome;
-use crate::analysis::ranks;
 use crate::export;
 use crate::report::{Report, text};
-use crate::source::file::{self, Opened};
-use crate::source::hosts::Place;
-use crate::text::printable;
-use crate::trace::{Clocks, SourceInfo, SourceKind, Trace};
 use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
+use activity::feed::Outcome;
+use activity::text::printable;
+use analysis::ranks;
+use hosts::Place;
+use readers::file::{self, Opened};
+use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Shows traces.
 pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -61,11 +61,11 @@ pub(super) fn opener(
     memory: u64,
     clock: OnClock,
 ) -> Result<StartFn<'static>, Ending> {
-    let mut first = Some(file::open_drafted(&paths, Some(&mut super::say)).map_err(Ending::input)?);
+    let mut first = Some(file::open_live(&paths, Some(&mut super::say)).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
         let opened = match first.take() {
             Some(opened) => opened,
-            None => file::open_drafted(&paths, None)
+            None => file::open_live(&paths, None)
                 .map_err(|error| Ending::input(error).for_screen(None))?,
         };
         let source = SourceInfo {
@@ -73,19 +73,11 @@ pub(super) fn opener(
             ..source_info(&opened, &paths)
         };
         Ok(Running {
-            feed: opened.feed,
-            source,
-            plan: None,
-            // "% of peak" would need the calibrated profile of the GPU that the trace is from.
-            peaks: Peaks::default(),
-            warnings: Vec::new(),
-            file: None,
             // What has ended is of a size that was chosen.
             memory: opened.is_growing.then(|| super::rows_memory(memory)),
-            controls: None,
-            replay: None,
             beside: beside.clone(),
-            ends: None,
+            // "% of peak" would need the calibrated profile of the GPU that the trace is from.
+            ..Running::new(opened.feed, source)
         })
     }))
 }
@@ -137,7 +129,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         export::Format::Timeline(export::Timeline::Folded(_)) => {
             let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             let is_sampled = export::folded::has_stacks(&trace);
-            let is_recorded = crate::analysis::lines::has_functions(&trace);
+            let is_recorded = analysis::lines::has_functions(&trace);
             let weight = match args.weight {
                 Some(Weigh::Samples) => export::folded::Weight::Samples,
                 Some(Weigh::Time) => export::folded::Weight::Time,

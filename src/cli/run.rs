@@ -1,6 +1,5 @@
 //! `cuptop run`: a scenario, on the GPU or on the simulator, with a screen or without.
 
-mod ends;
 mod start;
 
 use std::cell::RefCell;
@@ -15,14 +14,12 @@ use super::handed::Handed;
 use super::played::Played;
 use super::screen::Shot;
 use super::{own, print, screen};
-use crate::activity::feed::{Outcome, Stop};
-use crate::analysis::overhead::{self, Unwatched};
-use crate::analysis::passes::Passes;
 use crate::report::{Report, text};
-use crate::scenario::plan::Plan;
-use crate::source::sim::Pace;
-use crate::trace::Trace;
 use crate::tui::{self, Shown, Wanted};
+use activity::feed::Outcome;
+use scenario::plan::Plan;
+use sim::Pace;
+use trace::Trace;
 
 /// Runs a scenario.
 pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -72,20 +69,12 @@ fn on_screen(
 
 /// Starts a scenario whose screen, if there is one, comes later.
 fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
-    start_by(args, &mut runner(args)?)
-}
-
-/// What runs a scenario without a screen.
-fn runner(args: &Run) -> Result<Runner, Ending> {
     Runner::find(&args.scenario)?;
     let place = place(args.backend)?;
     if let Some(why) = place.reason() {
         super::eprint(&format!("cuptop: simulating: {why}\n"));
     }
-    Runner::new(args, place, Pace::AsFastAsPossible)
-}
-
-fn start_by(args: &Run, runner: &mut Runner) -> Result<(Started, tui::Peaks), Ending> {
+    let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
     let started = runner.start(&args.scenario, super::stderr_has_color())?;
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
@@ -106,8 +95,7 @@ fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, played.plan()) {
         let peaks = played.peaks().copies;
-        let beside = Beside::default();
-        code = report(args, &played.trace(), plan, peaks, &played.outcome, &beside)?;
+        code = report(args, &played.trace(), plan, peaks, &played.outcome)?;
     }
     played.write(&args.picture, args.replayed, &args.first, screen_args)?;
     ended(played.outcome, code)
@@ -117,29 +105,16 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     if shot == Some(Shot::Cast) {
         return film(args, screen_args);
     }
-    let mut runner = runner(args)?;
-    let before = args.overhead.then(|| runner.unwatched()).transpose()?;
-    let (started, peaks) = start_by(args, &mut runner)?;
+    let (started, peaks) = start(args)?;
     let mut trace = Trace::new(started.info.clone());
     let outcome = drain(&started.feed, &mut trace);
     drop(started.feed);
-    let after = match before {
-        Some(_) if outcome == Outcome::Complete => runner.unwatched()?,
-        _ => Vec::new(),
-    };
     let code = if args.headless {
-        let beside = Beside {
-            before: before.unwrap_or_default(),
-            after,
-            ends: (runner.ends(&started.plan, &started.info))
-                .map_or_else(Vec::new, |ends| ends.find(&Stop::default())),
-        };
-        report(args, &trace, &started.plan, peaks.copies, &outcome, &beside)?
+        report(args, &trace, &started.plan, peaks.copies, &outcome)?
     } else {
         exit::FINE
     };
     let shown = Shown {
-        ends: runner.ends(&started.plan, &started.info),
         plan: Some(started.plan),
         peaks,
         ..Shown::of(trace)
@@ -156,34 +131,15 @@ fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
     }
 }
 
-/// What was run beside the run that is reported.
-#[derive(Default)]
-struct Beside {
-    /// The same unwatched, before and after.
-    before: Vec<Unwatched>,
-    after: Vec<Unwatched>,
-    /// The same at both ends of what the calibration measured.
-    ends: Vec<Passes>,
-}
-
 /// Prints the report, also of a run that failed half way: what was collected is valid.
 fn report(
     args: &Run,
     trace: &Trace,
     plan: &Arc<Plan>,
-    peaks: crate::analysis::figures::Peaks,
+    peaks: analysis::figures::Peaks,
     outcome: &Outcome,
-    beside: &Beside,
 ) -> Result<u8, Ending> {
-    let mut report = Report::new(trace, Some(plan), peaks);
-    let passes = Passes::of_trace(trace, Some(plan));
-    report.overhead = overhead::of(&passes, &beside.before, &beside.after);
-    report.foretell(&beside.ends);
-    if args.overhead && report.overhead.is_empty() {
-        super::eprint(
-            "cuptop: no variant ran to its end watched and unwatched: what watching cost is not known\n",
-        );
-    }
+    let report = Report::new(trace, Some(plan), peaks);
     if args.json {
         print(&super::report::json(&report)?)?;
     } else {

@@ -7,17 +7,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
 use super::args::{Color, First, Palette, Picture, Replayed, ScreenArgs};
-use super::config;
 use super::exit::{self, Ending};
-use crate::activity::feed::Outcome;
+use crate::bundled::LIBRARY;
 use crate::export;
 use crate::export::screen::{self, Format, Look};
-use crate::scenario::bundled::SCENARIOS;
-use crate::scenario::plan::Plan;
-use crate::scenario::{Overrides, Source, compile};
-use crate::text;
-use crate::trace::SourceInfo;
 use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
+use activity::feed::Outcome;
+use activity::text;
+use scenario::plan::Plan;
+use scenario::{Overrides, compile};
+use trace::SourceInfo;
 
 /// The theme for a terminal.
 pub(super) fn theme(args: &ScreenArgs) -> Theme {
@@ -34,7 +33,6 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
         choice: tui::theme::Choice {
             is_light: matches!(name, Palette::Light | Palette::ColorBlindLight),
             is_color_blind: matches!(name, Palette::ColorBlind | Palette::ColorBlindLight),
-            own: config::settings().colors,
         },
     }
 }
@@ -117,11 +115,12 @@ fn code_of(exit: Exit) -> Result<u8, Ending> {
 
 /// The bundled scenarios, a line each.
 fn choices() -> Vec<Choice> {
-    SCENARIOS
+    LIBRARY
+        .scenarios
         .iter()
         .map(|scenario| {
             let name = scenario.name.to_owned();
-            match compile(&Source::from(scenario), &Overrides::default()) {
+            match compile(&LIBRARY.source(scenario), &Overrides::default()) {
                 Ok(compiled) => choice(name, compiled.plan),
                 Err(_) => Choice {
                     name,

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs, WaitRecords};
+use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
 use super::{print, screen};
-use crate::activity::Span;
-use crate::activity::feed::{Feed, Outcome};
-use crate::analysis::{figures, ranks};
 use crate::report::{Report, text};
-use crate::scenario::value;
-use crate::source::attach::{self, AttachRequest, Output, Recorder, Waits, When};
-use crate::source::recording::{folder_in, scratch};
-use crate::trace::{SourceInfo, SourceKind, Trace};
-use crate::tui::{self, Peaks, Running, Shown, Wanted};
+use crate::tui::{self, Running, Shown, Wanted};
+use activity::Span;
+use activity::feed::{Feed, Outcome};
+use analysis::{figures, ranks};
+use live::attach::{self, AttachRequest, Output, Recorder, When};
+use recording::{folder_in, scratch};
+use scenario::value;
+use trace::{SourceInfo, SourceKind, Trace};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
@@ -45,17 +45,9 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
             Ok(Running {
-                feed,
-                source: watched.info(),
-                plan: None,
-                peaks: Peaks::default(),
-                warnings: Vec::new(),
-                file: None,
                 memory: Some(super::rows_memory(watched.args.memory)),
                 controls: Some(Box::new(watched.controls(recorder))),
-                replay: None,
-                beside: None,
-                ends: None,
+                ..Running::new(feed, watched.info())
             })
         }),
         Some(Wanted::Same),
@@ -125,16 +117,13 @@ impl Watched<'_> {
             }
         };
         let started = attach::run(AttachRequest {
+            library: crate::inject::LIBRARY,
             command: self.args.command.clone(),
             dir,
             flush_period: Duration::from_millis(self.args.flush),
             max_bytes,
             keep,
-            waits: match self.args.waits {
-                WaitRecords::Auto => Waits::Auto,
-                WaitRecords::On => Waits::On,
-                WaitRecords::Off => Waits::Off,
-            },
+            waits: self.args.waits == Switch::On,
             when: When {
                 delay: self.args.delay,
                 duration: self.args.duration,

@@ -6,10 +6,10 @@ use super::handed::Handed;
 use super::print;
 use super::profile;
 use super::report::load_handed;
-use crate::analysis::graph::Graph;
-use crate::analysis::whatif::{Prediction, WhatIf};
 use crate::report::whatif::{Answer, known};
-use crate::scenario::edit::{EditError, EditSet, FORMS};
+use analysis::graph::Graph;
+use analysis::whatif::{Prediction, WhatIf};
+use scenario::edit::{EditError, EditSet, FORMS};
 
 /// Prints predictions; without edits, what each of them that fits would be worth.
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
@@ -53,11 +53,11 @@ fn all(whatif: &WhatIf<'_>) -> Vec<Prediction> {
 
 /// The expression with a caret under what is wrong.
 fn wrong(text: &str, error: &EditError) -> Ending {
-    let shown = crate::text::printable(text);
+    let shown = activity::text::printable(text);
     // Only of a text without characters that are written out do the columns stay what they were.
     let place = if shown == text {
-        let before = crate::text::width(&text[..error.span.start]);
-        let under = crate::text::width(&text[error.span.clone()]).max(1);
+        let before = activity::text::width(&text[..error.span.start]);
+        let under = activity::text::width(&text[error.span.clone()]).max(1);
         format!(
             "\n  --edit {text}\n         {}{}",
             " ".repeat(before),

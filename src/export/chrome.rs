@@ -5,13 +5,14 @@
 //! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document
 //! begins with `"simulated"` and `"lost records"`; of a job `"rankClocks"` says what aligns its ranks' clocks.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::clocks;
 use super::rows::{self, Marks};
-use crate::activity::{Activity, Collective, LaunchShape, Metric, Ns, RangeKind, What};
-use crate::analysis::memory::MemoryUse;
-use crate::trace::{LaneKind, Trace, describe};
+use activity::{Activity, Collective, LaunchShape, Metric, Ns, RangeKind, What};
+use analysis::memory::MemoryUse;
+use trace::{LaneKind, Trace, describe};
 
 /// Writes a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
@@ -130,10 +131,70 @@ impl Writer<'_> {
     }
 
     fn event(&self, process: usize, activity: &Activity, out: &mut dyn Write) -> io::Result<()> {
+        // Drawn as a counter: see [`Writer::memory`].
+        if matches!(activity.what, What::Memory(_)) {
+            return Ok(());
+        }
+        let (pid, tid) = self.row(process, &activity.what);
+        writeln!(
+            out,
+            "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
+            self.category(process, &activity.what),
+            json(&rows::kineto_name(self.trace, activity)),
+            us(activity.span.start - self.base),
+            us(activity.span.len()),
+            self.args(process, activity).0
+        )
+    }
+
+    /// The process and the thread that it is drawn on.
+    fn row(&self, process: usize, what: &What) -> (i64, i64) {
         let host = i64::from(self.pids[process]);
+        match what {
+            What::Call(c) => (host, i64::from(c.thread)),
+            What::Range(r) => (host, i64::from(r.thread)),
+            What::Overhead(o) => (-1, i64::from(o.thread)),
+            What::Sync(s) => {
+                let device = self.device_of_context(process, s.context);
+                (i64::from(device), s.stream.map_or(-1, i64::from))
+            }
+            on_gpu => {
+                let place = on_gpu.place().unwrap_or_default();
+                let device = self.device_id(place.device);
+                (i64::from(device), i64::from(place.stream))
+            }
+        }
+    }
+
+    fn category(&self, process: usize, what: &What) -> Cow<'static, str> {
+        let category = match what {
+            What::Kernel(_) => "kernel",
+            What::Copy(_) => "gpu_memcpy",
+            What::Memset(_) => "gpu_memset",
+            What::Call(c) => match self.trace.names().full(c.name).starts_with("cuda") {
+                true => "cuda_runtime",
+                false => "cuda_driver",
+            },
+            What::Sync(_) => "cuda_sync",
+            What::Event(_) => "cuda_event",
+            What::Overhead(_) => "overhead",
+            // Nobody reads the arguments of these two, so where there are several processes they go as annotations.
+            What::Range(r) => match r.kind {
+                RangeKind::CpuOp if process == 0 => "cpu_op",
+                RangeKind::Function if process == 0 => "python_function",
+                _ => "user_annotation",
+            },
+            operation => {
+                let kind = describe::operation_kind(operation).unwrap_or("operation");
+                return Cow::Owned(format!("gpu_{kind}"));
+            }
+        };
+        Cow::Borrowed(category)
+    }
+
+    fn args(&self, process: usize, activity: &Activity) -> Args {
         let mut args = Args::default();
-        let other;
-        let (category, pid, tid) = match &activity.what {
+        match &activity.what {
             What::Kernel(k) => {
                 let shape = self.trace.shape(k.shape);
                 kernel_args(&mut args, &shape);
@@ -142,11 +203,6 @@ impl Writer<'_> {
                 }
                 args.some("graph id", u64::from(k.graph));
                 args.some("graph node id", k.node);
-                (
-                    "kernel",
-                    i64::from(self.device_id(k.place.device)),
-                    i64::from(k.place.stream),
-                )
             }
             What::Copy(c) => {
                 args.int("bytes", c.bytes);
@@ -155,34 +211,12 @@ impl Writer<'_> {
                     args.int("fromDevice", u64::from(self.device_id(c.place.device)));
                     args.int("toDevice", u64::from(self.device_id(c.peer)));
                 }
-                (
-                    "gpu_memcpy",
-                    i64::from(self.device_id(c.place.device)),
-                    i64::from(c.place.stream),
-                )
             }
             What::Memset(m) => {
                 args.int("bytes", m.bytes);
                 args.some("graph id", u64::from(m.graph));
-                (
-                    "gpu_memset",
-                    i64::from(self.device_id(m.place.device)),
-                    i64::from(m.place.stream),
-                )
             }
-            What::Call(c) => {
-                if c.code != 0 {
-                    args.raw("return value", &c.code.to_string());
-                }
-                let name = self.trace.names().full(c.name);
-                let is_runtime = name.starts_with("cuda");
-                let category = if is_runtime {
-                    "cuda_runtime"
-                } else {
-                    "cuda_driver"
-                };
-                (category, host, i64::from(c.thread))
-            }
+            What::Call(c) if c.code != 0 => args.raw("return value", &c.code.to_string()),
             What::Sync(s) => {
                 let none =
                     |id: Option<u32>| id.map_or_else(|| "-1".to_owned(), |id| id.to_string());
@@ -190,68 +224,24 @@ impl Writer<'_> {
                 args.raw("stream", &none(s.stream));
                 args.raw("wait_on_cuda_event_id", &none(s.event));
                 args.int("context", u64::from(s.context));
-                let device = self.device_of_context(process, s.context);
-                (
-                    "cuda_sync",
-                    i64::from(device),
-                    s.stream.map_or(-1, i64::from),
-                )
             }
-            What::Event(e) => {
-                args.int("event_id", u64::from(e.event));
-                (
-                    "cuda_event",
-                    i64::from(self.device_id(e.place.device)),
-                    i64::from(e.place.stream),
-                )
-            }
-            What::Overhead(o) => ("overhead", -1, i64::from(o.thread)),
+            What::Event(e) => args.int("event_id", u64::from(e.event)),
             What::Range(r) => {
                 if let Some(kind) = range_word(r.kind) {
                     args.text("cuptop range", kind);
                     args.int("index", u64::from(r.index));
                 }
-                // Nobody reads the arguments of these two, so where there are several processes they go as annotations.
-                let category = match r.kind {
-                    RangeKind::CpuOp if process == 0 => "cpu_op",
-                    RangeKind::Function if process == 0 => "python_function",
-                    _ => "user_annotation",
-                };
-                (category, host, i64::from(r.thread))
             }
-            // Drawn as a counter: see [`Writer::memory`].
-            What::Memory(_) => return Ok(()),
-            operation => {
-                let place = operation.place().unwrap_or_default();
-                let kind = describe::operation_kind(operation).unwrap_or("operation");
-                args.some("graph id", u64::from(operation.graph()));
-                other = format!("gpu_{kind}");
-                (
-                    other.as_str(),
-                    i64::from(self.device_id(place.device)),
-                    i64::from(place.stream),
-                )
-            }
-        };
-        let place = match &activity.what {
-            What::Event(e) => Some(e.place),
-            _ => activity.place(),
-        };
-        if let Some(place) = place {
+            other => args.some("graph id", u64::from(other.graph())),
+        }
+        if let Some(place) = activity.what.place() {
             args.int("device", u64::from(self.device_id(place.device)));
             args.int("context", u64::from(place.context));
             args.int("stream", u64::from(place.stream));
         }
         args.some("correlation", u64::from(activity.correlation));
         args.some("cuptop process", process as u64);
-        writeln!(
-            out,
-            "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
-            json(&rows::kineto_name(self.trace, activity)),
-            us(activity.span.start - self.base),
-            us(activity.span.len()),
-            args.0
-        )
+        args
     }
 
     fn device_of_context(&self, process: usize, context: u32) -> u32 {
@@ -347,7 +337,7 @@ fn collective_args(args: &mut Args, it: &Collective) {
     args.raw("Process Group Ranks", &json(&ranks));
 }
 
-fn device(info: &crate::activity::DeviceInfo) -> String {
+fn device(info: &activity::DeviceInfo) -> String {
     let threads = u64::from(info.max_warps_per_sm) * u64::from(info.warp_size);
     format!(
         "{{\"id\": {}, \"name\": {}, \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \

@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use crate::activity::Ns;
-use crate::analysis::ranks::Aligned;
-use crate::trace::Trace;
+use activity::Ns;
+use analysis::ranks::Aligned;
+use trace::Trace;
 
 /// The clocks of a job.
 #[derive(Clone, Debug, Serialize)]

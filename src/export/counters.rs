@@ -9,9 +9,9 @@
 
 use std::io::{self, Write};
 
-use crate::activity::Metric;
-use crate::analysis::hardware;
-use crate::trace::Trace;
+use activity::Metric;
+use analysis::hardware;
+use trace::Trace;
 
 /// Writes them.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {

@@ -16,9 +16,9 @@
 use std::io::{self, Write};
 
 use super::rows::{self, Marks};
-use crate::activity::units::gb_per_s;
-use crate::activity::{Direction, What};
-use crate::trace::{LaneKind, Trace, describe};
+use activity::units::gb_per_s;
+use activity::{Direction, What};
+use trace::{LaneKind, Trace, describe};
 
 /// Names of the columns.
 const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\

@@ -11,11 +11,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::activity::{Frame, Ns, Span, StackId};
-use crate::analysis::{CallIndex, lines};
-use crate::text::printable;
-use crate::trace::samples::short_file;
-use crate::trace::{Process, Trace};
+use activity::text::printable;
+use activity::{Frame, Ns, Span, StackId};
+use analysis::{CallIndex, lines};
+use trace::samples::short_file;
+use trace::{Process, Trace};
 
 /// What a stack weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +133,8 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::RangeKind;
-    use crate::analysis::testing::Scene;
+    use activity::RangeKind;
+    use analysis::testing::Scene;
 
     /// In microseconds, by hand: idle from 10 to 40, of which each function has what no function within it has.
     #[test]

@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::trace::Trace;
+use trace::Trace;
 
 /// What the data of a timeline can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

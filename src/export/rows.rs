@@ -1,7 +1,7 @@
 //! What the exports of timelines have in common: marks, Kineto's names, and the order of operations.
 
-use crate::activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
-use crate::trace::{LaneId, LaneKind, Trace, describe};
+use activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
+use trace::{LaneId, LaneKind, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]

@@ -14,14 +14,14 @@ mod tests;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::page::{Options, Page, Tone};
+use super::page::{Page, Tone};
 use super::runs::name as variant_name;
 use super::table::Table;
 use super::{Report, Source, VariantReport};
-use crate::activity::units::{Unit, rate};
-use crate::activity::{Direction, Ns};
-use crate::analysis::DeviceFigures;
-use crate::analysis::tables::NameRow;
+use activity::units::{Unit, rate};
+use activity::{Direction, Ns};
+use analysis::DeviceFigures;
+use analysis::tables::NameRow;
 
 pub use answer::{Answer, Row};
 pub use side::Run;
@@ -94,35 +94,10 @@ impl Comparison {
         }
     }
 
-    /// As JSON, on several lines.
-    ///
-    /// # Errors
-    /// Never; the serializer's signature has it.
-    pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
-    }
-
-    /// As text, every line ended.
-    #[must_use]
-    pub fn text(&self, options: &Options) -> String {
-        let mut page = Page::new(options);
-        self.sources(&mut page);
-        if !self.operations.is_empty() {
-            page.title("Changed operations");
-            page.table(&changes::table(&self.operations, options.rows));
-            let left = self.operations.len().saturating_sub(options.rows);
-            if left > 0 {
-                page.line(&format!("  … and {left} more"));
-            }
-        }
-        self.tables(&mut page);
-        page.out
-    }
-
     /// Where both are from.
     fn sources(&self, page: &mut Page) {
         for (name, source) in [("A", &self.a), ("B", &self.b)] {
-            let title = crate::trace::printable(&source.title);
+            let title = activity::text::printable(&source.title);
             let line = format!("{name}  {title} ({})", source.kind);
             let line = page.paint(Tone::Title, &line);
             page.line(&line);
@@ -146,7 +121,7 @@ impl Comparison {
             for f in figures.filter(|f| !(is_zero(f.a) && is_zero(f.b))) {
                 let show = |v: Option<f64>| v.map_or_else(|| "—".to_owned(), |v| f.unit.show(v));
                 table.row([
-                    crate::trace::printable(&f.figure.trim_end_matches("_ns").replace('_', " ")),
+                    activity::text::printable(&f.figure.trim_end_matches("_ns").replace('_', " ")),
                     show(f.a),
                     show(f.b),
                     f.ratio.map(rate).unwrap_or_default(),

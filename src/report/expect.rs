@@ -4,10 +4,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::VariantFigures;
-use crate::analysis::variants::measure::Run;
-use crate::scenario::expect::{Compare, Expectation};
-use crate::scenario::plan::Plan;
+use analysis::VariantFigures;
+use analysis::variants::measure::Run;
+use scenario::expect::{Compare, Expectation};
+use scenario::plan::Plan;
 
 /// One expectation and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,21 +3,19 @@
 use super::Report;
 use super::page::{Page, Tone};
 use super::table::Table;
-use crate::activity::Ns;
-use crate::activity::units::{bytes, count, duration, number, percent};
-use crate::analysis::figures::share;
-use crate::analysis::hardware::{GpuFigures, HardwareFigures, show};
-use crate::analysis::off_cpu::{HostIdle, OffCpuFigures};
-use crate::analysis::overhead::Overhead;
-use crate::analysis::watching::WatchingCost;
-use crate::text::plural;
+use activity::Ns;
+use activity::text::plural;
+use activity::units::{bytes, count, duration, number, percent};
+use analysis::figures::share;
+use analysis::hardware::{GpuFigures, HardwareFigures, show};
+use analysis::off_cpu::{HostIdle, OffCpuFigures};
+use analysis::watching::WatchingCost;
 
 /// Counters and sensors of each GPU, and what launching threads did off their processors.
 pub(super) fn section(page: &mut Page, report: &Report) {
     if let Some(cost) = &report.watching {
         cost_of(page, cost);
     }
-    overhead(page, &report.overhead);
     if let Some(hardware) = &report.hardware {
         page.title(match report.devices.is_empty() {
             false => "Hardware (windows of about 0.1 s, from the first operation to the last)",
@@ -80,40 +78,6 @@ fn cost_of(page: &mut Page, cost: &WatchingCost) {
             duration(cost.overhead_ns)
         ));
     }
-}
-
-/// What watching cost each variant, where that was measured.
-fn overhead(page: &mut Page, all: &[Overhead]) {
-    if all.is_empty() {
-        return;
-    }
-    page.title("What watching cost (measured: a repeat unwatched, watched, unwatched)");
-    let mut table = Table::new([
-        "variant",
-        "before",
-        "watched",
-        "after",
-        "difference",
-        "seen",
-    ]);
-    for it in all {
-        table.row([
-            it.variant.clone(),
-            duration(it.unwatched_ns[0]),
-            duration(it.watched_ns),
-            duration(it.unwatched_ns[1]),
-            format!("{:+.1} %", 100.0 * it.overhead),
-            match it.is_seen() {
-                true => "yes".to_owned(),
-                false => format!("no: {:.1} % apart", 100.0 * it.resolution),
-            },
-        ]);
-    }
-    page.table(&table);
-    page.wrapped(
-        "medians of the host's time of a repeat; each run is a process of its own, and a difference no greater than that of the two unwatched \
-         ones is not seen",
-    );
 }
 
 fn of_gpu(page: &mut Page, gpu: &GpuFigures) {

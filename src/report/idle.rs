@@ -2,13 +2,13 @@
 
 use super::page::Page;
 use super::table::Table;
-use crate::activity::Ns;
-use crate::activity::units::{count, duration, percent};
-use crate::analysis::DeviceFigures;
-use crate::analysis::causes::IdleCause;
-use crate::analysis::figures::share;
-use crate::analysis::lines::Told;
-use crate::text::{plural, wrap};
+use activity::Ns;
+use activity::text::{plural, wrap};
+use activity::units::{count, duration, percent};
+use analysis::DeviceFigures;
+use analysis::causes::IdleCause;
+use analysis::figures::share;
+use analysis::lines::Told;
 
 /// The source line of rows that are shown as one.
 enum Lines {

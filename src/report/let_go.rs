@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::activity::Ns;
-use crate::activity::units::{count, duration, percent};
-use crate::analysis::figures::share;
-use crate::trace::{Measure, Trace};
+use activity::Ns;
+use activity::units::{count, duration, percent};
+use analysis::figures::share;
+use trace::{Measure, Trace};
 
 /// The records that were let go. Figures of the report are of those that came after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

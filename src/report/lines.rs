@@ -5,13 +5,13 @@ use serde::Serialize;
 use super::Report;
 use super::page::{Page, Tone};
 use super::table::Table;
-use crate::activity::Ns;
-use crate::activity::units::{count, duration, percent};
-use crate::analysis::CallIndex;
-use crate::analysis::lines::{self, DeviceLines, Line, workers_in_words};
-use crate::analysis::steps::Steps;
-use crate::text::{plural, printable};
-use crate::trace::Trace;
+use activity::Ns;
+use activity::text::{plural, printable};
+use activity::units::{count, duration, percent};
+use analysis::CallIndex;
+use analysis::lines::{self, DeviceLines, Line, workers_in_words};
+use analysis::steps::Steps;
+use trace::Trace;
 
 /// The lines that one device waited for: an estimate made of stack samples, or functions that a profiler recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]

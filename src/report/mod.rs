@@ -6,7 +6,6 @@
 
 pub mod compare;
 pub mod expect;
-pub mod foretold;
 mod hardware;
 mod idle;
 mod let_go;
@@ -28,29 +27,28 @@ use std::path::PathBuf;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::activity::{Health, Ns, Span};
-use crate::analysis::advice::{self, Advice};
-use crate::analysis::causes::{Causes, IdleCause};
-use crate::analysis::crew;
-use crate::analysis::figures::{self, DeviceFigures, Peaks};
-use crate::analysis::findings::{self, Finding, Scope};
-use crate::analysis::graph::Graph;
-use crate::analysis::hardware::HardwareFigures;
-use crate::analysis::launches::{self, LaunchDelay, QueueDepth};
-use crate::analysis::memory::MemoryUse;
-use crate::analysis::off_cpu::{self, OffCpuFigures};
-use crate::analysis::overhead::Overhead;
-use crate::analysis::passes::Passes;
-use crate::analysis::ranks::Matched;
-use crate::analysis::steps as program_steps;
-use crate::analysis::tables::{self, NameRow};
-use crate::analysis::variants;
-use crate::analysis::variants::measure::{self, Speedup};
-use crate::analysis::verdict::{self, Verdict};
-use crate::analysis::watching::{self, WatchingCost};
-use crate::analysis::{CallIndex, VariantFigures};
-use crate::scenario::plan::Plan;
-use crate::trace::{Lane, Trace};
+use activity::{Health, Ns, Span};
+use analysis::advice::{self, Advice};
+use analysis::causes::{Causes, IdleCause};
+use analysis::figures::{self, DeviceFigures, Peaks};
+use analysis::findings::{self, Finding, Scope};
+use analysis::graph::Graph;
+use analysis::hardware::HardwareFigures;
+use analysis::launches::{self, LaunchDelay, QueueDepth};
+use analysis::memory::MemoryUse;
+use analysis::off_cpu::{self, OffCpuFigures};
+use analysis::parallel;
+use analysis::passes::Passes;
+use analysis::ranks::Matched;
+use analysis::steps as program_steps;
+use analysis::tables::{self, NameRow};
+use analysis::variants;
+use analysis::variants::measure::{self, Speedup};
+use analysis::verdict::{self, Verdict};
+use analysis::watching::{self, WatchingCost};
+use analysis::{CallIndex, VariantFigures};
+use scenario::plan::Plan;
+use trace::{Lane, Trace};
 
 pub use expect::Checked;
 
@@ -94,9 +92,6 @@ pub struct Report {
     /// What recording may have cost; absent for what cuptop did not record on a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watching: Option<WatchingCost>,
-    /// What watching cost each variant, measured; absent unless it was asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overhead: Vec<Overhead>,
     /// The ranks of a job; absent when no two processes share a collective.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<ranks::RankReport>,
@@ -197,9 +192,6 @@ impl Serialize for HealthReport {
 pub struct VariantReport {
     #[serde(flatten)]
     pub figures: VariantFigures,
-    /// The least and the greatest makespan by the spread of the profile ([`Report::foretell`]); of simulated runs only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub makespan_range_ns: Option<[Ns; 2]>,
     /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
@@ -230,11 +222,11 @@ impl Report {
             let steps = program_steps::of(trace, None);
             (calls, devices, steps, Matched::of(trace))
         };
-        let (graph, beside) = crew::both(records, || Graph::new(trace), beside);
+        let (graph, beside) = parallel::join(records, || Graph::new(trace), beside);
         let (calls, mut devices, steps, matched) = beside;
         let causes = Causes::new(trace, &graph);
         let records = graph.ops.len();
-        let idle = crew::each(records, &devices, |it| causes.idle(it.index, None));
+        let idle = parallel::map(records, &devices, |it| causes.idle(it.index, None));
         for (device, idle) in devices.iter_mut().zip(idle) {
             device.idle = idle;
         }
@@ -252,7 +244,7 @@ impl Report {
             known: &known,
         };
         let variants = is_run.then(|| reports(&advice, &run, variants, plan));
-        let launches = crew::each(records, &devices, |f| {
+        let launches = parallel::map(records, &devices, |f| {
             let (delay, queue) = launches::of_device(trace, &calls, f.index, None);
             Launches {
                 device: f.device,
@@ -306,7 +298,7 @@ impl Report {
             sync_ns: tables::sync_time(trace, None),
             peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
             verdicts,
-            steps: crew::each(records, &steps, |s| {
+            steps: parallel::map(records, &steps, |s| {
                 steps::StepsReport::new(trace, &causes, s)
             }),
             ranks,
@@ -320,8 +312,7 @@ impl Report {
             },
             let_go: let_go::of(trace),
             watching,
-            overhead: Vec::new(),
-            hardware: crate::analysis::hardware::of(trace, &devices),
+            hardware: analysis::hardware::of(trace, &devices),
             off_cpu: off_cpu::of(trace, &causes, &devices),
             recording: recording::of(trace),
             findings,
@@ -384,7 +375,6 @@ fn reports(
         let verdicts = verdict::of(advice.trace, advice.causes, window, &figures.devices, &[]);
         VariantReport {
             figures,
-            makespan_range_ns: None,
             speedup,
             verdicts,
             findings,

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::activity::Ns;
+use activity::Ns;
 
 /// The fields that are times of the timeline's clock, and what stands beside each.
 const FIELDS: [(&str, &str); 2] = [("start_ns", "start_offset_ns"), ("end_ns", "end_offset_ns")];

@@ -1,7 +1,7 @@
 //! Lines of text of a width, coloured where that is wanted.
 
 use super::table::Table;
-use crate::text::wrap;
+use activity::text::wrap;
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

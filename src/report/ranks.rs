@@ -9,14 +9,14 @@ use super::Report;
 use super::expect::Checked;
 use super::page::{Page, Tone};
 use super::table::Table;
-use crate::activity::units::{bytes, count, duration, percent, rate};
-use crate::activity::{Ns, Span};
-use crate::analysis::causes::IdleCause;
-use crate::analysis::figures::share;
-use crate::analysis::lines::Told;
-use crate::analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
-use crate::text::{counted, plural, printable};
-use crate::trace::{LaneId, Trace};
+use activity::text::{counted, plural, printable};
+use activity::units::{bytes, count, duration, percent, rate};
+use activity::{Ns, Span};
+use analysis::causes::IdleCause;
+use analysis::figures::share;
+use analysis::lines::Told;
+use analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
+use trace::{LaneId, Trace};
 
 /// How much of a rank's idle time has one cause, whoever is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -300,7 +300,7 @@ pub fn of<'a>(
         let middle = recorded.start.midpoint(recorded.end);
         let device = &trace.devices()[rank.device];
         let span = device.usage.span().unwrap_or_default();
-        let busy_ns = device.usage.total(crate::trace::Measure::Busy);
+        let busy_ns = device.usage.total(trace::Measure::Busy);
         RankReport {
             rank: rank.number,
             name: rank.name.clone(),

@@ -3,12 +3,12 @@
 use super::page::{Page, Tone};
 use super::table::Table;
 use super::{Checked, VariantReport};
-use crate::activity::units::{bytes, duration, rate};
-use crate::analysis::passes::point_text;
-use crate::analysis::tables::NameRow;
-use crate::analysis::variants::measure::Speedup;
-use crate::scenario::figures::Kind;
-use crate::text::{plural, printable, wrap};
+use activity::text::{plural, printable, wrap};
+use activity::units::{bytes, duration, rate};
+use analysis::passes::point_text;
+use analysis::tables::NameRow;
+use analysis::variants::measure::Speedup;
+use scenario::figures::Kind;
 
 /// Phases that get a column; more would not fit beside a name.
 const PHASES: usize = 4;

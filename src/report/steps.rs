@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::Report;
 use super::page::Page;
 use super::ranks::RankReport;
-use crate::activity::units::{count, duration};
-use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Causes, IdleCause};
-use crate::analysis::steps::{Origin, Steps};
-use crate::text::{plural, printable};
-use crate::trace::Trace;
+use activity::text::{plural, printable};
+use activity::units::{count, duration};
+use activity::{Ns, Span};
+use analysis::causes::{Causes, IdleCause};
+use analysis::steps::{Origin, Steps};
+use trace::Trace;
 
 /// The steps of one process. All but `found` speak of the steady ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::text::cut_middle;
+use activity::text::cut_middle;
 
 /// Spaces before the first column and between columns.
 const INDENT: usize = 2;

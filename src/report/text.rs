@@ -6,14 +6,14 @@ pub use super::page::Options;
 use super::page::{Page, Tone};
 use super::table::Table;
 use super::{Report, VariantReport, idle, runs};
-use crate::activity::units::{bytes, count, duration, percent, rate};
-use crate::activity::{Direction, Ns};
-use crate::analysis::DeviceFigures;
-use crate::analysis::figures::share;
-use crate::analysis::findings::{Finding, Severity, fold};
-use crate::analysis::tables::NameRow;
-use crate::text::{cut_middle, plural, printable, wrap};
-use crate::trace::short;
+use activity::text::{cut_middle, plural, printable, wrap};
+use activity::units::{bytes, count, duration, percent, rate};
+use activity::{Direction, Ns};
+use analysis::DeviceFigures;
+use analysis::figures::share;
+use analysis::findings::{Finding, Severity, fold};
+use analysis::tables::NameRow;
+use trace::short;
 
 /// The report as text, every line ended.
 #[must_use]
@@ -23,7 +23,6 @@ pub fn render(report: &Report, options: &Options) -> String {
     super::verdicts::section(&mut page, report);
     if let Some(variants) = &report.variants {
         runs::section(&mut page, variants);
-        super::foretold::section(&mut page, variants);
     }
     if let Some(expectations) = &report.expectations {
         let variants = report.variants.as_deref().unwrap_or_default();
@@ -111,7 +110,7 @@ fn heading(page: &mut Page, report: &Report) {
     for line in report.let_go.iter().flat_map(|it| it.lines()) {
         page.wrapped(&line);
     }
-    for line in report.recording.iter().flat_map(|it| it.lines()) {
+    for line in report.recording.iter().map(|it| it.line()) {
         page.wrapped(&line);
     }
     let health = &report.health.source;
@@ -146,8 +145,23 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         format!("GPU {} {}", f.device, f.name).trim_end(),
         page.width,
     ));
+    for line in device_lines(report, f) {
+        page.wrapped(&line);
+    }
+    idle::table(page, f);
+    if copies(f) > 0 {
+        page.table(&copy_table(report, f));
+    }
+}
+
+/// Copies of all directions.
+fn copies(f: &DeviceFigures) -> u64 {
+    f.ops - f.kernels - f.memsets - f.graphs
+}
+
+/// What a device did, in sentences.
+fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
     let of_span = |ns: Ns| format!("{} ({})", duration(ns), percent(share(ns, f.recorded_ns())));
-    let copies = f.ops - f.kernels - f.memsets - f.graphs;
     let graphs = match f.graphs {
         0 => String::new(),
         n => format!(", {}", plural(n, "whole graph")),
@@ -157,7 +171,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             "{} from the first operation to the last: {}, {}, {}{graphs}, on {}",
             duration(f.span_ns),
             plural(f.kernels, "kernel"),
-            plural(copies, "copy"),
+            plural(copies(f), "copy"),
             plural(f.memsets, "memset"),
             plural(f.streams.len() as u64, "stream"),
         ),
@@ -208,10 +222,11 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             plural(no_api, "operation")
         ));
     }
-    for line in lines {
-        page.wrapped(&line);
-    }
-    idle::table(page, f);
+    lines
+}
+
+/// What copies of each direction came to.
+fn copy_table(report: &Report, f: &DeviceFigures) -> Table {
     let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
     for direction in Direction::NAMED {
         let Some(d) = f.direction(direction).filter(|d| d.count > 0) else {
@@ -230,9 +245,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
             of_peak.unwrap_or_default(),
         ]);
     }
-    if copies > 0 {
-        page.table(&table);
-    }
+    table
 }
 
 fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str]) -> Vec<String>) {

@@ -2,7 +2,7 @@
 
 use super::page::{Page, Tone};
 use super::{Report, VariantReport};
-use crate::text::printable;
+use activity::text::printable;
 
 /// The verdict of each variant, or those of the whole timeline and its devices.
 pub(super) fn section(page: &mut Page, report: &Report) {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::table::Table;
-use crate::activity::Ns;
-use crate::activity::units::{duration, factor, percent};
-use crate::analysis::program::Known;
-use crate::analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
-use crate::source::sim::Profile;
-use crate::text::{plural, wrap};
-use crate::trace::Trace;
+use activity::Ns;
+use activity::text::{plural, wrap};
+use activity::units::{duration, factor, percent};
+use analysis::program::Known;
+use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
+use sim::Profile;
+use trace::Trace;
 
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
 #[derive(Clone, Debug, Serialize)]
@@ -410,7 +410,7 @@ mod tests {
             Row::new(
                 Prediction {
                     edit: "graph".to_owned(),
-                    outcome: Ok(crate::analysis::whatif::Outcome {
+                    outcome: Ok(analysis::whatif::Outcome {
                         predicted: 4_000_000,
                         is_open,
                         low: 2_000_000,

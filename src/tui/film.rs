@@ -8,10 +8,10 @@ use ratatui::layout::Size;
 
 use super::app::App;
 use super::{Opening, Peaks, Replay, Theme, render};
-use crate::activity::Batch;
-use crate::activity::feed::{Message, Outcome};
-use crate::scenario::plan::Plan;
-use crate::trace::SourceInfo;
+use activity::Batch;
+use activity::feed::{Message, Outcome};
+use scenario::plan::Plan;
+use trace::SourceInfo;
 
 /// A screen that is fed by hand.
 #[derive(Debug)]

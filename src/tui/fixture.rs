@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use crate::activity::{
+use crate::bundled::LIBRARY;
+use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel, LaunchShape,
     MemoryKind, Ns, Place, ProcessInfo, Range, RangeKind, Span, StreamInfo, What,
 };
-use crate::scenario::plan::Plan;
-use crate::scenario::{Overrides, Source, bundled, compile};
-use crate::trace::{SourceInfo, SourceKind, Trace};
+use scenario::plan::Plan;
+use scenario::{Overrides, compile};
+use trace::{SourceInfo, SourceKind, Trace};
 
 /// Where the clock starts: an epoch time, as CUPTI's are.
 pub(crate) const EPOCH: Ns = 1_790_000_000_000_000_000;
@@ -255,8 +256,7 @@ pub(crate) fn slower() -> Vec<Batch> {
 /// The bundled roofline's plan, and a run of it on a GPU that moves 4 TB/s, computes 60 TFLOP/s, and
 /// takes 5 µs for a kernel whatever it does.
 pub(crate) fn roofline() -> (Arc<Plan>, Trace) {
-    let scenario = bundled::SCENARIOS.iter().find(|s| s.name == "roofline");
-    let source_of = Source::from(scenario.expect("it is bundled"));
+    let source_of = LIBRARY.get("roofline").expect("it is bundled");
     let compiled = compile(&source_of, &Overrides::default());
     let plan = Arc::new(compiled.expect("it compiles").plan);
     let mut batch = definitions();

@@ -42,7 +42,6 @@ pub mod draw;
 mod film;
 pub mod frame;
 pub mod keys;
-mod opening;
 pub mod shell;
 pub mod state;
 pub mod sweep;
@@ -56,18 +55,16 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
-use crate::activity::Span;
-use crate::activity::feed::{Failure, Feed, Outcome};
-use crate::scenario::plan::Plan;
-use crate::trace::{SourceInfo, Trace};
+use activity::Span;
+use activity::feed::{Failure, Feed, Outcome};
+use scenario::plan::Plan;
+use trace::{SourceInfo, Trace};
 
-pub use app::{Choice, Peaks, Wanted};
+pub use app::{Choice, Opening, Peaks, Select, Wanted};
 pub use film::Film;
-pub use opening::{Opening, Select};
 pub use shell::{has_keyboard, run};
 pub use state::beside::{Beside, Pair};
 pub use state::counters::Counters;
-pub use state::ends::Ends;
 pub use state::lanes::Wishes;
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
@@ -123,8 +120,25 @@ pub struct Running {
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
     pub beside: Option<Arc<Beside>>,
-    /// Between what it lies, where it is simulated by a profile that tells.
-    pub ends: Option<Ends>,
+}
+
+impl Running {
+    /// A run of which nothing else is known.
+    #[must_use]
+    pub fn new(feed: Feed, source: SourceInfo) -> Running {
+        Running {
+            feed,
+            source,
+            plan: None,
+            peaks: Peaks::default(),
+            warnings: Vec::new(),
+            file: None,
+            memory: None,
+            controls: None,
+            replay: None,
+            beside: None,
+        }
+    }
 }
 
 /// What keys can do with a program that is being traced. Each says what was done, or why not, in a sentence.
@@ -163,9 +177,6 @@ pub struct Exit {
     pub error: Option<StartError>,
     /// The signal that ended the session, when one did.
     pub signal: Option<i32>,
-    /// The last timeline.
-    pub trace: Trace,
-    pub plan: Option<Arc<Plan>>,
 }
 
 /// What went wrong with the terminal itself.
@@ -186,8 +197,6 @@ pub struct Shown {
     pub peaks: Peaks,
     /// What it is compared with.
     pub beside: Option<Arc<Beside>>,
-    /// Between what it lies, where it is simulated by a profile that tells.
-    pub ends: Option<Ends>,
 }
 
 impl Shown {
@@ -199,7 +208,6 @@ impl Shown {
             plan: None,
             peaks: Peaks::default(),
             beside: None,
-            ends: None,
         }
     }
 }
@@ -217,7 +225,6 @@ pub fn screenshot(
 ) -> Result<Buffer, String> {
     let mut app = app::App::of_trace(shown.trace, shown.plan, shown.peaks);
     app.state.run.beside = shown.beside;
-    app.state.run.ends = shown.ends;
     app.state.size = size;
     app.wish(opening.lanes.clone());
     app.open_at(opening)?;

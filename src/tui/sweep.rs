@@ -2,13 +2,13 @@
 
 use super::state::Run;
 use super::theme::Role;
-use crate::activity::units::Unit;
-use crate::analysis::VariantFigures;
-use crate::analysis::passes::point_text;
-use crate::scenario::expect;
-use crate::scenario::figures::{Figure, Kind};
-use crate::scenario::plan::{self, Plan};
-use crate::scenario::value::Unit as PointUnit;
+use activity::units::Unit;
+use analysis::VariantFigures;
+use analysis::passes::point_text;
+use scenario::expect;
+use scenario::figures::{Figure, Kind};
+use scenario::plan::{self, Plan};
+use scenario::value::Unit as PointUnit;
 
 /// One variant's line.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl Sweep {
     /// What y is called.
     #[must_use]
     pub fn title(&self) -> String {
-        crate::trace::printable(&self.figure.name().replace('_', " "))
+        activity::text::printable(&self.figure.name().replace('_', " "))
     }
 
     /// A value of y in words.
@@ -69,7 +69,7 @@ impl Sweep {
     #[must_use]
     pub fn show_x(&self, x: f64) -> String {
         match self.x_unit {
-            PointUnit::None => crate::activity::units::number(x),
+            PointUnit::None => activity::units::number(x),
             unit => point_text(x.round() as i64, unit),
         }
     }
@@ -164,7 +164,7 @@ fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
         x_title: if is_roofline {
             "FLOP a byte".to_owned()
         } else {
-            crate::trace::printable(&swept.param)
+            activity::text::printable(&swept.param)
         },
         x_unit: if is_roofline {
             PointUnit::None

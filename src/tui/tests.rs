@@ -13,10 +13,10 @@ use super::frame::overlay::Overlay;
 use super::theme::{KERNEL_COLORS, Role};
 use super::view::VIEWS;
 use super::*;
-use crate::activity::feed::{Failure, FailureKind, Message};
-use crate::activity::{Batch, Def, Health, ProcessInfo};
-use crate::analysis::figures;
 use crate::export::screen::{self, Format};
+use activity::feed::{Failure, FailureKind, Message};
+use activity::{Batch, Def, Health, ProcessInfo};
+use analysis::figures;
 
 pub(super) const PEAKS: Peaks = Peaks {
     copies: figures::Peaks {

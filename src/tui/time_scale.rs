@@ -3,7 +3,7 @@
 //! Everything is integer arithmetic: the edges of the columns tile the window without a gap and
 //! without an overlap, so figures of single columns add up to the figure of the window.
 
-use crate::activity::{Ns, Span};
+use activity::{Ns, Span};
 
 /// A window of time laid over a number of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cuptop::testing::activity::feed::{Failure, FailureKind, Message, Outcome};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
+use activity::feed::{Failure, FailureKind, Message, Outcome};
+use live::attach::{self, AttachRequest, Graphs, Output, When};
 
 use crate::harness::{fakes, trace};
 
@@ -41,12 +41,13 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let (feed, _) = attach::run(AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::On,
+        waits: true,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
@@ -128,12 +129,13 @@ fn stopping_the_feed_ends_the_program() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let (feed, _) = attach::run(AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::On,
+        waits: true,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
@@ -153,12 +155,13 @@ fn stopping_the_feed_ends_the_program() {
 fn a_command_that_does_not_exist_is_an_error_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let error = attach::run(AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command: vec!["/nonexistent/program".into()],
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::On,
+        waits: true,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,

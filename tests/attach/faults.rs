@@ -4,9 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cuptop::testing::activity::What;
-use cuptop::testing::activity::feed::{FailureKind, Message, Outcome};
-use cuptop::testing::source::recording;
+use activity::What;
+use activity::feed::{FailureKind, Message, Outcome};
 
 use crate::harness::{fakes, trace, trace_with};
 

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{Activity, Batch, Def, Health, Mode, What};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Recorder, Waits, When};
+use activity::feed::{Message, Outcome};
+use activity::{Activity, Batch, Def, Health, Mode, What};
+use live::attach::{self, AttachRequest, Graphs, Output, Recorder, When};
 
 /// The directory with the fake libraries and the program. They are made with a C compiler, which the build of
 /// cuptop needs too.
@@ -104,12 +104,13 @@ pub(crate) fn trace_by_hand(
     command.push(made.join("program").into());
     command.extend(arguments.iter().map(Into::into));
     let mut request = AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command,
         dir: directory.path().join("run"),
         flush_period: Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::On,
+        waits: true,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
@@ -131,7 +132,7 @@ pub(crate) fn trace_by_hand(
             Message::Batch(batch) => seen.batches.push(batch),
             Message::Notice { text, .. } => seen.notices.push(text),
             Message::Output { is_error, line } => seen.lines.push((is_error, line)),
-            Message::Progress(_) | Message::Draft(_) | Message::Standing(_) => {}
+            Message::Progress(_) | Message::Standing(_) => {}
             Message::Finished(outcome) => seen.outcome = outcome,
         }
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cuptop::testing::activity::What;
-use cuptop::testing::activity::feed::{FailureKind, Message, Outcome};
+use activity::What;
+use activity::feed::{FailureKind, Message, Outcome};
 
 use crate::harness::{fakes, trace, trace_with};
 
@@ -41,8 +41,7 @@ fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
         }
     }
 
-    let feed = cuptop::testing::source::recording::open(&[seen.directory.path().join("run")])
-        .expect("opens");
+    let feed = recording::open(&[seen.directory.path().join("run")]).expect("opens");
     seen.batches.clear();
     seen.notices.clear();
     for message in feed.receiver() {

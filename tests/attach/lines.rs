@@ -1,13 +1,13 @@
 //! A Python program that uses CUDA (the fakes, through ctypes): idle time has the lines that the program was made to wait at.
 
-use cuptop::testing::activity::Span;
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::analysis::causes::explain_device;
-use cuptop::testing::analysis::figures::Peaks;
-use cuptop::testing::export;
-use cuptop::testing::report::{self, Report};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use activity::Span;
+use activity::feed::{Message, Outcome};
+use analysis::causes::explain_device;
+use analysis::figures::Peaks;
+use cuptop::export;
+use cuptop::report::{self, Report};
+use live::attach::{self, AttachRequest, Graphs, Output, When};
+use trace::{SourceInfo, Trace};
 
 use crate::harness::{fakes, has_python};
 
@@ -52,12 +52,13 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
     words.push(program.into());
     words.extend([rounds.to_string().into(), quiet.to_string().into()]);
     let (feed, _) = attach::run(AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command: words,
         dir: directory.path().join("run"),
         flush_period: std::time::Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::Off,
+        waits: false,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
@@ -72,7 +73,7 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
             Message::Notice { text, .. } => said.push(text),
             Message::Output { line, .. } => said.push(line),
             Message::Finished(it) => assert_eq!(it, Outcome::Complete, "{said:?}"),
-            Message::Progress(_) | Message::Draft(_) | Message::Standing(_) => {}
+            Message::Progress(_) | Message::Standing(_) => {}
         }
     }
     (trace, said)
@@ -120,7 +121,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let finding = report.findings.iter().find(|it| it.rule == "host-bound");
     let title = &finding.expect("host-bound").title;
     assert!(title.contains("then at train.py:11 in "), "{title}");
-    let page = report::text(&report);
+    let page = report::text::render(&report, &report::text::Options::default());
     assert!(page.contains("host work, at train.py:11 ("), "{page}");
 
     // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.

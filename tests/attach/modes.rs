@@ -1,11 +1,11 @@
-//! Recording on and off, and wait records for short whiles: what is recorded when, and what is said of the rest.
+//! Recording on and off: what is recorded when, and what is said of the rest.
 
 use std::time::Duration;
 
-use cuptop::testing::activity::What;
-use cuptop::testing::analysis::figures;
-use cuptop::testing::source::attach::{Waits, When};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use activity::What;
+use analysis::testing;
+use live::attach::When;
+use trace::{SourceInfo, Trace};
 
 use crate::harness::{Seen, fakes, trace_by_hand, trace_with};
 
@@ -75,7 +75,7 @@ fn a_pause_is_neither_busy_nor_idle() {
     let told: Vec<bool> = modes.iter().map(|mode| mode.recording).collect();
     assert_eq!(told, [true, false, true], "{modes:?}");
     let trace = timeline(&seen);
-    let figures = figures::whole(&trace);
+    let figures = testing::whole(&trace);
     let [device] = figures.as_slice() else {
         panic!("one device");
     };
@@ -126,41 +126,19 @@ fn only_inside_ranges_of_a_name() {
 }
 
 #[test]
-fn waits_for_short_whiles_say_when() {
-    let made = fakes();
-    let seen = trace_with(made, &["waits", "600"], &[], |request| {
-        request.waits = Waits::Auto;
-    });
-    assert_eq!(seen.kernels(0).len(), 600);
-    let trace = timeline(&seen);
-    let recorded = trace.recorded(0);
-    assert!(recorded.is_on() && recorded.samples_waits());
-    let extent = trace.extent().expect("records");
-    let mut whiles = 0;
-    for span in recorded.waits(extent) {
-        // The last goes on where the program ends in it.
-        whiles += span.intersect(extent).len();
-    }
-    // A flush period and the machine's load make each of a few whiles longer.
-    assert!(
-        whiles > 0 && whiles < extent.len() / 5,
-        "{whiles} of {}",
-        extent.len()
-    );
-    let waits: Vec<_> = seen
-        .items(0)
-        .into_iter()
-        .filter(|item| matches!(item.what, What::Sync(_)))
-        .collect();
-    assert!(!waits.is_empty() && waits.len() < 200, "{}", waits.len());
-    let outside = waits
-        .iter()
-        .filter(|item| !recorded.knows_waits(item.span.start, item.span.end))
-        .count();
-    // While CUPTI is being told, one may come that is in no while.
-    assert!(
-        outside <= recorded.waits(extent).count(),
-        "{outside} of {}",
-        waits.len()
-    );
+fn waits_between_streams_are_recorded_where_they_are_asked_for() {
+    let of = |waits: bool| {
+        let seen = trace_with(fakes(), &["waits", "30"], &[], |request| {
+            request.waits = waits;
+        });
+        assert_eq!(seen.kernels(0).len(), 30);
+        let trace = timeline(&seen);
+        let end = trace.extent().expect("records").end;
+        let knows = trace.recorded(0).knows_waits(end, end);
+        let items = seen.items(0).into_iter();
+        let syncs = items.filter(|item| matches!(item.what, What::Sync(_)));
+        (syncs.count(), knows)
+    };
+    assert_eq!(of(true), (30, true));
+    assert_eq!(of(false), (0, false));
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuptop::testing::activity::What;
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::source::attach::{self, AttachRequest, Graphs, Output, Waits, When};
-use cuptop::testing::trace::{LaneKind, SourceInfo, Trace};
+use activity::What;
+use activity::feed::{Message, Outcome};
+use live::attach::{self, AttachRequest, Graphs, Output, When};
+use trace::{LaneKind, SourceInfo, Trace};
 
 use crate::harness::has_python;
 
@@ -39,12 +39,13 @@ fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tem
     let mut command = vec!["python3".into(), program.into()];
     command.extend(arguments.iter().map(Into::into));
     let (feed, _) = attach::run(AttachRequest {
+        library: cuptop::inject::LIBRARY,
         command,
         dir: directory.path().join("run"),
         flush_period: std::time::Duration::from_millis(20),
         max_bytes: 0,
         keep: None,
-        waits: Waits::Off,
+        waits: false,
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
@@ -70,12 +71,12 @@ fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tem
 
 /// By process, how many samples its main thread has with each innermost own function.
 fn functions(trace: &Trace) -> Vec<BTreeMap<String, usize>> {
-    let of = |process: &cuptop::testing::trace::Process| {
+    let of = |process: &trace::Process| {
         let mut counts = BTreeMap::new();
         let Some(extent) = process.sampled.extent() else {
             return counts;
         };
-        let whole = cuptop::testing::activity::Span::new(extent.start, extent.end + 1);
+        let whole = activity::Span::new(extent.start, extent.end + 1);
         for sample in process.sampled.of(process.info.pid, whole) {
             if let Some((own, _)) = trace.stacks().own_line(sample.stack) {
                 *counts.entry(own.function.clone()).or_insert(0) += 1;
@@ -151,7 +152,7 @@ fn the_lines_of_a_python_program_are_seen_and_found_again_when_it_is_opened() {
     }
 
     let run = directory.path().join("run");
-    let feed = cuptop::testing::source::recording::open(&[run]).expect("a recording");
+    let feed = recording::open(&[run]).expect("a recording");
     let mut opened = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {

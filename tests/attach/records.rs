@@ -1,11 +1,9 @@
 //! What arrives: every record, in whatever way the library delivers it, and what is wrong is counted.
 
-use cuptop::testing::activity::feed::{Message, Outcome};
-use cuptop::testing::activity::{
-    Activity, Def, Direction, MemoryAction, RangeKind, SyncKind, What,
-};
+use activity::feed::{Message, Outcome};
+use activity::{Activity, Def, Direction, MemoryAction, RangeKind, SyncKind, What};
 
-use cuptop::testing::source::attach::Graphs;
+use live::attach::Graphs;
 
 use crate::harness::{fakes, trace, trace_with};
 
@@ -301,8 +299,7 @@ fn nvtx_is_passed_on_to_the_libcupti_of_the_collector() {
 fn the_recording_opens_again_as_it_was_seen_live() {
     let made = fakes();
     let seen = trace(made, &["return", "1000"], &[]);
-    let feed = cuptop::testing::source::recording::open(&[seen.directory.path().join("run")])
-        .expect("opens");
+    let feed = recording::open(&[seen.directory.path().join("run")]).expect("opens");
     let mut kernels = 0;
     for message in feed.receiver() {
         match message {

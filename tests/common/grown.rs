@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use collector::recording::{Clocks, Identity, State, Writer};
-use cuptop::testing::activity::feed::{Feed, Message, Outcome};
-use cuptop::testing::activity::{Activity, Batch, Health, HostCall, ProcessInfo, Span, What};
+use activity::feed::{Feed, Message, Outcome};
+use activity::{Activity, Batch, Health, HostCall, ProcessInfo, Span, What};
+use recording::file::{Clocks, Identity, State, Writer};
 
 /// When a test gives up on something that is to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -115,7 +115,7 @@ impl Came {
     }
 
     fn batch(&mut self, batch: Batch) {
-        use cuptop::testing::activity::Def;
+        use activity::Def;
         for def in &batch.defs {
             if let Def::Process(ProcessInfo {
                 rank: Some(rank), ..

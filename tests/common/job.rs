@@ -1,11 +1,11 @@
 //! A job of several ranks, made by rule: every rank works, then all meet in collectives. What clocks, lateness and transfers
 //! are is given here, so that tests know what must be found.
 
-use cuptop::testing::activity::{
+use activity::{
     Activity, Batch, Def, DeviceInfo, HostCall, Kernel, LaunchShape, Place, ProcessInfo, Range,
     RangeKind, Span, What,
 };
-use cuptop::testing::trace::{SourceInfo, Trace};
+use trace::{SourceInfo, Trace};
 
 /// How a rank's clock reads: `offset` at the job's begin, and `drift` for each ns since.
 #[derive(Clone, Copy, Debug, Default)]

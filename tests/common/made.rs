@@ -1,11 +1,11 @@
 //! A timeline made for tests of exports, and what they share.
 
-use cuptop::testing::activity::{
+use activity::{
     Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel,
     LaunchShape, MemoryKind, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
 };
-use cuptop::testing::export::{self, Timeline};
-use cuptop::testing::trace::{SourceInfo, SourceKind, Trace};
+use cuptop::export::{self, Timeline};
+use trace::{SourceInfo, SourceKind, Trace};
 
 pub(crate) fn written(format: Timeline, trace: &Trace) -> Vec<u8> {
     let mut out = Vec::new();

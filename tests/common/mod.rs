@@ -7,9 +7,9 @@ pub(crate) mod made;
 
 use std::path::{Path, PathBuf};
 
-use cuptop::testing::activity::feed::{Message, Outcome, Progress};
-use cuptop::testing::source::file::{self, Opened};
-use cuptop::testing::trace::{SourceInfo, Trace};
+use activity::feed::{Message, Outcome, Progress};
+use readers::file::{self, Opened};
+use trace::{SourceInfo, Trace};
 
 /// Everything that came through a feed.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Loaded {
 
 /// Opens files and waits for the end.
 pub(crate) fn load(paths: &[PathBuf]) -> Loaded {
-    drain(file::open(paths).expect("the files can be opened"))
+    drain(file::open(paths, &mut |_| {}).expect("the files can be opened"))
 }
 
 /// Takes everything that a timeline has to give.
@@ -39,7 +39,6 @@ pub(crate) fn drain(opened: Opened) -> Loaded {
     for message in opened.feed.receiver() {
         match message {
             Message::Batch(batch) => loaded.trace.apply(batch),
-            Message::Draft(_) => panic!("nobody asked for drafts"),
             Message::Progress(progress) => loaded.progress.push(progress),
             Message::Notice { text, .. } => loaded.notices.push(text),
             Message::Output { .. } | Message::Standing(_) => {}
@@ -84,8 +83,7 @@ pub(crate) fn real_traces() -> Vec<(PathBuf, serde_json::Value)> {
 
 /// The figures as JSON, without what the oracle's lines do not have.
 pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
-    let mut list =
-        serde_json::to_value(cuptop::testing::analysis::figures::whole(trace)).expect("JSON");
+    let mut list = serde_json::to_value(analysis::testing::whole(trace)).expect("JSON");
     for device in list.as_array_mut().expect("a list") {
         let fields = device.as_object_mut().expect("an object");
         fields.remove("name");

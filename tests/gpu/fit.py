@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Derives the numbers of src/source/sim/h200.toml that are marked `measured`, each with the scenario it
+"""Derives the numbers of crates/profile/src/h200.toml that are marked `measured`, each with the scenario it
 comes from, and prints them beside what the profile says. What tests/data/h200/held_out.txt names is not read.
 
 usage: fit.py [FOLDER]
@@ -20,7 +20,7 @@ from statistics import median
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "tests" / "data" / "h200"
-PROFILE = tomllib.loads((ROOT / "src/source/sim/h200.toml").read_text())
+PROFILE = tomllib.loads((ROOT / "crates/profile/src/h200.toml").read_text())
 HELD_OUT = {
     line for line in (FIGURES / "held_out.txt").read_text().split("\n") if line and not line.startswith("#")
 }

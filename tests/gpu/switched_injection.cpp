@@ -1,5 +1,5 @@
-/* A least collector (see Counter in cupti_min.h) that switches further activity kinds on and off again, as `--waits auto` does. What those
- * kinds cost after they were switched off is CUPTI's own.
+/* A least collector (see Counter in cupti_min.h) that switches further activity kinds on and off again. What those kinds
+ * cost after they were switched off is CUPTI's own.
  *
  *   SWITCHED=38,36   the kinds, in this order
  *   ALL_SYNC=0       also calls cuptiActivityEnableAllSyncRecords(0) after them; =1 calls it with 1 when they are switched off, too

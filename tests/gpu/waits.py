@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What records of waits cost while they are on, and after they were switched off again: CUPTI's own part of `--waits auto`.
+"""What records of waits cost while they are on, and after they were switched off again.
 
 usage: waits.py OUT [--rounds R] [--seconds S]
 

@@ -3,11 +3,11 @@
 
 mod order;
 
-use cuptop::testing::activity::Direction;
-use cuptop::testing::scenario::hazards::find;
-use cuptop::testing::scenario::plan::*;
+use activity::Direction;
 use order::brute_force;
 use proptest::prelude::*;
+use scenario::hazards::find;
+use scenario::plan::*;
 
 pub(crate) const STREAMS: usize = 3;
 pub(crate) const EVENTS: usize = 3;

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use cuptop::testing::activity::Direction;
-use cuptop::testing::scenario::hazards::Side;
-use cuptop::testing::scenario::plan::*;
+use activity::Direction;
+use scenario::hazards::Side;
+use scenario::plan::*;
 
 use crate::{EVENTS, STREAMS};
 

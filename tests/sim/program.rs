@@ -1,12 +1,12 @@
 //! Small programs for the model, and what it makes of them.
 
-use cuptop::testing::activity::{
+use activity::{
     Activity, Copy, Direction, EventRecord, Kernel, MemoryAction, MemoryKind, MemoryOp, Ns, Place,
     Sync, SyncKind, What,
 };
-use cuptop::testing::source::sim::machine::Machine;
-use cuptop::testing::source::sim::profile::Profile;
-use cuptop::testing::source::sim::program::{
+use profile::Profile;
+use sim::machine::Machine;
+use sim::program::{
     Engine, EventKey, HostThread, Item, Operation, Order, Returns, Step, StreamConfig, StreamKey,
     Target,
 };

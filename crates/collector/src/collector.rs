@@ -12,15 +12,16 @@ use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, LoadError};
 
 use crate::buffers;
+use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
 use crate::options::{Ending, Options};
 use crate::process::ThisProcess;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::recording::{Clocks, Identity, State, Writer};
 use crate::setup::{StartError, enable, subscribe};
 use crate::switch::Switch;
-use crate::threads::{Command, Counts, DecodeThread, Flusher, start};
+use crate::threads::{Counts, DecodeThread, Flusher, start};
+use recording::file::{Clocks, Identity, State, Writer};
 
 /// Commands that may wait for the decode thread. A program sends a few for each pass of a scenario.
 const COMMANDS: usize = 1024;

@@ -16,7 +16,7 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 use crate::host::Host;
 use crate::marks::Marks;
 use crate::ranges::RangeWatch;
-use crate::recording::{Clocks, Writer};
+use recording::file::{Clocks, Writer};
 
 /// A time this long before the start of the session, or this long after now, is a broken clock.
 const BEFORE: i64 = 600_000_000_000;

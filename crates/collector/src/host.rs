@@ -7,7 +7,7 @@ use cupti_sys::kinds::{self, domain};
 use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Api, records};
 
-use crate::recording::Writer;
+use recording::file::Writer;
 
 /// Events or calls that may wait for each other. CUPTI delivers both within a flush or two.
 const MOST_WAITING: usize = 1 << 16;

@@ -11,13 +11,13 @@
 //! that holds a [`Collector`] itself (cuptop's runner), and any CUDA program into which this crate, built as a shared
 //! library with the feature `inject`, is loaded by the CUDA driver.
 //!
-//! [`recording`] is plain: no CUDA, no threads.
+//! The recording itself is the crate [`recording`]: no CUDA, no threads.
 
 mod buffers;
 mod collector;
+mod command;
 pub mod control;
 mod decode;
-mod duty;
 mod fork;
 mod host;
 #[cfg(feature = "inject")]
@@ -27,11 +27,10 @@ mod marks;
 pub mod options;
 mod process;
 mod ranges;
-pub mod recording;
 mod setup;
 mod switch;
 mod threads;
 
 pub use collector::Collector;
-pub use options::{ApiCalls, Caller, Ending, Graphs, Options, Waits};
+pub use options::{ApiCalls, Caller, Ending, Graphs, Options};
 pub use setup::StartError;

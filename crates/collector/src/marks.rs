@@ -6,7 +6,7 @@ use activity::{Activity, Range, RangeKind, Span, What};
 use cupti_sys::{kinds, records};
 
 use crate::ranges::RangeWatch;
-use crate::recording::Writer;
+use recording::file::Writer;
 
 /// Ranges that may be open at a time.
 const MOST_OPEN: usize = 1 << 16;

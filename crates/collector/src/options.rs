@@ -14,7 +14,7 @@ pub const FLUSH: &str = "CUPTOP_FLUSH_MS";
 pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
 /// Seconds of which the last are to be kept; all are when it is not given.
 pub const KEEP: &str = "CUPTOP_KEEP_S";
-/// Whether to record what streams and threads wait for: `0`, `1` or `auto`.
+/// Whether to record what streams and threads wait for: `0` or `1`.
 pub const WAITS: &str = "CUPTOP_WAITS";
 /// The NVTX ranges inside which alone is to be recorded.
 pub const RANGE: &str = "CUPTOP_RANGE";
@@ -50,20 +50,6 @@ pub enum Graphs {
     Whole,
 }
 
-/// Whether is recorded what streams and threads wait for: synchronisations and events. Host waits are calls too, so
-/// that only waits between streams are lost without it. Measured on an H200: 6 to 14 % of the time of launches in a
-/// row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Waits {
-    /// It is not.
-    Off,
-    /// All the time.
-    #[default]
-    On,
-    /// For short whiles, a twentieth of the time in all.
-    Auto,
-}
-
 /// What becomes of CUPTI at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -87,8 +73,9 @@ pub struct Options {
     pub keep: Option<Duration>,
     /// Which host calls are recorded.
     pub api: ApiCalls,
-    /// Whether what streams and threads wait for is recorded.
-    pub waits: Waits,
+    /// Whether what streams and threads wait for is recorded: synchronisations and events. Host waits are calls too, so
+    /// that only waits between streams are lost without it.
+    pub waits: bool,
     /// The name of NVTX ranges inside which alone is recorded; a `*` at its end stands for anything.
     pub range: Option<String>,
     /// How CUDA graphs are recorded.
@@ -116,7 +103,7 @@ impl Options {
             max_bytes: 0,
             keep: None,
             api: ApiCalls::default(),
-            waits: Waits::On,
+            waits: true,
             range: None,
             graphs: Graphs::default(),
             caller: Caller::Program,
@@ -143,11 +130,7 @@ impl Options {
             options.max_bytes = bytes;
         }
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
-        options.waits = match variable(WAITS).as_deref().and_then(|value| value.to_str()) {
-            Some("0") => Waits::Off,
-            Some("auto") => Waits::Auto,
-            _ => Waits::On,
-        };
+        options.waits = variable(WAITS).is_none_or(|value| value != "0");
         options.range = variable(RANGE)
             .filter(|name| !name.is_empty())
             .map(|name| name.to_string_lossy().into_owned());
@@ -191,7 +174,7 @@ mod tests {
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
         assert_eq!(options.api, ApiCalls::Mixed);
-        assert_eq!(options.waits, Waits::On);
+        assert!(options.waits);
         let options = with(&[
             (DIRECTORY, "/tmp"),
             (FLUSH, "5"),
@@ -200,7 +183,7 @@ mod tests {
             (WAITS, "0"),
         ])
         .expect("a directory is given");
-        assert_eq!(options.waits, Waits::Off);
+        assert!(!options.waits);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
         assert_eq!(options.api, ApiCalls::Driver);

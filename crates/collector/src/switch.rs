@@ -1,25 +1,24 @@
-//! Switching recording, and wait records, on and off while the program runs.
+//! Switching recording on and off while the program runs.
 //!
 //! The flush thread looks at what is asked for once a period: by the [control page](crate::control), by the NVTX
-//! ranges inside which alone is recorded, by the clock for wait records. It tells CUPTI, and has written into the recording from
+//! ranges inside which alone is recorded. It tells CUPTI, and has written into the recording from
 //! when on that holds. What was launched before recording went on leaves no record though it may still run, so the time
 //! given is that after the last call to CUPTI; that of going off is the one before the first.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use activity::Mode;
 use crossbeam_channel::Sender;
 use cupti_sys::Cupti;
 
-use crate::control::{Control, Wanted};
-use crate::duty::Duty;
-use crate::options::{ApiCalls, Graphs, Options, Waits};
+use crate::command::Command;
+use crate::control::Control;
+use crate::options::{ApiCalls, Graphs, Options};
 use crate::ranges::Ranges;
-use crate::recording::Clocks;
 use crate::setup;
-use crate::threads::Command;
+use recording::file::Clocks;
 
 /// While recording waits for a range to begin, ranges are looked for this often at least: there is next to nothing to flush.
 const LOOK: Duration = Duration::from_millis(5);
@@ -29,12 +28,12 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Switch {
     api: ApiCalls,
     graphs: Graphs,
+    /// Whether waits are recorded where anything is.
+    waits: bool,
     control: Option<Control>,
-    wanted: Wanted,
+    /// Whether the control page asks for records.
+    is_wanted: bool,
     ranges: Option<Arc<Ranges>>,
-    duty: Duty,
-    /// When the GPU was first used.
-    used: Option<Instant>,
     mode: Mode,
     commands: Option<Sender<Command>>,
 }
@@ -43,18 +42,14 @@ impl Switch {
     /// What is wanted at the start. CUPTI is not told yet.
     pub(crate) fn new(directory: &Path, options: &Options, ranges: Option<Arc<Ranges>>) -> Switch {
         let control = Control::open(directory);
-        let wanted = control.as_ref().and_then(Control::read).unwrap_or(Wanted {
-            recording: true,
-            waits: options.waits,
-        });
+        let wanted = control.as_ref().and_then(Control::read);
         Switch {
             api: options.api,
             graphs: options.graphs,
+            waits: options.waits,
             control,
-            wanted,
+            is_wanted: wanted.unwrap_or(true),
             ranges,
-            duty: Duty::default(),
-            used: None,
             mode: Mode::default(),
             commands: None,
         }
@@ -74,36 +69,29 @@ impl Switch {
             waits: false,
         };
         let mut lacks = Vec::new();
-        let wanted = self.next(false);
-        self.apply(cupti, wanted, &mut lacks);
+        self.apply(cupti, self.is_asked(), &mut lacks);
         (self.mode, lacks)
     }
 
     /// How soon it is to be looked at again, if the flushes come every `period`.
     pub(crate) fn due(&self, period: Duration) -> Duration {
-        let left = self
-            .used
-            .and_then(|used| self.duty.left(used.elapsed()))
-            .filter(|_| self.wanted.waits == Waits::Auto);
         let waits_for_range = self.ranges.is_some() && !self.mode.recording;
-        let period = if waits_for_range {
+        if waits_for_range {
             period.min(LOOK)
         } else {
             period
-        };
-        left.map_or(period, |left| left.clamp(Duration::from_millis(1), period))
+        }
     }
 
-    /// Does what is asked for by now. What was complete has just been flushed; `was_used` says whether
-    /// the GPU was used.
-    pub(crate) fn look(&mut self, cupti: &Cupti, was_used: bool) {
-        if let Some(wanted) = self.control.as_ref().and_then(Control::read) {
-            self.wanted = wanted;
+    /// Does what is asked for by now. What was complete has just been flushed.
+    pub(crate) fn look(&mut self, cupti: &Cupti) {
+        if let Some(is_wanted) = self.control.as_ref().and_then(Control::read) {
+            self.is_wanted = is_wanted;
         }
         let mut lacks = Vec::new();
-        let (recording, waits) = self.next(was_used);
-        if (recording, waits) != (self.mode.recording, self.mode.waits) {
-            self.apply(cupti, (recording, waits), &mut lacks);
+        let recording = self.is_asked();
+        if recording != self.mode.recording {
+            self.apply(cupti, recording, &mut lacks);
             self.send(Command::Mode(self.mode));
         }
         for text in lacks {
@@ -114,23 +102,14 @@ impl Switch {
         }
     }
 
-    /// Whether to record, and whether waits.
-    fn next(&mut self, was_used: bool) -> (bool, bool) {
-        let recording =
-            self.wanted.recording && self.ranges.as_ref().is_none_or(|ranges| ranges.is_open());
-        if recording && was_used && self.used.is_none() {
-            self.used = Some(Instant::now());
-        }
-        let is_while = match (self.wanted.waits, self.used) {
-            (Waits::Off, _) | (Waits::Auto, None) => false,
-            (Waits::On, _) => true,
-            (Waits::Auto, Some(used)) => self.duty.is_on(used.elapsed()),
-        };
-        (recording, recording && is_while)
+    /// Whether to record.
+    fn is_asked(&self) -> bool {
+        self.is_wanted && self.ranges.as_ref().is_none_or(|ranges| ranges.is_open())
     }
 
-    fn apply(&mut self, cupti: &Cupti, (recording, waits): (bool, bool), lacks: &mut Vec<String>) {
+    fn apply(&mut self, cupti: &Cupti, recording: bool, lacks: &mut Vec<String>) {
         let before = Clocks::now().realtime;
+        let waits = recording && self.waits;
         if waits && !self.mode.waits {
             setup::enable_waits(cupti, self.api, lacks);
         } else if !waits && self.mode.waits {

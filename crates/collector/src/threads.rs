@@ -7,39 +7,18 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use activity::{Activity, Health, Mode, Place, Range, RangeKind, Span, StreamInfo, What};
+use activity::{Activity, Health, Range, Span, StreamInfo, What};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
 
 use crate::buffers::Pool;
+use crate::command::Command;
 use crate::decode::Decoder;
 use crate::options::Ending;
-use crate::recording::{Clocks, State, Writer};
 use crate::setup::{Subscription, release};
 use crate::switch::Switch;
-
-/// What the program asks of the decode thread.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// A phase.
-    Range {
-        kind: RangeKind,
-        name: String,
-        index: u32,
-        thread: u32,
-        start: i64,
-        end: i64,
-    },
-    /// A stream's name.
-    Stream { place: Place, name: String },
-    /// Something else is recorded from now on.
-    Mode(Mode),
-    /// Something the user should know.
-    Notice { is_warning: bool, text: String },
-    /// Write what there is, then say so.
-    Flush(Sender<()>),
-}
+use recording::file::{Clocks, State, Writer};
 
 /// Starts a named thread in which all signals are blocked: the program's handlers must not run on it, and a
 /// file size limit must be an error of the write instead of a signal that ends the program.
@@ -124,7 +103,7 @@ impl Flusher {
 
     /// Does what has been asked for in the meantime. What was complete has just been flushed.
     fn look(&mut self) {
-        self.switch.look(&self.cupti, self.pool.was_used());
+        self.switch.look(&self.cupti);
     }
 
     /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so

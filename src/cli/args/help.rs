@@ -1,8 +1,14 @@
-//! `cuptop help`, `man` and `completions`.
+//! What the program says of itself: `cuptop help`, `man` and `completions`, and what a shell is offered.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, SubcommandCandidates, ValueCompleter,
+};
+
+use crate::bundled::LIBRARY;
 
 /// `cuptop help`.
 #[derive(Debug, Args)]
@@ -53,4 +59,25 @@ impl Shell {
             Shell::Fish => "fish",
         }
     }
+}
+
+/// Names of bundled scenarios, and scenario files.
+pub(super) fn scenarios() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let typed = current.to_string_lossy();
+        let fitting = names().filter(|name| name.starts_with(&*typed));
+        let mut all: Vec<CompletionCandidate> = fitting.map(CompletionCandidate::new).collect();
+        let is_scenario = |path: &std::path::Path| path.extension().is_some_and(|e| e == "toml");
+        all.extend(PathCompleter::file().filter(is_scenario).complete(current));
+        all
+    })
+}
+
+/// What may stand where a command does: names of bundled scenarios.
+pub(super) fn bare_words() -> SubcommandCandidates {
+    SubcommandCandidates::new(|| names().map(CompletionCandidate::new).collect())
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    LIBRARY.names()
 }

@@ -1,48 +1,25 @@
-//! What the command line accepts: a file for each command.
+//! What the command line accepts: a file for commands that change together.
 
-mod attach;
-mod calibrate;
-mod check;
-mod clock;
-mod compare;
-mod complete;
-mod export;
-mod first;
 mod help;
-mod new;
 mod open;
-mod report;
 mod run;
 mod screen;
 mod trace;
-mod values;
-mod whatif;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-pub use attach::Attach;
-pub use calibrate::Calibrate;
-pub use check::Check;
-pub use clock::OnClock;
-pub use compare::Compare;
-pub use export::{Export, Weigh};
-pub use first::{First, Replayed};
 pub use help::{Completions, Help, Man};
-pub use new::New;
-pub use open::Open;
-pub use report::Report;
-pub use run::{Backend, Run};
-pub use screen::{Color, Palette, ScreenArgs};
-pub use trace::{Trace, WaitRecords};
-pub use values::{Picture, Switch};
-pub use whatif::WhatIf;
+pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
+pub use run::{Backend, Calibrate, Check, New, Run};
+pub use screen::{Color, First, OnClock, Palette, Picture, Replayed, ScreenArgs};
+pub use trace::{Attach, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
 #[command(name = "cuptop", version, max_term_width = 100, disable_help_subcommand = true, after_help = AFTER_HELP)]
-#[command(add = complete::bare_words())]
+#[command(add = help::bare_words())]
 pub struct Cli {
     /// What to do; without it, a picker of the bundled scenarios.
     #[command(subcommand)]

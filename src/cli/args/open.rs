@@ -1,12 +1,13 @@
-//! `cuptop open`.
+//! Commands that read traces: `cuptop open`, `report`, `compare`, `whatif` and `export`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
-use super::clock::OnClock;
-use super::first::{First, Replayed};
-use super::values::{Picture, size_of_memory};
+use super::screen::{First, OnClock, Picture, Replayed, size};
+use super::trace::size_of_memory;
+use crate::export::FORMATS;
 
 /// `cuptop open`.
 #[derive(Debug, Args)]
@@ -31,4 +32,153 @@ pub struct Open {
     /// Whether it is played.
     #[command(flatten)]
     pub replayed: Replayed,
+}
+
+/// `cuptop report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Traces; several make one timeline. `-` is standard input, HOST:DIR a recording on another machine, over ssh.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 1 when a rank of a job waits inside collectives for others, with nothing else running on its GPU, for more than this
+    /// part of its time ("10%"); also when that is not known.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_wait: Option<f64>,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
+}
+
+/// `cuptop compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The first side: a trace, or several runs of the same with commas between them (A1,A2,A3).
+    pub a: PathBuf,
+    /// The second side.
+    pub b: PathBuf,
+    /// Exit with 1 when B is shown to be slower than A by more than this ("5%"). Needs 6 runs a side; with fewer
+    /// it is undecided, which is said, and the exit code is 0.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_over: Option<f64>,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Print Markdown, for a pull request.
+    #[arg(long)]
+    pub markdown: bool,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long, conflicts_with = "screen")]
+    pub anonymous: bool,
+    /// Open the screen: both above each other on one axis, and all of B in the other views. Takes one run a side.
+    #[arg(long, conflicts_with_all = ["json", "markdown", "fail_over"])]
+    pub screen: bool,
+    /// Where the picture goes, if one is wanted.
+    #[command(flatten)]
+    pub picture: Picture,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
+}
+
+/// `cuptop whatif`.
+#[derive(Debug, Args)]
+#[command(after_help = EDITS_HELP)]
+pub struct WhatIf {
+    /// Traces; several make one timeline. `-` is standard input.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// What to change; several joined by `+` are made together. May be given several times, for a prediction
+    /// each; without it, every edit that finds something to change is tried.
+    #[arg(long, value_name = "EDIT")]
+    pub edit: Vec<String>,
+    /// Which variant of a scenario's run.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Take rates and delays of the GPU from this profile, a file or a part of the name of a GPU that `cuptop calibrate`
+    /// measured here; it is used when the trace is of that GPU. Without it, the one that was measured here of the
+    /// trace's GPU.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
+}
+
+const EDITS_HELP: &str = "\
+Edits: pin, pin:55GB/s · async · no-sync · own-stream · merge-copies · graph · fuse, fuse:once · reuse ·
+scale:NAME=0.5 · drop:NAME · prefetch:NAME, prefetch:NAME=4. `@RANGE` behind one limits it to a range's or function's name.";
+
+/// What a stack weighs in collapsed stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Weigh {
+    /// Microseconds of GPUs' idle time, by the stacks of the threads that launch.
+    Idle,
+    /// Samples of all threads.
+    Samples,
+    /// Microseconds of all threads, by the Python functions that the program's own profiler recorded.
+    Time,
+}
+
+/// `cuptop export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Traces; several make one timeline. `-` is standard input.
+    #[arg(required = true)]
+    pub traces: Vec<PathBuf>,
+    /// The format; without it, what the ending of the file's name asks for.
+    #[arg(long, value_name = "FORMAT", required_unless_present = "output", value_parser = PossibleValuesParser::new(FORMATS.map(|format| format.name)))]
+    pub to: Option<String>,
+    /// The file to write, compressed where its name ends in .gz; standard output without it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// With --to folded: what a stack weighs.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub weight: Option<Weigh>,
+    /// Size of the screen for pictures.
+    #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
+    pub size: (u16, u16),
+    /// What is shown first, in pictures.
+    #[command(flatten)]
+    pub first: First,
+    /// Whether it is played.
+    #[command(flatten)]
+    pub replayed: Replayed,
+    /// On which clock it is shown.
+    #[command(flatten)]
+    pub clock: OnClock,
+    /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
+    #[arg(long)]
+    pub anonymous: bool,
+}
+
+/// "5%" as 0.05.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text.trim());
+    match number.trim().parse::<f64>() {
+        Ok(percent) if (0.0..1e6).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected a percentage, for example 5%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read() {
+        assert_eq!(
+            (share("5%"), share("2.5 %"), share("0")),
+            (Ok(0.05), Ok(0.025), Ok(0.0))
+        );
+        assert!(share("-1%").is_err() && share("x").is_err() && share("nan").is_err());
+    }
 }

@@ -1,12 +1,12 @@
-//! `cuptop run`.
+//! Commands for scenarios and the machine that they run on: `cuptop run`, `check`, `new` and `calibrate`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::complete;
-use super::first::{First, Replayed};
-use super::values::{GraphRecords, Picture, Switch, assignment};
+use super::help::scenarios;
+use super::screen::{First, Picture, Replayed};
+use super::trace::{GraphRecords, Switch};
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -24,7 +24,7 @@ pub enum Backend {
 #[derive(Debug, Args)]
 pub struct Run {
     /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
-    #[arg(add = complete::scenarios())]
+    #[arg(add = scenarios())]
     pub scenario: String,
     /// Where to run it.
     #[arg(long, value_enum, default_value_t)]
@@ -57,9 +57,6 @@ pub struct Run {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
-    /// With --headless, on a real GPU: run the scenario unwatched before and after too, and report what watching cost.
-    #[arg(long, requires = "headless", conflicts_with = "screenshot")]
-    pub overhead: bool,
     /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
@@ -91,11 +88,64 @@ impl Run {
             flush: 20,
             graphs: GraphRecords::default(),
             hardware: Switch::On,
-            overhead: false,
             profile: None,
             picture: Picture::default(),
             first: First::default(),
             replayed: Replayed::default(),
         }
+    }
+}
+
+/// `cuptop check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Scenario files, or names of bundled ones.
+    #[arg(required = true, add = scenarios())]
+    pub scenarios: Vec<String>,
+    /// End with 1 when there is a warning (a race, say).
+    #[arg(long)]
+    pub deny: bool,
+    /// Set a parameter; may be given several times.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `cuptop new`.
+#[derive(Debug, Args)]
+pub struct New {
+    /// The scenario's name; the file is NAME.toml in this directory.
+    pub name: String,
+    /// Start from this scenario: a bundled one's name, or a file.
+    #[arg(long, value_name = "SCENARIO", add = scenarios())]
+    pub from: Option<String>,
+}
+
+/// `cuptop calibrate`.
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// The profile to write, `-` for standard output; without it, where everything that deals with a GPU of this name
+    /// looks for it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// "n=4" as a name and a value.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=VALUE, for example n=4096".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_read() {
+        assert_eq!(assignment("n = 4"), Ok(("n".to_owned(), "4".to_owned())));
+        assert!(assignment("n").is_err() && assignment("=4").is_err());
     }
 }

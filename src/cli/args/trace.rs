@@ -1,25 +1,16 @@
-//! `cuptop trace`.
+//! Commands that watch programs: `cuptop trace` and `attach`.
 
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::clock::OnClock;
-use super::first::First;
-use super::values::{GraphRecords, Picture, PythonLooks, Switch, size_of_memory, time};
-
-/// Whether `cuptop trace` records waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WaitRecords {
-    /// For short whiles, a twentieth of the time.
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
+use super::screen::{First, OnClock, Picture};
+use live::attach::Graphs;
+use live::python;
 
 /// `cuptop trace`.
 #[derive(Debug, Args)]
@@ -40,10 +31,10 @@ pub struct Trace {
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,
-    /// Record what streams and threads wait for, so that a gap can name the event of another stream: for short
-    /// whiles (a twentieth of the time), always, or never. Either costs programs that are bound by launches 6 to 30 %.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = WaitRecords::Off, num_args = 0..=1, default_missing_value = "on")]
-    pub waits: WaitRecords,
+    /// Record what streams and threads wait for, so that a gap can name the event of another stream. It costs programs that
+    /// are bound by launches 7 to 12 %, also while recording is off after it was on.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
+    pub waits: Switch,
     /// Begin to record when the program has run this long ("30s").
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub delay: Option<Duration>,
@@ -90,4 +81,148 @@ pub struct Trace {
     /// The program and its arguments.
     #[arg(required = true, last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// `cuptop attach`.
+#[derive(Debug, Args)]
+pub struct Attach {
+    /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    /// How many times a second Python stacks are looked at from outside, 1 to 1000, or off.
+    #[arg(long, value_name = "HZ|off", default_value_t)]
+    pub python: PythonLooks,
+    /// Read counters, clocks and power of the GPUs that the process and those it started use (NVML), about ten times a second; takes
+    /// at most 2 % of one core.
+    #[arg(long, value_enum, default_value_t)]
+    pub hardware: Switch,
+    /// Look for this long ("10s"); the program goes on.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Keep what was seen in this directory (see `cuptop open`).
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Only keep what is seen, without a screen.
+    #[arg(long, requires = "save")]
+    pub headless: bool,
+    /// How much memory this program may take; beyond, single records of the oldest stretch are let go.
+    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
+    pub memory: u64,
+    /// What is shown first.
+    #[command(flatten)]
+    pub first: First,
+}
+
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It is.
+    #[default]
+    On,
+    /// It is not.
+    Off,
+}
+
+/// How CUDA graphs are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum GraphRecords {
+    /// Every kernel, copy and memset in them: 0.15 to 0.95 µs for each, measured on an H200.
+    #[default]
+    Nodes,
+    /// One record for each launch: 4 to 28 µs, measured on an H200, however many nodes it has.
+    Whole,
+}
+
+impl From<GraphRecords> for Graphs {
+    fn from(wanted: GraphRecords) -> Graphs {
+        match wanted {
+            GraphRecords::Nodes => Graphs::Nodes,
+            GraphRecords::Whole => Graphs::Whole,
+        }
+    }
+}
+
+/// How often Python stacks are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonLooks(Option<u32>);
+
+impl Default for PythonLooks {
+    fn default() -> Self {
+        PythonLooks(Some(python::HZ))
+    }
+}
+
+impl PythonLooks {
+    /// Looks a second; `None` for none.
+    pub fn looks(self) -> Option<u32> {
+        self.0
+    }
+}
+
+impl FromStr for PythonLooks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(PythonLooks(None));
+        }
+        let hz = text.parse().ok();
+        hz.filter(|hz| (1..=python::MOST_HZ).contains(hz))
+            .map(|hz| PythonLooks(Some(hz)))
+            .ok_or_else(|| format!("expected 1 to {} looks a second, or off", python::MOST_HZ))
+    }
+}
+
+impl Display for PythonLooks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(hz) => hz.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+/// "2 GiB" in bytes; at least 64 MiB, in which some seconds of any program fit.
+pub(super) fn size_of_memory(text: &str) -> Result<u64, String> {
+    match scenario::value::parse_bytes(text) {
+        Some(bytes) if bytes >= 64 << 20 => Ok(bytes),
+        _ => Err("expected a size of at least 64 MiB, for example \"2 GiB\"".to_owned()),
+    }
+}
+
+/// "30s", "500 ms" or "2min"; a number alone is of seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let seconds = match unit.trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let most = 1e7;
+    match number.parse::<f64>().map(|number| number * seconds) {
+        Ok(seconds) if (0.0..most).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected a time, for example 30s, 500ms or 2min".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(time("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(time("1.5 min"), Ok(Duration::from_secs(90)));
+        assert_eq!(
+            (time("250ms"), time("2")),
+            (Ok(Duration::from_millis(250)), Ok(Duration::from_secs(2)))
+        );
+        for wrong in ["", "s", "-1s", "1 day", "1e9h", "nan", "99999999999999h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -4,20 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ends;
-use crate::activity::feed::Feed;
-use crate::analysis::overhead::Unwatched;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
-use crate::scenario::plan::Plan;
-use crate::scenario::{Diagnostics, Overrides, Severity, Source, compile};
-use crate::source::attach::Graphs;
-use crate::source::recording;
-use crate::source::runner::{self, RunRequest};
-use crate::source::sim::{self, Pace, Profile};
-use crate::trace::{Clocks, SourceInfo, SourceKind};
-use crate::tui::{Ends, Peaks, Running, Said, SaidKind, StartError, Wanted};
+use crate::tui::{Peaks, Running, Said, SaidKind, StartError, Wanted};
+use activity::feed::Feed;
+use live::attach::Graphs;
+use live::runner::{self, RunRequest};
+use recording;
+use scenario::plan::Plan;
+use scenario::{Diagnostics, Overrides, Severity, Source, compile};
+use sim::{self, Pace, Profile};
+use trace::{Clocks, SourceInfo, SourceKind};
 
 /// Where scenarios run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +130,7 @@ impl Runner {
 
     /// Finds a scenario by path or name.
     pub(super) fn find(name: &str) -> Result<Source, Ending> {
-        Source::find(name).map_err(Ending::input)
+        Source::find(name, crate::bundled::LIBRARY).map_err(Ending::input)
     }
 
     /// The path or name of the scenario that runs.
@@ -143,12 +141,6 @@ impl Runner {
     /// The peaks that rates are compared with.
     pub(super) fn peaks(&self) -> Peaks {
         peaks(&self.profile, &self.place)
-    }
-
-    /// Between what a run lies, where it is simulated by a profile that tells.
-    pub(super) fn ends(&self, plan: &Arc<Plan>, info: &SourceInfo) -> Option<Ends> {
-        let tells = matches!(self.place, Place::Simulator(_)) && self.profile.has_spread();
-        tells.then(|| ends::of(plan, &self.profile, info))
     }
 
     /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
@@ -193,49 +185,14 @@ impl Runner {
             },
             text,
         });
-        let ends = self.ends(&started.plan, &started.info);
         let warnings = simulating.into_iter().chain(diagnostics).collect();
         Ok(Running {
-            feed: started.feed,
-            source: started.info,
             plan: Some(started.plan),
             peaks: self.peaks(),
             warnings,
             file: started.path.filter(|_| self.watch),
-            memory: None,
-            controls: None,
-            replay: None,
-            beside: None,
-            ends,
+            ..Running::new(started.feed, started.info)
         })
-    }
-
-    fn request(&self, source: &Source) -> RunRequest {
-        RunRequest {
-            source: source.clone(),
-            overrides: self.overrides.clone(),
-            save: None,
-            flush: self.flush,
-            graphs: self.graphs,
-            hardware: self.hardware,
-        }
-    }
-
-    /// What the repeats of its scenario take when nobody watches.
-    pub(super) fn unwatched(&self) -> Result<Vec<Unwatched>, Ending> {
-        if let Place::Simulator(_) = self.place {
-            return Err(Ending::input("watching a simulation costs it nothing")
-                .help("--overhead is for a real GPU"));
-        }
-        let source = Runner::find(&self.current)?;
-        compile(&source, &self.overrides).map_err(|diagnostics| {
-            Ending::diagnostics(diagnostics.render(crate::cli::stderr_has_color()))
-        })?;
-        let found = runner::unwatched(&self.request(&source))?;
-        Ok(found
-            .into_iter()
-            .map(|it| (it.variant, it.walls_ns))
-            .collect())
     }
 
     fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
@@ -245,8 +202,12 @@ impl Runner {
             .map(|dir| crate::cli::numbered(dir, self.runs));
         match self.place {
             Place::Gpu(_) => runner::run(RunRequest {
+                source: source.clone(),
+                overrides: self.overrides.clone(),
                 save,
-                ..self.request(source)
+                flush: self.flush,
+                graphs: self.graphs,
+                hardware: self.hardware,
             }),
             Place::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;

@@ -14,11 +14,11 @@ use rustc_hash::FxHashMap;
 
 use super::clocks::{self, RankClock};
 use super::rows::{self, Marks};
-use crate::activity::units::{duration, gb_per_s};
-use crate::activity::{Activity, Direction, Metric, Ns, RangeKind, SLOWED, Span, What};
-use crate::analysis::memory::MemoryUse;
-use crate::trace::{LaneId, LaneKind, Trace, describe};
+use activity::units::{duration, gb_per_s};
+use activity::{Activity, Direction, Metric, Ns, RangeKind, SLOWED, Span, What};
+use analysis::memory::MemoryUse;
 use proto::Message;
+use trace::{LaneId, LaneKind, Trace, describe};
 use tracks::Levels;
 
 /// `TracePacket`, in `Trace`.

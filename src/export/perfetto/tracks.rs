@@ -1,6 +1,6 @@
 //! Which of a lane's tracks a slice goes to, so that the slices of each track nest.
 
-use crate::activity::{Ns, Span};
+use activity::{Ns, Span};
 
 /// Tracks that one lane may spread over. What overlaps even more becomes an instant, with its length
 /// as an argument.

@@ -61,7 +61,7 @@ impl<'a> Cast<'a> {
                 style = Some(wanted);
             }
             sent.push_str(cell.symbol());
-            let columns = u16::try_from(crate::text::width(cell.symbol())).unwrap_or(1);
+            let columns = u16::try_from(activity::text::width(cell.symbol())).unwrap_or(1);
             next = Some((x + columns.max(1), y));
         }
         self.shown = Some(screen.clone());

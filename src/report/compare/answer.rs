@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::side::{Measured, Run, Stretch, Subject};
 use super::{Comparison, OperationChange, changes, comparable};
-use crate::activity::{Ns, Span, units};
-use crate::analysis::stats::{self, Difference, Summary, Verdict};
-use crate::analysis::steps::Origin;
+use activity::stats::{self, Difference, Summary, Verdict};
+use activity::{Ns, Span, units};
+use analysis::steps::Origin;
 
 /// Two sides, each of one run or several.
 #[derive(Clone, Debug, Serialize)]
@@ -88,7 +88,7 @@ impl Row {
         format!(
             "{} · idle {} · overlap {}",
             units::duration(length),
-            units::percent(crate::analysis::figures::share(idle, length)),
+            units::percent(analysis::figures::share(idle, length)),
             units::percent(self.overlap[side])
         )
     }
@@ -284,7 +284,7 @@ fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
 
 fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
     let difference = Difference::of(&a.samples, &b.samples)?;
-    let share = |s: &Stretch| crate::analysis::figures::share(s.overlap, s.copy);
+    let share = |s: &Stretch| analysis::figures::share(s.overlap, s.copy);
     Some(Row {
         of,
         a: Samples::of(&a.samples)?,

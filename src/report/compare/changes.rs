@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::OperationChange;
-use crate::activity::Ns;
-use crate::activity::units::{count, duration};
 use crate::report::table::Table;
-use crate::trace::short;
+use activity::Ns;
+use activity::units::{count, duration};
+use trace::short;
 
 /// The differences, the greatest change of time first.
 pub(super) fn between(

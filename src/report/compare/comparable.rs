@@ -1,10 +1,10 @@
 //! Whether two sides are the same thing at all.
 
 use super::side::{Run, Stretch};
-use crate::activity::Ns;
-use crate::activity::units::duration;
-use crate::activity::units::{count, percent};
-use crate::text::printable;
+use activity::Ns;
+use activity::text::printable;
+use activity::units::duration;
+use activity::units::{count, percent};
 
 /// Operations of names that only one side has are said from this share of its operations' time on.
 const FOREIGN_MIN: f64 = 0.01;
@@ -74,7 +74,7 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
             .map(|(name, (_, ns))| (name, *ns))
             .collect();
         let time: i64 = foreign.iter().map(|(_, ns)| ns).sum();
-        let share = crate::analysis::figures::share(time, all);
+        let share = analysis::figures::share(time, all);
         if share < FOREIGN_MIN {
             continue;
         }
@@ -87,7 +87,7 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
                 "{}: {} of the operations' time in {side} has names that the other side has not, such as {}",
                 printable(of),
                 percent(share),
-                crate::text::cut_middle(name, 60)
+                activity::text::cut_middle(name, 60)
             ));
         }
     }

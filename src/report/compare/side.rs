@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::activity::{Ns, Span, What};
-use crate::analysis::causes::Causes;
-use crate::analysis::figures::{self, Peaks};
-use crate::analysis::graph::Graph;
-use crate::analysis::passes::Passes;
-use crate::analysis::steps::{self, Origin, Steps};
-use crate::analysis::{CallIndex, tables};
 use crate::report::Report;
-use crate::trace::{LaneKind, Measure, Trace};
+use activity::{Ns, Span, What};
+use analysis::causes::Causes;
+use analysis::figures::{self, Peaks};
+use analysis::graph::Graph;
+use analysis::passes::Passes;
+use analysis::steps::{self, Origin, Steps};
+use analysis::{CallIndex, tables};
+use trace::{LaneKind, Measure, Trace};
 
 /// What is compared: something that takes time, and is done once or several times in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

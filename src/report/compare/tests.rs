@@ -1,11 +1,12 @@
 //! Sides made by hand.
 
+use super::super::page::Options;
 use super::*;
-use crate::activity::{Batch, Def, Direction, Mode, RangeKind};
-use crate::analysis::stats::INTERVAL_MIN;
-use crate::analysis::testing::{Scene, h200};
-use crate::trace::Trace;
+use activity::stats::INTERVAL_MIN;
+use activity::{Batch, Def, Direction, Mode, RangeKind};
+use analysis::testing::{Scene, h200};
 use proptest::prelude::*;
+use trace::Trace;
 
 /// Four copies and kernels of lengths that do not repeat, the kernel of each after its copy or beside the next;
 /// all of it `slow` per cent longer.
@@ -208,7 +209,7 @@ fn variants_are_compared_each_with_itself() {
 fn what_is_not_the_same_is_said() {
     let of = |name: &str, kernel: &str, count: i64| {
         let mut scene = Scene::new();
-        scene.device(crate::activity::DeviceInfo {
+        scene.device(activity::DeviceInfo {
             name: name.to_owned(),
             ..h200()
         });

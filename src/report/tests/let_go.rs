@@ -1,13 +1,13 @@
 //! What is said of a timeline that has let go of its oldest records.
 
-use crate::activity::{Ns, RangeKind, Span};
-use crate::analysis::causes::Causes;
-use crate::analysis::figures::{self, Peaks};
-use crate::analysis::graph::Graph;
-use crate::analysis::tables;
-use crate::analysis::testing::Scene;
 use crate::report::Report;
-use crate::trace::Trace;
+use activity::{Ns, RangeKind, Span};
+use analysis::causes::Causes;
+use analysis::figures::{self, Peaks};
+use analysis::graph::Graph;
+use analysis::tables;
+use analysis::testing::Scene;
+use trace::Trace;
 
 /// Launches on two streams by one thread, in ranges of a hundred.
 fn timeline(launches: i64) -> Trace {

@@ -6,12 +6,10 @@ mod expectations;
 mod let_go;
 
 use super::*;
-use crate::activity::{Direction, LaunchShape, MemoryAction, RangeKind};
-use crate::analysis::testing::Scene;
-use crate::scenario::expect::{Compare, Expectation, Figure, Kind};
-use crate::scenario::plan::{
-    GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan,
-};
+use activity::{Direction, LaunchShape, MemoryAction, RangeKind};
+use analysis::testing::Scene;
+use scenario::expect::{Compare, Expectation, Figure, Kind};
+use scenario::plan::{GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan};
 
 fn launch(kernel: usize, grid: u32) -> LaunchSpec {
     LaunchSpec {
@@ -236,13 +234,13 @@ fn simulated() -> Trace {
     let mut trace = scene().trace();
     trace.source.simulated = true;
     trace.source.title = "evil\u{1b}[2Jtitle".to_owned();
-    trace.apply(crate::activity::Batch {
+    trace.apply(activity::Batch {
         health: Some(Health {
             received: 12_000,
             dropped: 7,
             ..Health::default()
         }),
-        ..crate::activity::Batch::default()
+        ..activity::Batch::default()
     });
     trace
 }
@@ -374,10 +372,4 @@ fn a_comparison_puts_the_greatest_change_first() {
         .find(|f| f.figure == "d2h_gbps")
         .expect("gbps");
     assert_eq!((gbps.a, gbps.ratio), (None, None));
-    let text = comparison.text(&text::Options::default());
-    assert!(
-        text.contains("-700 ns") && text.contains("+50 ns"),
-        "{text}"
-    );
-    comparison.json().expect("json");
 }

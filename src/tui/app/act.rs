@@ -1,13 +1,13 @@
 //! What each action does that is not a view's own.
 
 use super::{App, Effect, Run, Scope, Wanted};
-use crate::activity::Span;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::selection::Selection;
 use crate::tui::view::{Place, Request};
+use activity::Span;
 
 impl App {
     /// Where keys are pressed now.
@@ -185,7 +185,7 @@ impl App {
     }
 
     /// Shows a place on the timeline.
-    pub(in crate::tui) fn go_to(&mut self, place: &Place) {
+    pub(crate) fn go_to(&mut self, place: &Place) {
         self.views.show_home(&self.state);
         let state = &mut self.state;
         state.camera.is_following = false;

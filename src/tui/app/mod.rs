@@ -14,7 +14,7 @@
 //! puts that into cells. What the app wants done outside itself comes back as an [`Effect`].
 
 mod act;
-mod open_at;
+mod opening;
 mod places;
 mod prompt;
 mod take;
@@ -27,17 +27,17 @@ use ratatui::buffer::Buffer;
 use super::draw::layout::Layout;
 use super::frame::Frame;
 use super::frame::overlay::Overlay;
-use super::opening::Opening;
 use super::theme::Theme;
 use super::view::Views;
-use crate::activity::Span;
-use crate::activity::feed::Outcome;
-use crate::scenario::plan::Plan;
-use crate::trace::{SourceInfo, Trace};
 use crate::tui::state::lanes::{Lanes, Wishes};
 pub use crate::tui::state::{
     Choice, ErrorPanel, LineKind, Peaks, Run, Scope, State, Status, Wanted,
 };
+use activity::Span;
+use activity::feed::Outcome;
+pub use opening::{Opening, Select};
+use scenario::plan::Plan;
+use trace::{SourceInfo, Trace};
 
 /// What the app wants the shell to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

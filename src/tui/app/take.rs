@@ -1,9 +1,8 @@
 //! What arrives from the feed.
 
+use super::Opening;
 use super::{App, ErrorPanel, LineKind, Status};
-use crate::activity::feed::{Failure, Message, Outcome};
-use crate::trace::Trace;
-use crate::tui::opening::Opening;
+use activity::feed::{Failure, Message, Outcome};
 
 impl App {
     /// Takes a message of the feed.
@@ -11,18 +10,9 @@ impl App {
         let run = &mut self.state.run;
         let messages = &mut self.state.messages;
         match message {
-            Message::Draft(batch) => {
-                if run.coming.is_none() {
-                    run.coming = Some(Trace::new(run.trace.source.clone()));
-                }
-                run.trace.apply(batch);
-            }
             Message::Batch(batch) => {
                 let was_whole = run.trace.forgotten().is_none();
-                match &mut run.coming {
-                    Some(coming) => coming.apply(batch),
-                    None => run.trace.apply(batch),
-                }
+                run.trace.apply(batch);
                 if was_whole && run.trace.forgotten().is_some() {
                     let text = "memory is at its limit (--memory): single records of the oldest stretch are let go, their \
                                 sums stay";
@@ -58,11 +48,10 @@ impl App {
 
     /// The feed has ended, with a last word or without one.
     pub fn finish(&mut self, outcome: Outcome) {
-        if !self.state.run.is_running() {
+        let run = &mut self.state.run;
+        if !run.is_running() {
             return;
         }
-        self.state.complete();
-        let run = &mut self.state.run;
         run.progress = None;
         run.standing.clear();
         let messages = &mut self.state.messages;

@@ -12,13 +12,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
 
 use super::*;
-use crate::activity::feed::Message;
-use crate::activity::{Ns, Span};
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
 use crate::tui::state::analyst::{Analyst, Question, Weight};
 use crate::tui::state::selection::Item;
 use crate::tui::tests::{PEAKS, wrong_input};
+use activity::feed::{Message, Progress};
+use activity::{Ns, Span};
+use trace::{SourceInfo, SourceKind};
 
 const US: Ns = 1_000;
 /// Where `sequential`'s first operation starts.
@@ -233,45 +234,42 @@ fn following_shows_the_latest_pass_and_moving_stops_it() {
 }
 
 #[test]
-fn a_draft_is_looked_at_until_the_timeline_itself_is_there() {
+fn nothing_is_said_of_files_that_are_still_being_read() {
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);
-    app.start(fixture::source(), None, PEAKS);
-    app.prepare();
-    // In the order of a file: the later pass first.
-    for batch in fixture::batches().into_iter().rev() {
-        app.take(Message::Draft(batch));
+    let source = SourceInfo {
+        kind: SourceKind::Kineto,
+        ..fixture::source()
+    };
+    app.start(source, None, PEAKS);
+    let screen =
+        |app: &mut App| crate::tui::tests::text(&crate::tui::render(app, &Theme::default()));
+    app.take(Message::Progress(Progress {
+        what: "reading a.json".to_owned(),
+        done: 1_000_000,
+        total: Some(4_000_000),
+    }));
+    let before = screen(&mut app);
+    assert!(before.contains("◆ reading a.json 25"), "{before}");
+    app.take(Message::Progress(Progress {
+        what: "reading a.json".to_owned(),
+        done: 4_000_000,
+        total: Some(4_000_000),
+    }));
+    for batch in fixture::batches() {
+        app.take(Message::Batch(batch));
     }
-    app.prepare();
-    let records = app.state.run.records();
-    assert!(records > 0 && app.state.run.is_draft());
-    // Nothing is said of it: no cause, no verdict.
-    let screen = crate::tui::tests::text(&crate::tui::render(&mut app, &Theme::default()));
-    assert!(screen.contains("still being read"), "{screen}");
+    let meanwhile = screen(&mut app);
+    assert!(meanwhile.contains("still being read"), "{meanwhile}");
     assert!(
-        screen.contains("◆ reading") && !screen.contains("LIVE"),
-        "{screen}"
+        meanwhile.contains("◆ reading") && !meanwhile.contains("LIVE"),
+        "{meanwhile}"
     );
     let whole = app.state.run.trace.operations_extent().expect("operations");
     let idle = |app: &App| -> i64 { app.state.idle.within(&app.state.run, 0, whole).iter().sum() };
     assert_eq!(idle(&app), 0);
-    press(&mut app, "a+");
-    let window = app.state.camera.viewport.window;
-    for batch in fixture::batches() {
-        app.take(Message::Batch(batch));
-        app.prepare();
-        assert_eq!(
-            app.state.run.records(),
-            records,
-            "the draft stays on screen"
-        );
-    }
     app.take(Message::Finished(Outcome::Complete));
-    app.prepare();
-    let run = &app.state.run;
-    assert_eq!((run.records(), run.is_draft()), (records, false));
-    assert_eq!(run.trace.late(), 0, "its records came in order");
-    assert_eq!(app.state.camera.viewport.window, window);
+    assert!(!screen(&mut app).contains("reading"));
     assert!(idle(&app) > 0);
 }
 
@@ -394,16 +392,16 @@ fn a_list_takes_the_line_that_is_clicked_twice() {
 fn the_selection_does_not_leave_the_pass() {
     let mut trace = fixture::trace();
     let later = fixture::batches().remove(1).items;
-    trace.apply(crate::activity::Batch {
+    trace.apply(activity::Batch {
         items: later
             .into_iter()
-            .filter(crate::activity::Activity::is_operation)
+            .filter(activity::Activity::is_operation)
             .map(|mut it| {
                 it.span = Span::new(it.span.start + 20_000 * US, it.span.end + 20_000 * US);
                 it
             })
             .collect(),
-        ..crate::activity::Batch::default()
+        ..activity::Batch::default()
     });
     let mut app = App::of_trace(trace, None, PEAKS);
     app.state.size = Size::new(120, 40);
@@ -438,13 +436,13 @@ fn no_key_waits_for_what_takes_long() {
     let call = fixture::batches()[0]
         .items
         .iter()
-        .find(|it| matches!(it.what, crate::activity::What::Call(_)))
+        .find(|it| matches!(it.what, activity::What::Call(_)))
         .copied()
         .expect("a call");
     // Enough that nothing is answered at once.
-    trace.apply(crate::activity::Batch {
+    trace.apply(activity::Batch {
         items: vec![call; 100_001],
-        ..crate::activity::Batch::default()
+        ..activity::Batch::default()
     });
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::pen;
-use crate::activity::{Ns, Span, units};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::{Ticks, TimeScale};
+use activity::{Ns, Span, units};
 
 /// Ticks over the plot, counted from the first operation.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 
 use super::pen;
 use super::range::Range;
-use crate::activity::units::number;
-use crate::scenario::figures::Kind;
 use crate::tui::sweep::{Curve, Sweep};
 use crate::tui::theme::{Role, Theme};
+use activity::units::number;
 use canvas::Canvas;
+use scenario::figures::Kind;
 
 /// The chart, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ impl Chart {
             let last = curve.points.last().map_or(0.0, |p| p.1);
             let figure = self.sweep.show(last);
             let room = NAME.saturating_sub(pen::width(&figure) + 1);
-            let name = crate::trace::printable(&curve.name);
+            let name = activity::text::printable(&curve.name);
             format!("{} {figure}", pen::cut(&name, room))
         };
         self.sweep.curves.iter().map(name).collect()
@@ -295,7 +295,7 @@ fn curves(sweep: &Sweep) -> Vec<(String, Role)> {
                     None => curve.name.clone(),
                 },
             };
-            (crate::trace::printable(&text), curve.role)
+            (activity::text::printable(&text), curve.role)
         })
         .collect()
 }
@@ -347,10 +347,7 @@ fn regime(sweep: &Sweep, point: (f64, f64)) -> String {
     } else {
         "compute-bound"
     };
-    format!(
-        ", {} of the roof, {word}",
-        crate::activity::units::percent(share)
-    )
+    format!(", {} of the roof, {word}", activity::units::percent(share))
 }
 
 #[cfg(test)]

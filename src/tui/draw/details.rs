@@ -4,16 +4,17 @@ mod device;
 mod flow;
 
 use super::{gaps, label};
-use crate::activity::feed::Stop;
-use crate::activity::{Activity, LaunchShape, Range, RangeKind, Span, What, units};
-use crate::analysis::causes::{self, Explanation};
-use crate::analysis::occupancy;
-use crate::trace::{LaneId, Trace, describe, printable};
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
+use activity::feed::Stop;
+use activity::text::printable;
+use activity::{Activity, LaunchShape, Range, RangeKind, Span, What, units};
+use analysis::causes::{self, Explanation};
+use analysis::occupancy;
+use trace::{LaneId, Trace, describe};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The gaps of a lane that are marked: with their time where there is room for it, and when selected.
 
 use super::ink::Ink;
-use crate::activity::{Span, units};
-use crate::trace::{LaneId, LaneKind, Trace};
 use crate::tui::time_scale::TimeScale;
+use activity::{Span, units};
+use trace::{LaneId, LaneKind, Trace};
 
 /// Columns below which no gap can say anything: "‹9 ns›".
 const LEAST: usize = 6;

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::pen;
-use crate::activity::feed::Outcome;
-use crate::activity::units;
-use crate::trace::printable;
 use crate::tui::state::{Replay, Scope, State, Status};
 use crate::tui::theme::{Role, Theme};
+use activity::feed::Outcome;
+use activity::text::printable;
+use activity::units;
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
 /// SIMULATED, the state, how ranks' clocks are aligned, the title; then the device, then the count of records.
@@ -167,7 +167,7 @@ fn status(state: &State) -> (String, Role) {
                 )
             }
             // Between two files, and while what was read is put in order.
-            None if state.run.is_draft() => ("◆ reading".to_owned(), Role::Warning),
+            None if state.run.is_being_read() => ("◆ reading".to_owned(), Role::Warning),
             None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
             None if state.run.standing.iter().any(|it| it.is_alarming) => {
                 (format!("○ NOT ALL LIVE {clock}"), Role::Warning)

@@ -1,9 +1,9 @@
 //! What an activity is called and coloured, in as many words as there is room for.
 
-use crate::activity::{Activity, Direction, Ns, RangeKind, Span, What, units};
-use crate::trace::{LaneId, Trace, describe};
 use crate::tui::draw::pen;
 use crate::tui::theme::{KERNEL_COLORS, Role};
+use activity::{Activity, Direction, Ns, RangeKind, Span, What, units};
+use trace::{LaneId, Trace, describe};
 
 /// The colour of a record.
 #[must_use]
@@ -39,7 +39,7 @@ pub fn direction_role(direction: Direction) -> Role {
 /// A kernel keeps its colour from run to run: it is made from the name.
 #[must_use]
 pub fn kernel_role(name: &str) -> Role {
-    color(crate::text::fingerprint(name.as_bytes()))
+    color(activity::text::fingerprint(name.as_bytes()))
 }
 
 fn color(print: u64) -> Role {

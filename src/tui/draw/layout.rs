@@ -3,10 +3,10 @@
 use ratatui::layout::{Rect, Size};
 
 use super::pen;
-use crate::activity::{Ns, Span};
 use crate::tui::state::State;
 use crate::tui::state::troubles::Weight;
 use crate::tui::time_scale::TimeScale;
+use activity::{Ns, Span};
 
 /// Below this the screen says that it is too small.
 pub const SMALLEST: Size = Size {

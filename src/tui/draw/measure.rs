@@ -1,11 +1,11 @@
 //! What was measured between two marks, in words.
 
-use crate::activity::{Ns, units};
-use crate::text::plural;
-use crate::trace::{Trace, describe};
 use crate::tui::state::State;
 use crate::tui::state::idle::{IdleGroup, Shares};
 use crate::tui::state::marks::{Measured, OfDevice};
+use activity::text::plural;
+use activity::{Ns, units};
+use trace::{Trace, describe};
 
 /// "1.24 ms measured", and the facts.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Putting text into a buffer without ever leaving it.
 
-pub use crate::text::{cut, cut_middle, pieces, width, wrap};
 use crate::tui::theme::Theme;
+pub use activity::text::{cut, cut_middle, pieces, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

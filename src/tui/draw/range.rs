@@ -99,7 +99,7 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::units::number;
+    use activity::units::number;
 
     #[test]
     fn axes_have_round_ticks() {

@@ -9,13 +9,13 @@ use std::ops::Range;
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
 use super::label;
-use crate::activity::{Ns, Span};
-use crate::trace::{Cursor, Lane, LaneId, Trace};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest;
 use crate::tui::state::search::Found;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
+use activity::{Ns, Span};
+use trace::{Cursor, Lane, LaneId, Trace};
 
 /// Operations of a cell that are looked at one by one.
 const FEW: usize = 3;

@@ -6,12 +6,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::pen;
-use crate::activity::units;
-use crate::analysis::verdict::{Bound, nothing_ran};
-use crate::trace::SourceKind;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
 use crate::tui::theme::{Role, Theme};
+use activity::units;
+use analysis::verdict::{Bound, nothing_ran};
+use trace::SourceKind;
 
 /// The line, ready to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl VerdictLine {
             about: vec![text.to_owned()],
             ..VerdictLine::default()
         };
-        if run.is_draft() {
+        if run.is_being_read() {
             return quiet("still being read: what bounds it is told of the whole");
         }
         let Some(answer) = state.answers.of(run, state.camera.scope) else {
@@ -136,7 +136,7 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
         let last = if answer.as_of.is_some() { "last " } else { "" };
         parts.push(format!(
             "{last}{}",
-            crate::text::counted(count as u64, "step", "steps")
+            activity::text::counted(count as u64, "step", "steps")
         ));
     }
     if let Some(time) = answer.as_of {

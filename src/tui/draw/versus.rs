@@ -11,12 +11,12 @@ use super::label;
 use super::lane::{LaneRow, Plot};
 use super::pen;
 use super::strip::{Strip, StripInput};
-use crate::activity::{Ns, Span};
-use crate::trace::{LaneId, Measure, Trace};
 use crate::tui::state::counters::Counters;
 use crate::tui::state::rows::{self, RowKind};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
+use activity::{Ns, Span};
+use trace::{LaneId, Measure, Trace};
 
 /// One of the two.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::offered::is_offered;
-use crate::activity::units;
-use crate::analysis::stretch::Stretch;
-use crate::analysis::variants::measure::speedup;
 use crate::tui::action::Context;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
@@ -18,6 +15,9 @@ use crate::tui::state::search::Needle;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
+use activity::units;
+use analysis::stretch::Stretch;
+use analysis::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
         let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
-    let filter = views.on_screen(state).filtered();
+    let filter = views.on_screen(state).list().map(|list| &list.filter);
     let (kept, count) = match filter {
         Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),
         None if views.is_home() && !state.run.is_none() => (

@@ -18,7 +18,7 @@ use super::draw::pen;
 use super::draw::verdict::VerdictLine;
 use super::state::State;
 use super::theme::{Role, Theme};
-use super::view::Views;
+use super::view::{List, Views};
 use footer::Footer;
 pub(super) use offered::is_offered;
 use overlay::{HelpText, Overlay};
@@ -58,8 +58,8 @@ impl Frame {
             self.help = HelpText::new(here, above(state.size), is_offered);
         }
         if !state.run.is_none() {
-            let in_full = views.on_screen(state).in_full();
-            self.details.prepare(state, in_full);
+            let list = views.on_screen(state).list();
+            self.details.prepare(state, list.and_then(List::in_full));
         }
     }
 
@@ -135,7 +135,7 @@ impl Frame {
         if state.run.is_none() {
             return None;
         }
-        match views.on_screen(state).in_full() {
+        match views.on_screen(state).list().and_then(List::in_full) {
             Some(text) => Some(text.to_owned()).filter(|text| !text.is_empty()),
             None => self.details.copied(),
         }

@@ -1,10 +1,10 @@
 //! Which keys would do something now: only those are offered.
 
-use crate::trace::SourceKind;
 use crate::tui::action::Action;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::{Run, Scope, State, Status};
 use crate::tui::view::Views;
+use trace::SourceKind;
 
 /// Whether an action does something as things are.
 #[must_use]

@@ -5,14 +5,14 @@ use std::ops::Range;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::activity::units;
-use crate::analysis::VariantFigures;
-use crate::analysis::variants::measure::speedup;
-use crate::scenario::figures::Kind;
-use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
+use activity::units;
+use analysis::VariantFigures;
+use analysis::variants::measure::speedup;
+use scenario::figures::Kind;
 
 /// Columns between two of them: " │ ".
 const BETWEEN: usize = 3;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::execute;
 
-use crate::text::plural;
+use activity::text::plural;
 
 /// The most that is copied, bytes: what terminals take at the least.
 const MOST: usize = 64 * 1024;

@@ -16,11 +16,12 @@ use super::input::Input;
 use super::mouse::Mouse;
 use super::pace::Pace;
 use super::watch::Watch;
-use crate::activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
+use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, Status, Wanted};
 use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
+use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 
 /// The clock in the header goes on this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -162,8 +163,6 @@ impl<'a> Loop<'a> {
             outcome,
             error: self.error,
             signal: self.signal,
-            trace: self.app.state.run.trace,
-            plan: self.app.state.run.plan,
         })
     }
 
@@ -246,16 +245,14 @@ impl<'a> Loop<'a> {
             Input::Key(key) => {
                 self.pace.pressed();
                 let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-                if is_control && key.code == KeyCode::Char('l') {
-                    return self.repaint(terminal);
+                match key.code {
+                    KeyCode::Char('l') if is_control => return self.repaint(terminal),
+                    KeyCode::Char('z') if is_control => return self.suspend(terminal, host),
+                    _ => keys::resolve(key, self.app.context()),
                 }
-                if is_control && key.code == KeyCode::Char('z') {
-                    host.suspend()?;
-                    return self.repaint(terminal);
-                }
-                keys::resolve(key, self.app.context())
             }
             Input::Mouse(event) => self.mouse.action(event),
+            Input::Suspend => return self.suspend(terminal, host),
             Input::Resize => {
                 self.resize(terminal.size().map_err(io::Error::other)?);
                 None
@@ -264,10 +261,6 @@ impl<'a> Loop<'a> {
                 self.signal = Some(signal);
                 self.is_over = true;
                 None
-            }
-            Input::Suspend => {
-                host.suspend()?;
-                return self.repaint(terminal);
             }
             Input::Touched => {
                 if let Some(watch) = &mut self.watch {
@@ -286,9 +279,22 @@ impl<'a> Loop<'a> {
                 None
             }
         };
-        let Some(action) = action else {
-            return Ok(());
-        };
+        match action {
+            Some(action) => self.act(action, terminal, host),
+            None => Ok(()),
+        }
+    }
+
+    fn act<B>(
+        &mut self,
+        action: Action,
+        terminal: &mut Terminal<B>,
+        host: &mut dyn Host,
+    ) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
         self.pace.changed();
         let effect = self.app.act(action);
         if let Some(replay) = &self.app.state.run.replay {
@@ -310,27 +316,42 @@ impl<'a> Loop<'a> {
             }
             Some(Effect::Save) => {
                 let buffer = render(&mut self.app, &self.session.theme);
-                let (Ok(text) | Err(text)) = (self.session.save)(&buffer);
-                self.app.state.messages.flash = Some(text);
+                let saved = (self.session.save)(&buffer);
+                self.flash(saved);
             }
             Some(Effect::Colors) => {
-                let theme = &mut self.session.theme;
-                let said = if theme.level == ColorLevel::None {
-                    "this terminal shows no colours".to_owned()
-                } else {
-                    theme.choice = theme.choice.next();
-                    format!("colours {}", theme.choice.words())
-                };
-                self.app.state.messages.flash = Some(said);
+                let said = self.next_colors();
+                self.flash(Ok(said));
             }
-            Some(Effect::Copy(text)) => {
-                let (Ok(said) | Err(said)) = host.copy(&text);
-                self.app.state.messages.flash = Some(said);
-            }
+            Some(Effect::Copy(text)) => self.flash(host.copy(&text)),
             Some(Effect::Edit) => self.edit(terminal, host)?,
             Some(effect @ (Effect::Record | Effect::Keep(_))) => self.control(&effect),
         }
         Ok(())
+    }
+
+    /// Shows for a while what was done, or why not.
+    fn flash(&mut self, said: Result<String, String>) {
+        let (Ok(text) | Err(text)) = said;
+        self.app.state.messages.flash = Some(text);
+    }
+
+    fn next_colors(&mut self) -> String {
+        let theme = &mut self.session.theme;
+        if theme.level == ColorLevel::None {
+            return "this terminal shows no colours".to_owned();
+        }
+        theme.choice = theme.choice.next();
+        format!("colours {}", theme.choice.words())
+    }
+
+    fn suspend<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
+    where
+        B: Backend,
+        B::Error: Send + Sync + 'static,
+    {
+        host.suspend()?;
+        self.repaint(terminal)
     }
 
     fn control(&mut self, effect: &Effect) {
@@ -342,8 +363,7 @@ impl<'a> Loop<'a> {
             (Some(controls), Effect::Keep(window)) => controls.keep(*window),
             (Some(_), _) => return,
         };
-        let (Ok(text) | Err(text)) = done;
-        self.app.state.messages.flash = Some(text);
+        self.flash(done);
     }
 
     fn edit<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
@@ -356,7 +376,7 @@ impl<'a> Loop<'a> {
         let file = match watched.map_or_else(|| (self.session.file)(), Ok) {
             Ok(file) => file,
             Err(text) => {
-                self.app.state.messages.flash = Some(text);
+                self.flash(Err(text));
                 return Ok(());
             }
         };
@@ -366,10 +386,10 @@ impl<'a> Loop<'a> {
             self.start(Wanted::Scenario(file.display().to_string()));
         }
         if let Err(error) = host.edit(&file) {
-            self.app.state.messages.flash = Some(error.to_string());
+            self.flash(Err(error.to_string()));
         } else if is_copy {
             let text = format!("{} is your copy, and is what runs now", file.display());
-            self.app.state.messages.flash = Some(text);
+            self.flash(Ok(text));
         }
         if let Some(watch) = &mut self.watch {
             watch.touch(Instant::now());
@@ -407,7 +427,6 @@ impl<'a> Loop<'a> {
             Ok(running) => {
                 self.app.start(running.source, running.plan, running.peaks);
                 self.app.state.run.replay = running.replay;
-                self.app.state.run.ends = running.ends;
                 self.app.state.run.beside = running.beside;
                 for said in &running.warnings {
                     self.app.state.messages.said(Duration::ZERO, said);

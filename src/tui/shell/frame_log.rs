@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::trace::{LaneKind, Trace};
+use trace::{LaneKind, Trace};
 
 /// The variable that names the file.
 const VARIABLE: &str = "CUPTOP_FRAME_LOG";

@@ -19,8 +19,8 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use super::Run;
-use crate::activity::feed::Stop;
-use crate::trace::Trace;
+use activity::feed::Stop;
+use trace::Trace;
 
 /// Requests that may wait; a thread takes all that wait and keeps the newest of each question.
 const WAITING: usize = 16;
@@ -179,7 +179,7 @@ pub struct Question<A, T> {
     at_once: usize,
     last: Option<(Key<A>, T)>,
     asked: Option<(Key<A>, Receiver<T>)>,
-    /// Whether it was last asked about a draft.
+    /// Whether it was last asked when there was no answer yet.
     waits: bool,
     /// Whether it is asked before the clocks of a job are set.
     is_first: bool,
@@ -226,8 +226,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
-    /// may give up once it is told to stop. Returns whether there is a new answer. A draft answers nothing: what a gap waited
-    /// for, or the rest of what is counted, may not have been read yet. Nor does a job that is about to be put on one clock.
+    /// may give up once it is told to stop. Returns whether there is a new answer. Files that are still being read
+    /// answer nothing: what a gap waited for may come later. Nor does a job that is about to be put on one clock.
     pub fn ask(
         &mut self,
         analyst: &Analyst,
@@ -235,7 +235,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         about: A,
         work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
     ) -> bool {
-        self.waits = run.is_draft() || (run.awaits_clocks && !self.is_first);
+        self.waits = run.is_being_read() || (run.awaits_clocks && !self.is_first);
         if self.waits {
             return false;
         }
@@ -302,20 +302,20 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
     }
 
-    /// The last answer about this run, maybe of an older state of it or of another part; none about a draft.
+    /// The last answer about this run, maybe of an older state of it or of another part.
     #[must_use]
     pub fn last(&self, run: &Run) -> Option<&T> {
         let (_, answer) = self
             .last
             .as_ref()
-            .filter(|(key, _)| key.run == run.number && !run.is_draft())?;
+            .filter(|(key, _)| key.run == run.number)?;
         Some(answer)
     }
 
     /// The same, to be changed.
     pub fn last_mut(&mut self, run: &Run) -> Option<&mut T> {
         let last = self.last.as_mut();
-        let (_, answer) = last.filter(|(key, _)| key.run == run.number && !run.is_draft())?;
+        let (_, answer) = last.filter(|(key, _)| key.run == run.number)?;
         Some(answer)
     }
 
@@ -333,7 +333,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         let (_, answer) = self
             .last
             .as_ref()
-            .filter(|(key, _)| (key.run, key.about) == (run.number, about) && !run.is_draft())?;
+            .filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
         Some(answer)
     }
 
@@ -349,8 +349,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::activity::{Activity, Batch, HostCall, Span, What};
     use crate::tui::state::{Peaks, Status};
+    use activity::{Activity, Batch, HostCall, Span, What};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -14,10 +14,10 @@ use super::analyst::{Analyst, Question, Weight};
 use super::ground::Ground;
 use super::so_far::SoFar;
 use super::{Camera, Run, Scope};
-use crate::activity::Ns;
-use crate::analysis::findings::Finding;
-use crate::analysis::verdict::Verdict;
-use crate::analysis::watching::WatchingCost;
+use activity::Ns;
+use analysis::findings::Finding;
+use analysis::verdict::Verdict;
+use analysis::watching::WatchingCost;
 use judge::{Looked, live, whole};
 
 /// While a program runs, answers are at least this far apart.
@@ -39,7 +39,7 @@ pub struct StepTime {
     pub count: usize,
     /// Their median time.
     pub median: Ns,
-    /// How far they lie from it (see [`Steps::deviation_ns`]).
+    /// How far they lie from it (see [`analysis::steps::Steps::deviation_ns`]).
     pub deviation: Ns,
 }
 

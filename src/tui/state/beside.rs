@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::activity::Span;
 use crate::report::compare::Row;
-use crate::trace::Trace;
+use activity::Span;
+use trace::Trace;
 
 /// What the timeline on screen is compared with, and what that came to.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use super::Run;
 use super::viewport::Viewport;
-use crate::activity::{Ns, Span};
-use crate::analysis::passes::Variant;
+use activity::{Ns, Span};
+use analysis::passes::Variant;
 
 /// How much of a long run is on screen while following it.
 const FOLLOWED: Ns = 5_000_000_000;
@@ -14,7 +14,7 @@ pub enum Scope {
     /// Everything.
     #[default]
     Whole,
-    /// A pass: index into [`Passes::list`](crate::analysis::passes::Passes::list).
+    /// A pass: index into [`Passes::list`](analysis::passes::Passes::list).
     Pass(usize),
 }
 

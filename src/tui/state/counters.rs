@@ -1,7 +1,7 @@
 //! Which counters and sensors of GPUs have rows.
 
-use crate::activity::Metric;
-use crate::trace::Trace;
+use activity::Metric;
+use trace::Trace;
 
 /// How many of them are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

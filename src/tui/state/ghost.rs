@@ -3,16 +3,16 @@
 use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
-use crate::activity::Ns;
-use crate::activity::units::{duration, percent};
-use crate::analysis::findings::{Finding, Predicted};
-use crate::analysis::graph::Graph;
-use crate::analysis::passes::Passes;
-use crate::analysis::steps;
-use crate::analysis::whatif::WhatIf;
 use crate::report::whatif::known_of;
-use crate::scenario::edit::EditSet;
-use crate::trace::{LaneKind, Trace, describe};
+use activity::Ns;
+use activity::units::{duration, percent};
+use analysis::findings::{Finding, Predicted};
+use analysis::graph::Graph;
+use analysis::passes::Passes;
+use analysis::steps;
+use analysis::whatif::WhatIf;
+use scenario::edit::EditSet;
+use trace::{LaneKind, Trace, describe};
 
 /// Which prediction: of what is in scope, the so many-th that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,6 @@ impl Ghost {
         let (Some(edit), Some(predicted)) = (&finding.edit, &finding.predicted) else {
             return Err("no edit describes what would cure this".to_owned());
         };
-        let edit = edit.parse::<EditSet>().map_err(|error| error.to_string())?;
         self.number += 1;
         self.wanted = Some(Wanted {
             run: run.number,
@@ -94,8 +93,8 @@ impl Ghost {
                 scope,
                 number: self.number,
             },
-            words: words(predicted, &edit),
-            edit,
+            words: words(predicted, edit),
+            edit: edit.clone(),
         });
         Ok(())
     }
@@ -197,11 +196,11 @@ impl Ghost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::feed::Outcome;
-    use crate::activity::{Ns, Span};
-    use crate::analysis::testing::Scene;
     use crate::tui::state::answers::Answers;
     use crate::tui::state::{Peaks, Status};
+    use activity::feed::Outcome;
+    use activity::{Ns, Span};
+    use analysis::testing::Scene;
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
     fn waits() -> Run {

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::activity::feed::Stop;
-use crate::analysis::CallIndex;
-use crate::analysis::causes::Causes;
-use crate::analysis::graph::Graph;
-use crate::analysis::ranks::{Aligned, Matched, Ranks};
-use crate::analysis::steps::{self, Steps};
-use crate::trace::Trace;
+use activity::feed::Stop;
+use analysis::CallIndex;
+use analysis::causes::Causes;
+use analysis::graph::Graph;
+use analysis::ranks::{Aligned, Matched, Ranks};
+use analysis::steps::{self, Steps};
+use trace::Trace;
 
 /// A graph that takes more bytes is not kept between two questions.
 const KEPT_MAX: usize = 512 << 20;

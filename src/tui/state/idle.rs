@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::analyst::{Analyst, Question, Weight};
 use super::{Camera, Run, Scope};
-use crate::activity::feed::Stop;
-use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Cause, Causes};
-use crate::analysis::graph::Graph;
-use crate::trace::{LaneKind, Measure, Trace};
+use activity::feed::Stop;
+use activity::{Ns, Span};
+use analysis::causes::{Cause, Causes};
+use analysis::graph::Graph;
+use trace::{LaneKind, Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
 const CELLS: usize = 4_096;
@@ -211,7 +211,7 @@ pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Sh
 
 /// Operations of a stretch.
 fn operations(trace: &Trace, stretch: Span) -> usize {
-    let is_stream = |lane: &&crate::trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
+    let is_stream = |lane: &&trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
     let streams = trace.lanes().iter().filter(is_stream);
     streams.map(|lane| lane.rows(stretch).len()).sum()
 }
@@ -369,7 +369,7 @@ mod tests {
             fixture::trace(),
             None,
             Peaks::default(),
-            Status::Ended(crate::activity::feed::Outcome::Complete),
+            Status::Ended(activity::feed::Outcome::Complete),
         );
         let mut camera = Camera::default();
         camera.fit(&run);

@@ -9,17 +9,17 @@ use rustc_hash::FxHashMap;
 use super::analyst::{Analyst, Question, Weight};
 use super::ground::Ground;
 use super::{Run, Status};
-use crate::activity::feed::Stop;
-use crate::activity::units::duration;
-use crate::activity::{Ns, Span};
-use crate::analysis::causes::{Causes, IdleCause};
-use crate::analysis::crew;
-use crate::analysis::graph::Graph;
-use crate::analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
-use crate::analysis::steps::{self, Steps};
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
-use crate::trace::{Clock, Clocks, LaneId, Trace};
+use activity::feed::Stop;
+use activity::units::duration;
+use activity::{Ns, Span};
+use analysis::causes::{Causes, IdleCause};
+use analysis::graph::Graph;
+use analysis::parallel;
+use analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
+use analysis::steps::{self, Steps};
+use trace::{Clock, Clocks, LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart, and nine times what the last one took.
 const PACE: Duration = Duration::from_secs(2);
@@ -147,7 +147,7 @@ pub struct Judged {
 impl Judged {
     fn of(trace: &Trace, causes: &Causes<'_>, ranks: &Ranks, steps: &[Steps]) -> Judged {
         let records = causes.graph().ops.len();
-        let by_cause = crew::each(records, &ranks.ranks, |rank| causes.idle(rank.device, None));
+        let by_cause = parallel::map(records, &ranks.ranks, |rank| causes.idle(rank.device, None));
         let idle = ranks.ranks.iter().zip(&by_cause).map(|(rank, all)| {
             let time: Ns = all.iter().map(|cause| cause.total_ns).sum();
             match time {

@@ -42,7 +42,7 @@ impl Journal {
             self.lines.pop_front();
             self.dropped += 1;
         }
-        let text = crate::trace::printable(&text.replace('\t', "    "));
+        let text = activity::text::printable(&text.replace('\t', "    "));
         self.lines.push_back(Line { at, kind, text });
     }
 

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::{Row, RowKind};
 use super::search::Needle;
-use crate::text::{fingerprint, plural};
-use crate::trace::LaneId;
+use activity::text::{fingerprint, plural};
+use trace::LaneId;
 pub use wishes::Wishes;
 
 /// What a unit is remembered by: its group's title, its own name, and which one of that name it is.

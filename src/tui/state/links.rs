@@ -3,8 +3,8 @@
 use super::State;
 use super::rows::RowKind;
 use super::selection::Item;
-use crate::activity::What;
-use crate::trace::{LaneId, Trace};
+use activity::What;
+use trace::{LaneId, Trace};
 
 /// A host call and the first operation that it launched, as lanes and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

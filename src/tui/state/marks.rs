@@ -5,7 +5,7 @@ mod measured;
 use super::Run;
 use super::analyst::{Analyst, Question, Weight};
 use super::selection::Selection;
-use crate::activity::Span;
+use activity::Span;
 pub use measured::{Measured, OfDevice};
 
 /// The marks, and what was measured between them.
@@ -89,8 +89,7 @@ impl Marks {
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
         match self.span() {
             Some(span) if !span.is_empty() => {
-                let work =
-                    move |trace: &crate::trace::Trace, stop: &_| Measured::of(trace, span, stop);
+                let work = move |trace: &trace::Trace, stop: &_| Measured::of(trace, span, stop);
                 self.question.ask(analyst, run, span, work);
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::analyst::{Analyst, Question, Weight};
-use crate::analysis::variants::RunFigures;
+use analysis::variants::RunFigures;
 
 /// The question what the variants of a run measured.
 #[derive(Debug)]
@@ -57,9 +57,9 @@ mod tests {
     use crossbeam_channel::bounded;
 
     use super::*;
-    use crate::activity::feed::Outcome;
     use crate::tui::fixture;
     use crate::tui::state::{Peaks, Status};
+    use activity::feed::Outcome;
 
     /// Two variants: `sequential` takes 4.3 ms, `streamed` 2.2 ms.
     fn run(status: Status) -> Run {

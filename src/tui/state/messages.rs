@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::journal::{Journal, LineKind};
-use crate::activity::feed::Failure;
-use crate::trace::printable;
+use activity::feed::Failure;
+use activity::text::printable;
 
 /// Something that was noticed as a run was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Messages {
         self.output = Journal::default();
     }
 
-    pub(in crate::tui) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
+    pub(crate) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
         let kind = if is_error {
             LineKind::Error
         } else {
@@ -90,7 +90,7 @@ impl Messages {
     }
 
     /// The next start failed; what is on screen is older than that.
-    pub(in crate::tui) fn outdated(&mut self, failure: &Failure) {
+    pub(crate) fn outdated(&mut self, failure: &Failure) {
         let mut lines = failure.message.lines().map(str::trim);
         let what = lines.next().unwrap_or_default();
         let what = what.strip_prefix("error: ").unwrap_or(what);
@@ -104,7 +104,7 @@ impl Messages {
     }
 
     /// Takes what was said as a run was started.
-    pub(in crate::tui) fn said(&mut self, at: Duration, said: &Said) {
+    pub(crate) fn said(&mut self, at: Duration, said: &Said) {
         let mut lines = said.text.lines().filter(|line| !line.trim().is_empty());
         let Some(first) = lines.next() else {
             return;
@@ -119,7 +119,7 @@ impl Messages {
         }
     }
 
-    pub(in crate::tui) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
+    pub(crate) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
         let kind = if is_warning {
             LineKind::Warning
         } else {

@@ -2,11 +2,9 @@
 
 pub mod analyst;
 pub mod answers;
-mod arrived;
 pub mod beside;
 mod camera;
 pub mod counters;
-pub mod ends;
 mod ghost;
 mod ground;
 pub mod idle;
@@ -31,16 +29,15 @@ pub mod viewport;
 
 use ratatui::layout::Size;
 
-use crate::activity::Span;
-use crate::activity::feed::Outcome;
-use crate::analysis::figures;
-use crate::analysis::memory::MemoryUse;
-use crate::trace::{Clock, Trace};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::answers::Answers;
 use crate::tui::state::idle::Idle;
 use crate::tui::state::job::Job;
 use crate::tui::state::troubles::Trouble;
+use activity::Span;
+use activity::feed::Outcome;
+use analysis::figures;
+use analysis::memory::MemoryUse;
 pub use camera::{Camera, Scope};
 use counters::Counters;
 use ghost::Ghost;
@@ -54,6 +51,7 @@ use rows::{Row, RowKind};
 pub use run::{Replay, Run};
 use search::Search;
 use selection::Selection;
+use trace::{Clock, Trace};
 use trail::Trail;
 
 /// What to run.
@@ -180,30 +178,6 @@ impl State {
         self.marks.clear();
         self.trail = Trail::default();
         self.messages.begin();
-        self.prepared = None;
-    }
-
-    /// The timeline that came takes the place of its draft. What was selected and marked is not of it; where somebody went is
-    /// where the same stretch is now.
-    pub(super) fn complete(&mut self) {
-        let Some(run) = self.run.completed() else {
-            return;
-        };
-        self.run = run;
-        // Passes are counted anew, and a file may say at its end what its times count from.
-        let window = self.camera.viewport.window;
-        let is_there = (self.run.trace.extent()).is_some_and(|extent| extent.overlaps(window));
-        if self.camera.scope != Scope::Whole || !is_there {
-            self.camera = Camera {
-                chosen: self.camera.chosen.take(),
-                ..Camera::following()
-            };
-        }
-        self.rows.clear();
-        self.memory.clear();
-        self.selection = Selection::default();
-        self.marks.clear();
-        self.trail = Trail::default();
         self.prepared = None;
     }
 

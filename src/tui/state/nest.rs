@@ -1,7 +1,7 @@
 //! Ranges within ranges: which row of a lane lies at which depth.
 
-use crate::activity::{Ns, Span};
-use crate::trace::Lane;
+use activity::{Ns, Span};
+use trace::Lane;
 
 /// Depths that get a row of their own in any case.
 pub const USUAL: usize = 4;
@@ -55,9 +55,9 @@ pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::RangeKind;
-    use crate::analysis::testing::Scene;
-    use crate::trace::Trace;
+    use activity::RangeKind;
+    use analysis::testing::Scene;
+    use trace::Trace;
 
     fn trace(spans: &[(Ns, Ns)]) -> Trace {
         let mut made = Scene::new();

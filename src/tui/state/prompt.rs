@@ -42,7 +42,7 @@ impl Prompt {
 
     /// Adds a character.
     pub fn push(&mut self, c: char) {
-        if !crate::text::is_unprintable(c) && self.text.chars().count() < LONGEST {
+        if !activity::text::is_unprintable(c) && self.text.chars().count() < LONGEST {
             self.text.push(c);
         }
     }

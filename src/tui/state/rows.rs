@@ -4,9 +4,9 @@ use rustc_hash::FxHashSet;
 
 use super::counters::Counters;
 use super::nest;
-use crate::activity::{Direction, Metric, RangeKind, Span, What};
-use crate::trace::describe;
-use crate::trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
+use activity::{Direction, Metric, RangeKind, Span, What};
+use trace::describe;
+use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]

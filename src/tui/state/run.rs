@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::beside::Beside;
-use super::ends::Ends;
 use super::{Peaks, Status};
-use crate::activity::feed::{Outcome, Pause, Progress, Standing};
-use crate::activity::{DeviceInfo, Span};
-use crate::analysis::passes::Passes;
-use crate::analysis::variants::{RunFigures, VariantFigures};
 use crate::report::{Checked, expect};
-use crate::scenario::plan::Plan;
-use crate::trace::{Clock, SourceInfo, Trace};
+use activity::feed::{Outcome, Pause, Progress, Standing};
+use activity::{DeviceInfo, Span};
+use analysis::passes::Passes;
+use analysis::variants::{RunFigures, VariantFigures};
+use scenario::plan::Plan;
+use trace::{Clock, SourceInfo, SourceKind, Trace};
 
 /// A timeline that was complete, played once more.
 #[derive(Clone, Debug)]
@@ -41,8 +40,6 @@ pub struct Run {
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
-    /// What is to be its timeline, while that on screen is a draft: of a file that is still being read.
-    pub coming: Option<Trace>,
     /// For "% of peak".
     pub peaks: Peaks,
     /// How it stands.
@@ -61,8 +58,6 @@ pub struct Run {
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
     pub beside: Option<Arc<Beside>>,
-    /// Between what it lies, where it is simulated by a profile that tells.
-    pub ends: Option<Ends>,
     /// Since it began; stands still when it ended.
     pub elapsed: Duration,
     /// Passes and variants.
@@ -122,24 +117,6 @@ impl Run {
         };
     }
 
-    /// The same run with the timeline that came in the place of its draft; `None` when there is no draft. It has another
-    /// number: what was found out about the draft is not of this one.
-    #[must_use]
-    pub fn completed(&mut self) -> Option<Run> {
-        let trace = self.coming.take()?;
-        Some(Run {
-            number: self.number + 1,
-            trace,
-            plan: self.plan.take(),
-            peaks: self.peaks,
-            status: self.status.clone(),
-            beside: self.beside.take(),
-            elapsed: self.elapsed,
-            previous: std::mem::take(&mut self.previous),
-            ..Run::default()
-        })
-    }
-
     /// Sets the clocks of its processes. What was found out before, and what was counted by time, is not of it any more: it has another
     /// number.
     pub(super) fn set_clocks(&mut self, clocks: &[Clock]) -> bool {
@@ -152,10 +129,14 @@ impl Run {
         is_moved
     }
 
-    /// Whether the timeline on screen is the draft of one.
+    /// Whether trace files are still being read for it. They hold a whole timeline, and nothing is said of a part of one.
     #[must_use]
-    pub fn is_draft(&self) -> bool {
-        self.coming.is_some()
+    pub fn is_being_read(&self) -> bool {
+        let is_file = matches!(
+            self.trace.source.kind,
+            SourceKind::Kineto | SourceKind::Nsys
+        );
+        is_file && self.is_running() && self.replay.is_none()
     }
 
     /// The timeline as it is now, for another thread.

@@ -2,8 +2,8 @@
 
 use super::nest;
 use super::rows::{Row, RowKind};
-use crate::activity::{Ns, Span};
-use crate::trace::{LaneId, Trace};
+use activity::{Ns, Span};
+use trace::{LaneId, Trace};
 
 /// What is selected on a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

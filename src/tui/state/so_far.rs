@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::Run;
 use super::analyst::{Analyst, Question, Weight};
-use super::arrived::arrived;
-use crate::activity::feed::Stop;
-use crate::analysis::causes::Growing;
-use crate::trace::Trace;
+use activity::feed::Stop;
+use activity::{Ns, Span};
+use analysis::causes::Growing;
+use trace::{LaneKind, Trace};
 
 /// Answers are at least this far apart, and nine times what the last one took.
 const PACE: Duration = Duration::from_secs(1);
@@ -94,4 +94,31 @@ fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, Growing)>, stop: &Stop
     let grown = kept.1.grow(trace, arrived.end, &|| stop.is_stopped());
     let grown = grown.unwrap_or_default();
     grown.iter().map(|device| device.line(trace)).collect()
+}
+
+/// From the first record to the moment up to which the records of operations and those of calls have both
+/// come: they arrive in buffers of their own. `None` before the first operation.
+pub(super) fn arrived(trace: &Trace) -> Option<Span> {
+    let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
+    for lane in trace.lanes() {
+        let Some(row) = lane.len().checked_sub(1) else {
+            continue;
+        };
+        let (operation, call) = last.get_mut(lane.key().process)?;
+        let of = match lane.key().kind {
+            LaneKind::Stream { .. } => operation,
+            LaneKind::Thread { .. } => call,
+            _ => continue,
+        };
+        *of = (*of).max(Some(lane.span(row).start));
+    }
+    let until = last
+        .iter()
+        .filter_map(|&(operation, call)| {
+            let operation = operation?;
+            Some(call.map_or(operation, |call| call.min(operation)))
+        })
+        .max()?;
+    let start = trace.extent()?.start;
+    Some(Span::new(start, until.max(start).saturating_add(1)))
 }

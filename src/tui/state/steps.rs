@@ -32,7 +32,7 @@ impl State {
     }
 
     /// Puts the representative pass of a variant on screen, also after the next rerun.
-    pub(in crate::tui) fn show_variant(&mut self, variant: usize) {
+    pub(crate) fn show_variant(&mut self, variant: usize) {
         let Some(of) = self.run.passes.variants.get(variant) else {
             return;
         };
@@ -43,7 +43,7 @@ impl State {
     }
 
     /// From the whole run back to a variant: the one that was chosen, or that the run opened on.
-    pub(in crate::tui) fn show_one_variant(&mut self) {
+    pub(crate) fn show_one_variant(&mut self) {
         match self.camera.variant_to_open(&self.run) {
             Some(variant) => self.show_variant(variant),
             None => self.say("there are no variants in this timeline"),
@@ -51,7 +51,7 @@ impl State {
     }
 
     /// Goes on by so many variants at the same value of the sweep, round the ends.
-    pub(in crate::tui) fn step_variant(&mut self, by: isize) {
+    pub(crate) fn step_variant(&mut self, by: isize) {
         match self.variants_beside().as_slice() {
             [] => self.say("there are no variants in this timeline"),
             [_] => self.say("there is one variant only"),
@@ -60,7 +60,7 @@ impl State {
     }
 
     /// Goes on by so many values of the sweep, round the ends.
-    pub(in crate::tui) fn step_point(&mut self, by: isize) {
+    pub(crate) fn step_point(&mut self, by: isize) {
         match self.points().as_slice() {
             [] => self.say("there is no sweep in this timeline"),
             [_] => self.say("this variant ran at one value only"),
@@ -78,7 +78,7 @@ impl State {
         self.messages.flash = Some(text.to_owned());
     }
 
-    pub(in crate::tui) fn step_pass(&mut self, by: isize) {
+    pub(crate) fn step_pass(&mut self, by: isize) {
         let (Scope::Pass(current), Some(variant)) =
             (self.camera.scope, self.camera.variant(&self.run))
         else {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::selection::Selection;
 use super::{Scope, State};
-use crate::activity::Span;
+use activity::Span;
 
 /// Places that are remembered on either side.
 const KEPT: usize = 64;

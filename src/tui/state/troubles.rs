@@ -2,10 +2,10 @@
 
 use super::messages::Messages;
 use super::{Answers, Run, Scope};
-use crate::activity::feed::Standing;
-use crate::activity::units;
 use crate::report::Checked;
-use crate::trace::printable;
+use activity::feed::Standing;
+use activity::text::printable;
+use activity::units;
 
 /// How bad it is; the worst stands first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ pub fn of(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Ve
         );
         troubles.push(Trouble::new(Weight::Note, text));
     }
-    let has_ended_badly = |p: &crate::trace::Process| p.info.ended_well == Some(false);
+    let has_ended_badly = |p: &trace::Process| p.info.ended_well == Some(false);
     if run.trace.processes().iter().any(has_ended_badly) {
         let text = "INCOMPLETE: a process did not end well, what it did last may be missing";
         troubles.push(Trouble::new(Weight::Note, text.to_owned()));

@@ -1,6 +1,6 @@
 //! Which stretch of time is on screen, and how it moves.
 
-use crate::activity::{Ns, Span};
+use activity::{Ns, Span};
 
 /// The shortest window: finer than the GPU's clock there is nothing to see.
 pub const SHORTEST: Ns = 64;

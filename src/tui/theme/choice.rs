@@ -1,17 +1,8 @@
-//! Which colours stand for the roles: for dark and for light backgrounds, for eyes that do not tell red from green,
-//! and the user's own.
+//! Which colours stand for the roles: for dark and for light backgrounds, and for eyes that do not tell red from green.
 
 use ratatui::style::Color;
 
-use super::{CAUSE_COLORS, KERNEL_COLORS, Role};
-
-/// The roles that a user can give a colour, by the name in the configuration file.
-pub const NAMES: [&str; 31] = [
-    "dim", "rule", "accent", "good", "warning", "bad", "h2d", "d2h", "d2d", "p2p", "memset",
-    "kernel1", "kernel2", "kernel3", "kernel4", "kernel5", "kernel6", "overlap", "host", "wait",
-    "range", "selected", "cause1", "cause2", "cause3", "cause4", "cause5", "cause6", "op",
-    "python", "text",
-];
+use super::{KERNEL_COLORS, Role};
 
 /// The choice of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,51 +11,31 @@ pub struct Choice {
     pub is_light: bool,
     /// Hues that stay apart without red or green (after Okabe and Ito).
     pub is_color_blind: bool,
-    /// The user's own, as 0xRRGGBB, in the order of [`NAMES`].
-    pub own: [Option<u32>; NAMES.len()],
 }
 
 /// A colour as 24 bits, one of 256, and one of 16.
 pub(super) type Swatch = (u32, u8, Color);
 
 impl Choice {
-    /// What stands for a shade of `role`, whose colour on a dark background is `dark`; `None` for the terminal's own.
-    pub(super) fn swatch(
-        &self,
-        role: Role,
-        is_second: bool,
-        dark: Option<Swatch>,
-    ) -> Option<Swatch> {
-        let own = self
-            .own(role)
-            .map(|rgb| if is_second { darker(rgb, SECOND) } else { rgb });
+    /// What stands for a shade of `role`, whose colour on a dark background is `dark`.
+    pub(super) fn swatch(self, role: Role, is_second: bool, dark: Swatch) -> Swatch {
         let hue = self.is_color_blind.then(|| color_blind(role)).flatten();
-        let usual = dark.map(|dark| match hue {
+        let (rgb, indexed, ansi) = match hue {
             Some((rgb, _)) if is_second => {
                 let rgb = darker(rgb, SECOND);
                 (rgb, nearest(rgb), dark.2)
             }
             Some((rgb, ansi)) => (rgb, nearest(rgb), ansi),
             None => dark,
-        });
-        let usual = usual.map(|usual| match self.is_light {
-            true => {
-                let rgb = on_white(role, usual.0);
-                (rgb, nearest(rgb), sixteen_on_white(usual.2))
-            }
-            false => usual,
-        });
-        match own {
-            Some(rgb) => Some((
-                rgb,
-                nearest(rgb),
-                usual.map_or(Color::Reset, |usual| usual.2),
-            )),
-            None => usual,
+        };
+        if !self.is_light {
+            return (rgb, indexed, ansi);
         }
+        let rgb = on_white(role, rgb);
+        (rgb, nearest(rgb), sixteen_on_white(ansi))
     }
 
-    /// The next choice; the user's own colours stay.
+    /// The next choice.
     #[must_use]
     pub fn next(self) -> Choice {
         let (is_light, is_color_blind) = match (self.is_light, self.is_color_blind) {
@@ -76,7 +47,6 @@ impl Choice {
         Choice {
             is_light,
             is_color_blind,
-            ..self
         }
     }
 
@@ -91,58 +61,10 @@ impl Choice {
         }
     }
 
-    /// The user's own colour of a role.
-    fn own(&self, role: Role) -> Option<u32> {
-        let at = match role {
-            Role::Dim => const { place("dim") },
-            Role::Rule => const { place("rule") },
-            Role::Accent => const { place("accent") },
-            Role::Good => const { place("good") },
-            Role::Warning => const { place("warning") },
-            Role::Bad => const { place("bad") },
-            Role::H2D => const { place("h2d") },
-            Role::D2H => const { place("d2h") },
-            Role::D2D => const { place("d2d") },
-            Role::P2P => const { place("p2p") },
-            Role::Memset => const { place("memset") },
-            Role::Kernel(i) => usize::from(i % KERNEL_COLORS) + const { place("kernel1") },
-            Role::Overlap => const { place("overlap") },
-            Role::Host => const { place("host") },
-            Role::Wait => const { place("wait") },
-            Role::Range => const { place("range") },
-            Role::Op => const { place("op") },
-            Role::Python => const { place("python") },
-            Role::Cause(i) => usize::from(i % CAUSE_COLORS) + const { place("cause1") },
-            Role::Selected => const { place("selected") },
-            Role::Text => const { place("text") },
-        };
-        self.own[at]
-    }
-
     /// Whether text on a block of this colour is better light than dark.
     pub(super) fn wants_light_ink(&self, rgb: u32) -> bool {
         *self != Choice::default() && contrast(rgb, 0xff_ff_ff) > contrast(rgb, 0x10_14_18)
     }
-}
-
-/// Where a name stands in [`NAMES`]. Every cell of every frame asks for a colour, so this is known before.
-const fn place(name: &str) -> usize {
-    let mut at = 0;
-    while at < NAMES.len() {
-        if is_same(NAMES[at].as_bytes(), name.as_bytes()) {
-            return at;
-        }
-        at += 1;
-    }
-    panic!("a role has a name")
-}
-
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
 }
 
 /// Hues of Okabe and Ito's palette (<https://jfly.uni-koeln.de/color/>), and lighter and darker ones of them.
@@ -255,7 +177,6 @@ mod tests {
         let choice = Choice {
             is_light,
             is_color_blind,
-            ..Choice::default()
         };
         Theme {
             level: ColorLevel::True,
@@ -379,22 +300,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_color_of_ones_own_goes_before_the_palettes() {
-        let mut theme = theme(true, false);
-        let at = NAMES
-            .iter()
-            .position(|name| *name == "kernel2")
-            .expect("a name");
-        theme.choice.own[at] = Some(0xff_00_00);
-        assert_eq!(theme.color(Role::Kernel(1)), Some(Color::Rgb(255, 0, 0)));
-        assert_ne!(theme.color(Role::Kernel(0)), Some(Color::Rgb(255, 0, 0)));
-        theme.level = ColorLevel::Indexed;
-        // xterm's colour 196 is #ff0000.
-        assert_eq!(theme.color(Role::Kernel(1)), Some(Color::Indexed(196)));
-        theme.level = ColorLevel::None;
-        assert_eq!(theme.color(Role::Kernel(1)), None);
     }
 }

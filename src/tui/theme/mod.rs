@@ -5,7 +5,7 @@ mod palette;
 
 use ratatui::style::{Color, Modifier, Style};
 
-pub use choice::{Choice, NAMES};
+pub use choice::Choice;
 
 /// How many colours the terminal has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,16 +2,14 @@
 
 use ratatui::style::Color;
 
+use super::choice::Swatch;
 use super::{CAUSE_COLORS, ColorLevel, KERNEL_COLORS, Role, Theme};
-
-/// A colour at each level.
-type Levels = (u32, u8, Color);
 
 /// The colour of a role; `None` for the terminal's own. The second shade of a role, which tells
 /// neighbours apart, is the darker one.
 pub(super) fn color(theme: &Theme, role: Role, is_second: bool) -> Option<Color> {
     let dark = if is_second { second(role) } else { first(role) };
-    let (rgb, indexed, ansi) = theme.choice.swatch(role, is_second, dark)?;
+    let (rgb, indexed, ansi) = theme.choice.swatch(role, is_second, dark?);
     match theme.level {
         ColorLevel::None => None,
         ColorLevel::Ansi => Some(ansi),
@@ -20,7 +18,7 @@ pub(super) fn color(theme: &Theme, role: Role, is_second: bool) -> Option<Color>
     }
 }
 
-fn first(role: Role) -> Option<Levels> {
+fn first(role: Role) -> Option<Swatch> {
     Some(match role {
         Role::Text => return None,
         Role::Dim => (0x8a_8f_98, 245, Color::DarkGray),
@@ -62,7 +60,7 @@ fn first(role: Role) -> Option<Levels> {
     })
 }
 
-fn second(role: Role) -> Option<Levels> {
+fn second(role: Role) -> Option<Swatch> {
     Some(match role {
         // Bars that stand back have two shades too.
         Role::Rule => (0x3b_40_48, 237, Color::DarkGray),

@@ -3,23 +3,22 @@
 use std::iter::once;
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Note, Place, Request, View};
-use crate::activity::{Span, units};
-use crate::analysis::findings::{Evidence, Finding, Severity};
-use crate::analysis::verdict::nothing_ran;
-use crate::trace::{LaneKind, Trace, describe, printable};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
 use crate::tui::state::rows::RowKind;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
+use activity::text::printable;
+use activity::{Span, units};
+use analysis::findings::{Evidence, Finding, Severity};
+use analysis::verdict::nothing_ran;
+use trace::{LaneKind, Trace, describe};
 
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
@@ -55,8 +54,6 @@ pub(super) struct Findings {
     count: usize,
     lines: Vec<Line>,
     list: List,
-    in_full: String,
-    filter: Filter,
 }
 
 impl View for Findings {
@@ -67,7 +64,7 @@ impl View for Findings {
                 nothing_ran(&state.run.trace)
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
-            Some(_) if self.filter.is_on() => "no finding has this",
+            Some(_) if self.list.filter.is_on() => "no finding has this",
             Some(_) => "nothing was found that could be better",
             None if state.answers.is_open() || state.run.is_running() => "computing …",
             None => "nothing was looked at",
@@ -82,11 +79,11 @@ impl View for Findings {
         true
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        self.list.draw(theme, area, buf);
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
     }
 
@@ -126,18 +123,6 @@ impl View for Findings {
         }
     }
 
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
-    }
-
-    fn in_full(&self) -> Option<&str> {
-        Some(&self.in_full)
-    }
-
     fn note(&self) -> Option<Note> {
         let text = match self.count {
             0 => return None,
@@ -155,7 +140,7 @@ impl Findings {
     fn fill(&mut self, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
         let has_line = Layout::of(state).verdict.height > 0;
-        if !self.filter.is_on() {
+        if !self.list.filter.is_on() {
             let verdicts = listed(answer, has_line);
             self.lines.extend(verdicts.map(Line::Verdict));
             let so_far = state.answers.so_far(&state.run);
@@ -164,7 +149,9 @@ impl Findings {
         let mut shown = 0;
         for (i, finding) in answer.findings.iter().enumerate() {
             let places = || finding.evidence.iter().take(SHOWN).map(|e| place(state, e));
-            if self.filter.is_on() && !self.filter.lets(once(words(finding)).chain(places())) {
+            if self.list.filter.is_on()
+                && !self.list.filter.lets(once(words(finding)).chain(places()))
+            {
                 continue;
             }
             shown += 1;
@@ -180,19 +167,20 @@ impl Findings {
                 self.lines.push(Line::More(i));
             }
         }
-        self.filter.count(shown, answer.findings.len());
+        self.list.filter.count(shown, answer.findings.len());
         let lines = &self.lines;
         self.list.fill(area, lines.len(), |i| {
             cells(state, answer, lines[i], room(area))
         });
         let line = self.lines.get(self.list.cursor);
-        self.in_full = line.map_or_else(String::new, |line| match *line {
+        let in_full = line.map_or_else(String::new, |line| match *line {
             Line::Verdict(i) => answer.verdicts[i].line(),
             Line::SoFar(i) => state.answers.so_far(&state.run)[i].clone(),
             Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) | Line::More(i) => {
                 words(&answer.findings[i])
             }
         });
+        self.list.in_full = Some(in_full);
     }
 }
 

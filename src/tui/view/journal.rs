@@ -1,15 +1,13 @@
 //! Lines that came one after another: what a watched program printed, and the notices.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Note, View};
-use crate::activity::units;
 use crate::tui::action::Action;
 use crate::tui::state::{Journal, LineKind, Messages, State};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
+use activity::units;
 
 /// What stands there instead of lines.
 const EMPTY: &str = "nothing so far";
@@ -23,9 +21,7 @@ pub(super) struct JournalView {
     list: List,
     /// Lines there were.
     count: usize,
-    in_full: String,
     warnings: usize,
-    filter: Filter,
 }
 
 /// What a watched program printed.
@@ -47,9 +43,7 @@ impl JournalView {
             is_log,
             list: List::new(EMPTY),
             count: 0,
-            in_full: String::new(),
             warnings: 0,
-            filter: Filter::default(),
         }
     }
 }
@@ -75,8 +69,8 @@ impl View for JournalView {
             return;
         }
         let all = journal.lines();
-        let found: Option<Vec<usize>> = self.filter.is_on().then(|| {
-            let is_shown = |i: &usize| self.filter.lets([&all[*i].text]);
+        let found: Option<Vec<usize>> = self.list.filter.is_on().then(|| {
+            let is_shown = |i: &usize| self.list.filter.lets([&all[*i].text]);
             (0..all.len()).filter(is_shown).collect()
         });
         let count = found.as_ref().map_or(all.len(), Vec::len);
@@ -87,8 +81,8 @@ impl View for JournalView {
                     .map_or(Some(i), |found| found.get(i).copied())?,
             )
         };
-        self.filter.count(count, all.len());
-        self.list.empty = if self.filter.is_on() {
+        self.list.filter.count(count, all.len());
+        self.list.empty = if self.list.filter.is_on() {
             "no line has this"
         } else {
             EMPTY
@@ -120,27 +114,15 @@ impl View for JournalView {
             ]
         });
         let line = line(self.list.cursor);
-        self.in_full = line.map_or_else(String::new, |line| line.text.clone());
+        self.list.in_full = Some(line.map_or_else(String::new, |line| line.text.clone()));
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        self.list.draw(theme, area, buf);
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
-    }
-
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
-    }
-
-    fn in_full(&self) -> Option<&str> {
-        Some(&self.in_full)
     }
 
     fn note(&self) -> Option<Note> {

@@ -1,23 +1,21 @@
 //! The source lines that the GPUs waited for.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
-use super::list::{Cell, List};
+use super::list::{Cell, Filter, List};
 use super::{Place, Request, View};
-use crate::activity::RangeKind;
-use crate::activity::feed::Stop;
-use crate::activity::units::{count, duration, percent};
-use crate::analysis::lines::{self, DeviceLines, workers_in_words};
-use crate::analysis::{CallIndex, steps};
-use crate::text::{plural, printable};
-use crate::trace::{LaneKind, Trace, describe};
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
+use activity::RangeKind;
+use activity::feed::Stop;
+use activity::text::{plural, printable};
+use activity::units::{count, duration, percent};
+use analysis::lines::{self, DeviceLines, workers_in_words};
+use analysis::{CallIndex, steps};
+use trace::{LaneKind, Trace, describe};
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -42,9 +40,7 @@ enum Row {
 pub(super) struct LinesView {
     question: Question<(), Found>,
     rows: Vec<Row>,
-    filter: Filter,
     list: List,
-    in_full: String,
 }
 
 impl Default for LinesView {
@@ -52,9 +48,7 @@ impl Default for LinesView {
         LinesView {
             question: Question::new("lines", Weight::Heavy),
             rows: Vec::new(),
-            filter: Filter::default(),
             list: List::default(),
-            in_full: String::new(),
         }
     }
 }
@@ -108,13 +102,13 @@ impl View for LinesView {
         }
         self.list.empty = match has_lines(trace) {
             true if self.question.is_open() => "computing …",
-            true if self.filter.is_on() => "no line has this",
+            true if self.list.filter.is_on() => "no line has this",
             true => "no GPU waited while anybody looked at the program's stacks",
             false => "no Python stacks were sampled (trace --python) or recorded by a profiler",
         };
         let nothing = Found::default();
         let found = self.question.last(&state.run).unwrap_or(&nothing);
-        self.rows = rows(found, &mut self.filter);
+        self.rows = rows(found, &mut self.list.filter);
         let columns = Columns::of(found, area.width);
         self.list.heading = match self.rows.is_empty() {
             true => Vec::new(),
@@ -124,26 +118,19 @@ impl View for LinesView {
         self.list.fill(area, rows.len(), |i| {
             cells(trace, found, rows[i], columns, area.width)
         });
-        self.in_full = match self.rows.get(self.list.cursor) {
+        let in_full = match self.rows.get(self.list.cursor) {
             Some(&row) => in_full(trace, found, row),
             None => String::new(),
         };
+        self.list.in_full = Some(in_full);
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        self.list.draw(theme, area, buf);
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
-    }
-
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
     }
 
     /// The longest gap in which the line under the cursor was seen.
@@ -164,10 +151,6 @@ impl View for LinesView {
             record: None,
             span: device.lines.get(line)?.longest,
         }))
-    }
-
-    fn in_full(&self) -> Option<&str> {
-        Some(&self.in_full)
     }
 }
 

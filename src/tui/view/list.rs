@@ -9,6 +9,7 @@ use ratatui::style::Modifier;
 
 use crate::tui::action::Action;
 use crate::tui::draw::pen;
+use crate::tui::state::search::Needle;
 use crate::tui::theme::{ColorLevel, Role, Theme};
 
 /// Lines that a turn of the wheel moves the cursor.
@@ -83,6 +84,7 @@ pub enum Chosen {
     NotMine,
 }
 
+/// A list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     /// The line that the cursor is on.
@@ -91,6 +93,10 @@ pub struct List {
     pub heading: Vec<Cell>,
     /// What stands there instead when there is no line.
     pub empty: &'static str,
+    /// What its lines must have to be shown.
+    pub filter: Filter,
+    /// What is under the cursor in full, for the details; `None` for what is selected on the timeline.
+    pub in_full: Option<String>,
     count: usize,
     first: usize,
     /// The lines that are on screen.
@@ -106,6 +112,12 @@ impl List {
             empty,
             ..List::default()
         }
+    }
+
+    /// What is under the cursor in full.
+    #[must_use]
+    pub fn in_full(&self) -> Option<&str> {
+        self.in_full.as_deref()
     }
 
     /// Takes its place on the screen with `count` lines, and makes those that are seen there.
@@ -207,6 +219,58 @@ impl List {
         let is_free = |x: u16| buf[(area.x + x, y)].symbol() == ground.to_string();
         if (y != area.y || !self.heading.is_empty()) && (x..x + columns).all(is_free) {
             pen::text(buf, line, x, &text, theme.fg(Role::Dim));
+        }
+    }
+}
+
+/// What lines must have to be shown, and how many do.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    text: String,
+    needle: Option<Needle>,
+    shown: usize,
+    all: usize,
+}
+
+impl Filter {
+    /// Shows lines with something else; all of them when the text is empty.
+    pub fn set(&mut self, text: &str) {
+        text.clone_into(&mut self.text);
+        self.needle = Needle::new(text);
+    }
+
+    /// Whether lines may be left out.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.needle.is_some()
+    }
+
+    /// What was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether any of the texts of a line has it.
+    #[must_use]
+    pub fn lets<T: AsRef<str>>(&self, texts: impl IntoIterator<Item = T>) -> bool {
+        let Some(needle) = &self.needle else {
+            return true;
+        };
+        texts.into_iter().any(|text| needle.is_in(text.as_ref()))
+    }
+
+    /// Notes how many lines it leaves of all.
+    pub fn count(&mut self, shown: usize, all: usize) {
+        (self.shown, self.all) = (shown, all);
+    }
+
+    /// "3 of 31", or why nothing can be found.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.needle.as_ref().and_then(Needle::error) {
+            Some(why) => why.to_owned(),
+            None => format!("{} of {}", self.shown, self.all),
         }
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
 //! runs before a frame and only works when something has changed; what takes long it asks an
-//! [`Analyst`](super::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
-//! hand out their `List`, which answers keys and mouse for all of them.
+//! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
+//! hand out their `List`, which is drawn and searched and answers keys and mouse for all of them.
 
 mod compare;
-pub mod filter;
 mod findings;
 mod journal;
 mod lines;
@@ -29,9 +28,9 @@ use super::state::rows::RowKind;
 use super::state::selection::Item;
 use super::state::{Choice, Run, Shown, State, Wanted};
 use super::theme::{Role, Theme};
-use crate::activity::Span;
-use filter::Filter;
-use list::{Chosen, List};
+use activity::Span;
+use list::Chosen;
+pub use list::{Filter, List};
 use picker::Picker;
 
 /// What stands in the middle of the screen.
@@ -48,7 +47,7 @@ pub trait View: Debug {
 
     /// It comes on screen.
     fn open(&mut self, _state: &State) {
-        if let Some(list) = self.list() {
+        if let Some(list) = self.list_mut() {
             list.cursor = 0;
         }
     }
@@ -58,20 +57,19 @@ pub trait View: Debug {
     fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool);
 
     /// Draws what was made.
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer);
+    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        if let Some(list) = self.list() {
+            list.draw(theme, area, buf);
+        }
+    }
 
-    /// Its list, when it is one: keys and mouse move its cursor.
-    fn list(&mut self) -> Option<&mut List> {
+    /// Its list, when it is one: it can be searched, and keys and mouse move its cursor.
+    fn list(&self) -> Option<&List> {
         None
     }
 
-    /// What its lines must have to be shown, where it is a list that can be searched.
-    fn filter(&mut self) -> Option<&mut Filter> {
-        None
-    }
-
-    /// The same, to be looked at.
-    fn filtered(&self) -> Option<&Filter> {
+    /// The same, to be changed.
+    fn list_mut(&mut self) -> Option<&mut List> {
         None
     }
 
@@ -97,11 +95,6 @@ pub trait View: Debug {
 
     /// Any other action.
     fn act(&mut self, _action: Action, _state: &mut State) {}
-
-    /// What is under the cursor in full, for the details; `None` for what is selected on the timeline.
-    fn in_full(&self) -> Option<&str> {
-        None
-    }
 
     /// A few words at the foot of the other views.
     fn note(&self) -> Option<Note> {
@@ -348,14 +341,14 @@ impl Views {
 
     /// The filter of the list on screen, if it has one.
     pub fn filter(&mut self, state: &State) -> Option<&mut Filter> {
-        self.on_screen_mut(state).filter()
+        Some(&mut self.on_screen_mut(state).list_mut()?.filter)
     }
 
     /// Whether the view on screen can be searched.
     #[must_use]
     pub fn can_find(&self, state: &State) -> bool {
         let view = self.on_screen(state);
-        view.context() == Context::Timeline || view.filtered().is_some()
+        view.context() == Context::Timeline || view.list().is_some()
     }
 
     /// Whether an error of the last start lies above the view on screen; over lists it would hide the lines that are
@@ -369,7 +362,7 @@ impl Views {
     /// Hands an action to the view on screen: to its list first.
     pub fn act(&mut self, action: Action, state: &mut State) -> Option<Request> {
         let view = self.on_screen_mut(state);
-        let Some(list) = view.list() else {
+        let Some(list) = view.list_mut() else {
             view.act(action, state);
             return None;
         };

@@ -2,22 +2,20 @@
 
 use std::cmp::Reverse;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
-use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
-use crate::activity::feed::Stop;
-use crate::activity::{Direction, NameId, Ns, Span, What, units};
-use crate::trace::{LaneId, LaneKind, Trace, describe};
 use crate::tui::action::Action;
 use crate::tui::draw::label;
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::{Scope, State};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
+use activity::feed::Stop;
+use activity::{Direction, NameId, Ns, Span, What, units};
+use trace::{LaneId, LaneKind, Trace, describe};
 
 /// Operations of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +134,6 @@ pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,
     /// The answer in order, without what the filter leaves out.
     groups: Vec<Group>,
-    filter: Filter,
     /// The time of all groups, also of those that are left out.
     total: Ns,
     order: usize,
@@ -150,7 +147,6 @@ impl Default for Operations {
         Operations {
             question: Question::new("operations", Weight::Heavy),
             groups: Vec::new(),
-            filter: Filter::default(),
             total: 0,
             order: 0,
             of: None,
@@ -175,47 +171,36 @@ impl View for Operations {
             .ask(&state.analyst, run, about, move |trace, stop| {
                 groups(trace, scope, stop)
             });
-        let filter = self.filter.text().to_owned();
+        let filter = self.list.filter.text().to_owned();
         let of = Some((run.number, about, self.order, filter));
         if is_new || self.of != of {
             self.of = of;
             let found = self.question.about(run, about);
             let all: &[Group] = found.map_or(&[], Vec::as_slice);
-            let is_shown = |g: &&Group| self.filter.lets([&g.name, &g.full]);
+            let is_shown = |g: &&Group| self.list.filter.lets([&g.name, &g.full]);
             self.groups = all.iter().filter(is_shown).cloned().collect();
             self.total = all.iter().map(|g| g.total).sum();
-            self.filter.count(self.groups.len(), all.len());
+            self.list.filter.count(self.groups.len(), all.len());
             sort(&mut self.groups, self.order);
         }
         self.list.empty = if self.question.is_open() {
             "computing …"
-        } else if self.filter.is_on() {
+        } else if self.list.filter.is_on() {
             "no operation has this name"
         } else {
             "no operation in scope"
         };
         self.fill(area);
+        let group = self.groups.get(self.list.cursor);
+        self.list.in_full = group.map(|group| group.full.clone());
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        self.list.draw(theme, area, buf);
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
-    }
-
-    fn in_full(&self) -> Option<&str> {
-        let group = self.groups.get(self.list.cursor)?;
-        Some(&group.full)
-    }
-
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
     }
 
     /// The longest operation of the line.
@@ -302,7 +287,7 @@ impl Operations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::{Activity, Batch, Copy, MemoryKind, Place};
+    use activity::{Activity, Batch, Copy, MemoryKind, Place};
 
     fn copy(start: Ns, end: Ns, bytes: u64) -> Activity {
         Activity {

@@ -4,14 +4,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Request, View};
-use crate::trace::printable;
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::pen;
 use crate::tui::state::{Choice, State, Wanted};
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
 
 /// Lines of the view below which only the list is shown.
 const LOW: u16 = 8;
@@ -37,7 +36,6 @@ const ELSE: &[(&str, &str)] = &[
 pub(super) struct Picker {
     choices: Vec<Choice>,
     list: List,
-    filter: Filter,
     /// Those that the filter lets through, in order.
     shown: Vec<usize>,
     preview: Vec<(String, Role, bool)>,
@@ -155,11 +153,11 @@ impl View for Picker {
                 &choice.look_for,
                 &choice.variants,
             ];
-            self.filter.lets(texts)
+            self.list.filter.lets(texts)
         };
         let all = self.choices.iter().enumerate();
         self.shown = all.filter(|(_, c)| lets(c)).map(|(i, _)| i).collect();
-        self.filter.count(self.shown.len(), self.choices.len());
+        self.list.filter.count(self.shown.len(), self.choices.len());
         self.list.cursor = self.list.cursor.min(self.shown.len().saturating_sub(1));
         let is_wide = area.width >= WIDE;
         let columns = match is_wide {
@@ -208,16 +206,13 @@ impl View for Picker {
         }
     }
 
-    fn list(&mut self) -> Option<&mut List> {
-        Some(&mut self.list)
+    fn list(&self) -> Option<&List> {
+        Some(&self.list).filter(|_| !self.is_empty())
     }
 
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter).filter(|_| !self.is_empty())
+    fn list_mut(&mut self) -> Option<&mut List> {
+        let is_empty = self.is_empty();
+        Some(&mut self.list).filter(|_| !is_empty)
     }
 
     fn choose(&mut self, _state: &State) -> Option<Request> {

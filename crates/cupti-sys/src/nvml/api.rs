@@ -1,13 +1,9 @@
 //! The table of functions.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
-use super::device::{MemoryV1, MemoryV2, ProcessInfo, TemperatureV1};
-use super::gpm::{MetricsGet, Support};
+use super::layouts::{Handle, MemoryV1, MemoryV2, MetricsGet, ProcessInfo, Support, TemperatureV1};
 use crate::library::Library;
-
-/// `nvmlDevice_t`, `nvmlGpmSample_t`: pointers that only NVML looks behind.
-pub(super) type Handle = *mut c_void;
 
 type OfDevice<T> = Option<unsafe extern "C" fn(Handle, *mut T) -> u32>;
 type Text = Option<unsafe extern "C" fn(Handle, *mut c_char, u32) -> u32>;

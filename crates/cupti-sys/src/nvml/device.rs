@@ -3,52 +3,8 @@
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write as _;
 
-use super::api::Handle;
+use super::layouts::{Handle, MemoryV1, MemoryV2, ProcessInfo, TemperatureV1, version_of};
 use super::{Nvml, code};
-
-/// `nvmlMemory_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MemoryV1 {
-    total: u64,
-    free: u64,
-    used: u64,
-}
-
-/// `nvmlMemory_v2_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MemoryV2 {
-    version: u32,
-    total: u64,
-    reserved: u64,
-    free: u64,
-    used: u64,
-}
-
-/// `nvmlProcessInfo_v2_t`, which is version 3's layout too.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ProcessInfo {
-    pid: u32,
-    used: u64,
-    gpu_instance: u32,
-    compute_instance: u32,
-}
-
-/// `nvmlTemperature_v1_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TemperatureV1 {
-    version: u32,
-    sensor: u32,
-    celsius: i32,
-}
-
-/// `NVML_STRUCT_VERSION`: the length, and the version above it.
-const fn version_of<T>(version: u32) -> u32 {
-    size_of::<T>() as u32 | version << 24
-}
 
 /// `NVML_CLOCK_SM`.
 const CLOCK_SM: u32 = 1;
@@ -378,16 +334,5 @@ mod tests {
         ] {
             assert_eq!(uuid_of(text), None, "{text}");
         }
-    }
-
-    /// Lengths and offsets as `nvidia-ml-py` 13.615 has them (ctypes).
-    #[test]
-    fn layouts_are_nvidias() {
-        assert_eq!(version_of::<MemoryV2>(2), 0x0200_0028);
-        assert_eq!(version_of::<TemperatureV1>(1), 0x0100_000C);
-        assert_eq!(std::mem::offset_of!(MemoryV2, used), 32);
-        assert_eq!(std::mem::offset_of!(MemoryV1, used), 16);
-        assert_eq!(size_of::<ProcessInfo>(), 24);
-        assert_eq!(std::mem::offset_of!(ProcessInfo, used), 8);
     }
 }

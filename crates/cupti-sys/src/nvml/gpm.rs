@@ -1,9 +1,8 @@
 //! GPM: what the parts of a GPU did between two samples. Hopper and newer.
 
-use std::ffi::c_char;
 use std::fmt;
 
-use super::api::Handle;
+use super::layouts::{Handle, Metric, MetricsGet, ROOM, Support};
 use super::{Device, Nvml, code};
 
 /// Numbers of metrics (`NVML_GPM_METRIC_…`).
@@ -24,40 +23,6 @@ pub mod metric {
     pub const NVLINK_RX: u32 = 60;
     /// NVLink traffic from the GPU, all links, in MiB/s.
     pub const NVLINK_TX: u32 = 61;
-}
-
-/// Room for metrics of one question. NVML fills as many as are asked for, whatever its own array's length is (98 in 12.2,
-/// 333 in 13.0, more since).
-const ROOM: usize = 512;
-
-/// `nvmlGpmSupport_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Support {
-    version: u32,
-    is_supported: u32,
-}
-
-/// `nvmlGpmMetric_t`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Metric {
-    id: u32,
-    code: u32,
-    value: f64,
-    short_name: *const c_char,
-    long_name: *const c_char,
-    unit: *const c_char,
-}
-
-/// `nvmlGpmMetricsGet_t`.
-#[repr(C)]
-pub(super) struct MetricsGet {
-    version: u32,
-    count: u32,
-    before: Handle,
-    after: Handle,
-    metrics: [Metric; ROOM],
 }
 
 /// `NVML_GPM_METRICS_GET_VERSION`, `NVML_GPM_SUPPORT_VERSION`.
@@ -205,20 +170,5 @@ impl Drop for Gpm {
                 unsafe { free(sample) };
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lengths and offsets as `nvidia-ml-py` 13.615 has them (ctypes).
-    #[test]
-    fn layouts_are_nvidias() {
-        assert_eq!(size_of::<Metric>(), 40);
-        assert_eq!(std::mem::offset_of!(Metric, value), 8);
-        assert_eq!(std::mem::offset_of!(MetricsGet, before), 8);
-        assert_eq!(std::mem::offset_of!(MetricsGet, metrics), 24);
-        assert_eq!(size_of::<Support>(), 8);
     }
 }

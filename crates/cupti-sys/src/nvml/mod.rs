@@ -12,6 +12,7 @@
 mod api;
 mod device;
 mod gpm;
+mod layouts;
 
 use std::path::Path;
 use std::rc::Rc;

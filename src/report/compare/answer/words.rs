@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::{Answer, Row, Samples};
-use crate::activity::Ns;
-use crate::activity::units::{count, duration, percent};
-use crate::analysis::stats::{ALPHA, TEST_MIN};
 use crate::report::compare::OperationChange;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
 use crate::report::table::Table;
-use crate::text::{counted, plural, printable};
+use activity::Ns;
+use activity::stats::{ALPHA, TEST_MIN};
+use activity::text::{counted, plural, printable};
+use activity::units::{count, duration, percent};
 
 /// A ratio this near to 1 is no difference where nothing else tells: "1.00×" would be written of it.
 const SAME: f64 = 0.005;

@@ -1,12 +1,10 @@
 //! A job of several ranks: matched once, whoever asks.
 
 use super::*;
-use crate::activity::feed::Outcome;
-use crate::activity::{
-    Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What,
-};
-use crate::analysis::ranks::MATCHED;
-use crate::trace::SourceInfo;
+use activity::feed::Outcome;
+use activity::{Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What};
+use analysis::ranks::MATCHED;
+use trace::SourceInfo;
 
 /// Steps of a millisecond in which two ranks share an all-reduce; rank 1 comes 300 us late.
 fn batch(rank: u32, steps: std::ops::Range<i64>) -> Batch {

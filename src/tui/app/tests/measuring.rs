@@ -5,11 +5,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::*;
-use crate::activity::Direction;
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::{Theme, render, tests::text};
+use activity::Direction;
 
 #[test]
 fn two_marks_measure_what_lies_between() {

@@ -1,8 +1,8 @@
 //! Names of what is selected: whole on the screen where there is room, and whole when they are copied.
 
 use super::*;
-use crate::activity::{Batch, Def};
 use crate::tui::{Theme, render, tests::text};
+use activity::{Batch, Def};
 
 /// 181 characters without a space, and the letters at their ends tell the pieces apart.
 fn long_name() -> String {

@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use super::*;
-use crate::activity::feed::Progress;
 use crate::tui::action::Action;
 use crate::tui::frame::is_offered;
 use crate::tui::keys::BINDINGS;
 use crate::tui::state::prompt::Asks;
 use crate::tui::view::VIEWS;
 use crate::tui::{Theme, render, tests::text};
+use activity::feed::Progress;
 
 /// The screen but for its last line, where a word on the last key may stand.
 fn picture(app: &mut App) -> String {
@@ -21,7 +21,7 @@ fn picture(app: &mut App) -> String {
 /// A trace that was opened, a scenario that ended, and a program that runs.
 fn situations() -> Vec<App> {
     let mut opened = Trace::new(SourceInfo {
-        kind: crate::trace::SourceKind::Kineto,
+        kind: SourceKind::Kineto,
         ..fixture::source()
     });
     for batch in fixture::batches() {
@@ -96,10 +96,10 @@ fn every_key_answers_while_analysis_and_loading_run() {
     let call = fixture::trace().activity(0, 0);
     for status in [Status::Ended(Outcome::Complete), Status::Running] {
         let mut trace = fixture::trace();
-        trace.apply(crate::activity::Batch {
+        trace.apply(activity::Batch {
             // Enough that nothing is answered at once.
             items: vec![call; 20_001],
-            ..crate::activity::Batch::default()
+            ..activity::Batch::default()
         });
         let mut app = App::new(Vec::new());
         app.state.size = Size::new(120, 40);

@@ -92,9 +92,9 @@ fn keys_answer_while_a_long_timeline_is_looked_through() {
     let (wake, answers) = crossbeam_channel::bounded(1);
     let mut trace = fixture::trace();
     let call = trace.activity(0, 0);
-    trace.apply(crate::activity::Batch {
+    trace.apply(activity::Batch {
         items: vec![call; 100_001],
-        ..crate::activity::Batch::default()
+        ..activity::Batch::default()
     });
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);

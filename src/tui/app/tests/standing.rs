@@ -38,7 +38,7 @@ fn a_broken_file_stands_in_every_view_until_it_runs_again() {
 /// What the source waits for: what alarms in every view until it is told anew, and on a timeline that is still empty what to do.
 #[test]
 fn whom_a_source_waits_for_stands_until_it_comes() {
-    use crate::activity::feed::Standing;
+    use activity::feed::Standing;
     let standing = |all: &[(bool, &str)]| {
         let told = all.iter().map(|&(is_alarming, text)| Standing {
             is_alarming,
@@ -88,7 +88,7 @@ fn a_failed_expectation_stands_in_every_view() {
     let made = Arc::make_mut(&mut plan);
     made.expectations.truncate(1);
     let expectation = made.expectations.first_mut().expect("one");
-    expectation.compare = crate::scenario::expect::Compare::AtLeast;
+    expectation.compare = scenario::expect::Compare::AtLeast;
     expectation.value = 1e18;
     let (what, expected) = (expectation.what.clone(), expectation.expected.clone());
     let mut app = App::of_trace(trace, Some(plan), PEAKS);
@@ -137,7 +137,7 @@ fn a_race_stands_in_the_header_and_is_one_warning() {
 #[test]
 fn keys_that_would_do_nothing_are_not_offered() {
     let mut trace = Trace::new(SourceInfo {
-        kind: crate::trace::SourceKind::Kineto,
+        kind: SourceKind::Kineto,
         ..fixture::source()
     });
     for batch in fixture::batches() {
@@ -270,8 +270,8 @@ fn streams_stand_in_the_order_of_their_first_use_and_rows_without_data_are_left_
     for mut batch in fixture::batches() {
         for item in &mut batch.items {
             let place = match &mut item.what {
-                crate::activity::What::Kernel(kernel) => &mut kernel.place,
-                crate::activity::What::Copy(copy) => &mut copy.place,
+                activity::What::Kernel(kernel) => &mut kernel.place,
+                activity::What::Copy(copy) => &mut copy.place,
                 _ => continue,
             };
             if place.stream >= 13 {

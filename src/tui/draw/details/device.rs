@@ -1,14 +1,14 @@
 //! What is said of a row of a device: on the whole, and under the cursor.
 
 use super::Details;
-use crate::activity::{Metric, Span, units};
-use crate::analysis::hardware;
-use crate::trace::{Measure, describe};
 use crate::tui::draw::label;
 use crate::tui::state::State;
 use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
+use activity::{Metric, Span, units};
+use analysis::hardware;
+use trace::{Measure, describe};
 
 impl Details {
     pub(super) fn device_row(&mut self, state: &State, kind: RowKind) {

@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::activity::RangeKind;
-use crate::analysis::testing::{Scene, kernels};
 use crate::tui::draw::lane::draw_strip;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
+use activity::RangeKind;
+use analysis::testing::{Scene, kernels};
 
 fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
     let input = StripInput {
@@ -68,7 +68,7 @@ fn area(cell: &Cell) -> f64 {
 /// A collective from 0 to 100 ns that waits for 60 of them, and a kernel from 100 to 150.
 #[test]
 fn a_kernel_that_waits_has_the_colour_of_waiting_until_it_works() {
-    use crate::analysis::ranks::Wait;
+    use analysis::ranks::Wait;
 
     let window = Span::new(0, 160);
     let waits = Waits::of(vec![Wait {
@@ -366,7 +366,7 @@ proptest! {
         }
         let trace = made.trace();
         let needle = Needle::new("NEEDLE").expect("something");
-        let found = Found::of(&trace, &needle, &crate::activity::feed::Stop::default());
+        let found = Found::of(&trace, &needle, &activity::feed::Stop::default());
         let window = Span::new(0, at);
         let input = StripInput {
             scale: TimeScale::new(window, columns),

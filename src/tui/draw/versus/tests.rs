@@ -74,7 +74,7 @@ fn nothing_of_what_comes_after_a_half_is_drawn() {
     let trace = fixture::trace();
     let start = EPOCH + 100 * US;
     // `sequential` has 12 operations on one stream. Its second batch begins 1100 µs after the first.
-    let is_it = |lane: &crate::trace::Lane| lane.at(start).is_some() && lane.len() == 12;
+    let is_it = |lane: &trace::Lane| lane.at(start).is_some() && lane.len() == 12;
     let id = trace.lanes().iter().position(is_it).expect("the stream");
     // A half that ends in the gap before it: its last column of 172 µs reaches into the second batch.
     let span = Span::new(start, start + 1_050 * US);

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use super::{Answer, StepTime};
-use crate::activity::feed::Stop;
-use crate::activity::{Ns, Span};
-use crate::analysis::CallIndex;
-use crate::analysis::advice::Advice;
-use crate::analysis::causes::Causes;
-use crate::analysis::figures::{self, Peaks};
-use crate::analysis::findings;
-use crate::analysis::graph::Graph;
-use crate::analysis::passes::Passes;
-use crate::analysis::ranks::Aligned;
-use crate::analysis::steps::{self, Steps};
-use crate::analysis::verdict;
-use crate::analysis::watching;
 use crate::report::whatif::known_of;
-use crate::scenario::plan::Plan;
-use crate::trace::Trace;
-use crate::tui::state::arrived::arrived;
 use crate::tui::state::ground::{Ground, Grounds};
+use crate::tui::state::so_far::arrived;
+use activity::feed::Stop;
+use activity::{Ns, Span};
+use analysis::CallIndex;
+use analysis::advice::Advice;
+use analysis::causes::Causes;
+use analysis::figures::{self, Peaks};
+use analysis::findings;
+use analysis::graph::Graph;
+use analysis::passes::Passes;
+use analysis::ranks::Aligned;
+use analysis::steps::{self, Steps};
+use analysis::verdict;
+use analysis::watching;
+use scenario::plan::Plan;
+use trace::Trace;
 
 /// Operations that are looked at while a program runs: some hundred steps of a training loop.
 const RECENT: usize = 50_000;

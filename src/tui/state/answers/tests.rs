@@ -1,14 +1,14 @@
 //! What is asked when, and of which part of a timeline that grows.
 
 use super::*;
-use crate::activity::feed::Stop;
-use crate::activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
-use crate::analysis::figures::Peaks;
-use crate::analysis::passes::Passes;
-use crate::trace::Trace;
 use crate::tui::state::Peaks as AppPeaks;
 use crate::tui::state::Status;
-use crate::tui::state::arrived::arrived;
+use crate::tui::state::so_far::arrived;
+use activity::feed::Stop;
+use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
+use analysis::figures::Peaks;
+use analysis::passes::Passes;
+use trace::Trace;
 
 fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {
     Activity {
@@ -80,7 +80,7 @@ fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
     assert_eq!(at(&mut run, 1_501, 3), Some(1_501));
     assert_eq!(at(&mut run, 2_000, 4), Some(1_501));
     // At the end at once, and of everything.
-    run.status = Status::Ended(crate::activity::feed::Outcome::Complete);
+    run.status = Status::Ended(activity::feed::Outcome::Complete);
     assert_eq!(at(&mut run, 2_001, 5), None);
 }
 

@@ -1,10 +1,10 @@
 //! What keys and the mouse do to the choice of rows.
 
-use crate::text::plural;
-use crate::trace::LaneId;
 use crate::tui::state::State;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Selection;
+use activity::text::plural;
+use trace::LaneId;
 
 impl State {
     /// Hides the selected row.
@@ -121,7 +121,7 @@ impl State {
             }
             (count, text) => {
                 let lanes = plural(count as u64, "lane");
-                let text = crate::text::cut(text, 16);
+                let text = activity::text::cut(text, 16);
                 Some(format!("{lanes} left out (&{text}), S shows all"))
             }
         }

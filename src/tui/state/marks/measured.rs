@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::activity::feed::Stop;
-use crate::activity::{Direction, NameId, Ns, Span, What};
-use crate::analysis::graph::CallKind;
-use crate::trace::{LaneKind, Measure, Trace};
 use crate::tui::state::idle::{self, Shares};
+use activity::feed::Stop;
+use activity::{Direction, NameId, Ns, Span, What};
+use analysis::graph::CallKind;
+use trace::{LaneKind, Measure, Trace};
 
 /// Records between two looks at whether to go on.
 const STRIDE: usize = 65_536;

@@ -1,11 +1,9 @@
 //! Where on the timeline what is looked for is.
 
-use std::ops::Range;
-
 use super::needle::Needle;
-use crate::activity::feed::Stop;
-use crate::activity::{Direction, Ns, Span, What};
-use crate::trace::{LaneId, LaneKind, Trace};
+use activity::feed::Stop;
+use activity::{Direction, Ns, Span, What};
+use trace::{LaneId, LaneKind, Trace};
 
 /// Rows between two looks at whether to go on.
 const STRIDE: usize = 65_536;
@@ -86,16 +84,6 @@ impl Found {
     #[must_use]
     pub fn of_lane(&self, lane: LaneId) -> &[u32] {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
-    }
-
-    /// The first of them among `rows` of a lane.
-    #[must_use]
-    pub fn first(&self, lane: LaneId, rows: Range<usize>) -> Option<usize> {
-        let hits = self.of_lane(lane);
-        let from = hits.partition_point(|&hit| (hit as usize) < rows.start);
-        hits.get(from)
-            .map(|&hit| hit as usize)
-            .filter(|hit| rows.contains(hit))
     }
 
     /// Those of a lane that start within `window`.

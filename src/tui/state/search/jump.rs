@@ -1,10 +1,10 @@
 //! Going from hit to hit.
 
 use super::Hit;
-use crate::activity::Span;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::state::{State, nest};
+use activity::Span;
 
 impl State {
     /// Selects the hit after (or before) what is selected; of a name that only lanes have, the lane.

@@ -17,8 +17,8 @@ use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::selection::{Item, Selection};
 use super::{Camera, Run, Scope};
-use crate::activity::Span;
-use crate::trace::LaneId;
+use activity::Span;
+use trace::LaneId;
 
 /// While a run goes on it is looked through again this often at most.
 const PACE: Duration = Duration::from_millis(500);

@@ -6,31 +6,24 @@ mod picture;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
 use super::list::{Cell, List};
 use super::{Place, Request, View};
-use crate::activity::Ns;
-use crate::activity::units;
-use crate::analysis::VariantFigures;
-use crate::analysis::variants::measure::speedup;
-use crate::report::foretold;
-use crate::scenario::figures::Kind;
-use crate::trace::printable;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::beside::{Beside, Pair};
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
+use activity::units;
+use analysis::VariantFigures;
+use analysis::variants::measure::speedup;
 use picture::Picture;
+use scenario::figures::Kind;
 
 /// Two runs of one program differ by that much without a reason.
 const SAME: f64 = 0.02;
 
 /// What stands there instead of lines.
 const EMPTY: &str = "no variant has ended yet";
-
-/// Columns of "3.71 ms to 4.02 ms".
-const BETWEEN: u16 = 20;
 
 /// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
 const FEW: u16 = 3;
@@ -39,14 +32,9 @@ const FEW: u16 = 3;
 #[derive(Debug)]
 pub(super) struct Compare {
     list: List,
-    filter: Filter,
     /// The lines of the table that the filter leaves, as indices into the variants or the pairs.
     shown: Vec<usize>,
-    /// Of two timelines: what is under the cursor, and what their comparison comes to, in full.
-    in_full: Option<String>,
     picture: Picture,
-    /// Between what the makespan of each variant lies, where the run is simulated by a profile that tells.
-    between: Question<(), Vec<Option<[Ns; 2]>>>,
     /// That the line to begin with is to be told as soon as there are figures.
     wants_first: bool,
 }
@@ -55,11 +43,8 @@ impl Default for Compare {
     fn default() -> Self {
         Compare {
             list: List::new(EMPTY),
-            filter: Filter::default(),
             shown: Vec::new(),
-            in_full: None,
             picture: Picture::default(),
-            between: Question::new("between", Weight::Heavy).at_once(0),
             wants_first: false,
         }
     }
@@ -92,10 +77,7 @@ impl View for Compare {
         };
         match beside {
             Some(beside) => self.fill_pairs(beside, top),
-            None => {
-                self.ask(state);
-                self.fill(state, top);
-            }
+            None => self.fill(state, top),
         }
         // Set apart where there is a line for that.
         let apart = u16::from(area.height > 2 * table + 12);
@@ -105,7 +87,7 @@ impl View for Compare {
             ..area
         };
         let line = self.shown.get(self.list.cursor).copied();
-        self.in_full = beside.map(|beside| in_full(beside, line));
+        self.list.in_full = beside.map(|beside| in_full(beside, line));
         self.picture.prepare(state, line, below);
     }
 
@@ -119,20 +101,12 @@ impl View for Compare {
         self.picture.draw(theme, buf);
     }
 
-    fn in_full(&self) -> Option<&str> {
-        self.in_full.as_deref()
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
-    }
-
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
     }
 
     fn choose(&mut self, state: &State) -> Option<Request> {
@@ -162,25 +136,14 @@ impl Compare {
             }
         };
         let lines = 0..names.len();
-        self.shown = lines.filter(|&i| self.filter.lets([&names[i]])).collect();
-        self.filter.count(self.shown.len(), names.len());
-        self.list.empty = match self.filter.is_on() {
+        self.shown = lines
+            .filter(|&i| self.list.filter.lets([&names[i]]))
+            .collect();
+        self.list.filter.count(self.shown.len(), names.len());
+        self.list.empty = match self.list.filter.is_on() {
             true => "no line has this",
             false => EMPTY,
         };
-    }
-
-    /// Asks between what each variant lies, once all of them have run.
-    fn ask(&mut self, state: &State) {
-        let run = &state.run;
-        if let (Some(ends), true) = (&run.ends, run.measured.is_final()) {
-            let (ends, variants) = (ends.clone(), run.measured.variants.clone());
-            self.between.ask(&state.analyst, run, (), move |_, stop| {
-                let ends = ends.find(stop);
-                let between = variants.iter().map(|v| foretold::between(v, &ends));
-                between.collect()
-            });
-        }
     }
 
     /// Two timelines: what is compared, and what that came to.
@@ -219,17 +182,12 @@ impl Compare {
         let longest = now.iter().map(|v| pen::width(&v.label())).max();
         let name = longest.unwrap_or(0).clamp(8, 30) as u16;
         let has_before = !previous.is_empty();
-        let between = (self.between.about(&state.run, ()))
-            .filter(|all| all.len() == now.len() && all.iter().any(Option::is_some));
         let is_wide = area.width >= name + if has_before { 100 } else { 78 };
         let mut heading = vec![
             Cell::left("variant", name, dim),
             Cell::right("makespan", 9, dim),
+            Cell::right("speed-up", 12, dim),
         ];
-        if between.is_some() {
-            heading.push(Cell::left("by the calibration", BETWEEN, dim));
-        }
-        heading.push(Cell::right("speed-up", 12, dim));
         if is_wide {
             heading.push(Cell::right("host time", 9, dim));
         }
@@ -258,16 +216,8 @@ impl Compare {
             let mut cells = vec![
                 Cell::left(printable(&v.label()), name, text),
                 Cell::right(figure(Kind::Makespan), 9, text),
+                Cell::right(faster, 12, text),
             ];
-            if let Some(between) = between {
-                let [least, most] = between[shown[i]].unwrap_or([v.makespan_ns; 2]);
-                let text = match [least, most].map(units::duration) {
-                    [least, most] if least == most => least,
-                    [least, most] => format!("{least} to {most}"),
-                };
-                cells.push(Cell::left(text, BETWEEN, dim));
-            }
-            cells.push(Cell::right(faster, 12, text));
             if is_wide {
                 cells.push(Cell::right(figure(Kind::Wall), 9, dim));
             }

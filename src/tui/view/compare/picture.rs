@@ -3,16 +3,16 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::activity::{Span, units};
-use crate::analysis::VariantFigures;
-use crate::analysis::variants::measure::{SAME, Speedup, speedup};
-use crate::scenario::figures::Kind;
-use crate::trace::printable;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::versus::{Half, Versus};
 use crate::tui::state::State;
 use crate::tui::state::beside::Beside;
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
+use activity::{Span, units};
+use analysis::VariantFigures;
+use analysis::variants::measure::{SAME, Speedup, speedup};
+use scenario::figures::Kind;
 
 /// What a picture was made of: as long as it is the same, it is.
 #[derive(Clone, Copy, Debug, PartialEq)]

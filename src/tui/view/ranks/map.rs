@@ -1,10 +1,10 @@
 //! Ranks over steps as a map: where each waits for others, and where it comes late.
 
-use crate::activity::units::duration;
-use crate::activity::{Ns, Span};
-use crate::analysis::ranks::{Heat, Spot};
 use crate::tui::theme::Role;
 use crate::tui::view::list::Cell;
+use activity::units::duration;
+use activity::{Ns, Span};
+use analysis::ranks::{Heat, Spot};
 
 /// Columns of a rank's name.
 pub(super) const NAME: u16 = 18;

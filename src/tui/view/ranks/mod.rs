@@ -3,19 +3,17 @@
 mod map;
 mod table;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::filter::Filter;
-use super::list::{Cell, List};
+use super::list::{Cell, Filter, List};
 use super::{Place, Request, View};
-use crate::activity::units::duration;
 use crate::report::ranks::{self as report, RankReport};
 use crate::tui::action::Action;
 use crate::tui::state::State;
 use crate::tui::state::job::Judged;
 use crate::tui::state::rows::RowKind;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
+use activity::units::duration;
 
 /// What the table can be ordered by; `host` folds each host into one line, `steps` is the map.
 const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
@@ -40,9 +38,7 @@ enum Line {
 pub(super) struct RanksView {
     order: usize,
     lines: Vec<Line>,
-    filter: Filter,
     list: List,
-    in_full: String,
 }
 
 impl View for RanksView {
@@ -65,14 +61,16 @@ impl View for RanksView {
         }
         self.list.empty = if state.job.is_open() {
             "computing …"
-        } else if self.filter.is_on() {
+        } else if self.list.filter.is_on() {
             "no rank has this"
         } else {
             "no two processes share a collective"
         };
         let found = state.job.judged(&state.run);
         let room = table::Room::of(area.width);
-        self.lines = found.map_or_else(Vec::new, |job| lines(job, self.order, &mut self.filter));
+        self.lines = found.map_or_else(Vec::new, |job| {
+            lines(job, self.order, &mut self.list.filter)
+        });
         let map = found
             .filter(|_| ORDERS[self.order] == "steps")
             .map(|job| map::Scale::new(&job.heat, area.width));
@@ -89,28 +87,21 @@ impl View for RanksView {
                 (line, _) => cells(job, line, room),
             })
         });
-        self.in_full = match (found, self.lines.get(self.list.cursor)) {
+        let in_full = match (found, self.lines.get(self.list.cursor)) {
             (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
             (Some(job), Some(Line::Clocks)) => clocks(job),
             (Some(job), Some(Line::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
+        self.list.in_full = Some(in_full);
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        self.list.draw(theme, area, buf);
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
     }
 
-    fn list(&mut self) -> Option<&mut List> {
+    fn list_mut(&mut self) -> Option<&mut List> {
         Some(&mut self.list)
-    }
-
-    fn filter(&mut self) -> Option<&mut Filter> {
-        Some(&mut self.filter)
-    }
-
-    fn filtered(&self) -> Option<&Filter> {
-        Some(&self.filter)
     }
 
     /// The lanes of the rank under the cursor, of a host those of its latest.
@@ -143,10 +134,6 @@ impl View for RanksView {
         if action == Action::Sort {
             self.order = (self.order + 1) % ORDERS.len();
         }
-    }
-
-    fn in_full(&self) -> Option<&str> {
-        Some(&self.in_full)
     }
 }
 

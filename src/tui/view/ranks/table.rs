@@ -1,10 +1,10 @@
 //! The table of ranks: what each did with its time, and why its GPU was idle.
 
-use crate::activity::Ns;
-use crate::activity::units::{duration, percent};
 use crate::report::ranks::{IdleShare, RankReport};
 use crate::tui::theme::Role;
 use crate::tui::view::list::Cell;
+use activity::Ns;
+use activity::units::{duration, percent};
 
 /// Columns of names, of figures from working to late, and of clocks.
 const NAME: u16 = 21;

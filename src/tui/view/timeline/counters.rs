@@ -1,12 +1,12 @@
 //! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
 
 use super::content::Content;
-use crate::activity::{Metric, SLOWED, Span};
-use crate::analysis::hardware;
 use crate::tui::draw::lane::Plot;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
+use activity::{Metric, SLOWED, Span};
+use analysis::hardware;
 
 /// Makes a row.
 pub(super) fn make(
@@ -54,7 +54,7 @@ pub(super) fn make(
         (Some(_), _) if is_marked && slowed > 0 && is_wide => {
             format!(
                 "held down {}",
-                crate::activity::units::percent(slowed as f64 / looked as f64)
+                activity::units::percent(slowed as f64 / looked as f64)
             )
         }
         (Some(_), Some(known)) if is_wide && known != 1.0 => {
@@ -80,7 +80,7 @@ pub(super) fn make(
 fn figure(metric: Metric, value: f64) -> String {
     match metric {
         Metric::PcieIn | Metric::PcieOut | Metric::NvlinkIn | Metric::NvlinkOut => {
-            crate::activity::units::rate(value / 1e9)
+            activity::units::rate(value / 1e9)
         }
         Metric::Clock => format!("{value:.0}"),
         _ => hardware::show(metric, value).replace(' ', ""),

@@ -4,16 +4,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::titles;
-use crate::activity::{Ns, units};
-use crate::analysis::VariantFigures;
-use crate::analysis::findings::Finding;
-use crate::analysis::variants::measure::speedup;
-use crate::scenario::figures::Kind;
-use crate::trace::printable;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
+use activity::{Ns, units};
+use analysis::VariantFigures;
+use analysis::findings::Finding;
+use analysis::variants::measure::speedup;
+use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.
 const VARIANTS: usize = 8;

@@ -14,8 +14,6 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::View;
-use crate::activity::Span;
-use crate::text;
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
@@ -28,6 +26,8 @@ use crate::tui::state::selection::Selection;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
+use activity::Span;
+use activity::text;
 use content::Shown;
 use filler::Filler;
 use placed::Line;

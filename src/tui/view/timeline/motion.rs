@@ -1,11 +1,11 @@
 //! What keys do on the timeline: the window moves, the selection steps.
 
-use crate::activity::Span;
-use crate::trace::Trace;
 use crate::tui::action::Action;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
+use activity::Span;
+use trace::Trace;
 
 /// One step of zooming.
 pub(super) const ZOOM: f64 = 0.7;

@@ -2,11 +2,11 @@
 
 use super::content::Shown;
 use super::{Timeline, motion};
-use crate::activity::Span;
 use crate::tui::state::State;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::time_scale::TimeScale;
+use activity::Span;
 
 impl Timeline {
     /// Selects what is under the mouse; a title folds what stands under it.

@@ -2,8 +2,6 @@
 
 use super::content::{Content, Shown};
 use super::counters;
-use crate::activity::{Direction, Ns, Span, units};
-use crate::trace::{LaneId, LaneKind, Measure, Trace};
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
@@ -14,6 +12,8 @@ use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
+use activity::{Direction, Ns, Span, units};
+use trace::{LaneId, LaneKind, Measure, Trace};
 
 #[cfg(test)]
 mod tests;

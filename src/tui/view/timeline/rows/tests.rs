@@ -5,11 +5,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
 use super::*;
-use crate::activity::{DeviceInfo, Direction};
-use crate::analysis::figures;
-use crate::analysis::testing::Scene;
 use crate::tui::app::{App, Peaks};
 use crate::tui::theme::Theme;
+use activity::{DeviceInfo, Direction};
+use analysis::figures;
+use analysis::testing::Scene;
 
 /// What an operation is done by.
 #[derive(Clone, Copy, Debug, PartialEq)]

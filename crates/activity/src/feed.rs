@@ -1,0 +1,257 @@
+//! The channel between a source and the one owner of the trace store.
+//!
+//! It is bounded: a source that is faster than its consumer waits (a traced program never does,
+//! because between it and its reader lies the recording). A source runs on a named thread of its
+//! own, looks at its [`Stop`] between messages, and ends with exactly one [`Message::Finished`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::Batch;
+
+/// Messages that may wait in the channel. At 20 ms a flush that is several seconds of a live source;
+/// a file reader simply waits for its consumer.
+pub const CAPACITY: usize = 256;
+
+/// What a source sends.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all messages are batches, which hold their records elsewhere"
+)]
+pub enum Message {
+    /// Activities.
+    Batch(Batch),
+    /// How far long work has come (compiling kernels, loading a file).
+    Progress(Progress),
+    /// A line that the watched program printed.
+    Output {
+        /// Whether it came from stderr.
+        is_error: bool,
+        /// The line without its end, control characters still in it.
+        line: String,
+    },
+    /// Something the user should know; kept in the log view.
+    Notice {
+        /// Whether it limits what the timeline shows.
+        is_warning: bool,
+        /// One sentence.
+        text: String,
+    },
+    /// What is so until it is told anew, in place of what was told before: whom the source waits for. Nothing is any more when
+    /// it has ended.
+    Standing(Vec<Standing>),
+    /// The last message.
+    Finished(Outcome),
+}
+
+/// Something that is so for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether the timeline lacks something meanwhile that it should have.
+    pub is_alarming: bool,
+    /// In a sentence without a full stop; further lines say what to do.
+    pub text: String,
+}
+
+/// How far long work has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done ("compiling kernels").
+    pub what: String,
+    /// Units done.
+    pub done: u64,
+    /// Units in all, where known.
+    pub total: Option<u64>,
+}
+
+/// How a source ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was sent.
+    Complete,
+    /// It was asked to stop and did; what was sent is valid.
+    Stopped,
+    /// It failed; what was sent before is valid.
+    Failed(Failure),
+}
+
+/// Why a source failed, in words for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of failure, which decides the exit code.
+    pub kind: FailureKind,
+    /// What failed and why, in a sentence or two.
+    pub message: String,
+    /// What would help; empty when nothing is known to.
+    pub help: String,
+}
+
+/// What kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The input is wrong (exit code 2).
+    Input,
+    /// The machine cannot do it (exit code 3).
+    Machine,
+    /// The program that was watched failed (exit code 4, or its own).
+    Program {
+        /// Its exit status, or 128 + the signal that ended it.
+        code: i32,
+    },
+}
+
+/// A request to stop, shared by the two ends.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the source to stop.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A request to hold, shared by the two ends: a replay waits while it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Pause(Arc<AtomicBool>);
+
+impl Pause {
+    /// Asks the source to wait, or to go on.
+    pub fn hold(&self, is_held: bool) {
+        self.0.store(is_held, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to wait.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The consumer is gone, and nobody will read what a source sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nobody reads this timeline any more")]
+pub struct Gone;
+
+/// The source's end.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    sender: Sender<Message>,
+    /// Whether the consumer wants no more.
+    pub stop: Stop,
+}
+
+impl Outlet {
+    /// Sends a message, waiting while the channel is full.
+    ///
+    /// # Errors
+    /// When the consumer is gone: the source should end.
+    pub fn send(&self, message: Message) -> Result<(), Gone> {
+        self.sender.send(message).map_err(|_| Gone)
+    }
+
+    /// Sends a notice.
+    ///
+    /// # Errors
+    /// As [`Outlet::send`].
+    pub fn notice(&self, is_warning: bool, text: String) -> Result<(), Gone> {
+        self.send(Message::Notice { is_warning, text })
+    }
+}
+
+/// The consumer's end, with the thread behind it. Dropping it stops the source and joins its thread.
+#[derive(Debug)]
+pub struct Feed {
+    receiver: Option<Receiver<Message>>,
+    /// Asks the source to stop.
+    pub stop: Stop,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Feed {
+    /// Starts `source` on a thread called `name`. Its result becomes the last message.
+    ///
+    /// # Errors
+    /// When the operating system gives no thread.
+    pub fn spawn<F>(name: &str, source: F) -> std::io::Result<Feed>
+    where
+        F: FnOnce(&Outlet) -> Outcome + Send + 'static,
+    {
+        let (sender, receiver) = bounded(CAPACITY);
+        let outlet = Outlet {
+            sender,
+            stop: Stop::default(),
+        };
+        let stop = outlet.stop.clone();
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                let outcome = source(&outlet);
+                // A consumer that is gone needs no last word.
+                let _ = outlet.send(Message::Finished(outcome));
+            })?;
+        Ok(Feed {
+            receiver: Some(receiver),
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where the messages arrive. After [`Message::Finished`], or if the source panicked, it is disconnected.
+    #[must_use]
+    pub fn receiver(&self) -> &Receiver<Message> {
+        self.receiver
+            .as_ref()
+            .expect("the receiver is only taken by drop")
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.stop();
+        // A source that waits in `send` wakes up when the receiver is gone.
+        drop(self.receiver.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropping_the_feed_ends_a_source_that_waits_in_send() {
+        let feed = Feed::spawn("test-source", |outlet| {
+            loop {
+                if outlet.send(Message::Batch(Batch::default())).is_err() {
+                    return Outcome::Stopped;
+                }
+            }
+        })
+        .expect("a thread");
+        assert!(matches!(feed.receiver().recv(), Ok(Message::Batch(_))));
+        drop(feed);
+    }
+
+    #[test]
+    fn the_outcome_is_the_last_message() {
+        let feed = Feed::spawn("test-source", |_| Outcome::Complete).expect("a thread");
+        assert!(matches!(
+            feed.receiver().recv(),
+            Ok(Message::Finished(Outcome::Complete))
+        ));
+        assert!(feed.receiver().recv().is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! Theoretical occupancy: how many warps of a launch fit on an SM at once, and what limits them.
+//!
+//! The rules are those of CUDA's occupancy calculator (`cuda_occupancy.h` of the toolkit) for compute
+//! capability 5.0 and later: warps, blocks, registers (given to a warp in units of 256, out of a
+//! quarter of the SM's file) and shared memory (in units of 256 bytes, from 8.0 on of 128 bytes with
+//! 1 KiB a block kept by the system). The largest shared memory carve-out is assumed.
+
+use crate::{DeviceInfo, LaunchShape};
+
+/// Registers are given to a warp in units of this many.
+const REGISTER_UNIT: u32 = 256;
+/// An SM's registers are split between this many schedulers.
+const PARTITIONS: u32 = 4;
+
+/// What keeps more blocks from fitting on an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Resident warps.
+    Warps,
+    /// Resident blocks.
+    Blocks,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    Shared,
+}
+
+/// How full a launch can make an SM.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupancy {
+    /// Blocks of it that fit on an SM at once.
+    pub blocks_per_sm: u32,
+    /// Warps of it that fit on an SM at once.
+    pub warps_per_sm: u32,
+    /// Those warps over the most an SM can hold, 0 to 1.
+    pub share: f64,
+    /// What limits it. Of several equal limits, the first of [`Limit`]'s.
+    pub limit: Limit,
+    /// How often the grid fills all SMs; less than 1 leaves some of them without work.
+    pub waves: f64,
+}
+
+/// The occupancy of a launch on a device. `None` when the source did not say enough about either, or
+/// when the launch cannot run there.
+#[must_use]
+pub fn theoretical(shape: &LaunchShape, device: &DeviceInfo) -> Option<Occupancy> {
+    let volume = |d: [u32; 3]| d.iter().map(|&x| u64::from(x)).product::<u64>();
+    let threads = u32::try_from(volume(shape.block)).ok().filter(|&t| t > 0)?;
+    let warp = device.warp_size;
+    if warp == 0 || device.max_warps_per_sm == 0 {
+        return None;
+    }
+    let warps = threads.div_ceil(warp);
+    let mut limits = vec![(device.max_warps_per_sm / warps, Limit::Warps)];
+    if device.max_blocks_per_sm > 0 {
+        limits.push((device.max_blocks_per_sm, Limit::Blocks));
+    }
+    if shape.registers > 0 && device.registers_per_sm > 0 {
+        let per_warp = (shape.registers.checked_mul(warp)?).next_multiple_of(REGISTER_UNIT);
+        let fit = device.registers_per_sm / PARTITIONS / per_warp * PARTITIONS;
+        limits.push((fit / warps, Limit::Registers));
+    }
+    let asked = shape.static_shared.checked_add(shape.dynamic_shared)?;
+    let (unit, system) = if device.capability.0 >= 8 {
+        (128, 1024)
+    } else {
+        (256, 0)
+    };
+    let shared = asked.checked_add(system)?.checked_next_multiple_of(unit)?;
+    if shared > 0 && device.shared_per_sm > 0 {
+        limits.push((device.shared_per_sm / shared, Limit::Shared));
+    }
+    let (blocks, limit) = limits.into_iter().min_by_key(|&(blocks, _)| blocks)?;
+    if blocks == 0 {
+        return None;
+    }
+    let resident = u64::from(blocks) * u64::from(device.multiprocessors);
+    Some(Occupancy {
+        blocks_per_sm: blocks,
+        warps_per_sm: blocks * warps,
+        share: f64::from(blocks * warps) / f64::from(device.max_warps_per_sm),
+        limit,
+        waves: if resident > 0 {
+            volume(shape.grid) as f64 / resident as f64
+        } else {
+            0.0
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An H100/H200's SM: 64 warps, 32 blocks, 64 Ki registers, 228 KiB shared memory.
+    fn hopper() -> DeviceInfo {
+        DeviceInfo {
+            capability: (9, 0),
+            multiprocessors: 132,
+            max_warps_per_sm: 64,
+            max_blocks_per_sm: 32,
+            shared_per_sm: 233_472,
+            registers_per_sm: 65_536,
+            warp_size: 32,
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn shape(threads: u32, registers: u32, shared: u32) -> LaunchShape {
+        LaunchShape {
+            grid: [264, 1, 1],
+            block: [threads, 1, 1],
+            registers,
+            dynamic_shared: shared,
+            ..LaunchShape::default()
+        }
+    }
+
+    /// Worked by hand from the calculator's rules.
+    #[test]
+    fn each_limit_is_the_calculators() {
+        let cases = [
+            // 8 warps a block: 64 / 8.
+            (shape(256, 32, 0), 8, 64, Limit::Warps),
+            // One warp a block: 64 would fit, 32 blocks may.
+            (shape(32, 16, 0), 32, 32, Limit::Blocks),
+            // 128 registers: 4096 a warp, 4 warps a quarter, 16 an SM, 2 blocks of 8.
+            (shape(256, 128, 0), 2, 16, Limit::Registers),
+            // 33 registers: 1056 round up to 1280: 12 warps a quarter, 48 an SM, 6 blocks of 8.
+            (shape(256, 33, 0), 6, 48, Limit::Registers),
+            // 100 KiB + 1 KiB: two blocks in 228 KiB.
+            (shape(128, 32, 102_400), 2, 8, Limit::Shared),
+        ];
+        for (shape, blocks, warps, limit) in cases {
+            let found = theoretical(&shape, &hopper()).expect("known");
+            assert_eq!(
+                (found.blocks_per_sm, found.warps_per_sm, found.limit),
+                (blocks, warps, limit),
+                "{shape:?}"
+            );
+            assert!((found.share - f64::from(warps) / 64.0).abs() < 1e-12);
+        }
+        let found = theoretical(&shape(256, 32, 0), &hopper()).expect("known");
+        assert!((found.waves - 264.0 / (8.0 * 132.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        assert_eq!(
+            theoretical(&shape(256, 32, 0), &DeviceInfo::default()),
+            None
+        );
+        assert_eq!(theoretical(&LaunchShape::default(), &hopper()), None);
+        // More shared memory than the SM has.
+        assert_eq!(theoretical(&shape(256, 32, 300_000), &hopper()), None);
+        assert_eq!(
+            theoretical(&shape(256, u32::MAX, u32::MAX), &hopper()),
+            None
+        );
+    }
+}

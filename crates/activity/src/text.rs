@@ -1,0 +1,251 @@
+//! Text on its way to a reader: what is fit to be shown, how it is cut, wrapped and counted.
+//!
+//! Strings of traces, scenarios, programs and the system are hostile until [`printable`] has seen them. The
+//! trace store does that as they come in, so that what comes out of it is fit for every view and export;
+//! what never enters the store (paths, messages) passes here on its way to the terminal.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+pub use crate::units::count;
+
+/// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and
+/// paragraph separators, bidirectional marks, and all that is not to be seen by itself (Unicode's `Default_Ignorable_Code_Point`:
+/// joiners, fillers, variation selectors, tags) or is a mark of annotations.
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The text with its unprintable characters written out: "\n", "\u{1b}".
+#[must_use]
+pub fn printable(text: &str) -> String {
+    escaped(text, is_unprintable)
+}
+
+/// The same for a text of several lines, whose line ends stay.
+#[must_use]
+pub fn printable_lines(text: &str) -> String {
+    escaped(text, |c| c != '\n' && is_unprintable(c))
+}
+
+fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> String {
+    if !text.chars().any(&is_meant) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_meant(c) {
+            let _ = write!(out, "{}", c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Columns that a text takes.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// At most `columns` of a text, with an ellipsis where its end was cut off.
+#[must_use]
+pub fn cut(text: &str, columns: usize) -> String {
+    match columns.checked_sub(1) {
+        _ if text.width() <= columns => text.to_owned(),
+        Some(room) => format!("{}…", head(text.chars(), room)),
+        None => String::new(),
+    }
+}
+
+/// At most `columns` of a text, with an ellipsis where its middle was cut out: for names that tell
+/// themselves apart at both ends.
+#[must_use]
+pub fn cut_middle(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else {
+        return String::new();
+    };
+    let tail: String = head(text.chars().rev(), room / 3).chars().rev().collect();
+    format!("{}…{tail}", head(text.chars(), room - room / 3))
+}
+
+/// A text in pieces of at most `columns`, broken anywhere: for names, in which no place is better than another.
+#[must_use]
+pub fn pieces(text: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let width = c.width().unwrap_or(0);
+        if used > 0 && used + width > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
+/// As many characters as fit.
+fn head(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= columns
+        })
+        .collect()
+}
+
+/// Breaks a text into lines of at most `columns`, at spaces where it can. Line ends of the text stay.
+#[must_use]
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for mut word in paragraph.split(' ') {
+            if !line.is_empty() && line.width() + 1 + word.width() > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            while word.width() > columns {
+                let mut fitting = head(word.chars(), columns).len();
+                if fitting == 0 {
+                    // A character wider than the line, so that there is an end to it.
+                    fitting = word.chars().next().map_or(0, char::len_utf8);
+                }
+                lines.push(word[..fitting].to_owned());
+                word = &word[fitting..];
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// "1 kernel", "8 kernels", "4,096 copies".
+#[must_use]
+pub fn plural(n: u64, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        Some(stem) => counted(n, noun, &format!("{stem}ies")),
+        None => counted(n, noun, &format!("{noun}s")),
+    }
+}
+
+/// The same for words whose plural does not follow the rule: "2 waits of the host".
+#[must_use]
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// 64-bit FNV-1a, which unlike the standard library's hasher stays the same from release to release: a name
+/// for a text, not a proof of it.
+#[must_use]
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_or_hides_is_written_out() {
+        let hostile = [
+            ('\u{1b}', "\\u{1b}"),
+            ('\u{7}', "\\u{7}"),
+            ('\u{7f}', "\\u{7f}"),
+            ('\u{9b}', "\\u{9b}"),
+            ('\u{200b}', "\\u{200b}"),
+            ('\u{200f}', "\\u{200f}"),
+            ('\u{2028}', "\\u{2028}"),
+            ('\u{202e}', "\\u{202e}"),
+            ('\u{2060}', "\\u{2060}"),
+            ('\u{2064}', "\\u{2064}"),
+            ('\u{2069}', "\\u{2069}"),
+            ('\u{feff}', "\\u{feff}"),
+            ('\u{61c}', "\\u{61c}"),
+            ('\u{34f}', "\\u{34f}"),
+            ('\u{3164}', "\\u{3164}"),
+            ('\u{fe0f}', "\\u{fe0f}"),
+            ('\u{1bca0}', "\\u{1bca0}"),
+            ('\u{e0100}', "\\u{e0100}"),
+            ('\n', "\\n"),
+        ];
+        for (c, shown) in hostile {
+            assert_eq!(printable(&format!("a{c}b")), format!("a{shown}b"));
+        }
+        for harmless in ["größe", "漢字", "µs → …", "a b"] {
+            assert_eq!(printable(harmless), harmless);
+        }
+        assert_eq!(printable_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
+    }
+
+    #[test]
+    fn texts_are_cut_by_columns() {
+        assert_eq!(cut("matmul_tiled", 6), "matmu…");
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut_middle("abcdefgh", 8), "abcdefgh");
+        assert_eq!(cut_middle("abcdefghi", 7), "abcd…hi");
+        assert_eq!(cut_middle("漢字漢字漢字", 7).width(), 7);
+        assert_eq!(pieces("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(pieces("漢字漢", 5), ["漢字", "漢"]);
+        assert_eq!(pieces("ab", 0), ["a", "b"]);
+        assert_eq!(cut_middle("abc", 0), "");
+        assert_eq!(cut_middle("abc", 1), "…");
+    }
+
+    #[test]
+    fn texts_are_wrapped_at_spaces_where_that_goes() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert_eq!(wrap("漢字", 1), ["漢", "字", ""]);
+        assert!(wrap("", 10).is_empty());
+    }
+
+    #[test]
+    fn numbers_go_with_their_nouns() {
+        assert_eq!(plural(1, "kernel"), "1 kernel");
+        assert_eq!(plural(0, "kernel"), "0 kernels");
+        assert_eq!(plural(4_096, "copy"), "4,096 copies");
+        assert_eq!(
+            counted(2, "wait of the host", "waits of the host"),
+            "2 waits of the host"
+        );
+    }
+
+    #[test]
+    fn the_fingerprint_is_fnv1a() {
+        // Test vectors of the FNV reference code.
+        assert_eq!(fingerprint(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fingerprint(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}

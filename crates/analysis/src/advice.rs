@@ -1,0 +1,218 @@
+//! What could be better in a variant, a run, or a program, with what it saves: the question that reports and the screen ask
+//! alike, so that they cannot disagree.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::causes::Causes;
+use super::figures::{self, DeviceFigures, Peaks};
+use super::findings::{self, Finding, Planned, Scope, fold};
+use super::passes::Passes;
+use super::program::Known;
+use super::steps::{self, Steps};
+use super::whatif::WhatIf;
+use activity::{Ns, Span};
+use scenario::plan::Plan;
+use trace::{Lane, LaneKind, Trace};
+
+/// What is known of a timeline and of its hardware.
+#[derive(Clone, Copy, Debug)]
+pub struct Advice<'a> {
+    /// The timeline.
+    pub trace: &'a Trace,
+    /// Why nothing ran.
+    pub causes: &'a Causes<'a>,
+    /// What the devices can do, where a profile says.
+    pub peaks: Peaks,
+    /// What predictions know beside the timeline.
+    pub known: &'a Known,
+}
+
+/// What could be better in a program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfProgram {
+    /// In its steady steps, where it has some; else in all of it.
+    pub findings: Vec<Finding>,
+    /// What its start takes beside the steps; `None` where there are none.
+    pub start_up: Option<Vec<Finding>>,
+}
+
+impl OfProgram {
+    /// Both in one list, the start-up last and named so.
+    #[must_use]
+    pub fn in_one(self) -> Vec<Finding> {
+        let start_up = self.start_up.into_iter().flatten().map(|finding| Finding {
+            places: vec!["start-up".to_owned()],
+            ..finding
+        });
+        self.findings.into_iter().chain(start_up).collect()
+    }
+}
+
+/// Before every record, and not so far that sums of times overflow.
+const LONG_AGO: Ns = Ns::MIN / 4;
+
+/// What lies before a moment, measured against the whole.
+fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
+    let start = match whole.ranks {
+        // Clocks that are hours off have begun hours earlier on that of all.
+        Some(_) => LONG_AGO,
+        None => whole
+            .window
+            .or(whole.trace.extent())
+            .map_or(until, |of| of.start),
+    };
+    whole.within(Some(Span::new(start.min(until), until)), whole.devices)
+}
+
+impl Advice<'_> {
+    /// In one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.
+    #[must_use]
+    pub fn of_pass(
+        &self,
+        passes: &Passes,
+        pass: usize,
+        plan: Option<&Plan>,
+        devices: &[DeviceFigures],
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Vec<Finding> {
+        let of = passes.list[pass];
+        let variant = passes.variants[of.variant].clone();
+        let planned = plan.and_then(|plan| plan.variants.get(variant.index));
+        let planned = planned
+            .filter(|planned| planned.name == variant.name)
+            .map(|variant| Planned { variant });
+        let scope = Scope::new(self.trace, self.causes, Some(of.span), devices, self.peaks);
+        let graph = self.causes.graph();
+        let whatif = || WhatIf::of_repeats(self.trace, graph, passes, of.variant, self.known);
+        findings::weighed(&scope.with_plan(planned), whatif, is_stopped)
+    }
+
+    /// In all variants of a run: of each its pass of median time.
+    #[must_use]
+    pub fn of_run(
+        &self,
+        passes: &Passes,
+        plan: Option<&Plan>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Vec<Finding> {
+        let found: Vec<(String, String, Vec<Finding>)> = (0..passes.variants.len())
+            .filter_map(|variant| {
+                let pass = passes.representative(variant)?;
+                let of = passes.list[pass];
+                if of.is_open || !of.is_measured || is_stopped() {
+                    return None;
+                }
+                let devices = figures::of(self.trace, None, Some(of.span));
+                let findings = self.of_pass(passes, pass, plan, &devices, is_stopped);
+                let variant = &passes.variants[variant];
+                Some((variant.name.clone(), variant.label(), findings))
+            })
+            .collect();
+        let found = found.iter();
+        in_one(found.map(|(name, label, found)| (name.as_str(), label.clone(), found.as_slice())))
+    }
+
+    /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
+    #[must_use]
+    pub fn of_program(
+        &self,
+        whole: &Scope<'_>,
+        steps: &[Steps],
+        is_stopped: &dyn Fn() -> bool,
+    ) -> OfProgram {
+        let whatif = || replayed(self, steps::main(steps), whole.window);
+        let telling = steps.iter().filter(|steps| steps.are_telling());
+        // On the clock of all, where it is known.
+        let aligned = |steps: &Steps| match whole.ranks {
+            Some(ranks) => ranks.on_all(steps.process, steps.steady_span()),
+            None => steps.steady_span(),
+        };
+        let Some(window) = telling.map(aligned).reduce(Span::hull) else {
+            return OfProgram {
+                findings: findings::weighed(whole, whatif, is_stopped),
+                start_up: None,
+            };
+        };
+        let of_all = whole.within(Some(window), &[]);
+        let devices = figures::of_each(self.trace, None, &|device| of_all.window_on(device));
+        let steady = whole.within(Some(window), &devices);
+        OfProgram {
+            findings: findings::weighed(&steady, whatif, is_stopped),
+            start_up: Some(findings::of_start_up(&before(whole, window.start))),
+        }
+    }
+}
+
+/// Operations that findings are replayed with, where steps can stand for others: a replay takes some 3 us for each, and
+/// every finding takes a few.
+const OPERATIONS: usize = 200_000;
+
+/// Operations that they are replayed with at most.
+const OPERATIONS_MAX: usize = 500_000;
+
+/// The steps that are replayed: the last ones, where they are many. At least as many as make an interval.
+const STEPS_MIN: usize = 6;
+
+fn replayed<'a>(
+    advice: &Advice<'a>,
+    main: Option<&Steps>,
+    window: Option<Span>,
+) -> Result<WhatIf<'a>, String> {
+    let operations = |window: Option<Span>| -> usize {
+        let streams = advice.trace.lanes().iter();
+        let streams = streams.filter(|l| matches!(l.key().kind, LaneKind::Stream { .. }));
+        let of = |lane: &Lane| window.map_or(lane.len(), |w| lane.starting(w).len());
+        streams.map(of).sum()
+    };
+    let graph = advice.causes.graph();
+    let few = operations(window) <= OPERATIONS;
+    let Some(main) = main.filter(|_| !few) else {
+        let count = operations(window);
+        if count > OPERATIONS_MAX {
+            return Err(format!(
+                "{count} operations without steps are too many to replay for each finding: ask `cuptop whatif`"
+            ));
+        }
+        return WhatIf::of_steps(advice.trace, graph, main, window, advice.known);
+    };
+    let mut steady = main.steady.clone();
+    let of_steps = |steady: &Range<usize>| {
+        let (first, last) = (main.spans[steady.start], main.spans[steady.end - 1]);
+        Span::new(first.start, last.end)
+    };
+    while steady.len() > STEPS_MIN && operations(Some(of_steps(&steady))) > OPERATIONS {
+        steady.start += (steady.len() - STEPS_MIN).div_ceil(2);
+    }
+    let span = of_steps(&steady);
+    let count = operations(Some(span));
+    if count > OPERATIONS_MAX {
+        return Err(format!(
+            "the last {STEPS_MIN} steps have {count} operations, too many to replay for each finding: ask `cuptop whatif`"
+        ));
+    }
+    let times = main.steady.len() as f64 / steady.len() as f64;
+    let last = Steps {
+        steady,
+        ..main.clone()
+    };
+    let of = WhatIf::of_steps(advice.trace, graph, Some(&last), Some(span), advice.known)?;
+    Ok(of.standing_for(times))
+}
+
+/// The findings of variants in one list, each under its variant's name; points of a sweep in one line.
+#[must_use]
+pub fn in_one<'f>(of: impl IntoIterator<Item = (&'f str, String, &'f [Finding])>) -> Vec<Finding> {
+    let named = fold::variants(of).into_iter();
+    let mut all: Vec<Finding> = named
+        .flat_map(|(name, findings)| {
+            findings.into_iter().map(move |mut finding| {
+                finding.title = format!("{name}: {}", finding.headline());
+                finding.places.clear();
+                finding
+            })
+        })
+        .collect();
+    all.sort_by_key(|f| Reverse((f.severity, f.saving_ns.unwrap_or(f.bound_ns))));
+    all
+}

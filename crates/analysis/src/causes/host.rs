@@ -1,0 +1,300 @@
+//! What a host thread did: ranges it was in, and time that the driver or the profiler took.
+
+use rustc_hash::FxHashMap;
+
+use activity::{Ns, RangeKind, Span, What};
+use trace::{LaneId, LaneKind, Trace};
+
+/// Who took the time of an overhead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taker {
+    /// The driver, loading or compiling code.
+    Load,
+    /// The driver, waiting for room in a queue.
+    Queue,
+    /// The profiler; also whatever says no better.
+    Profiler,
+}
+
+/// Who took the time, by the words of the record. Only what is named so counts as loading.
+#[must_use]
+pub(super) fn taker(name: &str) -> Taker {
+    let name = name.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if has(&["command buffer full"]) {
+        Taker::Queue
+    } else if has(&["load", "compil", "jit"]) {
+        Taker::Load
+    } else {
+        Taker::Profiler
+    }
+}
+
+/// A stretch that an overhead took; stretches of one thread do not overlap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub span: Span,
+    pub taker: Taker,
+    pub at: (LaneId, usize),
+}
+
+/// Nested ranges of one thread: from each moment on, which is the innermost.
+#[derive(Clone, Debug, Default)]
+struct Ranges {
+    lane: LaneId,
+    times: Vec<Ns>,
+    rows: Vec<u32>,
+    /// The row that the lists by row begin with.
+    first: usize,
+    /// By row, the range around it.
+    parents: Vec<u32>,
+    /// By row, the outermost range around it that says something; itself where it is that.
+    tops: Vec<u32>,
+}
+
+const NO_ROW: u32 = u32::MAX;
+
+/// A range that covers three quarters of a stretch names it.
+const MOST: (Ns, Ns) = (3, 4);
+
+/// So many ranges inside each other are looked at, from the innermost: more than functions of Python can be by default.
+const LEVELS: usize = 1024;
+
+/// What is known of the host's threads, by process and thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Host {
+    ranges: FxHashMap<(usize, u32), Vec<Ranges>>,
+    taken: FxHashMap<(usize, u32), Vec<Taken>>,
+}
+
+impl Host {
+    pub(super) fn of(trace: &Trace) -> Host {
+        let mut host = Host::default();
+        let mut overheads: FxHashMap<(usize, u32), Vec<Taken>> = FxHashMap::default();
+        let mut takers: FxHashMap<u32, Taker> = FxHashMap::default();
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let process = lane.key().process;
+            match lane.key().kind {
+                LaneKind::Range {
+                    kind: RangeKind::Nvtx | RangeKind::Phase | RangeKind::Function,
+                    thread,
+                } => {
+                    let ranges = Ranges::of(trace, id);
+                    host.ranges
+                        .entry((process, thread))
+                        .or_default()
+                        .push(ranges);
+                }
+                LaneKind::Overhead => {
+                    for row in lane.kept() {
+                        let activity = trace.activity(id, row);
+                        let What::Overhead(what) = activity.what else {
+                            continue;
+                        };
+                        let taker = *takers
+                            .entry(what.name)
+                            .or_insert_with(|| taker(trace.names().full(what.name)));
+                        overheads
+                            .entry((process, what.thread))
+                            .or_default()
+                            .push(Taken {
+                                span: activity.span,
+                                taker,
+                                at: (id, row),
+                            });
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (thread, list) in overheads {
+            host.taken.insert(thread, apart(list));
+        }
+        for lists in host.ranges.values_mut() {
+            lists.sort_by_key(|r| trace.lanes()[r.lane].key());
+        }
+        host
+    }
+
+    /// The overheads of a thread, and those charged to none, that touch `span`.
+    pub(super) fn taken(
+        &self,
+        process: usize,
+        thread: u32,
+        span: Span,
+    ) -> impl Iterator<Item = Taken> + '_ {
+        let of = move |thread: u32| {
+            let list = self
+                .taken
+                .get(&(process, thread))
+                .map_or(&[][..], Vec::as_slice);
+            let from = list.partition_point(|t| t.span.end <= span.start);
+            let to = list.partition_point(|t| t.span.start < span.end);
+            list[from..to.max(from)].iter().copied()
+        };
+        let own = (thread != 0).then(|| of(thread)).into_iter().flatten();
+        own.chain(of(0))
+    }
+
+    /// A stretch of a thread cut where outermost ranges begin and end, last part first: each with the
+    /// innermost range that covers most of it, or none where the thread was in none.
+    pub(super) fn ranges(
+        &self,
+        trace: &Trace,
+        process: usize,
+        thread: u32,
+        span: Span,
+    ) -> Vec<(Span, Option<(LaneId, usize)>)> {
+        let mut parts = vec![(span, None)];
+        for ranges in self.ranges.get(&(process, thread)).into_iter().flatten() {
+            // Later lists (Python functions) name what the ones before (phases, NVTX ranges, CPU ops) do not.
+            parts = parts
+                .into_iter()
+                .flat_map(|(span, row)| match row {
+                    Some(_) => vec![(span, row)],
+                    None => ranges.parts(trace, span),
+                })
+                .collect();
+        }
+        parts
+    }
+}
+
+/// Cuts overlapping overheads so that each moment has one: that which began first.
+fn apart(mut list: Vec<Taken>) -> Vec<Taken> {
+    list.sort_by_key(|t| (t.span.start, std::cmp::Reverse(t.span.end), t.at));
+    let mut out: Vec<Taken> = Vec::with_capacity(list.len());
+    let mut end = Ns::MIN;
+    for mut taken in list {
+        taken.span.start = taken.span.start.max(end);
+        if taken.span.start < taken.span.end {
+            end = taken.span.end;
+            out.push(taken);
+        }
+    }
+    out
+}
+
+/// Ranges that a profiler puts around everything: they name nothing.
+fn says_nothing(name: &str) -> bool {
+    name.starts_with("ProfilerStep") || name.starts_with("PyTorch Profiler")
+}
+
+impl Ranges {
+    fn of(trace: &Trace, id: LaneId) -> Ranges {
+        let lane = &trace.lanes()[id];
+        let mut ranges = Ranges {
+            lane: id,
+            first: lane.kept().start,
+            ..Ranges::default()
+        };
+        let mut stack: Vec<(Ns, u32)> = Vec::new();
+        for row in lane.kept() {
+            let span = lane.span(row);
+            ranges.leave(&mut stack, span.start);
+            let parent = stack.last().map_or(NO_ROW, |s| s.1);
+            let top = match parent {
+                NO_ROW => NO_ROW,
+                row => ranges.tops[row as usize - ranges.first],
+            };
+            let is_named = match trace.activity(id, row).what {
+                What::Range(range) => !says_nothing(trace.names().full(range.name)),
+                _ => false,
+            };
+            ranges.parents.push(parent);
+            ranges.tops.push(match top {
+                NO_ROW if is_named => row as u32,
+                top => top,
+            });
+            if !span.is_empty() {
+                ranges.push(span.start, row as u32);
+                stack.push((span.end, row as u32));
+            }
+        }
+        ranges.leave(&mut stack, Ns::MAX);
+        ranges
+    }
+
+    fn leave(&mut self, stack: &mut Vec<(Ns, u32)>, until: Ns) {
+        while let Some(&(end, _)) = stack.last().filter(|top| top.0 <= until) {
+            stack.pop();
+            self.push(end, stack.last().map_or(NO_ROW, |s| s.1));
+        }
+    }
+
+    fn push(&mut self, time: Ns, row: u32) {
+        // Ranges that overlap without nesting must not turn time back.
+        let time = self.times.last().map_or(time, |&last| last.max(time));
+        self.times.push(time);
+        self.rows.push(row);
+    }
+
+    /// See [`Host::ranges`].
+    fn parts(&self, trace: &Trace, span: Span) -> Vec<(Span, Option<(LaneId, usize)>)> {
+        let first = self.times.partition_point(|&t| t <= span.start);
+        // Parts, and the outermost range of each.
+        let mut parts: Vec<(Span, u32)> = Vec::new();
+        let mut time = span.start;
+        for at in first.saturating_sub(1)..self.times.len() {
+            if self.times[at] >= span.end {
+                break;
+            }
+            let until = self.times.get(at + 1).copied().unwrap_or(Ns::MAX);
+            let segment = Span {
+                start: self.times[at],
+                end: until,
+            }
+            .intersect(span);
+            if segment.is_empty() {
+                continue;
+            }
+            let top = match self.rows[at] {
+                NO_ROW => NO_ROW,
+                row => self.tops[row as usize - self.first],
+            };
+            if segment.start > time {
+                // Only before the first range of all.
+                parts.push((Span::new(time, segment.start), NO_ROW));
+            }
+            match parts.last_mut() {
+                Some(part) if part.1 == top => part.0.end = segment.end,
+                _ => parts.push((segment, top)),
+            }
+            time = segment.end;
+        }
+        if time < span.end {
+            parts.push((Span::new(time, span.end), NO_ROW));
+        }
+        let named = |(span, top): (Span, u32)| {
+            let most = (top != NO_ROW).then(|| self.most(trace, span, top));
+            (span, most.flatten().map(|row| (self.lane, row)))
+        };
+        parts.into_iter().rev().map(named).collect()
+    }
+
+    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around that are
+    /// looked at; where too many lie inside each other, the outermost stands for the rest.
+    fn most(&self, trace: &Trace, part: Span, top: u32) -> Option<usize> {
+        let lane = &trace.lanes()[self.lane];
+        let covers = |row: u32| {
+            let covered = lane.span(row as usize).intersect(part).len();
+            covered * MOST.1 >= part.len() * MOST.0
+        };
+        let middle = part.start + part.len() / 2;
+        let at = self
+            .times
+            .partition_point(|&t| t <= middle)
+            .checked_sub(1)?;
+        let mut row = self.rows[at];
+        for _ in 0..LEVELS {
+            if row == NO_ROW || row == top {
+                break;
+            }
+            if covers(row) {
+                return Some(row as usize);
+            }
+            row = self.parents[row as usize - self.first];
+        }
+        covers(top).then_some(top as usize)
+    }
+}

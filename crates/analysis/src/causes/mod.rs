@@ -1,0 +1,201 @@
+//! Why nothing ran: each gap cut into pieces, each piece with its cause, its culprit and how sure that is.
+//!
+//! From the operation that ends a gap the walk goes back along the edges of the
+//! [dependency graph](super::graph) that bound each start; what of it lies in the gap are the gap's
+//! pieces, and they sum to it. Beyond the gap's start the walk goes on to the GPU operation that it
+//! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
+//! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
+//!
+//! `kinds` lists the causes, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
+//! that samples saw meanwhile, `words` says them.
+
+mod explain;
+mod gaps;
+mod growing;
+mod host;
+mod kinds;
+mod limits;
+mod locks;
+mod missing;
+mod seen;
+mod sum;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod words;
+
+pub use explain::{explain_device, explain_stream};
+pub use gaps::Pieces;
+pub use growing::Growing;
+pub use kinds::{Cause, Certainty, Culprit, Gap, Piece};
+pub use sum::IdleCause;
+pub use words::Explanation;
+
+use rustc_hash::FxHashMap;
+
+use super::graph::{CallId, Engine, Graph, OpId};
+use activity::{Ns, Span};
+use trace::{LaneKind, Trace};
+
+/// What is known beside the graph to answer for gaps. Made once for many questions.
+#[derive(Debug)]
+pub struct Causes<'a> {
+    trace: &'a Trace,
+    graph: &'a Graph,
+    limits: limits::Limits,
+    host: host::Host,
+    /// Operations before which others ran that left no record, with the call that shows it.
+    missing: FxHashMap<OpId, CallId>,
+    gaps: gaps::Gaps,
+    /// Whether stacks of some process were sampled.
+    is_sampled: bool,
+}
+
+impl<'a> Causes<'a> {
+    /// Gets ready for questions about `trace`, whose graph is `graph`.
+    #[must_use]
+    pub fn new(trace: &'a Trace, graph: &'a Graph) -> Self {
+        Self::with_sample(trace, graph, limits::SAMPLE)
+    }
+
+    /// The same, where so many operations tell what launches take.
+    fn with_sample(trace: &'a Trace, graph: &'a Graph, sample: usize) -> Self {
+        Causes {
+            trace,
+            graph,
+            limits: limits::Limits::of(graph, sample),
+            host: host::Host::of(trace),
+            missing: missing::of(trace, graph),
+            gaps: gaps::Gaps::new(trace.devices().len()),
+            is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+        }
+    }
+
+    /// The graph that answers.
+    #[must_use]
+    pub fn graph(&self) -> &'a Graph {
+        self.graph
+    }
+
+    /// What an ordinary launch onto an engine takes here at most: the 99th percentile, no more than
+    /// [`LATENCY_MAX`](crate::graph::LATENCY_MAX).
+    #[must_use]
+    pub fn latency(&self, engine: Engine) -> Ns {
+        self.limits.latency(engine)
+    }
+
+    /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
+    /// and the last of the operations that start within `window`, or of all.
+    pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
+        let gaps = self.gaps.of(self.graph, device, window);
+        gaps.map(|(gap, _)| gap)
+            .filter(move |gap| self.is_recorded(device, *gap))
+    }
+
+    /// The same, each with its pieces: see [`Causes::pieces`].
+    pub fn gaps_with_pieces(
+        &self,
+        device: usize,
+        window: Option<Span>,
+    ) -> impl Iterator<Item = (Gap, Pieces)> {
+        let gaps = self.gaps.of(self.graph, device, window);
+        gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
+            .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
+    }
+
+    /// Whether nothing ran there: else nobody knows.
+    fn is_recorded(&self, device: usize, gap: Gap) -> bool {
+        !self.trace.has_unrecorded() || !self.trace.is_unrecorded(device, gap.span)
+    }
+
+    /// The gap's pieces in order of time. They sum to it.
+    #[must_use]
+    pub fn pieces(&self, gap: Gap) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.walk(gap, &mut pieces);
+        pieces
+    }
+
+    /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the
+    /// operations that start within `window`, or of all.
+    #[must_use]
+    pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
+        let mut sums = sum::Sums::default();
+        let all = match window {
+            None => self.gaps.without_causes(self.graph, device),
+            Some(_) => None,
+        };
+        let Some(all) = all else {
+            for (gap, pieces) in self.gaps_with_pieces(device, window) {
+                for piece in &*pieces {
+                    sums.add(self, gap.next, piece);
+                }
+            }
+            return sums.rows(self);
+        };
+        let mut pieces = Vec::new();
+        let mut kept = Vec::with_capacity(all.len());
+        for &gap in all {
+            pieces.clear();
+            if self.is_recorded(device, gap) {
+                self.walk(gap, &mut pieces);
+            }
+            for piece in &pieces {
+                sums.add(self, gap.next, piece);
+            }
+            kept.push(gaps::One::of(&pieces));
+        }
+        self.gaps.keep(device, kept);
+        sums.rows(self)
+    }
+
+    /// The idle time within `spans`, which are in order and apart, of all devices that a process has
+    /// operations on, by cause, most time first.
+    #[must_use]
+    pub fn idle_of_process(&self, process: usize, spans: &[Span]) -> Vec<IdleCause> {
+        let mut devices: Vec<usize> = Vec::new();
+        for lane in self.trace.lanes() {
+            let key = lane.key();
+            if let LaneKind::Stream { device, .. } = key.kind
+                && key.process == process
+                && !devices.contains(&device)
+            {
+                devices.push(device);
+            }
+        }
+        self.idle_within(&devices, spans)
+    }
+
+    /// The idle time within `spans`, which are in order and apart, of these devices (indices into
+    /// [`Trace::devices`]) by cause, most time first.
+    #[must_use]
+    pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
+        let mut sums = sum::Sums::default();
+        for &device in devices {
+            for (gap, one) in self.gaps.of(self.graph, device, None) {
+                let first = spans.partition_point(|s| s.end <= gap.span.start);
+                let near = &spans[first..];
+                let near = &near[..near.partition_point(|s| s.start < gap.span.end)];
+                if near.is_empty() || !self.is_recorded(device, gap) {
+                    continue;
+                }
+                for piece in &*Pieces::of(gap, one, || self.pieces(gap)) {
+                    for span in near {
+                        let span = piece.span.intersect(*span);
+                        if !span.is_empty() {
+                            sums.add(self, gap.next, &Piece { span, ..*piece });
+                        }
+                    }
+                }
+            }
+        }
+        sums.rows(self)
+    }
+}
+
+/// Whether an overhead is the driver's for loading or compiling GPU code: its record says so.
+#[must_use]
+pub fn is_loading(name: &str) -> bool {
+    host::taker(name) == host::Taker::Load
+}

@@ -1,0 +1,169 @@
+//! Pieces added up: how much of the idle time has one cause, one culprit, one root.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::super::graph::OpId;
+use super::super::lines::{Seen, Told};
+use super::{Cause, Causes, Certainty, Culprit, Piece};
+use activity::{NameId, Ns, What};
+use trace::{LaneId, describe};
+
+/// How much of a device's idle time has one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IdleCause {
+    /// The cause in a few words.
+    pub cause: &'static str,
+    /// The call, range, overhead or stream that is to blame; absent where none is named.
+    pub culprit: Option<String>,
+    /// The wait before it, without which more could have been queued ahead.
+    pub root: Option<String>,
+    /// "fact", "likely" or "unknown".
+    pub certainty: &'static str,
+    /// Pieces of gaps.
+    pub count: u64,
+    /// Their lengths together.
+    pub total_ns: Ns,
+    /// The source line at which the launching thread was seen for most of it; absent where too few samples tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<Told>,
+    /// The samples that tell it.
+    #[serde(skip)]
+    pub seen: Seen,
+    /// The cause.
+    #[serde(skip)]
+    pub kind: Option<Cause>,
+}
+
+/// What names a culprit: pieces with the same are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Named {
+    Nobody,
+    Name(NameId),
+    Stream(LaneId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    cause: Cause,
+    certainty: Certainty,
+    culprit: Named,
+    root: Option<NameId>,
+}
+
+/// Sums under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    sums: FxHashMap<Key, (u64, Ns, Seen)>,
+}
+
+impl Sums {
+    /// Adds a piece of the gap that `next` ends.
+    pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
+        let seen = self.add_unseen(causes, piece);
+        if piece.cause.is_of_host() {
+            causes.look(next, piece.span, seen);
+        }
+    }
+
+    /// The same without a look at stack samples. Where those of its sum are.
+    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut Seen {
+        let key = Key {
+            cause: piece.cause,
+            certainty: piece.certainty,
+            culprit: causes.named(piece),
+            root: piece.root.and_then(|call| causes.call_name(call)),
+        };
+        let sum = self.sums.entry(key).or_default();
+        sum.0 += 1;
+        sum.1 += piece.span.len();
+        &mut sum.2
+    }
+
+    pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {
+        let names = causes.trace.names();
+        let mut rows: Vec<IdleCause> = self
+            .sums
+            .into_iter()
+            .map(|(key, (count, total_ns, seen))| IdleCause {
+                cause: key.cause.label(),
+                culprit: match key.culprit {
+                    Named::Nobody => None,
+                    Named::Name(name) => Some(bare(names.full(name)).to_owned()),
+                    Named::Stream(lane) => Some(describe::lane_stream(causes.trace, lane)),
+                },
+                root: key.root.map(|name| names.full(name).to_owned()),
+                certainty: key.certainty.label(),
+                count,
+                total_ns,
+                line: None,
+                seen,
+                kind: Some(key.cause),
+            })
+            .collect();
+        // Names that differ in a number only are one.
+        let key = |r: &IdleCause| (r.kind, r.culprit.clone(), r.root.clone(), r.certainty);
+        rows.sort_by_cached_key(key);
+        rows.dedup_by(|row, before| {
+            let is_same = key(row) == key(before);
+            if is_same {
+                before.count += row.count;
+                before.total_ns += row.total_ns;
+                before.seen.add(&row.seen);
+            }
+            is_same
+        });
+        for row in &mut rows {
+            row.line = row.seen.telling(causes.trace);
+        }
+        rows.sort_by(|a, b| {
+            let order = |r: &IdleCause| (std::cmp::Reverse(r.total_ns), r.kind);
+            order(a)
+                .cmp(&order(b))
+                .then_with(|| (&a.culprit, &a.root).cmp(&(&b.culprit, &b.root)))
+        });
+        rows
+    }
+}
+
+/// PyTorch's NVTX ranges end in numbers of their own: "aten::mm, seq = 12, op_id = 345".
+fn bare(name: &str) -> &str {
+    let end = [", op_id = ", ", seq = "]
+        .iter()
+        .filter_map(|mark| name.find(mark))
+        .min();
+    &name[..end.unwrap_or(name.len())]
+}
+
+impl Causes<'_> {
+    /// What a piece's culprit is counted under.
+    pub(super) fn named(&self, piece: &Piece) -> Named {
+        match piece.culprit {
+            Culprit::Nobody => Named::Nobody,
+            // Every launch has its latency; which function launched says nothing.
+            Culprit::Call(_) if matches!(piece.cause, Cause::Latency | Cause::Unknown) => {
+                Named::Nobody
+            }
+            Culprit::Call(call) => self.call_name(call).map_or(Named::Nobody, Named::Name),
+            Culprit::Row(lane, row) => match self.trace.activity(lane, row).what {
+                What::Range(range) => Named::Name(range.name),
+                What::Overhead(overhead) => Named::Name(overhead.name),
+                _ => Named::Nobody,
+            },
+            Culprit::Op(op) => match piece.cause {
+                Cause::Event | Cause::Engine | Cause::Stream => {
+                    Named::Stream(self.graph.ops.place(op).0)
+                }
+                _ => Named::Nobody,
+            },
+        }
+    }
+
+    pub(super) fn call_name(&self, call: super::CallId) -> Option<NameId> {
+        let (lane, row) = self.graph.calls.at(call);
+        match self.trace.activity(lane, row).what {
+            What::Call(call) => Some(call.name),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What the host did meanwhile.
+
+use super::*;
+
+#[test]
+fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
+    let mut scene = begun();
+    scene.call("cudaStreamSynchronize", 3_500, 20_000);
+    scene
+        .call("cudaLaunchKernel", 22_000, 23_000)
+        .kernel("second", 1, 26_000, 30_000);
+    let (pieces, found) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::SyncStream, 10_000, Fact),
+            (Cause::Host, 2_000, Fact),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+    // The wait is why nothing had been queued ahead.
+    let roots: Vec<bool> = found.pieces.iter().map(|p| p.root.is_some()).collect();
+    assert_eq!(roots, [false, true, true]);
+    assert!(
+        found
+            .sentence
+            .starts_with("The host was in cudaStreamSynchronize for 10.0 µs of 16.0 µs"),
+        "{}",
+        found.sentence
+    );
+    assert_eq!(found.evidence[0].thread, Some(1));
+}
+
+/// A kernel of `first` ns that the host waits for, then two short ones, 20 us of other work between them.
+fn after_a_wait(first: Ns) -> (Vec<(Cause, Ns, Certainty)>, Explanation) {
+    let mut scene = Scene::new();
+    let end = 5_000 + first;
+    scene
+        .call("cudaLaunchKernel", 1_000, 3_000)
+        .kernel("first", 1, 5_000, end);
+    scene.call("cudaDeviceSynchronize", 3_500, end + 2_000);
+    scene
+        .call("cudaLaunchKernel", end + 4_000, end + 5_000)
+        .kernel("second", 1, end + 8_000, end + 10_000);
+    scene
+        .call("cudaLaunchKernel", end + 30_000, end + 31_000)
+        .kernel("third", 1, end + 34_000, end + 36_000);
+    pieces(&mut scene, 1, end + 20_000)
+}
+
+#[test]
+fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
+    let expected = [(Cause::Host, 20_000, Fact), (Cause::Latency, 4_000, Fact)];
+    // The host waited 51.5 us and the device idled 8 since: without the wait it would have been ahead.
+    let (found, said) = after_a_wait(50_000);
+    assert_eq!(found, expected);
+    assert!(
+        said.sentence
+            .ends_with("nothing was queued ahead since cudaDeviceSynchronize."),
+        "{}",
+        said.sentence
+    );
+    // It waited 6.5 us: it would be late all the same.
+    let (found, said) = after_a_wait(5_000);
+    assert_eq!(found, expected);
+    assert!(said.pieces.iter().all(|p| p.root.is_none()));
+}
+
+#[test]
+fn a_wait_that_outlives_the_gap_is_not_blamed() {
+    // Two threads: one waits for the device all the while, the other launches.
+    let mut scene = begun();
+    scene.call("cudaDeviceSynchronize", 3_500, 200_000);
+    let name = scene.name("cudaLaunchKernel");
+    let mut batch = scene.take();
+    for (i, start) in [50_000, 90_000].into_iter().enumerate() {
+        let correlation = 100 + i as u32;
+        let mut push = |start, end, what| {
+            batch.items.push(Activity {
+                span: Span::new(start, end),
+                correlation,
+                what,
+            });
+        };
+        push(
+            start,
+            start + 2_000,
+            What::Call(HostCall {
+                thread: 2,
+                name,
+                code: 0,
+            }),
+        );
+        push(
+            start + 5_000,
+            start + 8_000,
+            What::Kernel(Kernel {
+                place: place(1),
+                shape: 0,
+                graph: 0,
+                node: 0,
+            }),
+        );
+    }
+    let (pieces, found) = pieces(scene.put(batch), 1, 70_000);
+    // 58 to 90: thread 2 did something else. 90 to 95: the launch.
+    assert_eq!(
+        pieces,
+        [(Cause::Host, 32_000, Fact), (Cause::Latency, 5_000, Fact)]
+    );
+    assert!(found.pieces.iter().all(|p| p.root.is_none()));
+}
+
+#[test]
+fn a_copy_that_blocks_its_caller_is_a_wait() {
+    use crate::testing::pinned;
+    let mut scene = Scene::new();
+    let copy = activity::Copy {
+        is_async: false,
+        ..pinned(Direction::D2H, 1, 100)
+    };
+    scene
+        .call("cudaMemcpy", 1_000, 14_000)
+        .copy_of(copy, 5_000, 10_000);
+    scene
+        .call("cudaMemcpy", 15_000, 24_000)
+        .copy_of(copy, 18_000, 22_000);
+    let (pieces, found) = pieces(&mut scene, 1, 12_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::BlockingD2H, 4_000, Fact),
+            (Cause::Host, 1_000, Fact),
+            // Staged copies say nothing of what launches take: the limit is the general one.
+            (Cause::Latency, 3_000, Fact)
+        ]
+    );
+    assert!(found.pieces[1].root.is_some());
+}
+
+#[test]
+fn the_host_inside_the_operations_own_call() {
+    // Ordinary launches take 4 us; one took 2 ms in its own call.
+    let scene = |overhead: Option<&str>| {
+        let mut scene = Scene::new();
+        for i in 0..200 {
+            let at = i * 100_000;
+            scene
+                .call("cudaLaunchKernel", at, at + 3_000)
+                .kernel("k", 1, at + 4_000, at + 6_000);
+        }
+        let at = 200 * 100_000;
+        if let Some(name) = overhead {
+            scene.overhead(name, at + 500_000, at + 1_500_000);
+        }
+        scene.call("cudaLaunchKernel", at, at + 2_000_000).kernel(
+            "new",
+            1,
+            at + 1_999_000,
+            at + 2_100_000,
+        );
+        scene
+    };
+    let at = 200 * 100_000 + 100_000;
+    // The gap begins at 19,906 us: 94 us of other work, then the call.
+    let (found, said) = pieces(&mut scene(None), 1, at);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 94_000, Fact),
+            (Cause::SlowLaunch, 1_999_000, Fact)
+        ]
+    );
+    assert!(
+        said.sentence
+            .starts_with("The host was inside a launch, cudaLaunchKernel")
+    );
+    let (found, _) = pieces(&mut scene(Some("lazy function loading")), 1, at);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 94_000, Fact),
+            (Cause::SlowLaunch, 500_000, Fact),
+            (Cause::Load, 1_000_000, Fact),
+            (Cause::SlowLaunch, 499_000, Fact)
+        ]
+    );
+    // Only what is named so is loading.
+    let (found, _) = pieces(&mut scene(Some("CUDA profiling initialization")), 1, at);
+    assert_eq!(found[2], (Cause::Profiler, 1_000_000, Fact));
+}
+
+#[test]
+fn a_host_that_is_late_says_what_it_did() {
+    let cases = [
+        ("cudaMalloc", Cause::Memory),
+        ("cuModuleLoadData", Cause::Load),
+        ("cudaGetDeviceProperties", Cause::Call),
+        ("cudaGraphInstantiate", Cause::GraphSetup),
+        ("cudaDeviceSynchronize", Cause::SyncDevice),
+    ];
+    for (name, cause) in cases {
+        let mut scene = begun();
+        scene.call(name, 12_000, 80_000);
+        scene
+            .call("cudaLaunchKernel", 81_000, 82_000)
+            .kernel("second", 1, 86_000, 90_000);
+        let (pieces, found) = pieces(&mut scene, 1, 50_000);
+        assert_eq!(
+            pieces,
+            [
+                (Cause::Host, 2_000, Fact),
+                (cause, 68_000, Fact),
+                (Cause::Host, 1_000, Fact),
+                (Cause::Latency, 5_000, Fact)
+            ],
+            "{name}"
+        );
+        assert_eq!(found.evidence[0].span, Span::new(12_000, 80_000));
+    }
+}
+
+#[test]
+fn the_range_under_the_gap_is_named() {
+    let mut scene = begun();
+    scene
+        .range(activity::RangeKind::Nvtx, "ProfilerStep#3", 0, 0, 200_000)
+        .range(activity::RangeKind::Nvtx, "aten::outer", 0, 4_000, 79_000)
+        .range(activity::RangeKind::Nvtx, "aten::inner", 0, 20_000, 75_000);
+    scene
+        .call("cudaLaunchKernel", 81_000, 82_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::Host, 69_000, Fact),
+            (Cause::Host, 2_000, Fact),
+            (Cause::Latency, 5_000, Fact)
+        ]
+    );
+    // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
+    assert!(
+        found.sentence.contains("it was in aten::inner"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_thread_that_hands_over_is_followed() {
+    // Thread 1 launches and goes quiet; 60 us later thread 2, quiet until then, goes on.
+    let mut scene = begun();
+    scene.call("cudaStreamSynchronize", 3_500, 15_000);
+    scene.call("cudaEventQuery", 16_000, 17_000);
+    let name = scene.name("cudaLaunchKernel");
+    let call = What::Call(HostCall {
+        thread: 2,
+        name,
+        code: 0,
+    });
+    scene.push(77_000, 78_000, 50, call);
+    let kernel = What::Kernel(Kernel {
+        place: place(1),
+        shape: 0,
+        graph: 0,
+        node: 0,
+    });
+    scene.push(81_000, 90_000, 50, kernel);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::SyncStream, 5_000, Fact),
+            (Cause::Host, 1_000, Fact),
+            (Cause::Call, 1_000, Fact),
+            (Cause::Host, 60_000, Likely),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+    assert!(found.pieces[3].root.is_some());
+}
+
+#[test]
+fn what_nothing_shows_is_unknown() {
+    let mut scene = begun();
+    scene.without_call().kernel("second", 1, 86_000, 90_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Unknown);
+    assert!(
+        found.sentence.contains("is not on the timeline"),
+        "{}",
+        found.sentence
+    );
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 4_000, 5_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (_, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found.cause, Cause::Unknown);
+    // The profiler's own time in it is known all the same.
+    let mut scene = begun();
+    scene.overhead("activity buffer flush", 20_000, 80_000);
+    scene
+        .call("cudaLaunchKernel", 4_000, 5_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (found, _) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(found[1], (Cause::Profiler, 60_000, Likely));
+}
+
+#[test]
+fn a_launch_that_is_slow_and_more_that_nothing_explains_are_two_pieces() {
+    // The call lasts 100 us, and the kernel begins 180 us after it: longer than the call, which says so much less of it.
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 20_000, 120_000)
+        .kernel("second", 1, 300_000, 310_000);
+    let (found, _) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 10_000, Fact),
+            (Cause::SlowLaunch, 100_000, Likely),
+            (Cause::Unknown, 180_000, Certainty::Unknown)
+        ]
+    );
+    // A call as launches take it says nothing of what came 280 us later.
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 20_000, 25_000)
+        .kernel("second", 1, 300_000, 310_000);
+    let (found, _) = pieces(&mut scene, 1, 15_000);
+    assert_eq!(
+        found,
+        [
+            (Cause::Host, 10_000, Fact),
+            (Cause::Unknown, 280_000, Certainty::Unknown)
+        ]
+    );
+}
+
+#[test]
+fn pages_come_back_where_the_host_touches_them_between_its_calls() {
+    let scene = || {
+        let mut scene = begun();
+        scene.call("cudaDeviceSynchronize", 3_500, 12_000);
+        scene.without_call();
+        for start in [13_000, 90_000] {
+            scene.copy(Direction::D2H, Place::NO_STREAM, 4096, start, start + 2_000);
+        }
+        scene
+    };
+    let of = |scene: &mut Scene| pieces(scene, Place::NO_STREAM, 50_000).0;
+    assert_eq!(of(&mut scene()), [(Cause::Host, 75_000, Likely)]);
+    // With two threads that call CUDA, or in a call, nobody knows who touched them.
+    let mut two = scene();
+    let name = two.name("cudaFree");
+    let free = HostCall {
+        thread: 2,
+        name,
+        code: 0,
+    };
+    two.push(20_000, 30_000, 77, What::Call(free));
+    assert_eq!(of(&mut two), [(Cause::Unknown, 75_000, Certainty::Unknown)]);
+    let mut within = scene();
+    within.call("cudaFree", 20_000, 100_000);
+    assert_eq!(
+        of(&mut within),
+        [(Cause::Unknown, 75_000, Certainty::Unknown)]
+    );
+}

@@ -1,0 +1,296 @@
+//! The walk back from the operation that ends a gap, along the edges that bound each start.
+
+mod calls;
+
+use super::super::graph::{CallId, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
+use super::limits::changes_engine;
+use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
+use activity::{Ns, Span};
+use trace::{LaneKind, Measure};
+
+/// Where the walk stands: at the start of an operation or of a call.
+#[derive(Clone, Copy)]
+enum At {
+    Op(OpId),
+    Call(CallId),
+}
+
+/// A walk under way. Pieces are put down from the gap's end to its start.
+struct Walk<'w, 'a> {
+    of: &'w Causes<'a>,
+    gap: Span,
+    /// What lies behind this moment has its cause.
+    time: Ns,
+    pieces: &'w mut Vec<Piece>,
+    /// Pieces before this one have their root.
+    rooted: usize,
+}
+
+impl Causes<'_> {
+    /// Adds the pieces of a gap in order of time.
+    pub(super) fn walk(&self, gap: Gap, pieces: &mut Vec<Piece>) {
+        let first = pieces.len();
+        let mut walk = Walk {
+            of: self,
+            gap: gap.span,
+            time: gap.span.end,
+            pieces,
+            rooted: first,
+        };
+        if let Some(&call) = self.missing.get(&gap.next) {
+            let culprit = Culprit::Call(call);
+            walk.put(gap.span.start, Cause::Missing, culprit, Certainty::Likely);
+        } else {
+            walk.go(gap.next);
+        }
+        pieces[first..].reverse();
+    }
+}
+
+fn certain(is_fact: bool) -> Certainty {
+    if is_fact {
+        Certainty::Fact
+    } else {
+        Certainty::Likely
+    }
+}
+
+impl Causes<'_> {
+    /// Whether a wait before a gap can be why nothing was queued ahead. The host lost the time that it
+    /// waited; where the device has idled longer than that since, the host would be late without it, too.
+    fn matters(&self, wait: CallId, gap: Gap) -> bool {
+        let (calls, ops) = (&self.graph.calls, &self.graph.ops);
+        let span = calls.span(wait);
+        let waited = calls.waited[wait as usize];
+        if span.end > gap.span.end || waited == NONE {
+            return false;
+        }
+        if span.end >= gap.span.start {
+            return true;
+        }
+        let LaneKind::Stream { device, .. } = self.trace.lanes()[ops.place(gap.next).0].key().kind
+        else {
+            return false;
+        };
+        let since = Span::new(ops.end[waited as usize].min(gap.span.start), gap.span.start);
+        let busy = self.trace.devices()[device]
+            .usage
+            .time(Measure::Busy, since);
+        since.len() - busy <= ops.end[waited as usize].min(span.end) - span.start
+    }
+}
+
+impl Walk<'_, '_> {
+    fn is_over(&self) -> bool {
+        self.time <= self.gap.start
+    }
+
+    /// The stretch from `from` to where the walk stands has this cause.
+    fn put(&mut self, from: Ns, cause: Cause, culprit: Culprit, certainty: Certainty) {
+        let from = from.max(self.gap.start);
+        if from < self.time {
+            self.pieces.push(Piece {
+                span: Span::new(from, self.time),
+                cause,
+                culprit,
+                certainty,
+                root: None,
+            });
+            self.time = from;
+        }
+    }
+
+    /// The walk came to a wait: it is why what follows was not launched before.
+    fn root(&mut self, call: CallId) {
+        for piece in &mut self.pieces[self.rooted..] {
+            let is_asked = piece.cause != Cause::Unknown && piece.culprit != Culprit::Call(call);
+            if is_asked {
+                piece.root = Some(call);
+            }
+        }
+        self.rooted = self.pieces.len();
+    }
+
+    fn go(&mut self, next: OpId) {
+        let graph = self.of.graph;
+        let mut at = At::Op(next);
+        while !self.is_over() {
+            at = match at {
+                At::Op(op) => match self.before_op(op) {
+                    Some(at) => at,
+                    None => break,
+                },
+                At::Call(call) => match self.before_call(call) {
+                    Some(at) => at,
+                    None => break,
+                },
+            };
+        }
+        self.put(
+            self.gap.start,
+            Cause::Unknown,
+            Culprit::Nobody,
+            Certainty::Unknown,
+        );
+        // Beyond the gap: a call leads back to a wait, an operation is where the walk ends.
+        if let At::Call(call) = at {
+            let root = graph.calls.root[call as usize];
+            if root != NONE
+                && self.of.matters(
+                    root,
+                    Gap {
+                        span: self.gap,
+                        next,
+                    },
+                )
+            {
+                self.root(root);
+            }
+        }
+    }
+
+    /// What bound an operation's start.
+    fn before_op(&mut self, op: OpId) -> Option<At> {
+        let graph = self.of.graph;
+        let (i, source) = (op as usize, graph.ops.bind[op as usize]);
+        if let Some(before) = self.touched(op) {
+            self.thinking(before, graph.calls.end[before as usize], Certainty::Likely);
+            if !self.is_over() {
+                self.called(before);
+            }
+            return Some(At::Call(before));
+        }
+        match graph.ops.edge[i] {
+            EdgeKind::None => None,
+            EdgeKind::Launch => {
+                self.launched(op, source);
+                Some(At::Call(source))
+            }
+            kind => {
+                self.queued(op, kind, source);
+                if self.is_over() {
+                    return Some(At::Op(source));
+                }
+                // Only on another stream or device: there it ran.
+                let (cause, certainty) = self.held(kind, op, source);
+                self.put(
+                    graph.ops.start[source as usize],
+                    cause,
+                    Culprit::Op(source),
+                    certainty,
+                );
+                Some(At::Op(source))
+            }
+        }
+    }
+
+    /// From the end of what an operation depended on to its start.
+    fn queued(&mut self, op: OpId, kind: EdgeKind, source: OpId) {
+        let graph = self.of.graph;
+        let from = graph.ops.end[source as usize];
+        let begun = graph.ops.start[op as usize];
+        let call = graph.ops.call[op as usize];
+        let is_other = changes_engine(graph, op);
+        let culprit = Culprit::Op(source);
+        let limits = &self.of.limits;
+        let latency = limits.latency(graph.ops.engine[op as usize]);
+        if call != NONE && begun - graph.calls.start[call as usize] <= latency {
+            let culprit = Culprit::Call(call);
+            return self.put(from, Cause::Latency, culprit, Certainty::Fact);
+        }
+        let (cause, certainty) = match kind {
+            EdgeKind::Event => (Cause::Event, Certainty::Fact),
+            EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
+            EdgeKind::DefaultLikely | EdgeKind::OtherLikely => self.held(kind, op, source),
+            // Without its call nobody knows that it was queued.
+            _ if is_other => (Cause::EngineChange, certain(call != NONE)),
+            _ => (Cause::Queued, certain(call != NONE)),
+        };
+        if begun - from <= limits.queued[usize::from(is_other)] {
+            return self.put(from, cause, culprit, certainty);
+        }
+        // It was launched when what it depended on had ended, or its call was still under way.
+        if call != NONE && graph.calls.end[call as usize] > from {
+            let end = graph.calls.end[call as usize];
+            return self.own_call(op, call, from.max(graph.calls.start[call as usize]), end);
+        }
+        if begun - from <= LATENCY_MAX {
+            return self.put(from, cause, culprit, Certainty::Likely);
+        }
+        match call {
+            NONE => self.put(from, Cause::Unknown, culprit, Certainty::Unknown),
+            call => self.host(call, from, None),
+        }
+    }
+
+    /// What an operation of another stream that ran in the gap stands for.
+    fn held(&self, kind: EdgeKind, op: OpId, source: OpId) -> (Cause, Certainty) {
+        let engine = |op: OpId| self.of.graph.ops.engine[op as usize];
+        match kind {
+            EdgeKind::Engine => (Cause::Engine, Certainty::Fact),
+            EdgeKind::Event => (Cause::Event, Certainty::Fact),
+            EdgeKind::EventLikely => (Cause::Event, Certainty::Likely),
+            EdgeKind::OtherLikely
+                if engine(op) == engine(source) && engine(op) == Engine::Compute =>
+            {
+                (Cause::Engine, Certainty::Likely)
+            }
+            EdgeKind::OtherLikely | EdgeKind::DefaultLikely => (Cause::Stream, Certainty::Likely),
+            _ => (Cause::Queued, Certainty::Fact),
+        }
+    }
+
+    /// What the host did before a call.
+    fn before_call(&mut self, call: CallId) -> Option<At> {
+        let graph = self.of.graph;
+        let i = call as usize;
+        let before = match graph.calls.handed[i] {
+            NONE => graph.calls.previous[i],
+            other => other,
+        };
+        let certainty = match graph.calls.handed[i] {
+            NONE => Certainty::Fact,
+            _ => Certainty::Likely,
+        };
+        let from = match before {
+            NONE => self.gap.start,
+            before => graph.calls.end[before as usize],
+        };
+        self.thinking(call, from, certainty);
+        if before == NONE {
+            return None;
+        }
+        if !self.is_over() {
+            self.called(before);
+        }
+        Some(At::Call(before))
+    }
+
+    /// From `from` on the thread of `call` was not in a call: at its own work, named by the ranges it was in.
+    fn thinking(&mut self, call: CallId, from: Ns, certainty: Certainty) {
+        let graph = self.of.graph;
+        let i = call as usize;
+        let from = from.max(self.gap.start);
+        if from < self.time {
+            let span = Span::new(from, self.time);
+            for (part, row) in self.ranges(call, span) {
+                // What this thread does not name may be named by the one that handed over.
+                let other = match graph.calls.handed[i] {
+                    NONE => Vec::new(),
+                    other if row.is_none() => self.ranges(other, part),
+                    _ => Vec::new(),
+                };
+                let parts = if other.is_empty() {
+                    vec![(part, row)]
+                } else {
+                    other
+                };
+                for (part, row) in parts {
+                    let culprit =
+                        row.map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
+                    self.host(call, part.start, Some((Cause::Host, culprit, certainty)));
+                }
+            }
+        }
+    }
+}

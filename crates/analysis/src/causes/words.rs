@@ -1,0 +1,294 @@
+//! A gap's answer in a sentence, with the records that show it.
+
+use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
+use crate::findings::Evidence;
+use crate::lines::Seen;
+use activity::units::{count, duration};
+use activity::{Ns, Span};
+use trace::describe;
+
+/// A gap with its cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    pub gap: Span,
+    /// Its greatest cause.
+    pub cause: Cause,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The whole answer in a sentence.
+    pub sentence: String,
+    /// The pieces that sum to the gap, in order of time.
+    pub pieces: Vec<Piece>,
+    /// The records that show it, those of the greatest piece first.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A piece that is less than this part of its gap is not in the sentence.
+const WORTH: Ns = 5;
+
+impl Explanation {
+    /// No operation followed.
+    pub(super) fn nothing(gap: Span) -> Explanation {
+        Explanation::because(gap, Cause::Unknown, "Nothing followed.")
+    }
+
+    /// Recording was off for some of it.
+    pub(super) fn unrecorded(gap: Span) -> Explanation {
+        let sentence = "Not recorded: recording was off for some of it, and what was launched meanwhile left no record.";
+        Explanation::because(gap, Cause::Missing, sentence)
+    }
+
+    fn because(gap: Span, cause: Cause, sentence: &str) -> Explanation {
+        Explanation {
+            gap,
+            cause,
+            certainty: Certainty::Unknown,
+            sentence: sentence.to_owned(),
+            pieces: Vec::new(),
+            evidence: Vec::new(),
+        }
+    }
+}
+
+/// Pieces of one cause, one culprit.
+struct Share {
+    piece: Piece,
+    total: Ns,
+}
+
+impl Causes<'_> {
+    /// Why a gap is there, in a sentence.
+    #[must_use]
+    pub fn explain(&self, gap: Gap) -> Explanation {
+        let pieces = self.pieces(gap);
+        let mut shares: Vec<Share> = Vec::new();
+        for piece in &pieces {
+            let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
+            match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
+                Some(share) => {
+                    if piece.span.len() > share.piece.span.len() {
+                        share.piece = *piece;
+                    }
+                    share.total += piece.span.len();
+                }
+                None => shares.push(Share {
+                    piece: *piece,
+                    total: piece.span.len(),
+                }),
+            }
+        }
+        shares.sort_by_key(|s| std::cmp::Reverse(s.total));
+        let Some(main) = shares.first() else {
+            return Explanation::nothing(gap.span);
+        };
+        let length = gap.span.len();
+        let seen = match main.piece.cause.is_of_host() {
+            true => self.seen_in(gap, &pieces, &main.piece),
+            false => String::new(),
+        };
+        let mut parts = vec![self.part(main, length, gap, seen.is_empty())];
+        let others = shares[1..]
+            .iter()
+            .take(2)
+            .filter(|s| s.total * WORTH >= length);
+        for share in others {
+            let label = share.piece.cause.label();
+            let time = duration(share.total);
+            parts.push(match share.piece.culprit {
+                culprit @ Culprit::Row(..) => {
+                    format!("{label} {time} ({})", self.name_of(culprit))
+                }
+                _ => format!("{label} {time}"),
+            });
+        }
+        let mut sentence = parts.join("; ");
+        if let Some(root) = main.piece.root {
+            let name = self.name_of(Culprit::Call(root));
+            sentence.push_str(&format!("; nothing was queued ahead since {name}"));
+        }
+        sentence.push('.');
+        sentence.push_str(&seen);
+        let mut evidence: Vec<Evidence> = shares
+            .iter()
+            .filter_map(|s| self.evidence(s.piece.culprit))
+            .collect();
+        evidence.extend(
+            main.piece
+                .root
+                .and_then(|r| self.evidence(Culprit::Call(r))),
+        );
+        let call = self.graph.ops.call[gap.next as usize];
+        if call != super::super::graph::NONE {
+            let (lane, row) = self.graph.calls.at(call);
+            let launch = Evidence::row(self.trace, lane, row);
+            if !evidence.contains(&launch) {
+                evidence.push(launch);
+            }
+        }
+        Explanation {
+            gap: gap.span,
+            cause: main.piece.cause,
+            certainty: main.piece.certainty,
+            sentence: capital(&sentence),
+            evidence,
+            pieces,
+        }
+    }
+
+    /// What stack samples saw of the host in the pieces that are like `main`, as a sentence of its own: an estimate beside
+    /// the fact. Empty without samples in them.
+    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> String {
+        let mut seen = Seen::default();
+        for piece in pieces {
+            if piece.cause == main.cause && self.named(piece) == self.named(main) {
+                self.look(gap.next, piece.span, &mut seen);
+            }
+        }
+        match seen.most(self.trace) {
+            None => String::new(),
+            Some(told) if told.of == 1 => {
+                format!(" One stack sample lies in it, at {}.", told.at())
+            }
+            Some(told) => format!(
+                " Of {} stack samples in it {} {} at {}.",
+                count(told.of),
+                count(told.samples),
+                if told.samples == 1 { "is" } else { "are" },
+                told.at()
+            ),
+        }
+    }
+
+    /// The greatest cause in words. Without samples nothing says what the host did outside CUDA and ranges.
+    fn part(&self, share: &Share, length: Ns, gap: Gap, is_unseen: bool) -> String {
+        let piece = &share.piece;
+        let name = self.name_of(piece.culprit);
+        let time = if share.total == length {
+            duration(length)
+        } else {
+            format!("{} of {}", duration(share.total), duration(length))
+        };
+        let next = self.name_of(Culprit::Op(gap.next));
+        let text = match piece.cause {
+            Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {
+                format!("the host was in {name} for {time}, and launched {next} after that")
+            }
+            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => format!(
+                "the host was in {name}, which returns when its copy is done, for {time}, and launched {next} after that"
+            ),
+            Cause::Staging => format!("the host staged a pageable copy in {name} for {time}"),
+            Cause::Host => match piece.culprit {
+                Culprit::Nobody => {
+                    let what = match is_unseen {
+                        true => ", in code that was not traced",
+                        false => "",
+                    };
+                    format!(
+                        "the host had not launched {next} yet: it was outside CUDA for {time}{what}"
+                    )
+                }
+                _ => format!("the host had not launched {next} yet: it was in {name} for {time}"),
+            },
+            Cause::Launching => format!(
+                "the host had not launched {next} yet: it was launching others ({name}) for {time}"
+            ),
+            Cause::Lock => format!(
+                "the host was inside the launch of {next} or of one before it for {time}, until another thread's {name} had returned: \
+                 both took a lock of the driver"
+            ),
+            Cause::SlowLaunch => format!("the host was inside a launch, {name}, for {time}"),
+            Cause::Call | Cause::Memory | Cause::GraphSetup => {
+                format!("the host was in {name} for {time}, before {next} could run")
+            }
+            Cause::Load => format!("GPU code was loaded for {time} ({name})"),
+            Cause::QueueFull => format!("the launch queue was full for {time} ({name})"),
+            Cause::Event => {
+                format!(
+                    "{} waited for {time} for an event after {}",
+                    self.stream(gap),
+                    self.elsewhere(piece.culprit)
+                )
+            }
+            Cause::Engine => format!(
+                "{} had the engine that {next} needs, for {time}",
+                self.elsewhere(piece.culprit)
+            ),
+            Cause::Stream => {
+                format!(
+                    "{next} waited for {time} for {}",
+                    self.elsewhere(piece.culprit)
+                )
+            }
+            Cause::EngineChange => format!(
+                "{next} was queued and followed {name} after {time}: the change from one engine to another"
+            ),
+            Cause::Queued => format!(
+                "{next} was queued and followed {name} after {time}: what lies between queued operations"
+            ),
+            Cause::Latency => format!("{next} had just been launched: {time} of launch latency"),
+            Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
+            Cause::Missing => {
+                format!("records are missing: operations launched by {name} left none")
+            }
+            Cause::Unknown => match piece.culprit {
+                Culprit::Call(call) => format!(
+                    "unknown: {next} had been launched {} before it started, and nothing recorded shows what it waited for",
+                    duration(
+                        self.graph.ops.start[gap.next as usize]
+                            - self.graph.calls.start[call as usize]
+                    )
+                ),
+                _ => format!("unknown: the host call of {next} is not on the timeline"),
+            },
+        };
+        match piece.certainty {
+            Certainty::Likely => format!("likely {text}"),
+            Certainty::Fact | Certainty::Unknown => text,
+        }
+    }
+
+    fn evidence(&self, culprit: Culprit) -> Option<Evidence> {
+        let (lane, row) = match culprit {
+            Culprit::Nobody => return None,
+            Culprit::Call(call) => self.graph.calls.at(call),
+            Culprit::Op(op) => self.graph.ops.place(op),
+            Culprit::Row(lane, row) => (lane, row),
+        };
+        Some(Evidence::row(self.trace, lane, row))
+    }
+
+    /// What a record is called.
+    fn name_of(&self, culprit: Culprit) -> String {
+        let (lane, row) = match culprit {
+            Culprit::Nobody => return "nothing".to_owned(),
+            Culprit::Call(call) => self.graph.calls.at(call),
+            Culprit::Op(op) => self.graph.ops.place(op),
+            Culprit::Row(lane, row) => (lane, row),
+        };
+        describe::in_sentence(self.trace, &self.trace.activity(lane, row).what)
+    }
+
+    /// An operation with its stream.
+    fn elsewhere(&self, culprit: Culprit) -> String {
+        match culprit {
+            Culprit::Op(op) => format!(
+                "{} on {}",
+                self.name_of(culprit),
+                describe::lane_stream(self.trace, self.graph.ops.place(op).0)
+            ),
+            _ => self.name_of(culprit),
+        }
+    }
+
+    fn stream(&self, gap: Gap) -> String {
+        describe::lane_stream(self.trace, self.graph.ops.place(gap.next).0)
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,207 @@
+//! `graph`: launches become one launch of a CUDA graph.
+
+use super::{Bound, Editing};
+use crate::graph::{CallKind, EdgeKind};
+use crate::program::{Class, Engines, Known, NONE, Op};
+use activity::Ns;
+use activity::units::duration;
+
+/// What an empty kernel of a graph takes from its start to the next one's where nobody records the nodes. Measured on an
+/// H200; its record, made one by one, says twice as much.
+const NODE_LEAST: Ns = 530;
+
+/// The most that it takes where every node is recorded: 0.83 to 2.8 us on H200s of several hosts.
+const NODE_MOST: Ns = 2_800;
+
+/// Of kernels that take longer, what a node takes beside is small.
+const SHORT: Ns = 5_000;
+
+/// Runs of launches with no wait of the host, no copy from or to it and no step between them.
+pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
+    let mut ops: Vec<u32> = (0..on.program.ops.len() as u32)
+        .filter(|&op| {
+            on.program.ops[op as usize].call != NONE && !on.program.ops[op as usize].is_gone
+        })
+        .collect();
+    ops.sort_by_key(|&op| (on.program.ops[op as usize].call, op));
+    let mut at = 0;
+    let mut run: Vec<u32> = Vec::new();
+    for c in 0..on.program.calls.len() as u32 {
+        let from = at;
+        while ops
+            .get(at)
+            .is_some_and(|&op| on.program.ops[op as usize].call == c)
+        {
+            at += 1;
+        }
+        let call = &on.program.calls[c as usize];
+        if call.is_gone {
+            continue;
+        }
+        let mine = &ops[from..at];
+        let is_launch = matches!(call.kind, CallKind::Launch | CallKind::Copy)
+            && !mine.is_empty()
+            && mine.iter().all(|&op| !is_of_host(on, op));
+        let breaks = !call.waits.is_empty()
+            || (!mine.is_empty() && !is_launch)
+            || call.kind == CallKind::GraphLaunch;
+        let is_new_step = run
+            .first()
+            .is_some_and(|&first| on.is_step_between(on.issued(first), call.span.start));
+        if breaks || is_new_step {
+            one_of(on, &run)?;
+            run.clear();
+        }
+        if is_launch && call_waits_not(on, c) && on.has_call(c) {
+            run.extend_from_slice(mine);
+        }
+    }
+    one_of(on, &run)
+}
+
+fn call_waits_not(on: &Editing<'_, '_>, call: u32) -> bool {
+    on.program.calls[call as usize].waits.is_empty()
+}
+
+/// Copies from and to the host's memory are left outside: their addresses change from step to step.
+fn is_of_host(on: &Editing<'_, '_>, op: u32) -> bool {
+    use crate::graph::Engine;
+    matches!(
+        on.program.ops[op as usize].engine,
+        Engine::H2D | Engine::D2H
+    )
+}
+
+fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
+    if run.len() < 2 {
+        return Ok(());
+    }
+    let bound = on.scene.bound;
+    let is_step = !on.scene.steps.is_empty();
+    let Some([fixed, mut node]) = on.program.known.graph_call else {
+        return Err(
+            "what launching a graph takes is not known: there is no profile of this GPU".to_owned(),
+        );
+    };
+    // Where nodes are not recorded a launch takes hardly longer for many; and the first one, which a run without steps
+    // may be, brings them to the device.
+    match bound {
+        Bound::Least => node = 0,
+        Bound::Most if !is_step => node += on.program.known.graph_upload.unwrap_or(0),
+        Bound::Most | Bound::Likely => {}
+    }
+    let Some(first) = on.join_calls(run, false) else {
+        return Ok(());
+    };
+    // A host that takes longer over launches than that which was measured takes longer over graphs.
+    let pace = pace(on);
+    let (fixed, node) = (fixed as f64 * pace, node as f64 * pace);
+    let own = (fixed + node * run.len() as f64).round() as Ns;
+    on.program.calls[first as usize].own = own;
+    let mut run = run.to_vec();
+    run.sort_unstable();
+    let mut is_short = false;
+    for &op in &run {
+        is_short |= on.program.ops[op as usize].time < SHORT;
+        let before = run_before(on, &run, op);
+        let between = between(&on.program.known, bound, before);
+        let of = &mut on.program.ops[op as usize];
+        of.call = first;
+        if bound == Bound::Least {
+            of.time = least(&on.program.known, of.time);
+        }
+        for dep in &mut of.deps {
+            if let (
+                Class::Between {
+                    kind: EdgeKind::Stream,
+                    from,
+                    to,
+                },
+                Some(between),
+            ) = (dep.class, between)
+                && run.binary_search(&dep.op).is_ok()
+            {
+                dep.class = Class::between(EdgeKind::GraphNode, from, to);
+                dep.delay = match bound {
+                    Bound::Most => between,
+                    Bound::Least | Bound::Likely => dep.delay.min(between),
+                };
+            }
+        }
+    }
+    // A graph starts when its call has handed it over. A run that shows no steps is taken to be a loop over many
+    // short graphs: nodes start as the host hands them over.
+    for (i, &op) in run.iter().enumerate() {
+        let of = &mut on.program.ops[op as usize];
+        let class = Class::Launch {
+            to: of.engine,
+            is_staged: false,
+        };
+        let known = &on.program.known;
+        let launch = known
+            .launch
+            .map_or(0, |l| l[usize::from(Engines::is_copy(of.engine))]);
+        let after = (launch - known.launch_call.unwrap_or(0)).max(0);
+        let handed = if is_step {
+            own
+        } else {
+            (fixed + node * (i + 1) as f64).round() as Ns
+        };
+        of.launch = (handed + after, class);
+    }
+    on.applied.count += run.len();
+    let many = if is_step {
+        ""
+    } else {
+        "; the run is a loop over many short graphs"
+    };
+    on.applied.note(format!(
+        "launching a graph takes {:.0} ns a node ({}, at this host's pace of launches); the graph was made before{many}",
+        node, on.program.known.source
+    ));
+    if is_short {
+        on.applied.unknown(format!(
+            "what kernels below {} take in a graph: each at least {}, as was measured where nobody records a graph's nodes; up to \
+             {} where every node is recorded",
+            duration(SHORT),
+            duration(NODE_LEAST),
+            duration(NODE_MOST)
+        ));
+    }
+    Ok(())
+}
+
+/// The operation of the same run and stream that one follows.
+fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p Op> {
+    let deps = on.program.ops[op as usize].deps.iter();
+    let before = deps.filter(|dep| run.binary_search(&dep.op).is_ok());
+    let before = before.map(|dep| &on.program.ops[dep.op as usize]);
+    before.max_by_key(|before| before.span.end)
+}
+
+/// From the end of a node to the start of the next.
+fn between(known: &Known, bound: Bound, before: Option<&Op>) -> Option<Ns> {
+    let between = known.graph_node?;
+    Some(match bound {
+        Bound::Least => 0,
+        Bound::Likely => between,
+        Bound::Most => between.max(NODE_MOST - before.map_or(NODE_MOST, |before| before.time)),
+    })
+}
+
+/// A node's time where nobody records it: without what starting and ending a kernel costs, at most.
+fn least(known: &Known, time: Ns) -> Ns {
+    (time - known.kernel_fixed.unwrap_or(0)).max(time.min(NODE_LEAST))
+}
+
+/// How long this host takes over a launch, over what the host took where the GPU was measured.
+fn pace(on: &Editing<'_, '_>) -> f64 {
+    let calls = on.program.calls.iter();
+    let launches = calls.filter(|c| c.kind == CallKind::Launch && c.waits.is_empty());
+    let mut times: Vec<Ns> = launches.map(|c| c.span.len()).collect();
+    times.sort_unstable();
+    match (times.get(times.len() / 2), on.program.known.launch_call) {
+        (Some(&median), Some(known)) if known > 0 && median > 0 => median as f64 / known as f64,
+        _ => 1.0,
+    }
+}

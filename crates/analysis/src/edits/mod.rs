@@ -1,0 +1,288 @@
+//! What-if edits as changes of a replayed [`Program`]. One file an edit; `docs/WHATIF.md` says what each assumes.
+//!
+//! [`apply`] makes the edits of a set, in an order in which they do not stand in each other's way, whatever order they
+//! were written in. An edit that finds nothing to change, or lacks a rate, is refused with the reason.
+
+mod ahead;
+mod blocking;
+mod copies;
+mod fuse;
+mod graph;
+mod memory;
+mod names;
+mod streams;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod within;
+
+use crate::graph::{Graph, OpId};
+use crate::program::{NONE, Program};
+use activity::{Ns, What};
+use scenario::edit::{Edit, EditKind, EditSet};
+use trace::{LaneId, Trace};
+use within::Within;
+
+/// A thread that does no more than this between two calls goes around its loop; what takes longer is work of its own,
+/// between which calls are no neighbours. From C++ it is 0.1 to 4 us, from Python 5 to 15; a thread that is quiet for as
+/// long as this counts as quiet elsewhere, too.
+pub const AROUND_MAX: Ns = 20_000;
+
+/// What edits need to know beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a> {
+    /// The timeline.
+    pub trace: &'a Trace,
+    pub graph: &'a Graph,
+    /// Where steps of the program begin, ascending: what becomes one in an edit stays within a step.
+    pub steps: &'a [Ns],
+    /// Which end of what no record tells is made.
+    pub bound: Bound,
+}
+
+/// What no record of a program tells about an edit leaves it a range: an edit is made as it most likely comes out, or at
+/// one of the ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// The program takes as little time as it may.
+    Least,
+    /// As what was recorded says.
+    #[default]
+    Likely,
+    /// It takes as much as it may.
+    Most,
+}
+
+/// What edits did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Calls and operations that they changed.
+    pub count: usize,
+    /// What they take for granted, and what they left alone; one sentence each.
+    pub notes: Vec<String>,
+    /// What no record tells, so that [`Bound::Least`] and [`Bound::Most`] differ; one phrase each.
+    pub unknowns: Vec<String>,
+}
+
+impl Applied {
+    fn note(&mut self, note: impl Into<String>) {
+        add(&mut self.notes, note.into());
+    }
+
+    fn unknown(&mut self, unknown: impl Into<String>) {
+        add(&mut self.unknowns, unknown.into());
+    }
+}
+
+/// Adds a sentence that is not there.
+pub fn add(list: &mut Vec<String>, sentence: String) {
+    if !list.contains(&sentence) {
+        list.push(sentence);
+    }
+}
+
+/// Makes edits on a program.
+///
+/// # Errors
+/// Why one of them cannot be made, in a sentence.
+pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<Applied, String> {
+    let mut edits: Vec<&Edit> = set.edits().iter().collect();
+    edits.sort_by_key(|edit| order(&edit.kind));
+    let mut applied = Applied::default();
+    for edit in edits {
+        let within = Within::new(edit.range.as_deref(), scene)?;
+        let mut one = Applied::default();
+        let on = &mut Editing {
+            program: &mut *program,
+            scene,
+            within: &within,
+            applied: &mut one,
+        };
+        match &edit.kind {
+            EditKind::Pin { gb_per_s } => copies::pin(on, *gb_per_s)?,
+            EditKind::Async => blocking::asynchronous(on),
+            EditKind::NoSync => sync::no_sync(on),
+            EditKind::OwnStream => streams::own_stream(on),
+            EditKind::MergeCopies => copies::merge(on),
+            EditKind::Graph => graph::graph(on)?,
+            EditKind::Fuse { once } => fuse::fuse(on, *once)?,
+            EditKind::Reuse => memory::reuse(on),
+            EditKind::Scale { name, factor } => names::scale(on, name, *factor),
+            EditKind::Drop { name } => names::drop(on, name),
+            EditKind::Prefetch { name, workers } => ahead::prefetch(on, name, *workers)?,
+        }
+        if one.count == 0 {
+            return Err(nothing(&edit.kind).to_owned());
+        }
+        applied.count += one.count;
+        for note in one.notes {
+            applied.note(note);
+        }
+        for unknown in one.unknowns {
+            applied.unknown(unknown);
+        }
+    }
+    program.order();
+    Ok(applied)
+}
+
+/// First what changes single calls and operations, then what makes one of several, last what changes
+/// their order.
+fn order(kind: &EditKind) -> u8 {
+    match kind {
+        EditKind::Drop { .. } | EditKind::Prefetch { .. } => 0,
+        EditKind::Pin { .. } => 1,
+        EditKind::Reuse => 2,
+        EditKind::Async => 3,
+        EditKind::MergeCopies => 4,
+        EditKind::Fuse { .. } => 5,
+        EditKind::NoSync => 6,
+        EditKind::Graph => 7,
+        EditKind::OwnStream => 8,
+        EditKind::Scale { .. } => 9,
+    }
+}
+
+fn nothing(kind: &EditKind) -> &'static str {
+    match kind {
+        EditKind::Pin { .. } => "there is no copy of pageable memory that pinning would speed up",
+        EditKind::Async => "there is no blocking copy of pinned memory",
+        EditKind::NoSync => "the host does not wait before the end",
+        EditKind::OwnStream => {
+            "there is no stream with several batches on it, each with copies of its own"
+        }
+        EditKind::MergeCopies => "there are no neighbouring copies of one direction",
+        EditKind::Graph => "there are no launches behind one another without a wait between them",
+        EditKind::Fuse { .. } => "there are no neighbouring kernels on a stream",
+        EditKind::Reuse => "memory is neither taken nor given back",
+        EditKind::Scale { .. } | EditKind::Drop { .. } => "nothing has this name",
+        EditKind::Prefetch { .. } => "the host does nothing of its own in ranges of this name",
+    }
+}
+
+/// One edit being made.
+struct Editing<'a, 'b> {
+    program: &'a mut Program,
+    scene: Scene<'b>,
+    within: &'a Within,
+    applied: &'a mut Applied,
+}
+
+impl Editing<'_, '_> {
+    /// Whether a call lies where the edit is limited to.
+    fn has_call(&self, call: u32) -> bool {
+        let call = &self.program.calls[call as usize];
+        self.within
+            .has(self.scene.trace, call.lane as LaneId, call.span.start)
+    }
+
+    /// Whether an operation does: by its call.
+    fn has_op(&self, op: u32) -> bool {
+        match self.program.ops[op as usize].call {
+            NONE => self.within.is_everywhere(),
+            call => self.has_call(call),
+        }
+    }
+
+    fn what(&self, op: u32) -> What {
+        what(self.scene, self.program.ops[op as usize].id)
+    }
+
+    fn call_name(&self, call: u32) -> &str {
+        let call = &self.program.calls[call as usize];
+        let (lane, row) = self.scene.graph.calls.at(call.id);
+        match self.scene.trace.activity(lane, row).what {
+            What::Call(what) => self.scene.trace.names().full(what.name),
+            _ => "",
+        }
+    }
+
+    /// Takes a call away; what the thread did before it stays.
+    fn remove_call(&mut self, call: u32) {
+        let call = &mut self.program.calls[call as usize];
+        call.is_gone = true;
+        call.waits.clear();
+        self.applied.count += 1;
+    }
+
+    /// Takes a call away with what the thread did to get there.
+    fn remove_work(&mut self, call: u32) {
+        self.remove_call(call);
+        let call = &mut self.program.calls[call as usize];
+        call.think = 0;
+        call.handed.1 = 0;
+    }
+
+    /// Joins the calls of a run of operations. The first one's call stays; those of the others go, with all that their thread did
+    /// between the first and the last, unless that is kept. Returns the one that stays.
+    fn join_calls(&mut self, run: &[u32], keeps_work: bool) -> Option<u32> {
+        let calls = run.iter().map(|&op| self.program.ops[op as usize].call);
+        let mut calls: Vec<u32> = calls.filter(|&call| call != NONE).collect();
+        calls.sort_unstable();
+        let (&first, &last) = (calls.first()?, calls.last()?);
+        let mut lanes: Vec<u32> = calls
+            .iter()
+            .map(|&c| self.program.calls[c as usize].lane)
+            .collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        for call in first + 1..=last {
+            let of = &self.program.calls[call as usize];
+            let is_of_run = calls.binary_search(&call).is_ok();
+            // Calls between that wait for nothing only served the launches.
+            if is_of_run || (lanes.contains(&of.lane) && of.waits.is_empty()) {
+                if keeps_work {
+                    self.remove_call(call);
+                } else {
+                    self.remove_work(call);
+                }
+            }
+        }
+        Some(first)
+    }
+
+    /// By stream, its operations in order.
+    fn streams(&self) -> Vec<Vec<u32>> {
+        let mut streams: Vec<Vec<u32>> = Vec::new();
+        for (i, op) in self.program.ops.iter().enumerate() {
+            let stream = op.stream as usize;
+            if streams.len() <= stream {
+                streams.resize(stream + 1, Vec::new());
+            }
+            if !op.is_gone {
+                streams[stream].push(i as u32);
+            }
+        }
+        streams
+    }
+
+    /// Whether a step begins between two moments.
+    fn is_step_between(&self, from: Ns, to: Ns) -> bool {
+        let steps = self.scene.steps;
+        let at = steps.partition_point(|&s| s <= from);
+        steps.get(at).is_some_and(|&s| s <= to)
+    }
+
+    /// When the host issued an operation.
+    fn issued(&self, op: u32) -> Ns {
+        let op = &self.program.ops[op as usize];
+        match op.call {
+            NONE => op.span.start,
+            call => self.program.calls[call as usize].span.start,
+        }
+    }
+
+    /// By lane of a thread, calls that are still there and wait.
+    fn next_wait(&self, after: u32) -> Option<u32> {
+        let call = &self.program.calls[after as usize];
+        (after + 1..self.program.calls.len() as u32).find(|&c| {
+            let other = &self.program.calls[c as usize];
+            other.lane == call.lane && !other.is_gone && other.kind.is_wait()
+        })
+    }
+}
+
+fn what(scene: Scene<'_>, op: OpId) -> What {
+    let (lane, row) = scene.graph.ops.place(op);
+    scene.trace.activity(lane, row).what
+}

@@ -1,0 +1,165 @@
+//! `scale:NAME=x` and `drop:NAME`: operations, calls and ranges of the host by name.
+
+use rustc_hash::FxHashMap;
+
+use super::Editing;
+use super::within::{self, Ranges};
+use crate::program::NONE;
+use activity::{NameId, Ns, Span, What};
+use trace::{LaneId, LaneKind};
+
+/// Operations of this name take `factor` of their time; in ranges of this name, so does what the thread
+/// does between calls.
+pub(super) fn scale(on: &mut Editing<'_, '_>, name: &str, factor: f64) {
+    for op in named(on, name) {
+        let op = &mut on.program.ops[op as usize];
+        op.time = scaled(op.time, factor);
+        on.applied.count += 1;
+    }
+    let ranges = within::ranges(on.scene.trace, name);
+    for call in 0..on.program.calls.len() as u32 {
+        let inside = think_in(on, call, &ranges);
+        if inside > 0 && on.has_call(call) {
+            let call = &mut on.program.calls[call as usize];
+            call.think += scaled(inside, factor) - inside;
+            on.applied.count += 1;
+        }
+    }
+}
+
+/// Operations and calls of this name are left out; of ranges of this name, everything in them is.
+pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
+    for op in named(on, name) {
+        on.program.ops[op as usize].is_gone = true;
+        on.applied.count += 1;
+        remove_idle_call(on, op);
+    }
+    let ranges = within::ranges(on.scene.trace, name);
+    let mut works = false;
+    for call in 0..on.program.calls.len() as u32 {
+        if on.program.calls[call as usize].is_gone || !on.has_call(call) {
+            continue;
+        }
+        let inside = think_in(on, call, &ranges);
+        on.program.calls[call as usize].think -= inside;
+        on.applied.count += usize::from(inside > 0);
+        works |= inside > 0;
+        if is_inside(on, call, &ranges) || on.call_name(call) == name {
+            on.remove_call(call);
+        }
+    }
+    for op in 0..on.program.ops.len() as u32 {
+        let call = on.program.ops[op as usize].call;
+        if call != NONE && is_inside(on, call, &ranges) && on.has_call(call) {
+            on.program.ops[op as usize].is_gone = true;
+        }
+    }
+    if works {
+        on.applied.note(format!(
+            "what the host did in `{name}` takes nothing, wherever it is done instead; `prefetch:{name}` predicts that it is \
+             done ahead"
+        ));
+    }
+}
+
+/// What threads do between calls within the range that an edit is limited to goes; nothing where it is limited to none.
+pub(super) fn without_work(on: &mut Editing<'_, '_>) {
+    let Some(ranges) = on.within.ranges() else {
+        return;
+    };
+    for call in 0..on.program.calls.len() as u32 {
+        let inside = think_in(on, call, ranges);
+        on.program.calls[call as usize].think -= inside;
+    }
+}
+
+fn scaled(time: Ns, factor: f64) -> Ns {
+    (time as f64 * factor).round() as Ns
+}
+
+/// Operations whose name this is, or has it as a part.
+fn named(on: &Editing<'_, '_>, name: &str) -> Vec<u32> {
+    let mut fits: FxHashMap<NameId, bool> = FxHashMap::default();
+    let names = on.scene.trace.names();
+    let mut found = Vec::new();
+    for op in 0..on.program.ops.len() as u32 {
+        let is_named = match on.what(op) {
+            What::Kernel(kernel) => {
+                let id = on.scene.trace.shape(kernel.shape).name;
+                *fits
+                    .entry(id)
+                    .or_insert_with(|| names.full(id).contains(name) || names.short(id) == name)
+            }
+            What::Copy(copy) => copy.direction.label().eq_ignore_ascii_case(name),
+            What::Memset(_) => name.eq_ignore_ascii_case("memset"),
+            _ => false,
+        };
+        if is_named && !on.program.ops[op as usize].is_gone && on.has_op(op) {
+            found.push(op);
+        }
+    }
+    found
+}
+
+/// The call of a dropped operation goes when nothing else came from it.
+fn remove_idle_call(on: &mut Editing<'_, '_>, op: u32) {
+    let call = on.program.ops[op as usize].call;
+    if call == NONE || on.program.calls[call as usize].is_gone {
+        return;
+    }
+    let ops = &on.program.ops;
+    let near = op.saturating_sub(16)..(op + 16).min(ops.len() as u32);
+    if near
+        .into_iter()
+        .all(|o| ops[o as usize].call != call || ops[o as usize].is_gone)
+    {
+        on.remove_call(call);
+    }
+}
+
+pub(super) fn of_thread<'r>(on: &Editing<'_, '_>, call: u32, ranges: &'r Ranges) -> &'r [Span] {
+    let lane = on.program.calls[call as usize].lane as LaneId;
+    let key = on.scene.trace.lanes()[lane].key();
+    match key.kind {
+        LaneKind::Thread { thread } => ranges
+            .get(&(key.process, thread))
+            .map_or(&[][..], Vec::as_slice),
+        _ => &[],
+    }
+}
+
+fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> bool {
+    within::is_in(
+        of_thread(on, call, ranges),
+        on.program.calls[call as usize].span.start,
+    )
+}
+
+/// How much of what a thread did before a call lies in the ranges.
+pub(super) fn think_in(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> Ns {
+    let of = &on.program.calls[call as usize];
+    let list = of_thread(on, call, ranges);
+    if of.previous == NONE || of.think == 0 || list.is_empty() {
+        return 0;
+    }
+    let think = Span::new(
+        on.program.calls[of.previous as usize].span.end,
+        of.span.start,
+    );
+    let to = list.partition_point(|span| span.start < think.end);
+    let (mut inside, mut until) = (0, think.start);
+    // Ranges of one name may lie within each other.
+    let mut near: Vec<&Span> = list[..to]
+        .iter()
+        .rev()
+        .take(64)
+        .filter(|s| s.end > think.start)
+        .collect();
+    near.reverse();
+    for span in near {
+        let part = span.intersect(Span::new(until.min(think.end), think.end));
+        inside += part.len();
+        until = until.max(span.end);
+    }
+    inside.min(of.think)
+}

@@ -1,0 +1,126 @@
+//! `own-stream`: independent batches of one stream run on a stream each.
+
+use super::Editing;
+use crate::graph::{CallKind, EdgeKind, Engine};
+use crate::program::{Class, Dep, NONE};
+use trace::LaneId;
+
+/// How far through a batch its stream is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    New,
+    In,
+    Compute,
+    Out,
+}
+
+/// A batch is copies to the device, what is done with them, copies back. A copy back that follows a copy in
+/// with nothing between is none of its batch.
+pub(super) fn own_stream(on: &mut Editing<'_, '_>) {
+    let mut next = on.scene.trace.lanes().len() as u32;
+    for list in on.streams() {
+        let mut starts: Vec<usize> = Vec::new();
+        let mut phase = Phase::New;
+        for (at, &op) in list.iter().enumerate() {
+            let engine = on.program.ops[op as usize].engine;
+            let now = match engine {
+                Engine::H2D => Phase::In,
+                Engine::D2H => Phase::Out,
+                _ => Phase::Compute,
+            };
+            let begins = matches!(
+                (phase, now),
+                (Phase::New, _)
+                    | (Phase::Compute | Phase::Out, Phase::In)
+                    | (Phase::In, Phase::Out)
+            );
+            if begins && on.has_op(op) {
+                starts.push(at);
+            }
+            phase = now;
+        }
+        if starts.len() < 2 {
+            continue;
+        }
+        on.applied.count += starts.len();
+        let batch_of = |at: usize| starts.partition_point(|&start| start <= at);
+        for (at, &op) in list.iter().enumerate() {
+            on.program.ops[op as usize].stream = next + batch_of(at) as u32;
+        }
+        next += starts.len() as u32 + 1;
+        part(on, &list);
+    }
+    if on.applied.count > 0 {
+        cover(on);
+        on.applied
+            .note("no batch needs what another one made, and each has memory of its own: their order is taken to be free");
+    }
+}
+
+/// Operations of different batches no longer follow each other but for their engine.
+fn part(on: &mut Editing<'_, '_>, list: &[u32]) {
+    let stream = |on: &Editing<'_, '_>, op: u32| on.program.ops[op as usize].stream;
+    let mut last_copy: [Option<u32>; 2] = [None; 2];
+    for &op in list {
+        let of = &on.program.ops[op as usize];
+        let (mine, engine) = (of.stream, of.engine);
+        let mut deps = of.deps.clone();
+        deps.retain(|dep| {
+            let is_stream = matches!(
+                dep.class,
+                Class::Between {
+                    kind: EdgeKind::Stream,
+                    ..
+                }
+            );
+            !is_stream || stream(on, dep.op) == mine
+        });
+        let slot = [Engine::H2D, Engine::D2H].iter().position(|&e| e == engine);
+        if let Some(before) = slot.and_then(|slot| last_copy[slot].replace(op))
+            && deps.iter().all(|dep| dep.op != before)
+        {
+            let (delay, class) = on.program.delay(EdgeKind::Engine, engine, engine);
+            deps.push(Dep {
+                op: before,
+                is_start: false,
+                delay,
+                class,
+            });
+        }
+        on.program.ops[op as usize].deps = deps;
+    }
+}
+
+/// A wait that stays is for everything that was issued before it, on whatever stream it now is.
+fn cover(on: &mut Editing<'_, '_>) {
+    let mut issued: Vec<u32> = (0..on.program.ops.len() as u32)
+        .filter(|&op| on.program.ops[op as usize].call != NONE)
+        .collect();
+    issued.sort_by_key(|&op| on.program.ops[op as usize].call);
+    let mut from = 0;
+    for c in 0..on.program.calls.len() as u32 {
+        let call = &on.program.calls[c as usize];
+        if call.is_gone || !matches!(call.kind, CallKind::WaitDevice | CallKind::WaitStream) {
+            continue;
+        }
+        let process = |lane: u32| on.scene.trace.lanes()[lane as LaneId].key().process;
+        let mine = process(call.lane);
+        let to = issued.partition_point(|&op| on.program.ops[op as usize].call < c);
+        let class = Class::Wake(call.kind);
+        let delay = on.program.delays.typical(class, &on.program.known);
+        let more: Vec<Dep> = issued[from..to]
+            .iter()
+            .filter(|&&op| {
+                process(on.program.calls[on.program.ops[op as usize].call as usize].lane) == mine
+            })
+            .map(|&op| Dep {
+                op,
+                is_start: false,
+                delay,
+                class,
+            })
+            .collect();
+        on.program.calls[c as usize].waits.extend(more);
+        from = to;
+    }
+}

@@ -1,0 +1,114 @@
+//! `no-sync`: the host does not wait between the first operation and the end.
+
+use rustc_hash::FxHashMap;
+
+use super::Editing;
+use crate::graph::{CallKind, EdgeKind};
+use crate::program::{Dep, NONE, Program};
+
+/// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
+/// gone, an event keeps them so.
+pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
+    let is_wait = |on: &Editing<'_, '_>, c: u32| {
+        let call = &on.program.calls[c as usize];
+        call.kind.is_wait() && !call.is_gone
+    };
+    let calls = 0..on.program.calls.len() as u32;
+    let mut last: FxHashMap<usize, u32> = FxHashMap::default();
+    for c in calls.clone().filter(|&c| is_wait(on, c)) {
+        last.insert(process(on, c), c);
+    }
+    let first = on.program.ops.iter().map(|op| op.span.start).min();
+    let events_order_streams = calls
+        .clone()
+        .any(|c| on.call_name(c).contains("StreamWaitEvent"));
+    let mut removed: Vec<(u32, Vec<u32>)> = Vec::new();
+    for c in calls {
+        let is_last = last.get(&process(on, c)) == Some(&c);
+        let is_early = first.is_none_or(|first| on.program.calls[c as usize].span.end < first);
+        if !is_wait(on, c) || is_last || is_early || !on.has_call(c) {
+            continue;
+        }
+        let waited = on.program.calls[c as usize]
+            .waits
+            .iter()
+            .map(|wait| wait.op);
+        removed.push((c, waited.collect()));
+        on.remove_call(c);
+        if on.program.calls[c as usize].kind == CallKind::WaitEvent && !events_order_streams {
+            remove_record(on, c);
+        }
+    }
+    if !removed.is_empty() {
+        on.applied
+            .note("the host needs no result of the GPU before its last wait");
+    }
+    keep_order(on, &removed);
+}
+
+/// How many calls before a wait the record of its event is looked for.
+const BACK: usize = 16;
+
+/// Without the wait for it nothing needs the event that a thread recorded before.
+fn remove_record(on: &mut Editing<'_, '_>, wait: u32) {
+    let mut before = on.program.calls[wait as usize].previous;
+    for _ in 0..BACK {
+        if before == NONE || on.program.calls[before as usize].is_gone {
+            return;
+        }
+        if on.call_name(before).contains("EventRecord") {
+            on.remove_call(before);
+            return;
+        }
+        before = on.program.calls[before as usize].previous;
+    }
+}
+
+fn process(on: &Editing<'_, '_>, call: u32) -> usize {
+    on.scene.trace.lanes()[on.program.calls[call as usize].lane as usize]
+        .key()
+        .process
+}
+
+/// An operation depends on what a removed wait before it was for, where that ran on another stream and
+/// can have made what this one uses.
+pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) {
+    let mut seen: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut kept = 0;
+    for i in 0..on.program.ops.len() {
+        let (stream, engine, call) = {
+            let op = &on.program.ops[i];
+            (op.stream, op.engine, op.call)
+        };
+        if call == NONE {
+            continue;
+        }
+        let to = removed.partition_point(|wait| wait.0 < call);
+        let from = seen.insert(stream, to).unwrap_or(0).min(to);
+        for (_, waited) in &removed[from..to] {
+            for &source in waited {
+                let before = &on.program.ops[source as usize];
+                let is_kept = before.stream != stream
+                    && (source as usize) < i
+                    && Program::carries(before.engine, engine)
+                    && on.program.ops[i].deps.iter().all(|dep| dep.op != source);
+                if is_kept {
+                    let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
+                    on.program.ops[i].deps.push(Dep {
+                        op: source,
+                        is_start: false,
+                        delay,
+                        class,
+                    });
+                    kept += 1;
+                }
+            }
+        }
+    }
+    if kept > 0 {
+        on.applied.note(
+            "events keep the order of streams where data may pass from one to the next (copy to the device, kernel, \
+             copy from it); each batch is taken to have memory of its own",
+        );
+    }
+}

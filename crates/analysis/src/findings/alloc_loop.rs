@@ -1,0 +1,95 @@
+//! Device memory taken or given back between launches, over and over.
+
+use rustc_hash::FxHashMap;
+
+use super::{Finding, Place, Scope, first_use, thresholds};
+use crate::figures::{self, DeviceFigures};
+use activity::stats::lower_median;
+use activity::units::duration;
+use activity::{NameId, Ns, Span, What};
+use trace::LaneKind;
+
+/// What an allocating or freeing call of device memory is named, in CUDA and in HIP; stream-ordered ones (`…Async`) come
+/// from a pool and cost next to nothing.
+fn is_allocation(name: &str) -> bool {
+    let bare = ["cuda", "hip", "cuMem"].iter();
+    let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
+    bare.is_some_and(|it| {
+        let is_one = ["Malloc", "Alloc", "Free"]
+            .iter()
+            .any(|n| it.starts_with(n));
+        is_one && !it.contains("Async") && !it.contains("Host")
+    })
+}
+
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    // Allocations before the first operation and after the last one are set-up and clean-up.
+    let span = scope
+        .devices
+        .iter()
+        .map(|f: &DeviceFigures| f.span)
+        .reduce(Span::hull)?;
+    let mut at = Vec::new();
+    let mut by_name: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
+    let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
+    for (id, lane) in scope.trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
+            continue;
+        }
+        let mut has_launched = false;
+        for row in scope.rows(id) {
+            let call = scope.trace.activity(id, row);
+            let What::Call(what) = call.what else {
+                continue;
+            };
+            let name = scope.trace.names().full(what.name);
+            if is_allocation(name) {
+                if call.span.overlaps(span) {
+                    time += call.span.intersect(span).len();
+                    at.push((call.span.len(), Place::Row((id, row))));
+                    by_name
+                        .entry(what.name)
+                        .or_default()
+                        .push(call.span.intersect(span).len());
+                    rounds += u64::from(has_launched);
+                    // A cache that fills is at its end before the work is.
+                    goes_on |= has_launched && call.span.start >= span.end - span.len() / 4;
+                    has_launched = false;
+                }
+            } else if name.contains("Launch") || name.contains("emcpy") || name.contains("emset") {
+                has_launched = true;
+            }
+        }
+    }
+    // What a program's first calls take beyond the others is no matter of the loop.
+    let (mut once, mut outliers) = (0 as Ns, 0u64);
+    for times in by_name.values_mut() {
+        let median = lower_median(times).unwrap_or(0);
+        for &time in times
+            .iter()
+            .filter(|&&time| first_use::is_outlier(time, median))
+        {
+            once += time;
+            outliers += 1;
+        }
+    }
+    let is_worth = figures::share(time - once, span.len()) >= thresholds::WORTH_SHARE;
+    if rounds < thresholds::LOOP_MIN || !goes_on || !is_worth {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    Some(Finding {
+        title: format!(
+            "{} between launches take {}{}",
+            activity::text::counted(at.len() as u64, "allocation or free", "allocations and frees"),
+            duration(time),
+            match outliers {
+                0 => String::new(),
+                many => format!(", {} of it in {many} that took ten times as long as the others or more", duration(once)),
+            },
+        ),
+        advice: "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync): a free waits for the whole device.".to_owned(),
+        ..scope.found(span.len(), time, &at)
+    })
+}

@@ -1,0 +1,54 @@
+//! A kernel that moves what it must at a small part of the memory's rate, and computes little with it.
+
+use rustc_hash::FxHashMap;
+
+use super::{Finding, Place, Scope, declared, thresholds};
+use crate::figures;
+use activity::Ns;
+use activity::units::{percent, rate};
+
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    time: Ns,
+    at: Vec<Place>,
+}
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let peak = declared::memory_rate(scope, f)?;
+    let mut by: FxHashMap<&str, Sum> = FxHashMap::default();
+    for kernel in declared::kernels(scope, f) {
+        // Where arithmetic is declared, too, memory need not be what bounds it.
+        if kernel.launch.flops.is_some() || kernel.span.len() < thresholds::UNDER_FILLED_MIN {
+            continue;
+        }
+        let Some(bytes) = kernel.launch.bytes else {
+            continue;
+        };
+        let sum = by.entry(kernel.entry).or_default();
+        sum.bytes += bytes;
+        sum.time += kernel.span.len();
+        sum.at.push(Place::Row(kernel.at));
+    }
+    let saved = |sum: &Sum| sum.time - declared::time_at(sum.bytes, peak);
+    let slow = by.into_iter().filter(|(_, sum)| {
+        let reached = declared::time_at(sum.bytes, peak) as f64;
+        reached < sum.time as f64 * thresholds::ROOF_SHARE
+    });
+    let (entry, sum) = slow.max_by_key(|(entry, sum)| (saved(sum), *entry))?;
+    let saving = saved(&sum);
+    if figures::share(saving, f.recorded_ns()) < thresholds::WARNING_SHARE {
+        return None;
+    }
+    let reached = sum.bytes as f64 / sum.time as f64;
+    Some(Finding {
+        title: format!(
+            "{entry} moves its bytes at {} GB/s, {} of what the memory can",
+            rate(reached),
+            percent(reached / peak),
+        ),
+        advice: "Let neighbouring threads read and write neighbouring addresses; go through shared memory, padded against bank conflicts.".to_owned(),
+        ..scope.found(f.span_ns, saving, &sum.at)
+    })
+}

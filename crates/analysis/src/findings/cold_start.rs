@@ -1,0 +1,132 @@
+//! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
+
+use super::first_use::{self, First};
+use super::{Finding, Place, Scope, thresholds};
+use crate::causes::is_loading;
+use crate::graph::CallKind;
+use crate::{figures, tables};
+use activity::units::duration;
+use activity::{Ns, Span, What};
+use trace::{LaneId, LaneKind};
+
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    let mut at = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    let mut has_context = false;
+    for (id, lane) in scope.trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
+            continue;
+        }
+        for row in scope.rows(id) {
+            let activity = scope.trace.activity(id, row);
+            let names = scope.trace.names();
+            let is_loading = match activity.what {
+                What::Call(call) => loads(names.full(call.name)),
+                What::Overhead(o) => is_loading(names.full(o.name)),
+                _ => false,
+            };
+            if is_loading {
+                has_context |=
+                    matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
+                spans.push(scope.on_all(key.process, activity.span));
+                at.push((activity.span.len(), Place::Row((id, row))));
+            }
+        }
+    }
+    let has_loading = !spans.is_empty();
+    let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
+    let is_looked_at = |&&(span, place): &&First| {
+        let window = scope.window_of(process_of(place));
+        window.is_none_or(|w| (w.start..w.end).contains(&span.start))
+    };
+    let first = scope.first_use();
+    let mut has_first = false;
+    for &(span, place) in first.calls.iter().filter(is_looked_at) {
+        has_first = true;
+        spans.push(scope.on_all(process_of(place), span));
+        at.push((span.len(), Place::Row(place)));
+    }
+    for &(_, place) in first.operators.iter().filter(is_looked_at) {
+        let own = first_use::own(scope.trace, place).into_iter();
+        let own: Vec<Span> = own
+            .map(|part| scope.on_all(process_of(place), part))
+            .collect();
+        let time = own.iter().map(|part| part.len()).sum::<Ns>();
+        // The calls in it may be all there is to it.
+        let rest = time - within(&own, &spans);
+        if rest >= thresholds::COLD_MIN {
+            has_first = true;
+            at.push((time, Place::Row(place)));
+            spans.extend(own);
+        }
+    }
+    let time = tables::union(spans);
+    // Its time is the host's: it may be longer than all that the GPU did.
+    let whole = scope.span();
+    let share = figures::share(time, whole.len());
+    if time < thresholds::COLD_MIN || share < thresholds::WORTH_SHARE {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    Some(Finding {
+        title: format!(
+            "cold start: {} go to {}, beside {} from the first operation on a GPU to the last",
+            duration(time),
+            what(has_context, has_loading, has_first),
+            duration(whole.len()),
+        ),
+        advice: match has_loading && is_cuda(scope) {
+            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false => "Warm up before measuring: run everything once.",
+        }
+        .to_owned(),
+        bound_ns: time,
+        ..scope.found(whole.len(), time, &at)
+    })
+}
+
+/// Whether the program's calls are CUDA's: HIP has no such setting.
+fn is_cuda(scope: &Scope) -> bool {
+    let graph = scope.causes.graph();
+    let (lane, row) = match graph.calls.len() {
+        0 => return true,
+        _ => graph.calls.at(0),
+    };
+    match scope.trace.activity(lane, row).what {
+        What::Call(call) => !scope.trace.names().full(call.name).starts_with("hip"),
+        _ => true,
+    }
+}
+
+/// How much of `parts` lies within `spans`.
+fn within(parts: &[Span], spans: &[Span]) -> Ns {
+    let both = [parts, spans].concat();
+    tables::union(parts.to_vec()) + tables::union(spans.to_vec()) - tables::union(both)
+}
+
+fn loads(name: &str) -> bool {
+    CallKind::of(name) == CallKind::Load || is_context(name)
+}
+
+fn is_context(name: &str) -> bool {
+    name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
+}
+
+fn what(has_context: bool, has_loading: bool, has_first: bool) -> String {
+    let parts = [
+        (has_context, "making the context"),
+        (has_loading, "loading GPU code"),
+        (has_first, "first calls of what is quick later"),
+    ];
+    let parts: Vec<&str> = parts
+        .iter()
+        .filter(|part| part.0)
+        .map(|part| part.1)
+        .collect();
+    match parts.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
+    }
+}

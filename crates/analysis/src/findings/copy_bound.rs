@@ -1,0 +1,44 @@
+//! The GPU copies most of the time, and hardly computes at all.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::{figures, tables};
+use activity::units::{duration, percent};
+use activity::{Direction, MemoryKind, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let alone = f.copy_ns - f.overlap_ns;
+    // Without kernels copying is the work. Where kernels take their part, what is missing is overlap.
+    let is_bound = figures::share(alone, f.recorded_ns()) >= thresholds::COPY_SHARE;
+    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    // Copies of pageable memory have a cure of their own.
+    let pageable = scope.operations(f).filter_map(|(_, a)| match a.what {
+        What::Copy(c) if [c.from, c.to].contains(&MemoryKind::Pageable) => Some(a.span),
+        _ => None,
+    });
+    let is_pageable = tables::union(pageable.collect()) * 2 >= alone;
+    if f.kernels == 0 || computes || !is_bound || is_pageable {
+        return None;
+    }
+    let busiest = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
+    let direction = Direction::NAMED.into_iter().max_by_key(busiest)?;
+    let mut at: Vec<_> = scope
+        .operations(f)
+        .filter(|(_, a)| matches!(a.what, What::Copy(c) if c.direction == direction))
+        .map(|(place, a)| (a.span.len(), place))
+        .collect();
+    at.sort_by_key(|&(length, place)| (std::cmp::Reverse(length), place));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| Place::Row(place)).collect();
+    Some(Finding {
+        title: format!(
+            "copy-bound: copies take {} ({}) with nothing beside them, {} of the time goes to {}",
+            duration(alone),
+            percent(figures::share(alone, f.recorded_ns())),
+            percent(figures::share(busiest(&direction), f.recorded_ns())),
+            direction.label(),
+        ),
+        advice: "Copy less: keep data on the GPU, move what is used again once, in a smaller type."
+            .to_owned(),
+        ..scope.found(f.span_ns, alone, &at)
+    })
+}

@@ -1,0 +1,99 @@
+//! The records that show a finding.
+
+use serde::{Serialize, Serializer};
+
+use activity::{Ns, Span};
+use trace::{LaneId, LaneKind, Trace};
+
+/// Places that a finding lists. More would only make reports long; `count` says how many there are.
+pub const EVIDENCE_MAX: usize = 20;
+
+/// A record that shows something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The lane; `None` for a stretch of a device as a whole.
+    pub lane: Option<LaneId>,
+    /// The row of that lane; `None` for a stretch between rows.
+    pub row: Option<usize>,
+    /// The device's id, for what happened on one.
+    pub device: Option<u32>,
+    /// The stream's id, for what happened on one.
+    pub stream: Option<u32>,
+    /// The host thread, for what happened on one.
+    pub thread: Option<u32>,
+    /// When.
+    pub span: Span,
+}
+
+impl Evidence {
+    /// A row of a lane.
+    #[must_use]
+    pub fn row(trace: &Trace, lane: LaneId, row: usize) -> Self {
+        Evidence {
+            row: Some(row),
+            ..Evidence::stretch(trace, lane, trace.lanes()[lane].span(row))
+        }
+    }
+
+    /// A stretch of a lane.
+    #[must_use]
+    pub fn stretch(trace: &Trace, lane: LaneId, span: Span) -> Self {
+        let mut evidence = Evidence {
+            lane: Some(lane),
+            row: None,
+            device: None,
+            stream: None,
+            thread: None,
+            span,
+        };
+        match trace.lanes()[lane].key().kind {
+            LaneKind::Stream { device, stream, .. } => {
+                evidence.device = trace.devices().get(device).map(|d| d.info.id);
+                evidence.stream = Some(stream);
+            }
+            LaneKind::Memory { device } => {
+                evidence.device = trace.devices().get(device).map(|d| d.info.id);
+            }
+            LaneKind::Thread { thread } | LaneKind::Range { thread, .. } => {
+                evidence.thread = Some(thread);
+            }
+            LaneKind::Overhead | LaneKind::Sync | LaneKind::Event => {}
+        }
+        evidence
+    }
+
+    /// A stretch of a device (index into [`Trace::devices`]).
+    #[must_use]
+    pub fn device(trace: &Trace, device: usize, span: Span) -> Self {
+        Evidence {
+            lane: None,
+            row: None,
+            device: trace.devices().get(device).map(|d| d.info.id),
+            stream: None,
+            thread: None,
+            span,
+        }
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields {
+            device: Option<u32>,
+            stream: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            thread: Option<u32>,
+            start_ns: Ns,
+            end_ns: Ns,
+        }
+        Fields {
+            device: self.device,
+            stream: self.stream,
+            thread: self.thread,
+            start_ns: self.span.start,
+            end_ns: self.span.end,
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,59 @@
+//! Collective communication that nothing runs beside.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::collectives::Collectives;
+use crate::figures;
+use crate::ranks::Ranks;
+use crate::verdict::NAME_MAX;
+use activity::text::cut_middle;
+use activity::units::{duration, percent};
+use activity::{Ns, Span};
+
+const ADVICE: &str = "Begin to send what is ready while the rest is computed (buckets on a stream of their own), send less, or less often.";
+
+const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the others: record every rank to see who waits for whom.";
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let window = scope.window_on(f.index);
+    let collectives = Collectives::of(scope.trace, f, window);
+    // What a rank waits in them for a later one is another rule's, where the ranks are known.
+    let waited = scope
+        .ranks
+        .map_or(0, |ranks| waited(ranks, f.index, window));
+    let alone = collectives.alone - waited;
+    let share = figures::share(alone, f.recorded_ns());
+    if share < thresholds::EXPOSED_SHARE {
+        return None;
+    }
+    let most = scope.trace.names().short(collectives.most?);
+    let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
+    let mut rows = collectives.rows;
+    rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
+    let at: Vec<Place> = rows.into_iter().map(Place::Row).collect();
+    Some(Finding {
+        title: format!(
+            "{} of communication with other GPUs: nothing runs beside them for {} ({}), {} most",
+            activity::text::counted(at.len() as u64, "kernel", "kernels"),
+            duration(alone),
+            percent(share),
+            cut_middle(most, NAME_MAX),
+        ),
+        advice: match scope.ranks {
+            Some(_) => ADVICE.to_owned(),
+            None => format!("{ADVICE} {UNKNOWN}"),
+        },
+        ..scope.found(f.span_ns, alone, &at)
+    })
+}
+
+/// How long the ranks of a device waited in collectives, with nothing beside it.
+fn waited(ranks: &Ranks, device: usize, window: Option<Span>) -> Ns {
+    let of_device = ranks.ranks.iter().zip(&ranks.split.waits);
+    let waits = of_device.filter(|(rank, _)| rank.device == device);
+    let exposed = waits.flat_map(|(_, waits)| waits).map(|wait| {
+        let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+        wait.exposed.min(within.len())
+    });
+    exposed.sum()
+}

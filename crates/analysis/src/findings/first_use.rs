@@ -1,0 +1,230 @@
+//! Calls that take long the first time: a library that starts, a kernel whose code is loaded when it is first launched.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::thresholds;
+use crate::graph::{CallId, CallKind, Graph, NONE};
+use activity::stats::lower_median;
+use activity::{NameId, Ns, RangeKind, Span, What};
+use trace::{LaneId, LaneKind, Trace};
+
+/// Calls of a function whose times are looked at.
+const SAMPLE: usize = 1_000;
+
+/// So many calls of a function at least tell what one takes.
+const CALLS_MIN: usize = 4;
+
+/// Of fewer calls those before the quickest are such where they took this long, and operators are first ones from it on:
+/// contexts, and libraries that start or try what is fastest, take 50 ms and more, the caches that a first call of Python
+/// code fills a few hundred microseconds.
+const FEW_MIN: Ns = 10_000_000;
+
+/// Whether a call took so much longer than its function does at the median that something else than its work took the time.
+pub(super) fn is_outlier(time: Ns, median: Ns) -> bool {
+    time >= thresholds::COLD_MIN && time >= thresholds::OUTLIER * median
+}
+
+/// When something was done for the first time, and where its row is.
+pub(super) type First = (Span, (LaneId, usize));
+
+/// What a program did for the first time, in the whole of its timeline. Nothing of one whose beginning is not there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FirstUse {
+    /// Calls, in order of time.
+    pub(super) calls: Vec<First>,
+    /// Operators, in order of time.
+    pub(super) operators: Vec<First>,
+}
+
+impl FirstUse {
+    pub(super) fn of(trace: &Trace, graph: &Graph) -> Self {
+        if !has_beginning(trace, graph) {
+            return FirstUse::default();
+        }
+        FirstUse {
+            calls: calls(trace, graph),
+            operators: operators(trace),
+        }
+    }
+
+    /// Whether a call is one of them.
+    pub(super) fn has_call(&self, span: Span, at: (LaneId, usize)) -> bool {
+        self.calls.binary_search(&(span, at)).is_ok()
+    }
+
+    /// Whether a stretch of a lane lies in an operator that is one of them.
+    pub(super) fn has_operator(&self, lane: LaneId, span: Span) -> bool {
+        let mut all = self.operators.iter();
+        all.any(|(first, at)| at.0 == lane && first.overlaps(span))
+    }
+}
+
+/// First calls of a function, and first launches of a kernel, that took much longer than those after them; and what took long
+/// just once while the program was still at such.
+fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
+    let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
+    let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
+    let mut first: Vec<(CallId, NameId)> = Vec::new();
+    for call in 0..graph.calls.len() as CallId {
+        let i = call as usize;
+        let kind = graph.calls.kind[i];
+        // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
+        let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
+        if !is_asked || graph.calls.waited[i] != NONE {
+            continue;
+        }
+        let (lane, row) = graph.calls.at(call);
+        let What::Call(of) = trace.activity(lane, row).what else {
+            continue;
+        };
+        let list = calls.entry(of.name).or_default();
+        if list.len() < SAMPLE {
+            list.push(call);
+        }
+        let kernel = match kind {
+            CallKind::Launch => kernel(trace, graph, graph.calls.first_op[i]),
+            _ => None,
+        };
+        if met.insert((of.name, kernel)) {
+            first.push((call, of.name));
+        }
+    }
+    let time = |call: &CallId| graph.calls.span(*call).len();
+    let medians: FxHashMap<NameId, Ns> = calls
+        .iter()
+        .filter(|(_, list)| list.len() >= CALLS_MIN)
+        .filter_map(|(&name, list)| {
+            let mut times: Vec<Ns> = list.iter().map(time).collect();
+            Some((name, lower_median(&mut times)?))
+        })
+        .collect();
+    let mut slow: Vec<CallId> = first
+        .into_iter()
+        .filter(|(call, name)| {
+            let median = medians.get(name);
+            median.is_some_and(|&median| is_outlier(time(call), median))
+        })
+        .map(|(call, _)| call)
+        .collect();
+    let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
+    // What locks pages takes as long as they are many.
+    let few = few.filter(|(name, _)| !trace.names().full(**name).contains("Host"));
+    for (_, list) in few {
+        let quick = (0..list.len())
+            .min_by_key(|&at| time(&list[at]))
+            .unwrap_or(0);
+        let is_slow =
+            |call: &CallId| time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]));
+        slow.extend(list[..quick].iter().copied().filter(is_slow));
+    }
+    let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
+    let cold = cold.max().unwrap_or(Ns::MIN);
+    for (name, list) in &calls {
+        let Some(&median) = medians.get(name) else {
+            continue;
+        };
+        let is_long = |call: &&CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
+        let mut long = list.iter().filter(is_long);
+        if let (Some(&once), None) = (long.next(), long.next())
+            && graph.calls.start[once as usize] < cold
+        {
+            slow.push(once);
+        }
+    }
+    slow.sort_unstable();
+    slow.dedup();
+    let found = slow.into_iter();
+    let mut found: Vec<First> = found
+        .map(|call| (graph.calls.span(call), graph.calls.at(call)))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// First operators of a name on their thread that took much longer than those after them: a library that looks for its
+/// fastest algorithm, code that is compiled.
+fn operators(trace: &Trace) -> Vec<First> {
+    let mut found = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
+            continue;
+        }
+        let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
+        for row in lane.kept() {
+            if let What::Range(range) = trace.activity(id, row).what
+                && range.kind == RangeKind::CpuOp
+            {
+                let list = rows.entry(range.name).or_default();
+                if list.len() < SAMPLE {
+                    list.push(row);
+                }
+            }
+        }
+        for list in rows.into_values().filter(|list| list.len() >= CALLS_MIN) {
+            let time = |row: &usize| lane.span(*row).len();
+            let mut times: Vec<Ns> = list.iter().map(time).collect();
+            let usual = lower_median(&mut times).unwrap_or(0);
+            let span = lane.span(list[0]);
+            if span.len() >= FEW_MIN && is_outlier(span.len(), usual) {
+                found.push((span, (id, list[0])));
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.
+pub(super) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
+    let key = trace.lanes()[lane].key();
+    let span = trace.lanes()[lane].span(row);
+    let LaneKind::Range { thread, .. } = key.kind else {
+        return vec![span];
+    };
+    let mut own = Vec::new();
+    let mut from = span.start;
+    for (id, calls) in trace.lanes().iter().enumerate() {
+        let of = calls.key();
+        if of.process != key.process || of.kind != (LaneKind::Thread { thread }) {
+            continue;
+        }
+        for row in calls.starting(span) {
+            let call = trace.activity(id, row);
+            let What::Call(what) = call.what else {
+                continue;
+            };
+            let kind = CallKind::of(trace.names().full(what.name));
+            if kind.is_wait() || kind == CallKind::Copy {
+                own.push(Span::new(from, call.span.start.max(from)));
+                from = from.max(call.span.end);
+            }
+        }
+    }
+    own.push(Span::new(from.min(span.end), span.end));
+    own.retain(|part| !part.is_empty());
+    own
+}
+
+fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
+    let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
+    match trace.activity(lane, row).what {
+        What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
+        _ => None,
+    }
+}
+
+/// Whether nothing was let go and the graph has the first call: else what looks like the first is none.
+fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
+    let threads = trace.lanes().iter();
+    let threads = threads
+        .filter(|lane| matches!(lane.key().kind, LaneKind::Thread { .. }) && !lane.is_empty());
+    let mut begin = Ns::MAX;
+    for lane in threads {
+        if lane.kept().start > 0 {
+            return false;
+        }
+        begin = begin.min(lane.span(0).start);
+    }
+    let starts = &graph.calls.start;
+    starts.first().is_some_and(|&start| start <= begin)
+}

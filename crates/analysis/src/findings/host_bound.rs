@@ -1,0 +1,100 @@
+//! The GPU waits for the host, which is at other work for long.
+
+use rustc_hash::FxHashMap;
+
+use super::words::seen_at;
+use super::{Finding, Place, Scope, thresholds};
+use crate::causes::{Cause, Culprit, Piece};
+use crate::figures;
+use crate::lines::Seen;
+use crate::verdict::{Waits, of_host};
+use activity::units::{duration, percent};
+use activity::{NameId, Ns, Span, What};
+
+/// What takes this part of the host's work is named.
+const MOST: f64 = 0.4;
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    // What waits for the host is a part of what is idle.
+    if f.idle_share() < thresholds::HOST_SHARE {
+        return None;
+    }
+    let mut waits = Waits::default();
+    let mut at: Vec<(Ns, Span)> = Vec::new();
+    let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
+    let mut seen = Seen::default();
+    // What only the first one of its name takes is a cold start.
+    let first = scope.first_use();
+    let calls = &scope.causes.graph().calls;
+    let is_first = |piece: &Piece| match piece.culprit {
+        Culprit::Row(lane, _) => first.has_operator(lane, piece.span),
+        Culprit::Call(call) => first.has_call(calls.span(call), calls.at(call)),
+        _ => false,
+    };
+    for (gap, pieces) in scope.gaps(f) {
+        let mut sum: Ns = 0;
+        for piece in &*pieces {
+            let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
+            let is_host = matches!(piece.cause, Cause::Host | Cause::Call) && !is_first(piece);
+            let time = piece.span.len() - waited;
+            if is_host && gap.span.len() > thresholds::LAUNCH_GAP_MAX && time > 0 {
+                sum += time;
+                if 2 * time >= piece.span.len() {
+                    scope.causes.look(gap.next, piece.span, &mut seen);
+                }
+                *by.entry(name_of(scope, piece)).or_default() += time;
+            }
+        }
+        if sum > 0 {
+            at.push((sum, gap.span));
+        }
+    }
+    let idle: Ns = at.iter().map(|a| a.0).sum();
+    if figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
+        return None;
+    }
+    at.sort_by_key(|a| std::cmp::Reverse(a.0));
+    let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
+    let line = seen.telling(scope.trace);
+    let doing = match most {
+        _ if figures::share(time, idle) < MOST => String::new(),
+        Some(name) => format!(
+            ", {} of it in {}",
+            percent(figures::share(time, idle)),
+            of_host(scope.trace, name)
+        ),
+        None => format!(
+            ", {} of it {}",
+            percent(figures::share(time, idle)),
+            match line {
+                Some(_) => "outside CUDA",
+                None => "outside CUDA, in code that was not traced",
+            }
+        ),
+    };
+    let seen = seen_at(line.as_ref());
+    let at: Vec<Place> = at.iter().map(|a| Place::Gap(f.index, a.1)).collect();
+    Some(Finding {
+        title: format!(
+            "host-bound: the GPU waits for the host for {} ({}){doing}{seen}",
+            duration(idle),
+            percent(figures::share(idle, f.recorded_ns())),
+        ),
+        advice: "Have the work ready before the GPU needs it: load and prepare the next batch in another thread or process, and keep the host's own work out of the loop.".to_owned(),
+        ..scope.found(f.span_ns, idle, &at)
+    })
+}
+
+fn name_of(scope: &Scope, piece: &Piece) -> Option<NameId> {
+    let (lane, row) = match piece.culprit {
+        Culprit::Call(call) => scope.causes.graph().calls.at(call),
+        Culprit::Row(lane, row) => (lane, row),
+        Culprit::Op(_) | Culprit::Nobody => return None,
+    };
+    match scope.trace.activity(lane, row).what {
+        What::Call(call) => Some(call.name),
+        What::Range(range) => Some(range.name),
+        _ => None,
+    }
+}

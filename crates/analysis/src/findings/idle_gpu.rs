@@ -1,0 +1,33 @@
+//! A GPU that the program uses elsewhere and leaves idle while another computes.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::figures;
+use activity::units::percent;
+use trace::Trace;
+
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    // Only a pass is known to be all of its program: a rank's timeline may well leave GPUs to other ranks.
+    scope.planned?;
+    let f = scope.devices.iter().max_by_key(|f| f.compute_ns)?;
+    let is_used = |trace: &Trace, index: usize| {
+        let mut lanes = trace.streams_of(index);
+        lanes.any(|(_, lane)| !lane.is_empty())
+    };
+    let idle = (0..scope.trace.devices().len()).find(|&index| {
+        is_used(scope.trace, index) && scope.devices.iter().all(|f| f.index != index)
+    })?;
+    if figures::share(f.compute_ns, f.recorded_ns()) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
+        return None;
+    }
+    let id = scope.trace.devices()[idle].info.id;
+    Some(Finding {
+        title: format!(
+            "GPU {id} is idle throughout, while GPU {} computes for {} of the time",
+            f.device,
+            percent(figures::share(f.compute_ns, f.recorded_ns())),
+        ),
+        advice: "Give half of the work to the other GPU, where parts of it do not need each other."
+            .to_owned(),
+        ..scope.found(f.span_ns, f.compute_ns / 2, &[Place::Gap(idle, f.span)])
+    })
+}

@@ -1,0 +1,59 @@
+//! A rank of a job comes late to its collectives, and the others wait for it.
+
+use std::cmp::Reverse;
+
+use super::{Finding, Place, Scope};
+use crate::ranks::Reason;
+use activity::Span;
+
+/// The rank that costs most: what without it is saved at several ranks' does not add up.
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    let ranks = scope.ranks?;
+    let [first, others @ ..] = ranks.late.as_slice() else {
+        return None;
+    };
+    let device = ranks.ranks[first.rank].device;
+    let late = ranks.split.late.iter();
+    let mut late: Vec<_> = late.filter(|late| late.rank == first.rank).collect();
+    late.sort_by_key(|late| (Reverse(late.by), late.start));
+    // Before it came, in its own time.
+    let at: Vec<Place> = late
+        .into_iter()
+        .map(|late| Place::Gap(device, Span::new(late.start - late.by, late.start)))
+        .collect();
+    let bound = first
+        .saving
+        .map_or(first.exposed_ns, |saving| saving.all_ns);
+    let others = match others {
+        [] => String::new(),
+        others => {
+            let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
+            let names: Vec<&str> = names.collect();
+            format!(
+                " {} {} late too: what curing several saves is not the sum.",
+                names.join(", "),
+                if others.len() == 1 { "is" } else { "are" }
+            )
+        }
+    };
+    let advice = match &first.reason {
+        Reason::Idle(_) | Reason::IdleForMany => {
+            "Mend what its host does meanwhile; the view of ranks opens its lanes there."
+        }
+        Reason::SlowKernels(_) => {
+            "Compare its clocks, power and temperature with another rank's, who else uses that GPU, and whether its part of the work is larger."
+        }
+        Reason::MoreWork(_) => {
+            "Share the work out evenly: batches of one size, as many tokens or layers for each rank."
+        }
+        Reason::Waited(_) => "Look at the rank that it waits for itself.",
+        Reason::Unknown => {
+            "Open its lanes beside another rank's, where they come to the same collective."
+        }
+    };
+    Some(Finding {
+        title: ranks.sentence(first),
+        advice: format!("{advice}{others}"),
+        ..scope.found(scope.span().len(), bound, &at)
+    })
+}

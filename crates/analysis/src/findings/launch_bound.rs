@@ -1,0 +1,64 @@
+//! The GPU is idle because launches do not come fast enough.
+//!
+//! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
+//! counts is idle time whose cause is that the next operation had not been launched, or just had.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::causes::{Cause, Gap, Pieces};
+use crate::figures;
+use crate::verdict::Waits;
+use activity::units::{duration, percent};
+use activity::{Ns, Span};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
+        return None;
+    }
+    // Where the host waited, the wait is to blame and not the launches after it.
+    let mut waits = Waits::default();
+    let mut launching = |(gap, pieces): (Gap, Pieces)| {
+        let mut sum: Ns = 0;
+        for piece in &*pieces {
+            let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
+            // Kernels launched one by one keep the GPU idle between two of them even when they queue; the
+            // nodes of a graph do, too, but are no matter of launching.
+            let is_queued =
+                piece.cause == Cause::Queued && !scope.causes.graph().ops.is_graph(gap.next);
+            if piece.cause.is_launching() || is_queued {
+                sum += piece.span.len() - waited;
+            }
+        }
+        (gap.span.len() <= thresholds::LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
+    };
+    let mut of_graphs: Ns = 0;
+    let mut gaps: Vec<(Ns, Span)> = scope
+        .gaps(f)
+        .filter_map(|found| {
+            let is_graph = scope.causes.graph().ops.is_graph(found.0.next);
+            let gap = launching(found)?;
+            of_graphs += if is_graph { gap.0 } else { 0 };
+            Some(gap)
+        })
+        .collect();
+    let idle: Ns = gaps.iter().map(|g| g.0).sum();
+    if figures::share(idle, f.idle_ns) < thresholds::LAUNCH_CAUSE_SHARE {
+        return None;
+    }
+    gaps.sort_by_key(|g| std::cmp::Reverse(g.0));
+    let at: Vec<Place> = gaps.iter().map(|g| Place::Gap(f.index, g.1)).collect();
+    Some(Finding {
+        title: format!(
+            "launch-bound: the GPU is idle for {} ({}) because launches do not keep up",
+            duration(idle),
+            percent(figures::share(idle, f.recorded_ns())),
+        ),
+        advice: if 2 * of_graphs > idle {
+            "Most of it is before graphs: put more into one, several steps if need be, or launch the next one ahead."
+        } else {
+            "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
+        }
+        .to_owned(),
+        ..scope.found(f.span_ns, idle, &at)
+    })
+}

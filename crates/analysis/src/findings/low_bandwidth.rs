@@ -1,0 +1,53 @@
+//! Large copies that stay under what the link was calibrated to carry.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::{figures, tables};
+use activity::units::{percent, rate};
+use activity::{Direction, MemoryKind, Ns, Span, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let directions = [Direction::H2D, Direction::D2H, Direction::P2P];
+    let found = directions
+        .into_iter()
+        .filter_map(|d| slow(scope, device, d));
+    found.max_by_key(|f| f.bound_ns)
+}
+
+fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let peak = scope.peaks.of(direction)?;
+    let mut at = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    let mut moved = 0u64;
+    for (place, activity) in scope.operations(f) {
+        let What::Copy(copy) = activity.what else {
+            continue;
+        };
+        // Pageable copies have a rule of their own.
+        let is_pageable = [copy.from, copy.to].contains(&MemoryKind::Pageable);
+        if copy.direction == direction && copy.bytes >= thresholds::LARGE_BYTES && !is_pageable {
+            moved += copy.bytes;
+            spans.push(activity.span);
+            at.push(Place::Row(place));
+        }
+    }
+    // Two copies at once share the link, so what counts is the time in which any ran.
+    let time = tables::union(spans);
+    let saving = time - (moved as f64 / peak) as Ns;
+    let gbps = moved as f64 / time.max(1) as f64;
+    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    if at.is_empty() || gbps >= peak * thresholds::PEAK_SHARE || !is_worth {
+        return None;
+    }
+    Some(Finding {
+        title: format!(
+            "large {} copies run at {} GB/s, {} of the calibrated {}",
+            direction.label(),
+            rate(gbps),
+            percent(gbps / peak),
+            rate(peak),
+        ),
+        advice: "Look for another process on the link, a GPU in a slower slot, host memory on the other socket (numactl), or power saving of the link.".to_owned(),
+        ..scope.found(f.span_ns, saving, &at)
+    })
+}

@@ -1,0 +1,52 @@
+//! Managed memory that the driver moves when it is touched.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::{figures, tables};
+use activity::units::{bytes, count, duration};
+use activity::{Direction, Ns, Place as On, Span, What};
+
+/// Whether an operation is the driver's own, which no call asked for.
+pub(super) fn is_migration(what: &What) -> bool {
+    what.place()
+        .is_some_and(|place| place.stream == On::NO_STREAM)
+}
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let mut at: Vec<(Ns, Place)> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    let (mut moved, mut up, mut down) = (0u64, 0u64, 0u64);
+    for (place, activity) in scope.operations(f) {
+        if let What::Copy(copy) = activity.what
+            && is_migration(&activity.what)
+        {
+            moved += copy.bytes;
+            match copy.direction {
+                Direction::H2D => up += 1,
+                Direction::D2H => down += 1,
+                _ => {}
+            }
+            spans.push(activity.span);
+            at.push((activity.span.len(), Place::Row(place)));
+        }
+    }
+    let time = tables::union(spans);
+    let is_worth = figures::share(time, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    Some(Finding {
+        title: format!(
+            "managed memory moves when it is touched: {} times to the GPU, {} times to the host, {} in {}, and whoever touched it stood still",
+            count(up),
+            count(down),
+            bytes(moved),
+            duration(time),
+        ),
+        advice: "Move what is needed ahead and in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or keep it in device memory and copy it."
+            .to_owned(),
+        ..scope.found(f.span_ns, time, &at)
+    })
+}

@@ -1,0 +1,302 @@
+//! What could be better: one rule a file, registered in [`RULES`].
+//!
+//! A rule looks at a timeline, or at one pass of it, and either finds nothing or says in one
+//! [`Finding`] what it saw, where, how much time that could cost at most, and what to do about it.
+//! Thresholds stand in [`thresholds`], each beside the measurement or the reasoning behind it;
+//! `docs/FINDINGS.md` has the same table for readers.
+
+mod alloc_loop;
+mod below_roof;
+mod cold_start;
+mod copy_bound;
+mod declared;
+mod evidence;
+mod exposed_collectives;
+mod first_use;
+pub mod fold;
+mod host_bound;
+mod idle_gpu;
+mod late_rank;
+mod launch_bound;
+mod low_bandwidth;
+mod migrations;
+mod no_core;
+mod no_overlap;
+mod one_engine;
+mod pageable;
+mod race;
+mod saving;
+mod scope;
+mod shared_gpu;
+mod sync_copies;
+mod sync_loop;
+#[cfg(test)]
+mod tests;
+pub mod thresholds;
+mod throttled;
+mod through_host;
+mod tiny_copies;
+mod under_filled;
+mod unfused;
+mod unwaited;
+mod watched;
+mod words;
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+
+pub use evidence::{EVIDENCE_MAX, Evidence};
+pub use saving::{Per, Predicted};
+use scope::{At, Place, is_behind};
+pub use scope::{Planned, Scope};
+
+use super::whatif::WhatIf;
+use super::{figures, parallel};
+use activity::Ns;
+use scenario::edit::EditSet;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Worth a change.
+    Warning,
+}
+
+/// Something that could be better.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule that found it ("pageable-copy").
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen, in a line.
+    pub title: String,
+    /// Where, most telling first; at most [`EVIDENCE_MAX`].
+    pub evidence: Vec<Evidence>,
+    /// How many places there are in all.
+    pub count: u64,
+    /// The change that would cure it, as `cuptop whatif --edit` takes it; `None` where no edit describes it.
+    pub edit: Option<EditSet>,
+    /// All edits that would, the one that takes least for granted first.
+    #[serde(skip)]
+    pub cures: Vec<EditSet>,
+    /// What the edit is predicted to save of all the time looked at, on top of those of the findings above it;
+    /// 0 where they leave nothing to save; `None` where nothing was predicted.
+    pub saving_ns: Option<Ns>,
+    /// What the edit alone is predicted to save.
+    pub alone_ns: Option<Ns>,
+    /// The prediction of the edit alone.
+    pub predicted: Option<Predicted>,
+    /// Why nothing was predicted, where an edit describes the cure.
+    pub refused: Option<String>,
+    /// An upper bound of the time that could be saved, at most the span looked at (a cold start apart); 0 for
+    /// what is no matter of time.
+    pub bound_ns: Ns,
+    /// What to do about it, in a sentence.
+    pub advice: String,
+    /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
+    /// title is that of the one with the greatest bound.
+    pub places: Vec<String>,
+    /// An edit that the advice takes for granted: where that is refused, so is the prediction.
+    #[serde(skip)]
+    pub premise: Option<EditSet>,
+    /// Rules whose findings are part of this one, because the edits save something only together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<&'static str>,
+}
+
+impl Finding {
+    /// Whether it says that something is wrong rather than slow, or that something is without effect.
+    #[must_use]
+    pub fn is_no_matter_of_time(&self) -> bool {
+        self.bound_ns == 0
+    }
+
+    /// The title with where it was seen.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        match self.places.as_slice() {
+            [] => self.title.clone(),
+            [one] => format!("{one}: {}", self.title),
+            [first, between @ .., last] => {
+                // "GPU 0 to GPU 1" would be the way of a copy.
+                let is_device = first.starts_with("GPU ");
+                let first = match is_device {
+                    true => first.replacen("GPU ", "GPUs ", 1),
+                    false => first.clone(),
+                };
+                let last = ["at ", "GPU "]
+                    .iter()
+                    .find_map(|word| last.strip_prefix(word))
+                    .unwrap_or(last);
+                let and = if between.is_empty() { "and" } else { "to" };
+                format!("{first} {and} {last}, the worst of them: {}", self.title)
+            }
+        }
+    }
+}
+
+/// A rule: what looks, and what cures what it finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// What its findings are called ("pageable-copy").
+    pub name: &'static str,
+    look: Look,
+    /// The edits that cure what it finds, the one that takes least for granted first.
+    cures: &'static [&'static str],
+}
+
+/// Where a rule looks.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    /// At each device that has an operation, with its place in [`Scope::devices`].
+    Device(fn(&Scope, usize) -> Option<Finding>),
+    /// At the whole timeline.
+    Timeline(fn(&Scope) -> Option<Finding>),
+}
+
+const fn on_devices(
+    name: &'static str,
+    look: fn(&Scope, usize) -> Option<Finding>,
+    cures: &'static [&'static str],
+) -> Rule {
+    let look = Look::Device(look);
+    Rule { name, look, cures }
+}
+
+const fn once(
+    name: &'static str,
+    look: fn(&Scope) -> Option<Finding>,
+    cures: &'static [&'static str],
+) -> Rule {
+    let look = Look::Timeline(look);
+    Rule { name, look, cures }
+}
+
+impl Rule {
+    /// What it finds.
+    fn findings(&self, scope: &Scope) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = match self.look {
+            Look::Device(look) => {
+                let records = scope.causes.graph().ops.len();
+                let devices: Vec<usize> = (0..scope.devices.len()).collect();
+                let of_each = parallel::map(records, &devices, |&i| {
+                    let mut finding = look(scope, i)?;
+                    if devices.len() > 1 {
+                        finding.places = vec![format!("GPU {}", scope.devices[i].device)];
+                    }
+                    Some(finding)
+                });
+                of_each.into_iter().flatten().collect()
+            }
+            Look::Timeline(look) => look(scope).into_iter().collect(),
+        };
+        for finding in &mut findings {
+            let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
+            finding.rule = self.name;
+            finding.cures = cures.collect();
+            finding.edit = finding.cures.first().cloned();
+        }
+        findings
+    }
+}
+
+const COLD_START: Rule = once("cold-start", cold_start::look, &[]);
+
+/// All rules, in the order in which findings of equal weight are shown.
+pub const RULES: &[Rule] = &[
+    on_devices("pageable-copy", pageable::look, &["pin"]),
+    on_devices("tiny-copies", tiny_copies::look, &["merge-copies"]),
+    on_devices(
+        "synchronous-copy",
+        sync_copies::look,
+        &["async", "async+own-stream"],
+    ),
+    on_devices("sync-in-loop", sync_loop::look, &["no-sync"]),
+    once("alloc-in-loop", alloc_loop::look, &["reuse"]),
+    on_devices("launch-bound", launch_bound::look, &["graph"]),
+    // A host that waits for every batch launches the next one too late, whatever its stream.
+    on_devices(
+        "no-overlap",
+        no_overlap::look,
+        &["own-stream", "no-sync", "no-sync+own-stream"],
+    ),
+    COLD_START,
+    on_devices("under-filled-gpu", under_filled::look, &[]),
+    on_devices("low-bandwidth", low_bandwidth::look, &[]),
+    once("race", race::look, &[]),
+    on_devices("host-bound", host_bound::look, &[]),
+    on_devices("copy-bound", copy_bound::look, &[]),
+    on_devices("exposed-communication", exposed_collectives::look, &[]),
+    on_devices("page-migration", migrations::look, &[]),
+    on_devices("same-direction-streams", one_engine::look, &[]),
+    once("through-host", through_host::look, &[]),
+    once("idle-gpu", idle_gpu::look, &[]),
+    on_devices("unfused", unfused::look, &["fuse:once"]),
+    on_devices("below-roof", below_roof::look, &[]),
+    once("forgot-sync", unwaited::look, &[]),
+    on_devices("no-free-core", no_core::waits, &[]),
+    once("cpu-limit", no_core::limit, &[]),
+    on_devices("throttled", throttled::look, &[]),
+    on_devices("shared-gpu", shared_gpu::look, &[]),
+    once("graph-records", watched::nodes, &[]),
+    once("launch-records", watched::launches, &[]),
+    once("late-rank", late_rank::look, &[]),
+];
+
+/// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
+/// makes the same stretch ready to be replayed, and is asked for where a finding has an edit. It is given up, between
+/// two rules or two replays, once `is_stopped` says so.
+pub fn weighed<'a>(
+    scope: &Scope,
+    whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Vec<Finding> {
+    let mut findings = of_unless(scope, is_stopped);
+    if !is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
+        let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
+        let whatif = if is_whole {
+            whatif()
+        } else {
+            Err("recording was off for a part of the time".to_owned())
+        };
+        saving::predict(
+            &mut findings,
+            whatif.as_ref().map_err(String::as_str),
+            is_stopped,
+        );
+    }
+    findings
+}
+
+/// What belongs to the start of a program, which its steps do not show: a cold start.
+#[must_use]
+pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
+    COLD_START.findings(scope)
+}
+
+/// Everything that the rules find, warnings first, then the greatest possible saving.
+#[must_use]
+pub fn of(scope: &Scope) -> Vec<Finding> {
+    of_unless(scope, &|| false)
+}
+
+/// The same, given up between two rules once `is_stopped` says so: what was found until then.
+#[must_use]
+pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for rule in RULES {
+        if is_stopped() {
+            break;
+        }
+        findings.extend(rule.findings(scope));
+    }
+    findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
+    let mut findings = fold::devices(findings);
+    findings.sort_by_key(|f| Reverse((f.severity, f.bound_ns)));
+    findings
+}

@@ -1,0 +1,75 @@
+//! The thread that launches is ready to run and does not: no core is free, or its container has used up its share.
+
+use super::{Finding, Place, Scope, Severity, thresholds};
+use crate::{figures, off_cpu};
+use activity::Ns;
+use activity::units::{duration, number, percent};
+
+/// Waits for a core while the GPU waited for the host.
+pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    if scope
+        .trace
+        .processes()
+        .iter()
+        .all(|it| it.off_cpu.is_empty())
+    {
+        return None;
+    }
+    let idle = off_cpu::idle(scope.trace, scope.causes, f, scope.window_on(f.index));
+    let share = figures::share(idle.waiting_ns, idle.looked_ns);
+    let of_span = figures::share(idle.waiting_ns, f.span_ns);
+    if share < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {
+        return None;
+    }
+    let at: Vec<Place> = idle
+        .worst
+        .map(|span| Place::Gap(f.index, span))
+        .into_iter()
+        .collect();
+    Some(Finding {
+        title: format!(
+            "waiting for a core: of {} that the GPU waited for the host, its launching thread was ready and had no core for about {} ({}, an estimate)",
+            duration(idle.looked_ns),
+            duration(idle.waiting_ns),
+            percent(share),
+        ),
+        advice: "More threads want to run than there are cores: fewer data loader workers and OMP_NUM_THREADS, or more cores for the job; pin the launching thread to a core of its own.".to_owned(),
+        ..scope.found(f.span_ns, idle.most_waiting_ns, &at)
+    })
+}
+
+/// Stops by the limit of the process's control group.
+pub(super) fn limit(scope: &Scope) -> Option<Finding> {
+    let throttling = scope
+        .trace
+        .processes()
+        .iter()
+        .map(|it| &it.off_cpu.throttling)
+        .max_by_key(|it| it.throttled)?;
+    let share = throttling.throttled_periods as f64 / throttling.periods.max(1) as f64;
+    if share < thresholds::CPU_LIMIT_SHARE || throttling.throttled_periods < 2 {
+        return None;
+    }
+    let idle: Ns = scope.devices.iter().map(|f| f.idle_ns).max()?;
+    let at: Vec<Place> = scope
+        .devices
+        .iter()
+        .zip(throttling.worst)
+        .map(|(f, span)| Place::Gap(f.index, span))
+        .collect();
+    let cores = match throttling.cores {
+        0.0 => String::new(),
+        cores => format!(" of {} cores", number(cores)),
+    };
+    Some(Finding {
+        severity: Severity::Warning,
+        title: format!(
+            "the container is stopped: its limit{cores} was used up in {} of its periods, for {} in all (added up over cores)",
+            percent(share),
+            duration(throttling.throttled),
+        ),
+        advice: "Give the job more processors (docker --cpus, the pod's CPU limit, srun --cpus-per-task), or start fewer threads: a stopped group stops the thread that launches too.".to_owned(),
+        ..scope.found(scope.span().len(), throttling.throttled.min(idle), &at)
+    })
+}

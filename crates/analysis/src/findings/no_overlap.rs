@@ -1,0 +1,167 @@
+//! Copies and kernels, or copies of both directions, one after the other though their engines are
+//! independent.
+
+use super::{Finding, Place, Scope, declared, thresholds};
+use crate::figures::{self, DeviceFigures};
+use crate::graph::EdgeKind;
+use crate::{program, tables};
+use activity::units::{duration, percent};
+use activity::{Direction, MemoryKind, Ns, Span, What};
+use trace::{Engine, engine_of};
+
+/// How long the SMs and the two copy engines to and from the host worked.
+pub(super) struct Engines {
+    /// Compute, H2D, D2H.
+    busy: [Ns; 3],
+    /// Any of them.
+    any: Ns,
+    /// What kernels take at the least, where those that leave room on the SMs run beside each other.
+    packed: Ns,
+}
+
+impl Engines {
+    pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
+        let mut spans: [Vec<Span>; 3] = Default::default();
+        let mut packed = 0.0;
+        for (_, activity) in scope.operations(f) {
+            let engine = match engine_of(&activity.what) {
+                Some(Engine::Compute) => {
+                    let share = program::share(scope.trace, f.index, &activity.what);
+                    packed += activity.span.len() as f64 * f64::from(share);
+                    0
+                }
+                Some(Engine::Copy(Direction::H2D)) => 1,
+                Some(Engine::Copy(Direction::D2H)) => 2,
+                _ => continue,
+            };
+            spans[engine].push(activity.span);
+        }
+        Engines {
+            any: tables::union(spans.concat()),
+            busy: spans.map(tables::union),
+            packed: packed as Ns,
+        }
+    }
+
+    fn longest(&self) -> Ns {
+        self.busy.into_iter().max().unwrap_or(0)
+    }
+
+    /// What the busiest engine takes at the least: no order of the same operations is faster.
+    pub(super) fn least(&self) -> Ns {
+        let [compute, h2d, d2h] = self.busy;
+        compute.min(self.packed).max(h2d).max(d2h)
+    }
+
+    /// What would be won if the busiest engine hid all the others.
+    pub(super) fn hideable(&self) -> Ns {
+        self.any - self.longest()
+    }
+
+    /// How much of the other engines' work was hidden, of what could be, 0 to 1.
+    fn hidden(&self) -> f64 {
+        let sum: Ns = self.busy.iter().sum();
+        figures::share(sum - self.any, sum - self.longest())
+    }
+}
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    // Kernels alone have nothing to be beside.
+    if f.h2d.count + f.d2h.count == 0 {
+        return None;
+    }
+    let engines = Engines::new(scope, f);
+    let takes_part = |&busy: &Ns| figures::share(busy, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
+        return None;
+    }
+    let computes = takes_part(&engines.busy[0]);
+    // One batch has nothing beside it, and its way back nothing to be beside.
+    let copies = [f.h2d.count, f.d2h.count];
+    let is_one_batch = match computes {
+        true => f.kernels < 2,
+        // Of a scenario it is known which way is the way back.
+        false => match scope.planned {
+            Some(planned) => declared::has_way_back(planned.variant),
+            None => copies.iter().any(|&n| n < 2),
+        },
+    };
+    if is_one_batch {
+        return None;
+    }
+    let saving = engines.hideable();
+    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WARNING_SHARE;
+    if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
+        return None;
+    }
+    let mut at: Vec<(Ns, Place)> = scope
+        .operations(f)
+        .filter(|(_, a)| matches!(a.what, What::Copy(c) if matches!(c.direction, Direction::H2D | Direction::D2H)))
+        .map(|(place, a)| (a.span.len(), Place::Row(place)))
+        .collect();
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
+    for (_, activity) in scope.operations(f) {
+        if let What::Copy(copy) = activity.what {
+            copied += activity.span.len();
+            if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
+                pageable += activity.span.len();
+            }
+        }
+    }
+    let names = ["kernels", "H2D", "D2H"];
+    let parts: Vec<String> = names
+        .into_iter()
+        .zip(engines.busy)
+        .filter(|part| part.1 > 0)
+        .map(|(name, busy)| format!("{name} ({})", duration(busy)))
+        .collect();
+    let advice = if !computes {
+        "Put the two directions on two streams, from pinned memory: each has an engine of its own."
+    } else if waits_for_kernels(scope, f) {
+        "The copies wait for the kernels that use what they overwrite: a second buffer lets one be filled while the other is used."
+    } else {
+        "Cut the work into batches and give each a stream of its own, with pinned memory: one batch is copied while another is computed."
+    };
+    Some(Finding {
+        title: format!(
+            "{} take turns: {} of what could be hidden is",
+            in_words(&parts),
+            percent(engines.hidden()),
+        ),
+        advice: advice.to_owned(),
+        // Copies of pageable memory block whoever asks for them, on whatever stream.
+        premise: match pageable > 0 && 2 * pageable >= copied {
+            true => "pin".parse().ok(),
+            false => None,
+        },
+        ..scope.found(f.span_ns, f.recorded_ns() - engines.least(), &at)
+    })
+}
+
+/// Whether most copies were held back by an event of another stream.
+fn waits_for_kernels(scope: &Scope, f: &DeviceFigures) -> bool {
+    let graph = scope.causes.graph();
+    let (mut held, mut all) = (0, 0);
+    for ((lane, row), activity) in scope.operations(f) {
+        if !matches!(activity.what, What::Copy(_)) {
+            continue;
+        }
+        all += 1;
+        let edge = graph.op_at(lane, row).map(|op| graph.ops.edge[op as usize]);
+        held += usize::from(matches!(
+            edge,
+            Some(EdgeKind::Event | EdgeKind::EventLikely)
+        ));
+    }
+    held * 2 >= all && held > 0
+}
+
+fn in_words(parts: &[String]) -> String {
+    match parts {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        all => all.join(""),
+    }
+}

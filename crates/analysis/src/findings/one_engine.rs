@@ -1,0 +1,49 @@
+//! Copies of one direction on several streams, which one engine takes one after the other.
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::figures;
+use crate::graph::{EdgeKind, Engine, OpId};
+use activity::units::percent;
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    // Beside kernels several streams have another purpose.
+    if figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE {
+        return None;
+    }
+    let graph = scope.causes.graph();
+    let ops = &graph.ops;
+    let found = [Engine::H2D, Engine::D2H].into_iter().filter_map(|engine| {
+        let all: Vec<OpId> = ops
+            .of_device(f.index)
+            .iter()
+            .copied()
+            .filter(|&op| {
+                let is_within = (f.span.start..=f.span.end).contains(&ops.start[op as usize]);
+                is_within && ops.engine[op as usize] == engine
+            })
+            .collect();
+        let is_queued = |op: &&OpId| ops.edge[**op as usize] == EdgeKind::Engine;
+        let at: Vec<Place> = all
+            .iter()
+            .filter(is_queued)
+            .map(|&op| Place::Row(ops.place(op)))
+            .collect();
+        let share = at.len() as f64 / all.len().max(1) as f64;
+        // A scenario says what it means with two.
+        let is_many =
+            at.len() as u64 >= thresholds::LOOP_MIN || (scope.planned.is_some() && !at.is_empty());
+        (is_many && share >= thresholds::QUEUED_SHARE).then_some((at, all.len(), engine))
+    });
+    let (at, all, engine) = found.max_by_key(|found| found.0.len())?;
+    Some(Finding {
+        title: format!(
+            "{} of {all} copies ({}) wait for another stream's copy of the same direction: there is one {}",
+            at.len(),
+            percent(at.len() as f64 / all as f64),
+            engine.label(),
+        ),
+        advice: "Copies of one direction gain nothing from a second stream; copies of the other direction and kernels do.".to_owned(),
+        ..scope.found(f.span_ns, 0, &at)
+    })
+}

@@ -1,0 +1,81 @@
+//! Copies of pageable host memory: the driver stages them through its own pinned buffer.
+
+use rustc_hash::FxHashSet;
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::causes::Cause;
+use crate::graph::{CallId, NONE, OpId};
+use activity::units::{bytes, count, duration, rate};
+use activity::{Direction, MemoryKind, Ns, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let figures = &scope.devices[device];
+    let graph = scope.causes.graph();
+    let mut calls: FxHashSet<CallId> = FxHashSet::default();
+    let mut ops: FxHashSet<OpId> = FxHashSet::default();
+    let mut at = Vec::new();
+    let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
+    for (place, activity) in scope.operations(figures) {
+        let What::Copy(copy) = activity.what else {
+            continue;
+        };
+        let is_pageable = match copy.direction {
+            Direction::H2D => copy.from == MemoryKind::Pageable,
+            Direction::D2H => copy.to == MemoryKind::Pageable,
+            _ => false,
+        };
+        if !is_pageable || copy.bytes < thresholds::PAGEABLE_MIN_BYTES {
+            continue;
+        }
+        let length = activity.span.len();
+        moved += copy.bytes;
+        time += length;
+        let at_peak = scope
+            .peaks
+            .of(copy.direction)
+            .map_or(0.0, |peak| copy.bytes as f64 / peak);
+        saving += (length as f64 - at_peak).max(0.0);
+        let op = graph.op_at(place.0, place.1);
+        ops.extend(op);
+        calls.extend(
+            op.map(|op| graph.ops.call[op as usize])
+                .filter(|&call| call != NONE),
+        );
+        at.push((length, Place::Row(place)));
+    }
+    if at.is_empty() {
+        return None;
+    }
+    // The call of such a copy returns when it is staged; until then nothing else is launched. It also begins in another way:
+    // what the device itself takes before it is not the pinned copy's.
+    let idle = scope.idle_that(figures, |gap, piece| {
+        let is_before =
+            ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
+        is_before || super::is_behind(piece, &calls)
+    });
+    let saving = saving as Ns + idle;
+    if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let gbps = moved as f64 / time.max(1) as f64;
+    Some(Finding {
+        title: format!(
+            "{} of pageable memory: {} in {}, {} GB/s",
+            activity::text::counted(at.len() as u64, "copy", "copies"),
+            bytes(moved),
+            duration(time),
+            rate(gbps),
+        ),
+        advice: format!(
+            "Allocate the host side of {} pinned (cudaMallocHost, pin_memory=True): the copies run at the link's speed and can overlap.",
+            if at.len() == 1 {
+                "this copy".to_owned()
+            } else {
+                format!("these {} copies", count(at.len() as u64))
+            },
+        ),
+        ..scope.found(figures.span_ns, saving, &at)
+    })
+}

@@ -1,0 +1,30 @@
+//! Two operations of a scenario that touch the same memory, and nothing orders them.
+
+use super::{Finding, Place, Scope, Severity};
+use scenario::hazards;
+
+/// Work that the search may take, in about tens of nanoseconds: some tens of milliseconds.
+const BUDGET: u64 = 5_000_000;
+
+pub(super) fn look(scope: &Scope) -> Option<Finding> {
+    let variant = scope.planned?.variant;
+    let mut budget = BUDGET;
+    let found = hazards::find(variant, &mut budget);
+    let first = found.hazards.first()?;
+    let buffer = variant.buffers.get(first.buffer)?;
+    let f = scope.devices.first()?;
+    Some(Finding {
+        severity: Severity::Warning,
+        title: format!(
+            "race: nothing orders {} that use `{}`: the result is not to be trusted",
+            activity::text::counted(
+                found.hazards.len() as u64,
+                "pair of operations",
+                "pairs of operations"
+            ),
+            buffer.name,
+        ),
+        advice: "Make the one wait for the other: the same stream, an event (cudaStreamWaitEvent), or a second buffer.".to_owned(),
+        ..scope.found(f.span_ns, 0, &[Place::Gap(f.index, f.span)])
+    })
+}

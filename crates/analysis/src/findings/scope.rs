@@ -1,0 +1,241 @@
+//! What rules look at, and how they put down what they find.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashSet;
+
+use super::evidence::{EVIDENCE_MAX, Evidence};
+use super::first_use::FirstUse;
+use super::{Finding, Severity, thresholds};
+use crate::causes::{Causes, Culprit, Gap, Piece, Pieces};
+use crate::figures::{self, DeviceFigures, Peaks};
+use crate::graph::CallId;
+use crate::ranks::Ranks;
+use crate::watching::WatchingCost;
+use activity::{Activity, Ns, Span};
+use scenario::plan::VariantPlan;
+use trace::{LaneId, Trace};
+
+/// What a rule looks at.
+#[derive(Clone, Debug)]
+pub struct Scope<'a> {
+    /// The timeline.
+    pub trace: &'a Trace,
+    /// Operations and calls that start within it; all without one. With `ranks` it is on the clock of all of them, and each process is
+    /// looked at in that stretch of its own ([`Scope::window_of`]).
+    pub window: Option<Span>,
+    /// The figures of the same operations.
+    pub devices: &'a [DeviceFigures],
+    /// What the devices can do, where a profile says.
+    pub peaks: Peaks,
+    /// Why nothing ran.
+    pub causes: &'a Causes<'a>,
+    /// What a scenario planned to run in `window`.
+    pub planned: Option<Planned<'a>>,
+    /// The ranks of a job, where it is one that is looked at as a whole.
+    pub ranks: Option<&'a Ranks>,
+    /// What recording may have cost, where that is to be told of what is looked at.
+    pub watching: Option<&'a WatchingCost>,
+    /// What was done for the first time, once somebody asked.
+    first: Arc<OnceLock<FirstUse>>,
+}
+
+/// A scenario's variant as it was planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// The plan.
+    pub variant: &'a VariantPlan,
+}
+
+/// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
+pub(super) fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
+    match (piece.culprit, piece.root) {
+        (Culprit::Call(call), _) if calls.contains(&call) => true,
+        (_, root) => root.is_some_and(|root| calls.contains(&root)),
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
+    #[must_use]
+    pub fn new(
+        trace: &'a Trace,
+        causes: &'a Causes<'a>,
+        window: Option<Span>,
+        devices: &'a [DeviceFigures],
+        peaks: Peaks,
+    ) -> Self {
+        Scope {
+            trace,
+            window,
+            devices,
+            peaks,
+            causes,
+            planned: None,
+            ranks: None,
+            watching: None,
+            first: Arc::default(),
+        }
+    }
+
+    /// The same, knowing what was planned.
+    #[must_use]
+    pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
+        Scope { planned, ..self }
+    }
+
+    /// The same, knowing the ranks of the job.
+    #[must_use]
+    pub fn with_ranks(self, ranks: Option<&'a Ranks>) -> Self {
+        Scope { ranks, ..self }
+    }
+
+    /// What is looked at of a process, in its own time.
+    pub(super) fn window_of(&self, process: usize) -> Option<Span> {
+        let window = self.window?;
+        Some(match self.ranks {
+            Some(ranks) => ranks.on_own(process, window),
+            None => window,
+        })
+    }
+
+    /// What is looked at of a device, in the time of the first process that has operations on it.
+    pub(crate) fn window_on(&self, device: usize) -> Option<Span> {
+        let window = self.window?;
+        match self.trace.streams_of(device).next() {
+            Some((_, lane)) if self.ranks.is_some() => self.window_of(lane.key().process),
+            _ => Some(window),
+        }
+    }
+
+    /// A process's stretch on the clock of all, where that is known.
+    pub(super) fn on_all(&self, process: usize, span: Span) -> Span {
+        match self.ranks {
+            Some(ranks) => ranks.on_all(process, span),
+            None => span,
+        }
+    }
+
+    /// The same, knowing what recording may have cost.
+    #[must_use]
+    pub fn with_watching(self, watching: Option<&'a WatchingCost>) -> Self {
+        Scope { watching, ..self }
+    }
+
+    /// Looks at another stretch of the same timeline.
+    #[must_use]
+    pub fn within(&self, window: Option<Span>, devices: &'a [DeviceFigures]) -> Self {
+        Scope {
+            window,
+            devices,
+            ..self.clone()
+        }
+    }
+
+    /// What the program did for the first time, wherever in its timeline.
+    pub(super) fn first_use(&self) -> &FirstUse {
+        let of = || FirstUse::of(self.trace, self.causes.graph());
+        self.first.get_or_init(of)
+    }
+
+    /// The first operation's start on any device looked at, to the last one's end.
+    pub(super) fn span(&self) -> Span {
+        let spans = self.devices.iter().map(|f| {
+            let process = self.processes(f).first().copied();
+            process.map_or(f.span, |process| self.on_all(process, f.span))
+        });
+        spans.reduce(Span::hull).unwrap_or_default()
+    }
+
+    /// Idle time of a device in pieces that are wanted.
+    pub(super) fn idle_that(
+        &self,
+        f: &DeviceFigures,
+        is_wanted: impl Fn(&Gap, &Piece) -> bool,
+    ) -> Ns {
+        let wanted = |(gap, pieces): (Gap, Pieces)| -> Ns {
+            let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
+            wanted.map(|piece| piece.span.len()).sum()
+        };
+        self.gaps(f).map(wanted).sum()
+    }
+
+    /// The gaps of one device with their pieces, in order of time.
+    pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
+        self.causes
+            .gaps_with_pieces(device.index, self.window_on(device.index))
+    }
+
+    /// The processes that have operations on a device.
+    pub(super) fn processes(&self, device: &DeviceFigures) -> Vec<usize> {
+        let streams = self.trace.streams_of(device.index);
+        let mut all: Vec<usize> = streams.map(|(_, lane)| lane.key().process).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The rows of a lane that are looked at.
+    #[must_use]
+    pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
+        let lane = &self.trace.lanes()[lane];
+        let window = self.window_of(lane.key().process);
+        window.map_or(lane.kept(), |w| lane.starting(w))
+    }
+
+    /// The operations of one device that are looked at, by stream and start.
+    pub fn operations(&self, device: &DeviceFigures) -> impl Iterator<Item = (At, Activity)> + '_ {
+        self.trace
+            .streams_of(device.index)
+            .flat_map(move |(lane, _)| {
+                self.rows(lane)
+                    .map(move |row| ((lane, row), self.trace.activity(lane, row)))
+            })
+    }
+
+    /// What a finding is made of; its rule puts its name and the cures to it.
+    pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Place]) -> Finding {
+        let bound_ns = bound_ns.min(whole);
+        let share = figures::share(bound_ns, whole);
+        Finding {
+            rule: "",
+            severity: if share >= thresholds::WARNING_SHARE {
+                Severity::Warning
+            } else {
+                Severity::Info
+            },
+            title: String::new(),
+            evidence: at
+                .iter()
+                .take(EVIDENCE_MAX)
+                .map(|place| match *place {
+                    Place::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+                    Place::Gap(device, span) => Evidence::device(self.trace, device, span),
+                })
+                .collect(),
+            count: at.len() as u64,
+            edit: None,
+            cures: Vec::new(),
+            saving_ns: None,
+            alone_ns: None,
+            predicted: None,
+            refused: None,
+            premise: None,
+            with: Vec::new(),
+            bound_ns,
+            advice: String::new(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// A row of a lane.
+pub(crate) type At = (LaneId, usize);
+
+/// Where something was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Row(At),
+    /// A stretch of a device (index into [`Trace::devices`]).
+    Gap(usize, Span),
+}

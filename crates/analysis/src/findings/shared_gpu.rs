@@ -1,0 +1,40 @@
+//! Somebody else is on the GPU.
+
+use super::{Finding, Place, Scope, Severity};
+use crate::hardware::{self, OtherProcess};
+use activity::units::bytes;
+
+/// Processes that are named.
+const NAMED: usize = 3;
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let gpu = scope.trace.readings(f.index)?;
+    let others = hardware::of_gpu(gpu, f.device, f.span).others;
+    if others.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = others.iter().take(NAMED).map(OtherProcess::words).collect();
+    let rest = match others.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let memory: u64 = others.iter().filter_map(|it| it.memory).sum();
+    let memory = match memory {
+        0 => String::new(),
+        memory => format!(", {}", bytes(memory)),
+    };
+    Some(Finding {
+        severity: Severity::Warning,
+        title: format!(
+            "not yours alone: {} on this GPU{memory}: {}{rest}",
+            match others.len() {
+                1 => "another process".to_owned(),
+                many => format!("{many} other processes"),
+            },
+            names.join(", "),
+        ),
+        advice: "What others run takes turns with this program, and its operations then last longer or start later without a record that shows why. Measure on a GPU of your own.".to_owned(),
+        ..scope.found(0, 0, &[Place::Gap(f.index, f.span)])
+    })
+}

@@ -1,0 +1,46 @@
+//! Copies whose call waits for them, so that nothing else can be launched meanwhile.
+
+use super::no_overlap::Engines;
+use super::{Finding, Place, Scope, thresholds};
+use crate::{figures, tables};
+use activity::units::duration;
+use activity::{Direction, Span, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    if f.h2d.count + f.d2h.count < 2 {
+        return None;
+    }
+    let mut at = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    for (place, activity) in scope.operations(f) {
+        if let What::Copy(copy) = activity.what
+            && !copy.is_async
+            && matches!(copy.direction, Direction::H2D | Direction::D2H)
+        {
+            spans.push(activity.span);
+            at.push(Place::Row(place));
+        }
+    }
+    if at.len() < 2 {
+        return None;
+    }
+    let time = tables::union(spans);
+    // What the engines could hide of each other is all that an asynchronous copy can win.
+    let saving = time.min(Engines::new(scope, f).hideable());
+    // A copy and its way back hide nothing of each other: it takes kernels to run beside.
+    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let is_worth = computes && figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    if !is_worth {
+        return None;
+    }
+    Some(Finding {
+        title: format!(
+            "{} that the host waits for: {}",
+            activity::text::counted(at.len() as u64, "synchronous copy", "synchronous copies"),
+            duration(time),
+        ),
+        advice: "Use pinned memory and the asynchronous call (cudaMemcpyAsync, non_blocking=True) on a stream of its own, so that copies run beside kernels.".to_owned(),
+        ..scope.found(f.span_ns, saving, &at)
+    })
+}

@@ -1,0 +1,174 @@
+//! For each rule a small timeline that triggers it, and its cured twin that does not.
+
+mod copies;
+mod first_use;
+mod host;
+mod machine;
+mod truth;
+
+use super::*;
+use crate::figures::Peaks;
+use crate::testing::{Scene, h200, in_scope, pinned};
+use activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Span};
+
+const PEAKS: Peaks = Peaks {
+    h2d: Some(55.0),
+    d2h: Some(55.0),
+    d2d: None,
+    p2p: None,
+};
+
+fn findings(scene: &mut Scene) -> Vec<Finding> {
+    let all = all_of(scene);
+    for finding in &all {
+        assert!(finding.bound_ns >= thresholds::WORTH_NS, "{finding:?}");
+        // Nothing was predicted.
+        assert_eq!((finding.saving_ns, finding.alone_ns), (None, None));
+        assert!(!finding.evidence.is_empty() && finding.evidence.len() <= EVIDENCE_MAX);
+        assert!(finding.count >= finding.evidence.len() as u64);
+        assert!(
+            !finding.title.is_empty() && finding.advice.ends_with('.'),
+            "{finding:?}"
+        );
+    }
+    all
+}
+
+fn all_of(scene: &mut Scene) -> Vec<Finding> {
+    in_scope(&scene.trace(), None, PEAKS, of)
+}
+
+/// What the sick scene triggers and the cured one does not. Other rules may find something in both.
+fn sick(rule: &str, scene: &mut Scene) -> Finding {
+    let all = findings(scene);
+    let names: Vec<_> = all.iter().map(|f| f.rule).collect();
+    all.into_iter()
+        .find(|f| f.rule == rule)
+        .unwrap_or_else(|| panic!("{rule} is not among {names:?}"))
+}
+
+fn cured(rule: &str, scene: &mut Scene) {
+    if let Some(found) = findings(scene).into_iter().find(|f| f.rule == rule) {
+        panic!("{found:?}");
+    }
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own() {
+    let mut names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+    assert_eq!(names.len(), 28);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 28);
+}
+
+#[test]
+fn every_cure_is_an_edit() {
+    for cure in RULES.iter().flat_map(|rule| rule.cures) {
+        assert!(cure.parse::<EditSet>().is_ok(), "{cure}");
+    }
+}
+
+/// Kernels of 2 us. Launched 12 us apart onto an idle GPU, or ahead of a busy one.
+fn short_kernels(is_ahead: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        let call = i * if is_ahead { 1_000 } else { 12_000 };
+        scene.call("cudaLaunchKernel", call, call + 900);
+        let start = if is_ahead {
+            200_000 + i * 2_100
+        } else {
+            call + 6_000
+        };
+        scene.kernel("k", 1, start, start + 2_000);
+    }
+    scene
+}
+
+#[test]
+fn kernels_that_leave_most_of_the_gpu_empty() {
+    let named = |name: &str, blocks: u32, streams: u32| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let shape = LaunchShape {
+            grid: [blocks, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        for i in 0..8u32 {
+            let at = Ns::from(i / streams) * 100_000;
+            scene.shaped(shape, name, i % streams, at, at + 100_000);
+        }
+        scene
+    };
+    let scene = |blocks, streams| named("reduce", blocks, streams);
+    let found = sick("under-filled-gpu", &mut scene(33, 1));
+    // 33 of 132 SMs: three quarters of 800 us are wasted.
+    assert_eq!((found.count, found.bound_ns), (8, 600_000));
+    cured("under-filled-gpu", &mut scene(132, 1));
+    cured("under-filled-gpu", &mut scene(128, 1));
+    // Four beside each other fill it.
+    cured("under-filled-gpu", &mut scene(33, 4));
+    // What exchanges data takes few SMs on purpose, whoever wrote it.
+    for name in ["multimem_all_reduce_kernel", "ncclDevKernel_AllGather"] {
+        cured("under-filled-gpu", &mut named(name, 33, 1));
+    }
+}
+
+#[test]
+fn a_pass_is_judged_by_what_starts_in_it() {
+    let mut scene = short_kernels(false);
+    // Far behind the short kernels, a pass with one long one.
+    scene
+        .call("cudaLaunchKernel", 5_000_000, 5_001_000)
+        .kernel("k", 1, 5_010_000, 9_000_000);
+    let trace = scene.trace();
+    let window = Some(Span::new(5_000_000, 10_000_000));
+    assert_eq!(in_scope(&trace, window, PEAKS, of), []);
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let found = sick("launch-bound", &mut short_kernels(false));
+    let json = serde_json::to_value(&found).expect("json");
+    assert_eq!(json["rule"], "launch-bound");
+    assert_eq!(json["severity"], "warning");
+    let evidence = json["evidence"][0].as_object().expect("evidence");
+    for key in ["device", "stream", "start_ns", "end_ns"] {
+        assert!(evidence.contains_key(key), "{key}");
+    }
+    assert!(json["title"].is_string() && json["advice"].is_string());
+    assert_eq!(json["bound_ns"], 990_000);
+    assert!(json["saving_ns"].is_null() && json["alone_ns"].is_null());
+    assert_eq!(json["edit"], "graph");
+}
+
+#[test]
+fn places_in_a_headline() {
+    let mut found = sick("launch-bound", &mut short_kernels(false));
+    found.title = "slow".to_owned();
+    let mut told = |places: &[&str]| {
+        found.places = places.iter().map(|&place| place.to_owned()).collect();
+        found.headline()
+    };
+    assert_eq!(told(&["GPU 0"]), "GPU 0: slow");
+    assert_eq!(
+        told(&["GPU 0", "GPU 1"]),
+        "GPUs 0 and 1, the worst of them: slow"
+    );
+    let points = ["at 4 KiB", "at 1 MiB", "at 1 GiB"];
+    assert_eq!(told(&points), "at 4 KiB to 1 GiB, the worst of them: slow");
+}
+
+#[test]
+fn what_two_runs_differ_by_is_silent() {
+    // Pageable, but all of it takes 9 us.
+    let mut scene = Scene::new();
+    let copy = Copy {
+        from: MemoryKind::Pageable,
+        bytes: 100 << 10,
+        ..pinned(Direction::H2D, 1, 0)
+    };
+    scene.copy_of(copy, 0, 9_000).kernel("k", 1, 9_000, 19_000);
+    assert_eq!(findings(&mut scene), []);
+}

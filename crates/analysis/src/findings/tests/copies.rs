@@ -1,0 +1,254 @@
+//! What copies take, and what could run beside them.
+
+use super::*;
+
+/// A copy of 16 MiB at `gbps`, and its end.
+fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
+    let end = start + (copy.bytes as f64 / gbps) as Ns;
+    scene.copy_of(copy, start, end);
+    end
+}
+
+#[test]
+fn pageable_copies() {
+    let copy = |from| Copy {
+        from,
+        ..pinned(Direction::H2D, 1, 16 << 20)
+    };
+    let scene = |kind, gbps| {
+        let mut scene = Scene::new();
+        let end = large(&mut scene, copy(kind), 0, gbps);
+        scene.kernel("k", 1, end, end + 1_000_000);
+        scene
+    };
+    let found = sick("pageable-copy", &mut scene(MemoryKind::Pageable, 10.0));
+    // 16 MiB at 10 GB/s take 1.678 ms, at the peak of 55 they take 0.305.
+    assert_eq!(found.bound_ns, 1_677_721 - 305_041);
+    assert_eq!((found.count, found.severity), (1, Severity::Warning));
+    cured("pageable-copy", &mut scene(MemoryKind::Pinned, 55.0));
+    // A little one is taken along at once.
+    let mut small = Scene::new();
+    let small_copy = Copy {
+        bytes: 4096,
+        ..copy(MemoryKind::Pageable)
+    };
+    small
+        .copy_of(small_copy, 0, 2_000)
+        .kernel("k", 1, 3_000, 9_000);
+    cured("pageable-copy", &mut small);
+}
+
+#[test]
+fn tiny_copies_and_the_waits_between_them() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        let at = i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 3_000).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 4_000,
+            at + 5_500,
+        );
+        scene.call("cudaStreamSynchronize", at + 3_500, at + 12_000);
+    }
+    let trace_of = |scene: &mut Scene| scene.take();
+    let batch = trace_of(&mut scene);
+    let found = sick("tiny-copies", Scene::new().put(batch.clone()));
+    // The first copy, and what the host does for each of the others: between two copies nothing but 8 us.
+    assert_eq!((found.count, found.bound_ns), (100, 99 * 20_000 + 1_500));
+    let found = sick("sync-in-loop", Scene::new().put(batch));
+    // The gaps are 18.5 us each, but the waits last 8.5: without them no more is won. The last one begins
+    // 2 us before the last copy ends.
+    assert_eq!((found.count, found.bound_ns), (99, 100 * 8_500));
+    // Work of the host between the copies stays: 50 us of it are none of theirs.
+    let mut busy = Scene::new();
+    for i in 0..100 {
+        let at = i * 60_000;
+        busy.call("cudaMemcpyAsync", at, at + 10_000).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 8_000,
+            at + 9_500,
+        );
+    }
+    assert_eq!(sick("tiny-copies", &mut busy).bound_ns, 99 * 10_000 + 1_500);
+    let mut cure = Scene::new();
+    cure.call("cudaMemcpyAsync", 0, 3_000)
+        .copy(Direction::D2H, 1, 400, 4_000, 6_000);
+    cure.call("cudaStreamSynchronize", 3_500, 12_000);
+    let batch = cure.take();
+    cured("tiny-copies", Scene::new().put(batch.clone()));
+    cured("sync-in-loop", Scene::new().put(batch));
+}
+
+/// Eight batches of upload and kernel, one after the other or overlapped.
+fn batches(is_async: bool, is_overlapped: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..8u32 {
+        let step = if is_overlapped { 300_000 } else { 600_000 };
+        let at = Ns::from(i) * step;
+        let copy = Copy {
+            is_async,
+            ..pinned(Direction::H2D, i, 15_000_000)
+        };
+        scene.copy_of(copy, at, at + 290_000);
+        scene.kernel("k", i, at + 300_000, at + 590_000);
+    }
+    scene
+}
+
+#[test]
+fn copies_that_the_host_waits_for_though_kernels_could_run_beside_them() {
+    let found = sick("synchronous-copy", &mut batches(false, false));
+    assert_eq!((found.count, found.bound_ns), (8, 8 * 290_000));
+    cured("synchronous-copy", &mut batches(true, true));
+    // Without anything to hide behind there is nothing to win.
+    let mut alone = Scene::new();
+    for i in 0..8 {
+        let copy = Copy {
+            is_async: false,
+            ..pinned(Direction::H2D, 1, 15_000_000)
+        };
+        alone.copy_of(copy, i * 300_000, i * 300_000 + 290_000);
+    }
+    cured("synchronous-copy", &mut alone);
+}
+
+#[test]
+fn engines_that_take_turns() {
+    let found = sick("no-overlap", &mut batches(true, false));
+    // All but what the kernels take, which are as busy as the copies.
+    assert_eq!(found.bound_ns, 7 * 600_000 + 590_000 - 8 * 290_000);
+    cured("no-overlap", &mut batches(true, true));
+    // A program that hardly copies has nothing to overlap.
+    let mut kernels = Scene::new();
+    kernels
+        .copy(Direction::H2D, 1, 1 << 20, 0, 20_000)
+        .kernel("k", 1, 20_000, 9_000_000);
+    cured("no-overlap", &mut kernels);
+}
+
+#[test]
+fn large_copies_below_the_calibrated_peak() {
+    let scene = |gbps: f64| {
+        let mut scene = Scene::new();
+        let end = large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), 0, gbps);
+        large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), end, gbps);
+        scene
+    };
+    let found = sick("low-bandwidth", &mut scene(27.5));
+    assert_eq!(found.count, 2);
+    // Half the peak takes twice the time: half of it could be saved, give or take a rounding.
+    assert!((found.bound_ns - 610_080).abs() <= 2, "{}", found.bound_ns);
+    cured("low-bandwidth", &mut scene(52.0));
+    // Two at once share the link: each sees half of it, together they fill it.
+    let mut shared = Scene::new();
+    for stream in 1..=2 {
+        large(
+            &mut shared,
+            pinned(Direction::D2H, stream, 16 << 20),
+            0,
+            27.5,
+        );
+    }
+    cured("low-bandwidth", &mut shared);
+}
+
+#[test]
+fn copying_all_the_while() {
+    let scene = |kernel: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * (100_000 + kernel);
+            scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+            scene.kernel("k", 1, at + 100_000, at + 100_000 + kernel);
+        }
+        scene
+    };
+    let found = sick("copy-bound", &mut scene(2_000));
+    assert_eq!((found.count, found.bound_ns), (10, 1_000_000));
+    // With more to compute overlap is what is missing.
+    let mut more = scene(50_000);
+    assert_eq!(sick("no-overlap", &mut more).rule, "no-overlap");
+    cured("copy-bound", &mut scene(50_000));
+}
+
+#[test]
+fn copies_of_one_direction_on_two_streams() {
+    let scene = |other: Direction| {
+        let mut scene = Scene::new();
+        for i in 0..20u32 {
+            let at = Ns::from(i) * 100_000;
+            let direction = if i % 2 == 0 { Direction::H2D } else { other };
+            scene
+                .call(
+                    "cudaMemcpyAsync",
+                    Ns::from(i) * 1_000,
+                    Ns::from(i) * 1_000 + 900,
+                )
+                .copy(direction, 1 + i % 2, 4 << 20, at + 50_000, at + 150_000);
+        }
+        scene
+    };
+    let found = all_of(&mut scene(Direction::H2D));
+    let found = found.iter().find(|f| f.rule == "same-direction-streams");
+    assert_eq!(found.map(|f| (f.count, f.bound_ns)), Some((19, 0)));
+    let cure = all_of(&mut scene(Direction::D2H));
+    assert!(
+        cure.iter().all(|f| f.rule != "same-direction-streams"),
+        "{cure:?}"
+    );
+}
+
+#[test]
+fn communication_that_nothing_runs_beside() {
+    // Steps of a kernel of 70 us and a collective of 30, on a stream of its own, and the same beside each other.
+    let scene = |is_beside: bool| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 100_000;
+            scene.kernel("gemm", 1, at, at + 70_000);
+            let from = at + if is_beside { 40_000 } else { 70_000 };
+            let name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+            scene.kernel(name, 2, from, from + 30_000);
+        }
+        scene
+    };
+    let found = sick("exposed-communication", &mut scene(false));
+    assert_eq!((found.count, found.bound_ns), (10, 300_000));
+    let words = "nothing runs beside them for 300 µs (30 %), ncclDevKernel_AllReduce";
+    assert!(found.title.contains(words), "{}", found.title);
+    cured("exposed-communication", &mut scene(true));
+}
+
+#[test]
+fn pages_that_the_driver_moves() {
+    let scene = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 1_005_000);
+        scene.without_call();
+        for i in 0..100 {
+            let at = 10_000 + i * 9_000;
+            let direction = if i % 4 == 0 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            };
+            scene.copy(direction, stream, 4 << 10, at, at + 2_000);
+        }
+        scene
+    };
+    let found = sick("page-migration", &mut scene(activity::Place::NO_STREAM));
+    assert_eq!((found.count, found.bound_ns), (100, 200_000));
+    let words = "75 times to the GPU, 25 times to the host, 400 KiB in 200 µs";
+    assert!(found.title.contains(words), "{}", found.title);
+    // Nobody asked for them, so that nobody can gather them.
+    cured("tiny-copies", &mut scene(activity::Place::NO_STREAM));
+    cured("page-migration", &mut scene(2));
+    // Without calls on the timeline nothing is said of them.
+    let found = sick("tiny-copies", &mut scene(2));
+    assert!(!found.title.contains("calls"), "{}", found.title);
+}

@@ -1,0 +1,175 @@
+//! What only a program's first calls pay.
+
+use super::*;
+use activity::RangeKind;
+
+/// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
+fn launches(slow: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if i == slow { 2_000_000 } else { 5_000 };
+        scene.call("cudaLaunchKernel", at, at + took);
+        at += took + 2_000;
+        scene.kernel(if i % 2 == 0 { "a" } else { "b" }, 1, at, at + 90_000);
+        at += 95_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
+    for first in [0, 1] {
+        let found = sick("cold-start", &mut launches(first));
+        assert_eq!((found.count, found.bound_ns), (1, 2_000_000));
+        let what = "cold start: 2.00 ms go to first calls of what is quick later";
+        assert!(found.title.starts_with(what), "{}", found.title);
+    }
+    cured("cold-start", &mut launches(2));
+    cured("cold-start", &mut launches(20));
+}
+
+/// Kernels with an allocation before each, of 1 us. These take a second.
+fn allocations(slow: &[i64], usual: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if slow.contains(&i) {
+            1_000_000_000
+        } else {
+            usual
+        };
+        scene.call("cudaMalloc", at, at + took);
+        at += took + 1_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 96_000);
+        at += 100_000;
+    }
+    scene
+}
+
+#[test]
+fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
+    cured("alloc-in-loop", &mut allocations(&[4, 9], 1_000));
+    // Those of a loop that takes its time for each are one, with such or without.
+    let found = sick("alloc-in-loop", &mut allocations(&[], 60_000));
+    // The first one came before the first operation.
+    assert_eq!(found.bound_ns, 19 * 60_000);
+    let found = sick("alloc-in-loop", &mut allocations(&[4], 6_000_000));
+    assert_eq!(found.bound_ns, 18 * 6_000_000 + 1_000_000_000);
+    assert!(
+        found.title.contains(", 1.00 s of it in 1 that took"),
+        "{}",
+        found.title
+    );
+}
+
+/// Operators of 1 ms with a launch and a wait in each. The host's own part of this one takes a second, and so many of them
+/// there are.
+fn operators(slow: i64, number: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..number {
+        let own = if i == slow { 1_000_000_000 } else { 900_000 };
+        scene.range(
+            RangeKind::CpuOp,
+            "aten::cudnn_convolution",
+            0,
+            at,
+            at + own + 100_000,
+        );
+        let launched = at + own;
+        scene.call("cudaLaunchKernel", launched, launched + 3_000);
+        scene.kernel("k", 1, launched + 6_000, launched + 80_000);
+        scene.call("cudaStreamSynchronize", launched + 4_000, launched + 90_000);
+        at += own + 100_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_operator_of_a_name_is_a_cold_start_and_not_what_binds_the_host() {
+    // Before the first one the GPU has done nothing: another launch before makes the gap.
+    let scene = |slow: i64, number: i64| {
+        let mut scene = operators(slow, number);
+        scene.call("cudaLaunchKernel", -300_000, -297_000);
+        scene.kernel("before", 1, -290_000, -200_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(0, 5));
+    // All of it but the wait, of 86 us.
+    assert_eq!(found.bound_ns, 1_000_100_000 - 86_000);
+    assert_eq!(
+        found.advice,
+        "Warm up before measuring: run everything once."
+    );
+    cured("host-bound", &mut scene(0, 5));
+    // Of three nobody knows what one takes, and a later one is none.
+    for (slow, number) in [(0, 3), (2, 5)] {
+        cured("cold-start", &mut scene(slow, number));
+        sick("host-bound", &mut scene(slow, number));
+    }
+}
+
+#[test]
+fn of_few_calls_those_before_the_quickest_are_first_ones() {
+    let scene = |name: &str, times: [Ns; 3]| {
+        let mut scene = Scene::new();
+        let mut at = -2_000_000_000;
+        for took in times {
+            scene.call(name, at, at + took);
+            at += took + 1_000;
+        }
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        scene
+    };
+    let found = sick(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 4_000]),
+    );
+    assert_eq!((found.count, found.bound_ns), (2, 981_000_000));
+    // The quickest first: what came later took its time for something else.
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [4_000, 266_000_000, 715_000_000]),
+    );
+    cured(
+        "cold-start",
+        &mut scene("cudaHostAlloc", [266_000_000, 715_000_000, 4_000]),
+    );
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 200_000_000]),
+    );
+}
+
+#[test]
+fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
+    // The launch of a kernel takes 2 s the first time. The second event that is made takes 0.7 s, the others 1 us.
+    let scene = |slow: i64| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..20 {
+            scene.kernel("k", 1, at, at + 90_000);
+            let event = if i == slow { 700_000_000 } else { 1_000 };
+            scene.call("cudaEventCreateWithFlags", at + 91_000, at + 91_000 + event);
+            at += 92_000 + event;
+            let launch = if i == 4 { 2_000_000_000 } else { 5_000 };
+            let name = if i < 4 { "k" } else { "other" };
+            scene.call("cudaLaunchKernel", at, at + launch);
+            at += launch + 2_000;
+            scene.kernel(name, 1, at, at + 10_000);
+            at += 11_000;
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(1));
+    assert_eq!((found.count, found.bound_ns), (2, 2_700_000_000));
+    cured("host-bound", &mut scene(1));
+    // Later on it is what the program does.
+    let mut later = scene(9);
+    assert_eq!(sick("cold-start", &mut later).count, 1);
+    // 2 us between calls beside it, and 3 us of other work before the slow launch.
+    assert_eq!(sick("host-bound", &mut scene(9)).bound_ns, 700_005_000);
+}

@@ -1,0 +1,157 @@
+//! Rules that need what the hardware and the host did beside the records.
+
+use super::*;
+use activity::{
+    GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading, ThreadWindow,
+};
+
+const GPU: [u8; 16] = [9; 16];
+const MS: Ns = 1_000_000;
+
+/// A launch and a kernel of 1 ms in every 10: the host is at other work in between.
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.device(DeviceInfo {
+        uuid: Some(GPU),
+        ..h200()
+    });
+    for i in 0..100 {
+        let at = i * 10 * MS;
+        scene
+            .call("cudaLaunchKernel", at, at + 5_000)
+            .kernel("k", 1, at + 10_000, at + MS);
+    }
+    scene
+}
+
+/// The scene with something beside it; its findings of a rule.
+fn found(rule: &str, hardware: Vec<Hardware>, off_cpu: Vec<OffCpu>) -> Option<Finding> {
+    let mut scene = scene();
+    let batch = scene.take();
+    scene.put(Batch {
+        hardware,
+        off_cpu,
+        ..batch
+    });
+    let mut all = all_of(&mut scene).into_iter();
+    let found = all.find(|it| it.rule == rule)?;
+    assert!(
+        !found.evidence.is_empty() && found.advice.ends_with('.'),
+        "{found:?}"
+    );
+    Some(found)
+}
+
+/// Ten windows of 100 ms, of which `slowed` have these reasons.
+fn clocks(mhz: f64, slowed: usize, reasons: u64) -> Vec<Hardware> {
+    let limits = Hardware::Limits(GpuLimits {
+        uuid: GPU,
+        most: vec![(Metric::Clock, 2000.0)],
+        tells_slowdowns: true,
+        ..GpuLimits::default()
+    });
+    let window = |i: usize| {
+        Hardware::Reading(Reading {
+            uuid: GPU,
+            span: Span::new(i as Ns * 100 * MS, (i as Ns + 1) * 100 * MS),
+            values: vec![(Metric::Clock, mhz)],
+            reasons: if i < slowed { reasons } else { 1 },
+        })
+    };
+    std::iter::once(limits).chain((0..10).map(window)).collect()
+}
+
+#[test]
+fn clocks_that_are_held_down() {
+    let hot = found("throttled", clocks(1200.0, 5, 0x20), vec![]).expect("found");
+    assert_eq!(hot.severity, Severity::Warning);
+    assert!(hot.is_no_matter_of_time(), "{hot:?}");
+    assert!(hot.title.contains("thermal limit"), "{}", hot.title);
+    // At the power limit and at full clocks nothing is wrong.
+    let capped = found("throttled", clocks(1990.0, 10, 0x4), vec![]).expect("found");
+    assert_eq!(capped.severity, Severity::Info);
+    // Idle clocks, and clocks that somebody set, are none.
+    assert_eq!(
+        found("throttled", clocks(345.0, 10, 0x1 | 0x2), vec![]),
+        None
+    );
+    assert_eq!(found("throttled", clocks(1200.0, 0, 0x20), vec![]), None);
+}
+
+#[test]
+fn somebody_else_on_the_gpu() {
+    let listed = |owner| {
+        vec![Hardware::Occupants {
+            uuid: GPU,
+            time: 0,
+            all: vec![Occupant {
+                pid: 4711,
+                name: "python".to_owned(),
+                memory: Some(31 << 30),
+                owner,
+            }],
+        }]
+    };
+    let it = found("shared-gpu", listed(Owner::Other), vec![]).expect("found");
+    assert!(
+        it.title.contains("31 GiB") && it.title.contains("python (4711)"),
+        "{}",
+        it.title
+    );
+    assert_eq!(found("shared-gpu", listed(Owner::Program), vec![]), None);
+    assert_eq!(found("shared-gpu", listed(Owner::Unknown), vec![]), None);
+}
+
+#[test]
+fn a_launching_thread_without_a_core() {
+    let windows = |running, waiting| -> Vec<OffCpu> {
+        (0..10)
+            .map(|i| {
+                OffCpu::Thread(ThreadWindow {
+                    thread: 1,
+                    span: Span::new(i * 100 * MS, (i + 1) * 100 * MS),
+                    running: running * MS,
+                    waiting: waiting * MS,
+                })
+            })
+            .collect()
+    };
+    let it = found("no-free-core", vec![], windows(40, 40)).expect("found");
+    assert_eq!(it.severity, Severity::Warning);
+    // 99 gaps, of which 9 ms each lie before the launching call (what follows is the launch's own latency): 40 % of 891 ms.
+    // At most the 400 ms that it waited in all, less what lies before the first kernel and behind the last.
+    assert!(
+        it.title.contains("of 891 ms") && it.title.contains("356 ms"),
+        "{}",
+        it.title
+    );
+    assert!(
+        (356 * MS..=400 * MS).contains(&it.bound_ns),
+        "{}",
+        it.bound_ns
+    );
+    // A thread that sleeps waits for something else than a core.
+    assert_eq!(found("no-free-core", vec![], windows(1, 1)), None);
+    assert_eq!(found("no-free-core", vec![], vec![]), None);
+}
+
+#[test]
+fn a_container_that_is_stopped() {
+    let group = |throttled_periods| {
+        vec![OffCpu::Group(GroupWindow {
+            span: Span::new(0, 1000 * MS),
+            periods: 10,
+            throttled_periods,
+            throttled: throttled_periods as Ns * 30 * MS,
+            cores: 2.0,
+        })]
+    };
+    let it = found("cpu-limit", vec![], group(6)).expect("found");
+    assert!(
+        it.title.contains("2 cores") && it.title.contains("60 %"),
+        "{}",
+        it.title
+    );
+    assert_eq!(it.bound_ns, 180 * MS);
+    assert_eq!(found("cpu-limit", vec![], group(1)), None);
+}

@@ -1,0 +1,50 @@
+//! The GPU's clocks are held down: by heat, by the power limit, by the board.
+
+use super::{Finding, Place, Scope, Severity, thresholds};
+use crate::hardware;
+use activity::units::percent;
+use activity::{Metric, SLOWED};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let gpu = scope.trace.readings(f.index)?;
+    let figures = hardware::of_gpu(gpu, f.device, f.span);
+    let share = figures.throttled_share?;
+    if share < thresholds::THROTTLED_SHARE {
+        return None;
+    }
+    let reasons: Vec<&str> = figures.throttled_by.iter().map(|it| it.reason).collect();
+    let clock = gpu.level(Metric::Clock, f.span);
+    let most = gpu.most(Metric::Clock);
+    // A power cap that costs next to nothing of the clock is how a GPU at full load is meant to be.
+    let is_slow = clock
+        .zip(most)
+        .is_none_or(|(clock, most)| clock.mean < most * thresholds::THROTTLED_CLOCK);
+    let at_clock = match (clock, most) {
+        (Some(clock), Some(most)) => {
+            format!(", at {:.0} MHz on average of at most {most:.0}", clock.mean)
+        }
+        (Some(clock), None) => format!(", at {:.0} MHz on average", clock.mean),
+        _ => String::new(),
+    };
+    let at: Vec<Place> = gpu
+        .windows()
+        .filter(|it| it.reasons & SLOWED != 0 && it.span.overlaps(f.span))
+        .map(|it| Place::Gap(f.index, it.span))
+        .collect();
+    Some(Finding {
+        severity: if is_slow && share >= thresholds::WARNING_SHARE {
+            Severity::Warning
+        } else {
+            Severity::Info
+        },
+        title: format!(
+            "clocks were held down in {} of the looks: {}{at_clock}",
+            percent(share),
+            reasons.join(", "),
+        ),
+        advice: "Times of this run are those of a slower GPU: compare only runs with the same clocks. Heat is a matter of cooling and neighbours, a power cap of nvidia-smi -q -d POWER and of what else draws.".to_owned(),
+        // How much faster it would be at full clocks is not known: no matter of time.
+        ..scope.found(0, 0, &at)
+    })
+}

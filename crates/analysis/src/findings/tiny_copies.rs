@@ -1,0 +1,89 @@
+//! Many copies so small that their fixed cost is all they are.
+
+use super::{Finding, Place, Scope, migrations, thresholds};
+use crate::edits::AROUND_MAX;
+use crate::graph::{CallId, Calls, NONE};
+use activity::units::{bytes, duration};
+use activity::{Direction, Ns, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let figures = &scope.devices[device];
+    let mut at = Vec::new();
+    let (mut moved, mut saving) = (0u64, 0 as Ns);
+    let mut has_calls = false;
+    // Copies follow each other on their stream: what lies between two tiny ones goes with them.
+    let mut last: Option<(usize, usize, Ns, CallId)> = None;
+    for ((lane, row), activity) in scope.operations(figures) {
+        let What::Copy(copy) = activity.what else {
+            continue;
+        };
+        // What the driver moves by itself is another rule's.
+        let is_asked = !migrations::is_migration(&activity.what);
+        let is_tiny = is_asked
+            && matches!(copy.direction, Direction::H2D | Direction::D2H)
+            && copy.bytes <= thresholds::TINY_BYTES;
+        if !is_tiny {
+            continue;
+        }
+        let span = activity.span;
+        let graph = scope.causes.graph();
+        let op = graph.op_at(lane, row);
+        let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+        // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
+        let (from, cost) = match last {
+            Some((l, r, end, before)) if l == lane && r + 1 == row => {
+                (end.min(span.start), around(&graph.calls, call, before))
+            }
+            _ if call == NONE => (span.start, 0),
+            _ => (span.start, graph.calls.span(call).len()),
+        };
+        saving += (span.end - from).min(cost.max(span.len()));
+        moved += copy.bytes;
+        has_calls |= call != NONE;
+        last = Some((lane, row, span.end, call));
+        at.push(Place::Row((lane, row)));
+    }
+    let all = figures.h2d.count + figures.d2h.count;
+    let tiny = at.len() as u64;
+    let saving = saving.min(figures.span_ns);
+    let is_worth = super::figures::share(saving, figures.recorded_ns()) >= thresholds::WORTH_SHARE;
+    if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
+        return None;
+    }
+    Some(Finding {
+        title: format!(
+            "{} of {} on average take {}{}",
+            activity::text::counted(tiny, "copy", "copies"),
+            bytes(moved / tiny),
+            duration(saving),
+            if has_calls { " with their calls" } else { "" },
+        ),
+        advice: "Gather the values on one side and copy them at once, or do on the GPU what they are fetched for.".to_owned(),
+        ..scope.found(figures.span_ns, saving, &at)
+    })
+}
+
+/// So many calls back the call of the copy before is looked for.
+const BACK: usize = 16;
+
+/// What a thread does from one copy's call to the next one's return, without work of its own between calls.
+fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
+    let (mut at, mut time) = (call, 0);
+    for _ in 0..BACK {
+        if at == NONE || at == before {
+            break;
+        }
+        time += calls.span(at).len();
+        let previous = calls.previous[at as usize];
+        if previous != NONE {
+            let between = calls.span(at).start - calls.span(previous).end;
+            time += if between > AROUND_MAX {
+                0
+            } else {
+                between.max(0)
+            };
+        }
+        at = previous;
+    }
+    time
+}

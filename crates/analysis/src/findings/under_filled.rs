@@ -1,0 +1,67 @@
+//! Kernels with fewer blocks than the GPU has SMs.
+
+use rustc_hash::FxHashMap;
+
+use super::{Finding, Place, Scope, thresholds};
+use crate::collectives::is_collective;
+use crate::figures;
+use crate::verdict::NAME_MAX;
+use activity::text::cut_middle;
+use activity::units::{duration, percent};
+use activity::{NameId, Ns, What};
+
+pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+    let f = &scope.devices[device];
+    let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    if multiprocessors == 0 {
+        return None;
+    }
+    let mut at = Vec::new();
+    let (mut all, mut time, mut wasted) = (0 as Ns, 0 as Ns, 0.0);
+    let mut kernels: FxHashMap<NameId, Ns> = FxHashMap::default();
+    for (place, activity) in scope.operations(f) {
+        let What::Kernel(kernel) = activity.what else {
+            continue;
+        };
+        let length = activity.span.len();
+        all += length;
+        let shape = scope.trace.shape(kernel.shape);
+        let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
+        let fill = blocks as f64 / multiprocessors as f64;
+        // Collective communication takes few SMs on purpose, to leave the others to computing.
+        let is_meant = is_collective(scope.trace.names().full(shape.name));
+        let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
+        if is_under_filled && !is_meant && length >= thresholds::UNDER_FILLED_MIN {
+            time += length;
+            wasted += length as f64 * (1.0 - fill);
+            *kernels.entry(shape.name).or_default() += length;
+            at.push((length, Place::Row(place)));
+        }
+    }
+    // Kernels beside each other fill the GPU together.
+    let are_together = all as f64 > f.compute_ns as f64 * thresholds::CONCURRENT;
+    if are_together || figures::share(time, all) < thresholds::UNDER_FILLED_SHARE {
+        return None;
+    }
+    let saving = (wasted as Ns).min(f.compute_ns);
+    if figures::share(saving, f.recorded_ns()) < thresholds::WORTH_SHARE {
+        return None;
+    }
+    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
+    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let most = kernels
+        .into_iter()
+        .max_by_key(|&(name, time)| (time, name))?
+        .0;
+    Some(Finding {
+        title: format!(
+            "{} with too few blocks for the GPU's {multiprocessors} SMs: {} ({} of kernel time), {} most",
+            activity::text::counted(at.len() as u64, "kernel", "kernels"),
+            duration(time),
+            percent(figures::share(time, all)),
+            cut_middle(scope.trace.names().short(most), NAME_MAX),
+        ),
+        advice: "Give each launch more blocks (split the work finer, batch it), or run such kernels beside each other on several streams.".to_owned(),
+        ..scope.found(f.span_ns, saving, &at)
+    })
+}

@@ -1,0 +1,236 @@
+//! The host's side: calls by thread, and what kind of call each is.
+
+use rustc_hash::FxHashMap;
+
+use super::{CallId, NONE, OpId};
+use activity::{NameId, Ns, Span, SyncKind};
+use trace::{LaneId, Names};
+
+/// What a host call does, by its name, and by the record of its wait where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CallKind {
+    /// Hands a kernel to a stream.
+    Launch,
+    /// Hands a graph to a stream.
+    GraphLaunch,
+    /// Makes a graph fit to be launched, or brings it to the device.
+    GraphSetup,
+    /// Copies or sets memory, or prefetches it.
+    Copy,
+    /// Waits for the device.
+    WaitDevice,
+    /// Waits for a stream.
+    WaitStream,
+    /// Waits for an event.
+    WaitEvent,
+    /// Takes or gives back memory in a way that may wait for the device.
+    Memory,
+    /// Loads or compiles GPU code.
+    Load,
+    /// Begins to record what is launched into a graph instead of running it.
+    CaptureBegin,
+    /// Ends that.
+    CaptureEnd,
+    /// Anything else.
+    Other,
+}
+
+impl CallKind {
+    /// How many there are.
+    pub const COUNT: usize = CallKind::Other as usize + 1;
+
+    /// By the function's name: CUDA's runtime or driver, or HIP's.
+    #[must_use]
+    pub fn of(name: &str) -> CallKind {
+        let bare = ["cuda", "hip", "cu"]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix))
+            .unwrap_or(name);
+        let has = |parts: &[&str]| parts.iter().any(|part| bare.contains(part));
+        if has(&["Synchronize"]) {
+            if has(&["Stream"]) {
+                CallKind::WaitStream
+            } else if has(&["Event"]) {
+                CallKind::WaitEvent
+            } else {
+                CallKind::WaitDevice
+            }
+        } else if has(&["BeginCapture"]) {
+            CallKind::CaptureBegin
+        } else if has(&["EndCapture"]) {
+            CallKind::CaptureEnd
+        } else if has(&["GraphLaunch"]) {
+            CallKind::GraphLaunch
+        } else if has(&["GraphInstantiate", "GraphUpload", "GraphExecUpdate"]) {
+            CallKind::GraphSetup
+        } else if has(&["Launch"]) {
+            CallKind::Launch
+        } else if has(&["Module", "Library", "Link", "FuncLoad", "nvrtc"]) {
+            CallKind::Load
+        } else if has(&["Memcpy", "Memset", "Prefetch"]) {
+            CallKind::Copy
+        } else if has(&[
+            "Malloc",
+            "Free",
+            "MemAlloc",
+            "HostAlloc",
+            "HostRegister",
+            "HostUnregister",
+            "MemPool",
+        ]) {
+            CallKind::Memory
+        } else {
+            CallKind::Other
+        }
+    }
+
+    /// Whether the call is there to wait.
+    #[must_use]
+    pub fn is_wait(self) -> bool {
+        matches!(
+            self,
+            CallKind::WaitDevice | CallKind::WaitStream | CallKind::WaitEvent
+        )
+    }
+}
+
+/// What a waiting call waits for, as its record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Awaited {
+    pub kind: SyncKind,
+    pub context: u32,
+    pub stream: Option<u32>,
+    pub event: Option<u32>,
+}
+
+/// Host calls by start; calls inside another call of their thread belong to it and are not here.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// The lane of its thread.
+    pub lane: Vec<u32>,
+    /// Its row there.
+    pub row: Vec<u32>,
+    /// When it began.
+    pub start: Vec<Ns>,
+    /// When it returned.
+    pub end: Vec<Ns>,
+    /// What it does.
+    pub kind: Vec<CallKind>,
+    /// The call before it on its thread, or [`NONE`].
+    pub previous: Vec<CallId>,
+    /// The last call of another thread of the process before it, where that thread handed over to this
+    /// one, or [`NONE`].
+    pub handed: Vec<CallId>,
+    /// The operation that it waited for: the call returned because that had ended. [`NONE`] where it
+    /// waited for none.
+    pub waited: Vec<OpId>,
+    /// The last call at or before this one, along threads and hand-overs, that waited for an operation.
+    pub root: Vec<CallId>,
+    /// Its first operation, or [`NONE`].
+    pub first_op: Vec<OpId>,
+    /// By lane: its calls.
+    pub(super) by_lane: Vec<Vec<CallId>>,
+    /// By process: calls by their end.
+    pub(super) by_end: Vec<Vec<CallId>>,
+    /// By process: outermost calls by correlation id.
+    pub(super) by_correlation: Vec<Vec<(u32, CallId)>>,
+    /// What waits are for.
+    pub(super) awaited: FxHashMap<CallId, Awaited>,
+    /// Kinds by name.
+    pub(super) kinds: Vec<Option<CallKind>>,
+}
+
+impl Calls {
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.start.len()
+    }
+
+    /// When a call ran.
+    #[must_use]
+    pub fn span(&self, call: CallId) -> Span {
+        Span {
+            start: self.start[call as usize],
+            end: self.end[call as usize],
+        }
+    }
+
+    /// Where a call stands on the timeline.
+    #[must_use]
+    pub fn at(&self, call: CallId) -> (LaneId, usize) {
+        (
+            self.lane[call as usize] as LaneId,
+            self.row[call as usize] as usize,
+        )
+    }
+
+    /// The call with this correlation id, or the one around it.
+    #[must_use]
+    pub fn find(&self, process: usize, correlation: u32) -> CallId {
+        if correlation == 0 {
+            return NONE;
+        }
+        let Some(list) = self.by_correlation.get(process) else {
+            return NONE;
+        };
+        let at = list.partition_point(|entry| entry.0 < correlation);
+        list.get(at)
+            .filter(|entry| entry.0 == correlation)
+            .map_or(NONE, |entry| entry.1)
+    }
+
+    pub(super) fn kind_of(&mut self, names: &Names, name: NameId) -> CallKind {
+        let at = name as usize;
+        if self.kinds.len() <= at {
+            self.kinds.resize(at + 1, None);
+        }
+        *self.kinds[at].get_or_insert_with(|| CallKind::of(names.full(name)))
+    }
+
+    /// The calls of a process that had returned by a moment, in the order of their returns.
+    #[must_use]
+    pub fn ended(&self, process: usize, time: Ns) -> &[CallId] {
+        let list = self.by_end.get(process).map_or(&[][..], Vec::as_slice);
+        &list[..list.partition_point(|&c| self.end[c as usize] <= time)]
+    }
+
+    /// The first call of this thread after `call`.
+    pub(super) fn next(&self, call: CallId) -> Option<CallId> {
+        let list = self.by_lane.get(self.lane[call as usize] as usize)?;
+        list.get(list.partition_point(|&c| c <= call)).copied()
+    }
+
+    /// Forgets the calls from `keep` on, which began no earlier than `time`.
+    pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
+        let cut = keep as CallId;
+        for list in &mut self.by_end {
+            let ended = list.partition_point(|&c| self.end[c as usize] < time);
+            let mut late = list.split_off(ended);
+            late.retain(|&c| c < cut);
+            list.append(&mut late);
+        }
+        self.lane.truncate(keep);
+        self.row.truncate(keep);
+        self.start.truncate(keep);
+        self.end.truncate(keep);
+        self.kind.truncate(keep);
+        self.previous.truncate(keep);
+        self.handed.truncate(keep);
+        self.waited.truncate(keep);
+        self.root.truncate(keep);
+        self.first_op.truncate(keep);
+        for list in &mut self.by_lane {
+            list.truncate(list.partition_point(|&c| c < cut));
+        }
+        for list in &mut self.by_correlation {
+            list.retain(|entry| entry.1 < cut);
+        }
+        self.awaited.retain(|&call, _| call < cut);
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.len() * (7 * 4 + 2 * 8 + 1 + 2 * 4 + 8)
+    }
+}

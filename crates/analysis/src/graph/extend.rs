@@ -1,0 +1,368 @@
+//! Taking in what a timeline has got: the columns from the first changed moment on are made anew.
+
+use super::calls::Awaited;
+use super::kind::EdgeKind;
+use super::ops::{Engine, GRAPH, STAGED};
+use super::waits::HANDOVER_MIN;
+use super::{CallId, Graph, NONE, OpId};
+use activity::{MemoryKind, Ns, Span, What};
+use trace::{Lane, LaneId, LaneKey, LaneKind, Trace};
+
+/// What was taken of each lane so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taken {
+    /// By lane: after each extension, the last start and how many rows there were up to it.
+    lanes: Vec<Vec<(Ns, usize)>>,
+}
+
+/// Everything, in half-open terms: no activity starts in the last nanosecond of time.
+const ALWAYS: Span = Span {
+    start: Ns::MIN,
+    end: Ns::MAX,
+};
+
+fn is_wanted(key: LaneKey) -> bool {
+    matches!(
+        key.kind,
+        LaneKind::Stream { .. } | LaneKind::Thread { .. } | LaneKind::Sync | LaneKind::Event
+    )
+}
+
+impl Taken {
+    /// The start of the first row of a lane that is new since the last time; `None` when none is.
+    fn first_new(&mut self, id: LaneId, lane: &Lane) -> Option<Ns> {
+        if self.lanes.len() <= id {
+            self.lanes.resize(id + 1, Vec::new());
+        }
+        let points = &mut self.lanes[id];
+        if points.last().is_some_and(|&(_, rows)| rows == lane.len()) || lane.is_empty() {
+            return None;
+        }
+        // Rows are never taken away, so where the count up to a moment is what it was, nothing came late.
+        let up_to = |time: Ns| {
+            lane.starting(Span::new(Ns::MIN, time.saturating_add(1)))
+                .end
+        };
+        while points
+            .last()
+            .is_some_and(|&(time, rows)| up_to(time) != rows)
+        {
+            points.pop();
+        }
+        let known = points.last().map_or(0, |&(_, rows)| rows);
+        let known = known.max(lane.kept().start);
+        (known < lane.len()).then(|| lane.span(known).start)
+    }
+
+    fn note(&mut self, id: LaneId, lane: &Lane) {
+        let Some(last) = lane.len().checked_sub(1) else {
+            return;
+        };
+        let point = (lane.span(last).start, lane.len());
+        let points = &mut self.lanes[id];
+        if points.last() != Some(&point) {
+            points.push(point);
+        }
+    }
+}
+
+impl Graph {
+    /// Takes in what the timeline has got since the last time. From what moment on things were made anew; `None` when nothing
+    /// came.
+    pub fn extend(&mut self, trace: &Trace) -> Option<Ns> {
+        let mut from: Option<Ns> = None;
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            if !is_wanted(lane.key()) {
+                continue;
+            }
+            let Some(first) = self.taken.first_new(id, lane) else {
+                continue;
+            };
+            let mut least = first;
+            if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
+                // What came late belongs to a call that may be long known.
+                for row in lane.starting(Span::new(first, Ns::MAX)) {
+                    let call = self.calls.find(lane.key().process, lane.correlation(row));
+                    if call != NONE {
+                        least = least.min(self.calls.start[call as usize]);
+                    }
+                }
+            }
+            from = Some(from.map_or(least, |f| f.min(least)));
+            self.taken.note(id, lane);
+        }
+        // Whether a thread handed over is told from what it did shortly after.
+        let from = from?.saturating_sub(HANDOVER_MIN);
+        self.take(
+            trace,
+            Span {
+                start: from,
+                ..ALWAYS
+            },
+        );
+        Some(from)
+    }
+
+    /// The graph of what starts at a moment or later, to be extended.
+    #[must_use]
+    pub fn beginning(trace: &Trace, from: Ns) -> Graph {
+        let mut graph = Graph::default();
+        graph.take(
+            trace,
+            Span {
+                start: from,
+                ..ALWAYS
+            },
+        );
+        graph.taken.lanes.resize(trace.lanes().len(), Vec::new());
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            if is_wanted(lane.key()) {
+                graph.taken.note(id, lane);
+            }
+        }
+        graph
+    }
+
+    /// Makes everything that starts within `window` anew, and forgets what started behind it.
+    pub(super) fn take(&mut self, trace: &Trace, window: Span) {
+        let cut_ops = self.ops.start.partition_point(|&s| s < window.start);
+        let cut_calls = self.calls.start.partition_point(|&s| s < window.start);
+        self.ops.truncate(cut_ops, window.start);
+        self.calls.truncate(cut_calls, window.start);
+        self.events.truncate(window.start);
+        for first in &mut self.calls.first_op {
+            if *first != NONE && *first >= cut_ops as OpId {
+                *first = NONE;
+            }
+        }
+        let ranks = ranks(trace);
+        self.take_calls(trace, window, &ranks);
+        self.take_waits(trace, window);
+        self.take_ops(trace, window, &ranks);
+        self.events.settle();
+        self.bind(trace, cut_ops as OpId);
+        self.connect(trace, window.start, cut_calls as CallId);
+    }
+
+    fn take_calls(&mut self, trace: &Trace, window: Span, ranks: &[u32]) {
+        let lanes = trace.lanes();
+        self.calls.by_lane.resize(lanes.len(), Vec::new());
+        self.calls
+            .by_end
+            .resize(trace.processes().len(), Vec::new());
+        self.calls
+            .by_correlation
+            .resize(trace.processes().len(), Vec::new());
+        let mut new: Vec<(Ns, u32, u32)> = Vec::new();
+        for (id, lane) in lanes.iter().enumerate() {
+            if matches!(lane.key().kind, LaneKind::Thread { .. }) {
+                let rows = lane.starting(window);
+                new.extend(rows.map(|row| (lane.span(row).start, ranks[id], row as u32)));
+            }
+        }
+        new.sort_unstable();
+        let by_rank = by_rank(ranks);
+        // The last outermost call of each lane.
+        let mut open: Vec<CallId> = self
+            .calls
+            .by_lane
+            .iter()
+            .map(|list| list.last().copied().unwrap_or(NONE))
+            .collect();
+        let from = self.calls.len() as CallId;
+        let mut late = vec![false; trace.processes().len()];
+        for (start, rank, row) in new {
+            let id = by_rank[rank as usize] as LaneId;
+            let process = lanes[id].key().process;
+            let activity = trace.activity(id, row as usize);
+            let What::Call(what) = activity.what else {
+                continue;
+            };
+            let outer = open[id];
+            let call = if outer != NONE && start < self.calls.end[outer as usize] {
+                outer
+            } else {
+                let call = self.calls.len() as CallId;
+                let kind = self.calls.kind_of(trace.names(), what.name);
+                let calls = &mut self.calls;
+                calls.lane.push(id as u32);
+                calls.row.push(row);
+                calls.start.push(start);
+                calls.end.push(activity.span.end);
+                calls.kind.push(kind);
+                calls.previous.push(outer);
+                calls.handed.push(NONE);
+                calls.waited.push(NONE);
+                calls.root.push(NONE);
+                calls.first_op.push(NONE);
+                calls.by_lane[id].push(call);
+                calls.by_end[process].push(call);
+                open[id] = call;
+                call
+            };
+            if activity.correlation != 0 {
+                let list = &mut self.calls.by_correlation[process];
+                let entry = (activity.correlation, call);
+                late[process] |= list.last().is_some_and(|last| *last > entry);
+                list.push(entry);
+            }
+        }
+        let calls = &mut self.calls;
+        if from < calls.start.len() as CallId {
+            for list in &mut calls.by_end {
+                let ends = &calls.end;
+                let ended = list.partition_point(|&c| ends[c as usize] < window.start);
+                list[ended..].sort_by_key(|&c| (ends[c as usize], c));
+            }
+        }
+        for (list, late) in calls.by_correlation.iter_mut().zip(late) {
+            if late {
+                list.sort_unstable();
+            }
+        }
+    }
+
+    /// Waits of the host and of streams, and event records.
+    fn take_waits(&mut self, trace: &Trace, window: Span) {
+        let streams = self.events.streams_of(trace);
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let process = lane.key().process;
+            if !matches!(lane.key().kind, LaneKind::Sync | LaneKind::Event) {
+                continue;
+            }
+            for row in lane.starting(window) {
+                let activity = trace.activity(id, row);
+                let call = self.calls.find(process, activity.correlation);
+                let issued = match call {
+                    NONE => activity.span.start,
+                    call => self.calls.start[call as usize],
+                };
+                match activity.what {
+                    What::Sync(sync) => {
+                        let awaited = Awaited {
+                            kind: sync.kind,
+                            context: sync.context,
+                            stream: sync.stream,
+                            event: sync.event,
+                        };
+                        if call != NONE {
+                            self.calls.awaited.insert(call, awaited);
+                        }
+                        self.events.wait(process, issued, &awaited, &streams);
+                    }
+                    What::Event(event) => {
+                        let key = LaneKind::Stream {
+                            device: event.place.device as usize,
+                            context: event.place.context,
+                            stream: event.place.stream,
+                        };
+                        let stream = trace.lane_id(LaneKey { process, kind: key });
+                        self.events.record(
+                            process,
+                            issued,
+                            event.event,
+                            event.place.context,
+                            stream,
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn take_ops(&mut self, trace: &Trace, window: Span, ranks: &[u32]) {
+        let lanes = trace.lanes();
+        self.ops.by_lane.resize(lanes.len(), (0, Vec::new()));
+        let devices = trace.devices().len();
+        self.ops.by_engine.resize_with(devices, Default::default);
+        self.ops.by_device.resize(devices, Vec::new());
+        self.ops.by_end.resize(devices, Vec::new());
+        let mut new: Vec<(Ns, u32, u32)> = Vec::new();
+        for (id, lane) in lanes.iter().enumerate() {
+            if matches!(lane.key().kind, LaneKind::Stream { .. }) {
+                let rows = lane.starting(window);
+                if self.ops.by_lane[id].1.is_empty() {
+                    self.ops.by_lane[id].0 = rows.start as u32;
+                }
+                new.extend(rows.map(|row| (lane.span(row).start, ranks[id], row as u32)));
+            }
+        }
+        new.sort_unstable();
+        let by_rank = by_rank(ranks);
+        let is_empty = new.is_empty();
+        for (start, rank, row) in new {
+            let id = by_rank[rank as usize] as LaneId;
+            let key = lanes[id].key();
+            let LaneKind::Stream { device, .. } = key.kind else {
+                continue;
+            };
+            let activity = trace.activity(id, row as usize);
+            let Some(engine) = Engine::of(&activity.what) else {
+                continue;
+            };
+            let op = self.ops.len() as OpId;
+            let call = self.calls.find(key.process, activity.correlation);
+            let ops = &mut self.ops;
+            ops.lane.push(id as u32);
+            ops.row.push(row);
+            ops.start.push(start);
+            ops.end.push(activity.span.end);
+            ops.engine.push(engine);
+            ops.flags.push(flags(&activity.what));
+            ops.call.push(call);
+            ops.edge.push(EdgeKind::None);
+            ops.bind.push(NONE);
+            ops.by_lane[id].1.push(op);
+            ops.by_engine[device][engine as usize].push(op);
+            ops.by_device[device].push(op);
+            ops.by_end[device].push(op);
+            if call != NONE && self.calls.first_op[call as usize] == NONE {
+                self.calls.first_op[call as usize] = op;
+            }
+        }
+        if !is_empty {
+            let ends = &self.ops.end;
+            for list in &mut self.ops.by_end {
+                let ended = list.partition_point(|&op| ends[op as usize] < window.start);
+                list[ended..].sort_by_key(|&op| (ends[op as usize], op));
+            }
+        }
+    }
+}
+
+fn flags(what: &What) -> u8 {
+    let in_graph = if what.graph() != 0 { GRAPH } else { 0 };
+    match what {
+        What::Copy(copy) => {
+            let is_pageable = [copy.from, copy.to].contains(&MemoryKind::Pageable);
+            let staged = if is_pageable || !copy.is_async {
+                STAGED
+            } else {
+                0
+            };
+            in_graph | staged
+        }
+        _ => in_graph,
+    }
+}
+
+/// For each lane its place in the order of keys, which does not depend on the order of arrival.
+fn ranks(trace: &Trace) -> Vec<u32> {
+    let lanes = trace.lanes();
+    let mut order: Vec<LaneId> = (0..lanes.len()).collect();
+    order.sort_by_key(|&id| lanes[id].key());
+    let mut ranks = vec![0; lanes.len()];
+    for (rank, id) in order.into_iter().enumerate() {
+        ranks[id] = rank as u32;
+    }
+    ranks
+}
+
+fn by_rank(ranks: &[u32]) -> Vec<u32> {
+    let mut lanes = vec![0; ranks.len()];
+    for (id, &rank) in ranks.iter().enumerate() {
+        lanes[rank as usize] = id as u32;
+    }
+    lanes
+}

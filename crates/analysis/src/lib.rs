@@ -1,0 +1,53 @@
+//! Figures, and the reasons behind them: questions about a [`trace::Trace`] with exact answers.
+//!
+//! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
+//! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
+//! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
+//! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
+//! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
+//! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
+//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
+
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the documentation is for those who work on the program"
+)]
+#![allow(
+    missing_docs,
+    reason = "a name that says it all needs no sentence that says it again"
+)]
+
+pub mod advice;
+pub mod calls;
+pub mod causes;
+pub mod collectives;
+pub mod edits;
+pub mod figures;
+pub mod findings;
+pub mod graph;
+pub mod hardware;
+pub mod launches;
+pub mod lines;
+pub mod memory;
+pub mod off_cpu;
+pub mod parallel;
+pub mod passes;
+pub mod program;
+pub mod ranks;
+pub mod steps;
+pub mod stretch;
+pub mod tables;
+pub mod variants;
+pub mod verdict;
+pub mod watching;
+pub mod whatif;
+
+pub use activity::occupancy;
+pub use calls::CallIndex;
+pub use figures::DeviceFigures;
+pub use variants::VariantFigures;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;

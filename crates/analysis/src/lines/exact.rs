@@ -1,0 +1,271 @@
+//! Idle time by Python function, where the program's own profiler recorded every call of one: no estimate.
+//!
+//! At each moment of a gap the launching thread is in the innermost function that is of a file and not of PyTorch; what is built in,
+//! or PyTorch's, counts as called by it. Which other files are the user's own is not known: such profilers leave out where
+//! packages lie. The line of such a function is the one that it begins at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::functions::{Functions, LEVELS, NONE};
+use super::{DeviceLines, Line, launcher, step_at};
+use crate::CallIndex;
+use crate::steps::Steps;
+use activity::{NameId, Ns, RangeKind, Span};
+use trace::{LaneId, LaneKind, Trace};
+
+/// Where PyTorch's own files lie.
+const TORCH: &str = "torch/";
+/// A function, and the one that it called.
+type Doing = (NameId, Option<NameId>);
+
+/// Time of one function.
+#[derive(Debug, Default)]
+struct Sum {
+    time: Ns,
+    steps: BTreeSet<(usize, usize)>,
+    longest: Span,
+}
+
+/// The functions that a device waited for; `None` where no launching thread has any.
+pub(super) fn of_device(
+    trace: &Trace,
+    calls: &CallIndex,
+    steps: &[Steps],
+    device: usize,
+    window: Option<Span>,
+) -> Option<DeviceLines> {
+    let threads = functions(trace);
+    if threads.is_empty() {
+        return None;
+    }
+    let mut sums: FxHashMap<Doing, Sum> = FxHashMap::default();
+    let (mut idle, mut unseen) = (0, 0);
+    let mut processes = BTreeSet::new();
+    each_gap(
+        trace,
+        calls,
+        device,
+        window,
+        &threads,
+        |gap, process, functions| {
+            processes.insert(process);
+            idle += gap.len();
+            unseen += gap.len();
+            functions.within(gap, |span, row| {
+                if let Some(doing) = functions.doing(trace, row) {
+                    unseen -= span.len();
+                    let sum = sums.entry(doing).or_default();
+                    sum.time += span.len();
+                    sum.steps.extend(step_at(steps, process, span.start));
+                    if gap.len() > sum.longest.len() {
+                        sum.longest = gap;
+                    }
+                }
+            });
+        },
+    );
+    if sums.is_empty() {
+        return None;
+    }
+    let of_these = steps.iter().filter(|it| processes.contains(&it.process));
+    let mut lines: BTreeMap<(String, u32, String, String), Sum> = BTreeMap::new();
+    for ((function, called), of) in sums {
+        let (file, line, function) = parse(trace.names().full(function)).unwrap_or_default();
+        let call = called.map_or_else(String::new, |it| words(trace.names().full(it)));
+        let key = (file.to_owned(), line, function.to_owned(), call);
+        let sum = lines.entry(key).or_default();
+        sum.time += of.time;
+        sum.steps.extend(of.steps);
+        if of.longest.len() > sum.longest.len() {
+            sum.longest = of.longest;
+        }
+    }
+    let known = (idle - unseen).max(1) as f64;
+    let mut lines: Vec<Line> = lines
+        .into_iter()
+        .map(|((file, line, function, call), sum)| Line {
+            file,
+            line,
+            function,
+            call,
+            samples: 0,
+            share: sum.time as f64 / known,
+            low: sum.time as f64 / known,
+            high: sum.time as f64 / known,
+            idle_ns: sum.time,
+            steps: sum.steps.len() as u64,
+            longest: sum.longest,
+        })
+        .collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.idle_ns));
+    Some(DeviceLines {
+        device,
+        is_exact: true,
+        is_of_steps: false,
+        idle_ns: idle,
+        samples: 0,
+        unseen_ns: unseen,
+        hz: 0,
+        steps: of_these.map(|it| it.spans.len() as u64).sum(),
+        lines,
+    })
+}
+
+/// Tells of each gap of a device whose launching thread has functions: its process, and them.
+fn each_gap<'a>(
+    trace: &Trace,
+    calls: &CallIndex,
+    device: usize,
+    window: Option<Span>,
+    threads: &'a FxHashMap<(usize, u32), Functions>,
+    mut tell: impl FnMut(Span, usize, &'a Functions),
+) {
+    let usage = &trace.devices()[device].usage;
+    let Some(window) = window.or(usage.span()) else {
+        return;
+    };
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    for gap in usage.gaps_within(window) {
+        if trace.is_unrecorded(device, gap) {
+            continue;
+        }
+        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
+            continue;
+        };
+        let main = trace.processes()[process].info.pid;
+        let of_thread = threads.get(&(process, thread));
+        if let Some(functions) = of_thread.or_else(|| threads.get(&(process, main))) {
+            tell(gap, process, functions);
+        }
+    }
+}
+
+/// Names of functions, outermost first, with the time in which the last of them was the innermost, in ns.
+pub type Stacks = BTreeMap<Vec<NameId>, Ns>;
+
+/// The stacks of recorded functions in which the launching threads were while each device was idle. Devices without are left out.
+#[must_use]
+pub fn idle_stacks(trace: &Trace, calls: &CallIndex) -> Vec<(usize, Stacks)> {
+    let threads = functions(trace);
+    if threads.is_empty() {
+        return Vec::new();
+    }
+    let of_device = |device: usize| {
+        let mut stacks = Stacks::new();
+        each_gap(trace, calls, device, None, &threads, |gap, _, functions| {
+            functions.within(gap, |span, row| {
+                *stacks.entry(functions.path(row)).or_default() += span.len();
+            });
+        });
+        (device, stacks)
+    };
+    let devices = (0..trace.devices().len()).map(of_device);
+    devices.filter(|it| !it.1.is_empty()).collect()
+}
+
+/// The stacks of recorded functions of every thread, with its process and its id, over all time.
+#[must_use]
+pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
+    let whole = Span::new(Ns::MIN / 4, Ns::MAX / 4);
+    let of_thread = |functions: &Functions| {
+        let mut stacks = Stacks::new();
+        functions.within(whole, |span, row| {
+            *stacks.entry(functions.path(row)).or_default() += span.len();
+        });
+        stacks
+    };
+    let threads = functions(trace);
+    threads
+        .iter()
+        .map(|(key, it)| (*key, of_thread(it)))
+        .collect()
+}
+
+/// Whether a program's own profiler recorded its Python functions.
+#[must_use]
+pub fn has_functions(trace: &Trace) -> bool {
+    let mut lanes = trace.lanes().iter();
+    lanes.any(|lane| {
+        let is_function = |kind| {
+            matches!(
+                kind,
+                LaneKind::Range {
+                    kind: RangeKind::Function,
+                    ..
+                }
+            )
+        };
+        is_function(lane.key().kind) && !lane.kept().is_empty()
+    })
+}
+
+fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
+    let mut threads = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        if let LaneKind::Range {
+            kind: RangeKind::Function,
+            thread,
+        } = key.kind
+        {
+            threads.insert((key.process, thread), Functions::of(trace, id));
+        }
+    }
+    threads
+}
+
+impl Functions {
+    fn doing(&self, trace: &Trace, row: u32) -> Option<Doing> {
+        let (mut row, mut called) = (row, None);
+        let mut of_torch = None;
+        for _ in 0..LEVELS {
+            if row == NONE {
+                break;
+            }
+            let index = row as usize - self.first;
+            let name = self.names[index];
+            match parse(trace.names().full(name)) {
+                Some((file, ..)) if file.starts_with(TORCH) => {
+                    of_torch = of_torch.or(Some((name, called)));
+                }
+                Some(_) => return Some((name, called)),
+                None => {}
+            }
+            called = Some(name);
+            row = self.parents[index];
+        }
+        of_torch
+    }
+}
+
+/// What a function that was called is called: "torch/nn/module.py forward", "isinstance".
+fn words(name: &str) -> String {
+    match parse(name) {
+        Some((file, _, function)) => format!("{file} {function}"),
+        None => {
+            let built_in = name.strip_prefix("<built-in ").and_then(|rest| {
+                let rest = rest.split_once(' ')?.1;
+                rest.split([' ', '>']).next()
+            });
+            built_in.unwrap_or(name).to_owned()
+        }
+    }
+}
+
+/// A function for a list of frames: "forward (torch/nn/module.py:99)", "isinstance".
+#[must_use]
+pub fn frame(name: &str) -> String {
+    match parse(name) {
+        Some((file, line, function)) => format!("{function} ({file}:{line})"),
+        None => words(name),
+    }
+}
+
+/// "torch/nn/module.py(99): forward" as its parts. `None` for what is built in.
+fn parse(name: &str) -> Option<(&str, u32, &str)> {
+    let (place, function) = name.split_once("): ")?;
+    let (file, line) = place.rsplit_once('(')?;
+    Some((file, line.parse().ok()?, function))
+}

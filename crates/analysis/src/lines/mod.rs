@@ -1,0 +1,421 @@
+//! Idle time of a device by source line: what the launching thread was seen doing while nothing ran.
+//!
+//! The thread is the one whose call launched the operation that ends a gap. A gap is told of by the samples of that thread
+//! that fell into it, and by nothing else: one without a sample has no line. A line's share is its part of all those
+//! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
+//! times, long gaps are measured better than that.
+
+mod exact;
+mod functions;
+mod seen;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::CallIndex;
+use super::steps::{self, Steps};
+use activity::text::plural;
+use activity::units::percent;
+use activity::{Frame, Ns, Span, StackId};
+pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
+pub use seen::{Seen, Told};
+use trace::samples::{short_file, wants};
+use trace::{LaneId, Measure, Trace};
+
+/// The line that a device waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its source file, as the interpreter names it; empty where no frame is of the program's own files.
+    pub file: String,
+    /// The line in it, from 1; 0 where there is none.
+    pub line: u32,
+    /// The function that it is in.
+    pub function: String,
+    /// What it called: "torch/utils/data/dataloader.py __next__"; empty where it was at work itself.
+    pub call: String,
+    /// Samples of it that fell into idle time.
+    pub samples: u64,
+    /// Its part of the samples that did, from 0 to 1, and the bounds of that part's 95 % interval.
+    pub share: f64,
+    pub low: f64,
+    pub high: f64,
+    /// That part of the device's idle time, in ns.
+    pub idle_ns: Ns,
+    /// Steps in whose idle time it was seen.
+    pub steps: u64,
+    /// The longest gap in which it was seen.
+    pub longest: Span,
+}
+
+impl Line {
+    /// In words: "train.py:19".
+    #[must_use]
+    pub fn place(&self) -> String {
+        if self.file.is_empty() {
+            return "no line of the program's own".to_owned();
+        }
+        format!("{}:{}", short_file(&self.file), self.line)
+    }
+}
+
+/// The lines that a device waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceLines {
+    /// The device: index into [`Trace::devices`].
+    pub device: usize,
+    /// Whether the program's own profiler recorded every Python function: no estimate, but functions in place of lines.
+    pub is_exact: bool,
+    /// Whether only the steady steps were looked at, as they speak for the program ([`Steps::are_telling`]).
+    pub is_of_steps: bool,
+    /// Its idle time between operations while its processes were being sampled.
+    pub idle_ns: Ns,
+    /// Samples of launching threads that fell into it.
+    pub samples: u64,
+    /// Idle time in gaps into which no sample fell.
+    pub unseen_ns: Ns,
+    /// Looks a second that were aimed at.
+    pub hz: u32,
+    /// Steps of the processes that use it.
+    pub steps: u64,
+    /// The lines, most samples first.
+    pub lines: Vec<Line>,
+}
+
+/// What is said behind "idle time" of lines that are of the steady steps alone.
+#[must_use]
+pub fn within(is_of_steps: bool) -> &'static str {
+    match is_of_steps {
+        true => " in the steady steps",
+        false => "",
+    }
+}
+
+/// What a process was seen doing that loads data for another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worker {
+    /// The process: index into [`Trace::processes`].
+    pub process: usize,
+    /// Samples of it.
+    pub samples: u64,
+    /// Samples in which it waited for something to do.
+    pub waiting: u64,
+}
+
+/// What DataLoader workers did while a device was idle: in how many of their samples they waited for something to do.
+#[must_use]
+pub fn workers_in_words(count: usize, samples: u64, waiting: u64) -> String {
+    let busy = 1.0 - waiting as f64 / samples.max(1) as f64;
+    let words = match busy {
+        busy if busy >= 0.8 => "they are what is slow, or too few",
+        busy if busy <= 0.2 => "they had nothing to do: the delay is elsewhere",
+        _ => "they were partly busy",
+    };
+    format!(
+        "{}: busy in {} of their {} while the GPU was idle; {words}",
+        plural(count as u64, "DataLoader worker"),
+        percent(busy),
+        plural(samples, "sample")
+    )
+}
+
+/// What is counted as one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    file: String,
+    line: u32,
+    function: String,
+    call: String,
+}
+
+/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a window,
+/// only of what lies in it; without, of the steady steps where these speak for the program: what kept the GPU idle before them is its start-up.
+#[must_use]
+pub fn of(
+    trace: &Trace,
+    calls: &CallIndex,
+    steps: &[Steps],
+    window: Option<Span>,
+) -> Vec<DeviceLines> {
+    let is_sampled = trace.processes().iter().any(|it| !it.sampled.is_empty());
+    let steady = match window {
+        Some(_) => FxHashMap::default(),
+        None => steps::by_device(trace, steps),
+    };
+    (0..trace.devices().len())
+        .filter_map(|device| {
+            let of_steps = steady.get(&device).map(|steps| steps.steady_span());
+            let window = window.or(of_steps);
+            let found = match is_sampled {
+                true => of_device(trace, calls, steps, device, window),
+                false => exact::of_device(trace, calls, steps, device, window),
+            };
+            found.map(|found| DeviceLines {
+                is_of_steps: of_steps.is_some(),
+                ..found
+            })
+        })
+        .collect()
+}
+
+fn of_device(
+    trace: &Trace,
+    calls: &CallIndex,
+    steps: &[Steps],
+    device: usize,
+    window: Option<Span>,
+) -> Option<DeviceLines> {
+    let mut found = DeviceLines {
+        device,
+        is_exact: false,
+        is_of_steps: false,
+        idle_ns: 0,
+        samples: 0,
+        unseen_ns: 0,
+        hz: 0,
+        steps: 0,
+        lines: Vec::new(),
+    };
+    let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
+    let mut processes = BTreeSet::new();
+    for it in looked_gaps(trace, calls, device, window) {
+        let (process, looked, gap) = (it.process, it.looked, it.span);
+        let thread = it.thread;
+        let sampled = &trace.processes()[process].sampled;
+        processes.insert(process);
+        found.idle_ns += looked;
+        let mut seen = 0;
+        for sample in sampled.of(thread, gap) {
+            seen += 1;
+            let count = counts.entry(Key::of(trace, sample.stack)).or_default();
+            count.samples += 1;
+            count.steps.extend(step_at(steps, process, sample.time));
+            if gap.len() > count.longest.len() {
+                count.longest = gap;
+            }
+        }
+        found.samples += seen;
+        if seen == 0 {
+            found.unseen_ns += looked;
+        }
+    }
+    if processes.is_empty() {
+        return None;
+    }
+    let totals = processes
+        .iter()
+        .map(|&p| trace.processes()[p].sampled.totals());
+    found.hz = totals.map(|it| it.hz).max().unwrap_or(0);
+    let of_these = steps.iter().filter(|it| processes.contains(&it.process));
+    found.steps = of_these.map(|it| it.spans.len() as u64).sum();
+    let all = found.samples;
+    let idle = found.idle_ns;
+    found.lines = counts
+        .into_iter()
+        .map(|(key, count)| {
+            let samples = count.samples;
+            let share = samples as f64 / all as f64;
+            let (low, high) = wilson(samples, all);
+            Line {
+                file: key.file,
+                line: key.line,
+                function: key.function,
+                call: key.call,
+                samples,
+                share,
+                low,
+                high,
+                idle_ns: (share * idle as f64).round() as Ns,
+                steps: count.steps.len() as u64,
+                longest: count.longest,
+            }
+        })
+        .collect();
+    found
+        .lines
+        .sort_by_key(|line| std::cmp::Reverse(line.samples));
+    Some(found)
+}
+
+/// A gap of a device in which somebody looked at the thread that launched what ends it.
+struct LookedGap {
+    span: Span,
+    process: usize,
+    thread: u32,
+    /// How much of it lies where somebody looked: the rest says nothing of lines.
+    looked: Ns,
+}
+
+fn looked_gaps<'a>(
+    trace: &'a Trace,
+    calls: &'a CallIndex,
+    device: usize,
+    window: Option<Span>,
+) -> impl Iterator<Item = LookedGap> + 'a {
+    let usage = &trace.devices()[device].usage;
+    let window = window.or(usage.span()).unwrap_or_default();
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    usage.gaps_within(window).filter_map(move |span| {
+        if trace.is_unrecorded(device, span) {
+            return None;
+        }
+        let (process, thread) = launcher(trace, calls, &streams, span.end)?;
+        let thread = seen::main_of(trace, process, thread);
+        let looked = trace.processes()[process].sampled.looked(span);
+        (looked > 0).then_some(LookedGap {
+            span,
+            process,
+            thread,
+            looked,
+        })
+    })
+}
+
+/// The stacks of launching threads in a device's idle time.
+#[derive(Clone, Debug)]
+pub struct DeviceStacks {
+    /// The device: index into [`Trace::devices`].
+    pub device: usize,
+    /// Its idle time between operations while its processes were being sampled.
+    pub idle_ns: Ns,
+    /// Samples by stack.
+    pub stacks: BTreeMap<StackId, u64>,
+}
+
+/// The stacks that launching threads were seen in while each device was idle. Devices without such samples are left out.
+#[must_use]
+pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
+    let of_device = |device: usize| {
+        let mut found = DeviceStacks {
+            device,
+            idle_ns: 0,
+            stacks: BTreeMap::new(),
+        };
+        for gap in looked_gaps(trace, calls, device, None) {
+            found.idle_ns += gap.looked;
+            let sampled = &trace.processes()[gap.process].sampled;
+            for sample in sampled.of(gap.thread, gap.span) {
+                *found.stacks.entry(sample.stack).or_default() += 1;
+            }
+        }
+        found
+    };
+    let devices = (0..trace.devices().len()).map(of_device);
+    devices.filter(|it| !it.stacks.is_empty()).collect()
+}
+
+/// The process and the thread that launched the first operation of these streams that starts at `time` or after it.
+fn launcher(
+    trace: &Trace,
+    calls: &CallIndex,
+    streams: &[LaneId],
+    time: Ns,
+) -> Option<(usize, u32)> {
+    let starting = streams.iter().filter_map(|&id| {
+        let lane = &trace.lanes()[id];
+        let row = lane.next(time)?;
+        Some((lane.span(row).start, id, row))
+    });
+    let (_, id, row) = starting.min()?;
+    let lane = &trace.lanes()[id];
+    let process = lane.key().process;
+    let call = calls.find(process, lane.correlation(row));
+    let thread = match call.map(|(lane, _)| trace.lanes()[lane].key().kind) {
+        Some(trace::LaneKind::Thread { thread }) => thread,
+        // Nothing says who launched it: the program's main thread is where its lines are.
+        _ => trace.processes()[process].info.pid,
+    };
+    Some((process, thread))
+}
+
+/// Samples of one line.
+#[derive(Default)]
+struct Count {
+    samples: u64,
+    steps: BTreeSet<(usize, usize)>,
+    longest: Span,
+}
+
+impl Key {
+    fn of(trace: &Trace, stack: StackId) -> Key {
+        let called = |it: &Frame| format!("{} {}", short_file(&it.file), it.function);
+        match trace.stacks().own_line(stack) {
+            Some((own, call)) => Key {
+                file: own.file.clone(),
+                line: own.line,
+                function: own.function.clone(),
+                call: call.map_or_else(String::new, called),
+            },
+            None => {
+                let innermost = trace.stacks().frames(stack).next();
+                Key {
+                    call: innermost.map_or_else(String::new, called),
+                    ..Key::default()
+                }
+            }
+        }
+    }
+}
+
+fn step_at(steps: &[Steps], process: usize, time: Ns) -> Option<(usize, usize)> {
+    let of_process = steps.iter().find(|it| it.process == process)?;
+    let at = of_process.spans.partition_point(|span| span.end <= time);
+    let is_in = of_process.spans.get(at)?.contains(time);
+    is_in.then_some((process, at))
+}
+
+/// Wilson's 95 % interval of a share of which `n` of `all` were seen.
+#[must_use]
+pub fn wilson(n: u64, all: u64) -> (f64, f64) {
+    /// The normal distribution's 97.5 % point.
+    const Z: f64 = 1.959_963_984_540_054;
+    if all == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, all) = (n as f64, all as f64);
+    let share = n / all;
+    let scale = 1.0 + Z * Z / all;
+    let middle = (share + Z * Z / (2.0 * all)) / scale;
+    let half = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt() / scale;
+    ((middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// The processes that load data for PyTorch, by their stacks, and for how much of the time in which some device was idle
+/// they had nothing to do.
+#[must_use]
+pub fn workers(trace: &Trace) -> Vec<Worker> {
+    let span = trace.operations_extent();
+    let mut workers = Vec::new();
+    for (index, process) in trace.processes().iter().enumerate() {
+        let (Some(span), Some(extent)) = (span, process.sampled.extent()) else {
+            continue;
+        };
+        let window = span.intersect(extent);
+        let mut worker = Worker {
+            process: index,
+            samples: 0,
+            waiting: 0,
+        };
+        for sample in process.sampled.of(process.info.pid, window) {
+            let Some(waits) = wants(trace.stacks(), sample.stack) else {
+                continue;
+            };
+            let is_idle = trace.devices().iter().enumerate().any(|(index, device)| {
+                let at = Span::new(sample.time, sample.time + 1);
+                // Looking goes on where recording is off, between the ranges of `--range`: nobody knows what ran there.
+                let gap = device.usage.gap_at(sample.time).unwrap_or(at);
+                device.usage.time(Measure::Busy, at) == 0 && !trace.is_unrecorded(index, gap)
+            });
+            if is_idle {
+                worker.samples += 1;
+                worker.waiting += u64::from(waits);
+            }
+        }
+        if worker.samples > 0 {
+            workers.push(worker);
+        }
+    }
+    workers
+}

@@ -1,0 +1,178 @@
+//! What a thread was seen doing in some stretches of time, and the line that it was seen at most.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{Key, wilson};
+use activity::text::printable;
+use activity::units::count;
+use activity::{Span, StackId};
+use trace::Trace;
+use trace::samples::short_file;
+
+/// Fewer samples of a line tell nothing of what many stretches have in common.
+const LEAST: u64 = 3;
+/// A line speaks for all of them when it has this part of the samples.
+const MOST: f64 = 0.4;
+
+/// Samples by stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    stacks: FxHashMap<StackId, u64>,
+    all: u64,
+}
+
+/// The line at which most samples were, of so many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// In short: "train.py:19".
+    pub place: String,
+    /// The function that it is in.
+    pub function: String,
+    /// What it called: "torch/utils/data/dataloader.py __next__".
+    pub call: Option<String>,
+    /// Samples of it.
+    pub samples: u64,
+    /// Samples in all.
+    pub of: u64,
+}
+
+impl Seen {
+    /// Adds the samples of a thread within `span`; those of its process's main thread where it was never seen in Python.
+    pub fn look(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
+        let it = &trace.processes()[process];
+        if it.sampled.is_empty() {
+            return;
+        }
+        for sample in it.sampled.of(main_of(trace, process, thread), span) {
+            *self.stacks.entry(sample.stack).or_default() += 1;
+            self.all += 1;
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.all
+    }
+
+    /// Adds what was seen in other stretches.
+    pub fn add(&mut self, other: &Seen) {
+        for (&stack, &samples) in &other.stacks {
+            *self.stacks.entry(stack).or_default() += samples;
+        }
+        self.all += other.all;
+    }
+
+    /// The line with most samples; `None` without any, or where that is in no file of the program's own.
+    #[must_use]
+    pub fn most(&self, trace: &Trace) -> Option<Told> {
+        // What a line calls is told where it is most of what the line does.
+        let mut by: BTreeMap<(String, u32, String), BTreeMap<String, u64>> = BTreeMap::new();
+        for (&stack, &samples) in &self.stacks {
+            let Key {
+                file,
+                line,
+                function,
+                call,
+            } = Key::of(trace, stack);
+            let calls = by.entry((file, line, function)).or_default();
+            *calls.entry(call).or_default() += samples;
+        }
+        let of_line = |calls: &BTreeMap<String, u64>| calls.values().sum::<u64>();
+        let ((file, line, function), calls) = by.into_iter().max_by_key(|it| of_line(&it.1))?;
+        let samples = of_line(&calls);
+        let call = calls.into_iter().max_by_key(|it| it.1);
+        let call = call.filter(|it| !it.0.is_empty() && 2 * it.1 > samples);
+        (!file.is_empty()).then(|| Told {
+            place: printable(&format!("{}:{line}", short_file(&file))),
+            function: printable(&function),
+            call: call.map(|it| printable(&it.0)),
+            samples,
+            of: self.all,
+        })
+    }
+
+    /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
+    #[must_use]
+    pub fn telling(&self, trace: &Trace) -> Option<Told> {
+        self.most(trace).filter(Told::is_telling)
+    }
+}
+
+impl Told {
+    /// Whether it speaks for all the stretches in which it was seen.
+    #[must_use]
+    pub fn is_telling(&self) -> bool {
+        self.samples >= LEAST && self.samples as f64 >= MOST * self.of as f64
+    }
+
+    /// "train.py:19 > torch/utils/data/dataloader.py __next__".
+    #[must_use]
+    pub fn at(&self) -> String {
+        match &self.call {
+            Some(call) => format!("{} > {call}", self.place),
+            None => self.place.clone(),
+        }
+    }
+
+    /// "train.py:19 > … in 270 of 282 stack samples (93 to 98 %)": with the 95 % interval.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (low, high) = wilson(self.samples, self.of);
+        format!(
+            "{} in {} of {} stack samples ({:.0} to {:.0} %)",
+            self.at(),
+            count(self.samples),
+            count(self.of),
+            low * 100.0,
+            high * 100.0
+        )
+    }
+}
+
+/// The thread whose lines tell what this one does: itself where it was seen in Python, else the main one. (PyTorch's
+/// backward pass launches from a thread without Python while the main one waits for it in a line of the program.)
+pub(super) fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
+    let it = &trace.processes()[process];
+    if it.sampled.has(thread) {
+        thread
+    } else {
+        it.info.pid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(samples: u64, of: u64) -> Told {
+        Told {
+            place: "train.py:19".to_owned(),
+            function: "main".to_owned(),
+            call: Some("queue.py get".to_owned()),
+            samples,
+            of,
+        }
+    }
+
+    #[test]
+    fn few_samples_and_small_shares_speak_for_nothing() {
+        for (samples, of, expected) in [
+            (1, 1, false),
+            (2, 2, false),
+            (3, 3, true),
+            (4, 10, true),
+            (39, 100, false),
+        ] {
+            assert_eq!(told(samples, of).is_telling(), expected, "{samples}/{of}");
+        }
+        // Wilson's interval of 50 of 100 is 40.4 to 59.6 % (R's prop.test).
+        assert_eq!(
+            told(50, 100).words(),
+            "train.py:19 > queue.py get in 50 of 100 stack samples (40 to 60 %)"
+        );
+    }
+}

@@ -1,0 +1,264 @@
+//! A program from a stretch of the graph.
+
+mod settle;
+mod waits;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::{Call, Class, Dep, Known, NONE, Op, Program};
+use crate::graph::{EdgeKind, Engine, Graph, OpId};
+use activity::occupancy;
+use activity::{Ns, Span, What};
+use trace::{LaneId, LaneKind, Trace};
+
+/// How far back one that had ended is looked for among operations of a stream or an engine.
+const BACK: usize = 8;
+
+/// Copies of pageable memory up to this size go with the command: CUDA's documentation, "up to 64 KiB".
+pub(crate) const INLINE: u64 = 64 << 10;
+
+impl Program {
+    /// What begins within `window`, or everything.
+    #[must_use]
+    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &Known) -> Program {
+        let window = window.unwrap_or(Span {
+            start: Ns::MIN,
+            end: Ns::MAX,
+        });
+        let range = |starts: &[Ns]| {
+            let from = starts.partition_point(|&s| s < window.start);
+            from..starts.partition_point(|&s| s < window.end).max(from)
+        };
+        let (calls, ops) = (range(&graph.calls.start), range(&graph.ops.start));
+        let devices = 0..trace.devices().len();
+        let slots = devices.map(|device| graph.ops.before_on_engines(device, ops.start as u32));
+        let mut build = Build {
+            trace,
+            graph,
+            first_call: calls.start as u32,
+            first_op: ops.start as u32,
+            end_op: ops.end as u32,
+            program: Program {
+                known: known.clone(),
+                link_share: known.link_share.unwrap_or(1.0),
+                calls: Vec::with_capacity(calls.len()),
+                ops: Vec::with_capacity(ops.len()),
+                ..Program::default()
+            },
+            binding: Vec::with_capacity(ops.len()),
+            slots: slots.collect(),
+            shares: FxHashMap::default(),
+        };
+        for id in calls {
+            build.call(id as u32);
+        }
+        for id in ops {
+            build.op(id as u32);
+        }
+        build.waits();
+        build.settle();
+        build.program
+    }
+}
+
+struct Build<'a> {
+    trace: &'a Trace,
+    graph: &'a Graph,
+    first_call: u32,
+    first_op: u32,
+    end_op: u32,
+    program: Program,
+    /// By operation: whether its launch or which of its dependencies bound it.
+    binding: Vec<Option<usize>>,
+    /// By device and engine, how many of the operations there were before the one that is looked at.
+    slots: Vec<[usize; Engine::COUNT]>,
+    /// By device and launch shape, the share of the SMs.
+    shares: FxHashMap<(usize, u32), f32>,
+}
+
+impl Build<'_> {
+    fn call_at(&self, id: u32) -> u32 {
+        if id == NONE {
+            NONE
+        } else {
+            id.checked_sub(self.first_call).unwrap_or(NONE)
+        }
+    }
+
+    fn op_at(&self, id: OpId) -> Option<u32> {
+        // A wait may last until after what lies within the window.
+        (self.first_op..self.end_op)
+            .contains(&id)
+            .then(|| id - self.first_op)
+    }
+
+    fn call(&mut self, id: u32) {
+        let calls = &self.graph.calls;
+        let i = id as usize;
+        let span = calls.span(id);
+        let previous = self.call_at(calls.previous[i]);
+        let handed = self.call_at(calls.handed[i]);
+        let after = |call: u32| match call {
+            NONE => 0,
+            call => span.start - self.program.calls[call as usize].span.end,
+        };
+        self.program.calls.push(Call {
+            id,
+            lane: calls.lane[i],
+            span,
+            kind: calls.kind[i],
+            previous,
+            // A thread that was handed to did nothing before.
+            think: if handed == NONE { after(previous) } else { 0 },
+            handed: (handed, after(handed)),
+            not_before: (NONE, 0),
+            own: span.len(),
+            waits: Vec::new(),
+            is_gone: false,
+        });
+    }
+
+    fn op(&mut self, id: OpId) {
+        let (graph, ops) = (self.graph, &self.graph.ops);
+        let i = id as usize;
+        let span = ops.span(id);
+        let lane = ops.lane[i] as LaneId;
+        let LaneKind::Stream { device, .. } = self.trace.lanes()[lane].key().kind else {
+            return;
+        };
+        let engine = ops.engine[i];
+        let mut deps: SmallVec<[Dep; 2]> = SmallVec::new();
+        let mut depend = |kind: EdgeKind, on: OpId| {
+            let Some(op) = (on != NONE)
+                .then(|| on.checked_sub(self.first_op))
+                .flatten()
+            else {
+                return;
+            };
+            let delay = span.start - ops.end[on as usize];
+            if delay < 0 || on >= id || deps.iter().any(|d| d.op == op) {
+                return;
+            }
+            let class = Class::between(kind, ops.engine[on as usize], engine);
+            deps.push(Dep {
+                op,
+                is_start: false,
+                delay,
+                class,
+            });
+        };
+        depend(
+            ops.edge[i],
+            if ops.edge[i] == EdgeKind::Launch {
+                NONE
+            } else {
+                ops.bind[i]
+            },
+        );
+        depend(EdgeKind::Stream, before(graph, ops.before_on_lane(id), id));
+        let slot = &mut self.slots[device][engine as usize];
+        if engine.is_serial() {
+            let list = &ops.of_engine(device, engine)[..*slot];
+            depend(EdgeKind::Engine, before(graph, list, id));
+        }
+        *slot += 1;
+        for on in graph.awaited(self.trace, id) {
+            depend(EdgeKind::Event, on);
+        }
+        let is_launch = ops.edge[i] == EdgeKind::Launch;
+        let call = self.call_at(ops.call[i]);
+        let call = if call != NONE && self.program.calls[call as usize].span.start <= span.start {
+            call
+        } else {
+            NONE
+        };
+        let launch = match call {
+            NONE => 0,
+            call => span.start - self.program.calls[call as usize].span.start,
+        };
+        let class = Class::Launch {
+            to: engine,
+            is_staged: ops.is_staged(id),
+        };
+        let bound = match (is_launch, ops.edge[i]) {
+            (true, _) => None,
+            (_, EdgeKind::None) => None,
+            _ => deps
+                .iter()
+                .position(|d| d.op + self.first_op == ops.bind[i]),
+        };
+        self.binding.push(bound);
+        let share = match engine {
+            Engine::Memset => 0.0,
+            Engine::Compute => {
+                let activity = self.trace.activity(lane, ops.row[i] as usize);
+                self.share(device, &activity.what)
+            }
+            _ => 1.0,
+        };
+        self.program.ops.push(Op {
+            id,
+            stream: lane as u32,
+            device: device as u32,
+            engine,
+            span,
+            time: span.len(),
+            share,
+            call,
+            launch: (launch, class),
+            deps,
+            is_gone: false,
+        });
+    }
+
+    /// Kernels of one shape need one share.
+    fn share(&mut self, device: usize, what: &What) -> f32 {
+        match what {
+            What::Kernel(kernel) => {
+                let place = self.shares.entry((device, kernel.shape));
+                *place.or_insert_with(|| share(self.trace, device, what))
+            }
+            _ => share(self.trace, device, what),
+        }
+    }
+}
+
+/// Of the last few operations of a list, all before `id`, the one that ended latest but before that began.
+fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
+    let start = graph.ops.start[id as usize];
+    let ended = |op: &OpId| graph.ops.end[*op as usize] <= start;
+    let near = list.iter().rev().take(BACK).copied();
+    near.filter(ended)
+        .max_by_key(|&op| graph.ops.end[op as usize])
+        .unwrap_or(NONE)
+}
+
+/// The share of the SMs that a kernel needs: its blocks over those that fit at once; all of them where
+/// the source does not say enough.
+pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
+    let What::Kernel(kernel) = what else {
+        return if matches!(what, What::Memset(_)) {
+            0.0
+        } else {
+            1.0
+        };
+    };
+    let shape = trace.shape(kernel.shape);
+    let info = &trace.devices()[device].info;
+    occupancy::theoretical(&shape, info).map_or(1.0, |o| o.waves.min(1.0) as f32)
+}
+
+impl Program {
+    /// Whether an engine's copies carry data to where `to` could use it: what must stay in order when
+    /// nothing but a wait of the host kept it.
+    #[must_use]
+    pub fn carries(from: Engine, to: Engine) -> bool {
+        use super::Engines;
+        match (from, to) {
+            (Engine::D2H, _) | (_, Engine::H2D) => false,
+            (Engine::H2D, Engine::D2H) => false,
+            (from, to) => !(Engines::is_copy(from) && Engines::is_copy(to)) || from != to,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! How long after what it depended on something began: by kind of dependency.
+
+use super::Known;
+use crate::graph::{CallKind, EdgeKind, Engine, LATENCY_MIN};
+use activity::Ns;
+use activity::stats::lower_median;
+
+/// Kinds of delays: those of one class are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// From the start of a call to that of its operation; whether the call may stage it.
+    Launch {
+        /// What the operation needs.
+        to: Engine,
+        /// Whether the driver may stage it.
+        is_staged: bool,
+    },
+    /// From an operation's end to the start of another.
+    Between {
+        /// Why the other waits.
+        kind: EdgeKind,
+        /// What the first needs.
+        from: Engine,
+        /// What the second needs.
+        to: Engine,
+    },
+    /// From an operation's end to the return of a call of this kind that waited for it.
+    Wake(CallKind),
+    /// From an operation's start to the return of the call that staged it.
+    Staged(Engine),
+}
+
+impl Class {
+    /// Of a dependency between two operations.
+    #[must_use]
+    pub fn between(kind: EdgeKind, from: Engine, to: Engine) -> Class {
+        // Which kind of inference found it makes no difference to how long it takes.
+        let kind = if kind.is_inferred() {
+            EdgeKind::Event
+        } else {
+            kind
+        };
+        Class::Between { kind, from, to }
+    }
+
+    fn number(self) -> usize {
+        const BETWEEN: usize = 2 * Engine::COUNT;
+        const WAKE: usize = BETWEEN + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT;
+        const STAGED: usize = WAKE + CallKind::COUNT;
+        match self {
+            Class::Launch { to, is_staged } => 2 * to as usize + usize::from(is_staged),
+            Class::Between { kind, from, to } => {
+                BETWEEN
+                    + (kind as usize * Engine::COUNT + from as usize) * Engine::COUNT
+                    + to as usize
+            }
+            Class::Wake(kind) => WAKE + kind as usize,
+            Class::Staged(engine) => STAGED + engine as usize,
+        }
+    }
+}
+
+/// Medians by class, of the dependencies that bound something.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    /// By number of the class, of which there is one or more: an operation has up to two.
+    samples: Vec<Option<(Class, Vec<Ns>)>>,
+    /// By number of the class: asked for several times an operation.
+    medians: Vec<Option<Ns>>,
+    /// Those that have one.
+    known: Vec<Class>,
+}
+
+/// Classes have numbers below this.
+const CLASSES: usize = 2 * Engine::COUNT
+    + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT
+    + CallKind::COUNT
+    + Engine::COUNT;
+
+impl Delays {
+    pub(super) fn see(&mut self, class: Class, delay: Ns) {
+        if self.samples.is_empty() {
+            self.samples.resize_with(CLASSES, || None);
+        }
+        let of = self.samples[class.number()].get_or_insert_with(|| (class, Vec::new()));
+        of.1.push(delay);
+    }
+
+    pub(super) fn settle(&mut self) {
+        for (class, mut list) in std::mem::take(&mut self.samples).into_iter().flatten() {
+            let median = lower_median(&mut list);
+            self.medians.resize(CLASSES, None);
+            if std::mem::replace(&mut self.medians[class.number()], median).is_none() {
+                self.known.push(class);
+            }
+        }
+    }
+
+    /// The median of a class; else what is known of the GPU, else the least that was seen anywhere.
+    #[must_use]
+    pub fn typical(&self, class: Class, known: &Known) -> Ns {
+        if let Some(&Some(median)) = self.medians.get(class.number()) {
+            return median;
+        }
+        let of_known = match class {
+            Class::Launch { to, .. } => known.latency(to).or(Some(LATENCY_MIN)),
+            Class::Between { kind, from, to } => match kind {
+                EdgeKind::Event => known.event,
+                EdgeKind::GraphNode => known.graph_node,
+                _ => known.between(from, to),
+            },
+            Class::Wake(_) => known.wake,
+            Class::Staged(_) => Some(0),
+        };
+        of_known.unwrap_or_else(|| self.near(class))
+    }
+
+    /// The median of a class like this one: the same kind of dependency between other engines.
+    fn near(&self, class: Class) -> Ns {
+        let is_alike = |other: &Class| match (class, other) {
+            (Class::Between { kind: a, .. }, Class::Between { kind: b, .. }) => a == *b,
+            (a, b) => std::mem::discriminant(&a) == std::mem::discriminant(b),
+        };
+        let alike = self.known.iter().filter(|other| is_alike(other));
+        let medians = alike.filter_map(|other| self.medians[other.number()]);
+        medians.min().unwrap_or(0)
+    }
+}

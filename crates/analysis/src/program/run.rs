@@ -1,0 +1,231 @@
+//! Working out the times of a program.
+
+use super::{Engines, NONE, Node, Op, Program};
+use crate::graph::Engine;
+use activity::Ns;
+
+/// When everything happens in a replay. Of what was edited away, start and end are one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// By call: when it begins.
+    pub call_start: Vec<Ns>,
+    /// By call: when it returns.
+    pub call_end: Vec<Ns>,
+    /// By operation: when it begins.
+    pub op_start: Vec<Ns>,
+    /// By operation: when it ends.
+    pub op_end: Vec<Ns>,
+}
+
+/// How many copies back those are looked for that run at the same time on the same link, and in how many streams kernels
+/// on the same SMs.
+const BESIDE: usize = 64;
+
+/// How many kernels back on its stream one is looked for that another does not fit beside.
+const BACK: usize = 8;
+
+impl Times {
+    /// The times as they were recorded, which an unchanged program's [`Program::replay`] gives back.
+    #[must_use]
+    pub fn recorded(program: &Program) -> Times {
+        Times {
+            call_start: program.calls.iter().map(|c| c.span.start).collect(),
+            call_end: program.calls.iter().map(|c| c.span.end).collect(),
+            op_start: program.ops.iter().map(|o| o.span.start).collect(),
+            op_end: program.ops.iter().map(|o| o.span.end).collect(),
+        }
+    }
+}
+
+/// Operations whose times are known, the latest last.
+#[derive(Default)]
+struct Latest {
+    copies: Vec<u32>,
+    /// Streams with their last kernels, that which ran last first.
+    streams: Vec<(u32, [u32; BACK])>,
+}
+
+impl Latest {
+    fn add(&mut self, i: u32, op: &Op) {
+        if Engines::is_copy(op.engine) {
+            return self.copies.push(i);
+        }
+        let at = self.streams.iter().position(|of| of.0 == op.stream);
+        let at = at.unwrap_or_else(|| {
+            if self.streams.len() == BESIDE {
+                self.streams.pop();
+            }
+            self.streams.push((op.stream, [NONE; BACK]));
+            self.streams.len() - 1
+        });
+        let (_, last) = &mut self.streams[at];
+        last.copy_within(..BACK - 1, 1);
+        last[0] = i;
+        self.streams[..=at].rotate_right(1);
+    }
+}
+
+impl Program {
+    /// The times, with the delays that each dependency had.
+    #[must_use]
+    pub fn replay(&self) -> Times {
+        self.times(|delay, _| delay)
+    }
+
+    /// The times, with every delay replaced by its class's median: what the graph explains without
+    /// knowing the answer. Time that threads take between calls stays.
+    #[must_use]
+    pub fn replay_typical(&self) -> Times {
+        self.times(|_, class| self.delays.typical(class, &self.known))
+    }
+
+    fn times(&self, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
+        let mut times = Times::recorded(self);
+        let mut latest = Latest::default();
+        for &node in &self.order {
+            match node {
+                Node::Begin(i) => {
+                    let call = &self.calls[i as usize];
+                    let mut start = Ns::MIN;
+                    if call.previous != NONE {
+                        start = times.call_end[call.previous as usize] + call.think;
+                    }
+                    if call.handed.0 != NONE {
+                        start = start.max(times.call_end[call.handed.0 as usize] + call.handed.1);
+                    }
+                    if start == Ns::MIN {
+                        start = call.span.start;
+                    }
+                    if call.not_before.0 != NONE {
+                        let other = times.call_start[call.not_before.0 as usize];
+                        start = start.max(other + call.not_before.1);
+                    }
+                    times.call_start[i as usize] = start;
+                }
+                Node::Return(i) => {
+                    let call = &self.calls[i as usize];
+                    let mut end = times.call_start[i as usize];
+                    if !call.is_gone {
+                        end += call.own;
+                        for wait in &call.waits {
+                            let op = wait.op as usize;
+                            let gone = self.ops[op].is_gone;
+                            let after = match (gone, wait.is_start) {
+                                (true, _) => times.op_end[op],
+                                (_, true) => times.op_start[op] + delay(wait.delay, wait.class),
+                                (_, false) => times.op_end[op] + delay(wait.delay, wait.class),
+                            };
+                            end = end.max(after);
+                        }
+                        if self.room[i as usize] != NONE {
+                            end = end.max(times.op_start[self.room[i as usize] as usize]);
+                        }
+                    }
+                    times.call_end[i as usize] = end;
+                }
+                Node::Op(i) => {
+                    let (start, time) = self.op(i, &times, &latest, &delay);
+                    times.op_start[i as usize] = start;
+                    times.op_end[i as usize] = start + time;
+                    let op = &self.ops[i as usize];
+                    if !op.is_gone {
+                        latest.add(i, op);
+                    }
+                }
+            }
+        }
+        times
+    }
+
+    fn op(
+        &self,
+        i: u32,
+        times: &Times,
+        latest: &Latest,
+        delay: &impl Fn(Ns, super::Class) -> Ns,
+    ) -> (Ns, Ns) {
+        let op = &self.ops[i as usize];
+        let mut start = Ns::MIN;
+        for dep in &op.deps {
+            let end = times.op_end[dep.op as usize];
+            let after = if op.is_gone || self.ops[dep.op as usize].is_gone {
+                0
+            } else {
+                delay(dep.delay, dep.class)
+            };
+            start = start.max(end + after);
+        }
+        if op.is_gone && start != Ns::MIN {
+            return (start, 0);
+        }
+        if op.call != NONE {
+            let after = if op.is_gone {
+                0
+            } else {
+                delay(op.launch.0, op.launch.1)
+            };
+            start = start.max(times.call_start[op.call as usize] + after);
+        }
+        if start == Ns::MIN {
+            start = op.span.start;
+        }
+        if op.is_gone {
+            return (start, 0);
+        }
+        let is_copy = Engines::is_copy(op.engine);
+        if !is_copy {
+            return (self.room(i, start, times, latest), op.time);
+        }
+        (start, self.beside(i, start, times, latest))
+    }
+
+    /// When the SMs have room for a kernel: others that it does not fit beside must have ended, unless
+    /// they were seen to run at the same time.
+    fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
+        let op = &self.ops[i as usize];
+        let is_rival = |j: &u32| {
+            let other = &self.ops[*j as usize];
+            other.share + op.share > 1.0
+                && other.device == op.device
+                && (other.span.end <= op.span.start || op.span.end <= other.span.start)
+        };
+        for (_, last) in latest.streams.iter().filter(|of| of.0 != op.stream) {
+            // In the order in which they were recorded, so that nothing shorter makes anything later. Those before it on
+            // its stream have ended before.
+            let rival = last
+                .iter()
+                .take_while(|&&j| j != NONE)
+                .find(|j| is_rival(j));
+            if let Some(&j) = rival {
+                start = start.max(times.op_end[j as usize]);
+            }
+        }
+        start
+    }
+
+    /// How long a copy takes when copies of the other direction run at the same time, which they did not
+    /// when it was recorded: the link is shared. The whole of the loss is laid on the later of the two.
+    fn beside(&self, i: u32, start: Ns, times: &Times, latest: &Latest) -> Ns {
+        let op = &self.ops[i as usize];
+        let opposite = match op.engine {
+            Engine::H2D => Engine::D2H,
+            Engine::D2H => Engine::H2D,
+            _ => return op.time,
+        };
+        if self.link_share >= 1.0 {
+            return op.time;
+        }
+        let mut shared = 0;
+        for &j in latest.copies.iter().rev().take(BESIDE) {
+            let other = &self.ops[j as usize];
+            if other.engine != opposite || other.device != op.device {
+                continue;
+            }
+            let now = times.op_end[j as usize].min(start + op.time)
+                - times.op_start[j as usize].max(start);
+            let then = other.span.end.min(op.span.end) - other.span.start.max(op.span.start);
+            shared += now.max(0) - then.max(0);
+        }
+        op.time + (2.0 * shared.max(0) as f64 * (1.0 / self.link_share - 1.0)).round() as Ns
+    }
+}

@@ -1,0 +1,124 @@
+//! What holds of every replay.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::edits::{self, Scene};
+use crate::graph::Graph;
+use crate::graph::made::{run, steps, trace_of};
+use crate::testing::Scene as Made;
+use trace::Trace;
+
+fn program(trace: &Trace) -> (Graph, Program) {
+    let graph = Graph::new(trace);
+    let program = Program::new(trace, &graph, None, &Known::default());
+    (graph, program)
+}
+
+/// Time covered by any of the spans.
+fn union(mut spans: Vec<Span>) -> Ns {
+    spans.sort_unstable_by_key(|span| span.start);
+    let (mut sum, mut until) = (0, Ns::MIN);
+    for span in spans {
+        sum += (span.end - span.start.max(until)).max(0);
+        until = until.max(span.end);
+    }
+    sum
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn unchanged_it_gives_back_what_was_recorded(steps in steps()) {
+        let trace = trace_of(run(&steps));
+        let (_, program) = program(&trace);
+        let times = program.replay();
+        for (i, op) in program.ops.iter().enumerate() {
+            prop_assert_eq!(Span::new(times.op_start[i], times.op_end[i]), op.span, "operation {}", i);
+        }
+        for (i, call) in program.calls.iter().enumerate() {
+            prop_assert_eq!(Span::new(times.call_start[i], times.call_end[i]), call.span, "call {}", i);
+        }
+    }
+
+    #[test]
+    fn what_gets_shorter_makes_nothing_later(steps in steps(), which in 0usize..60, share in 0i64..100) {
+        let trace = trace_of(run(&steps));
+        let (_, mut program) = program(&trace);
+        let before = program.replay();
+        let count = program.ops.len();
+        if count > 0 {
+            let op = &mut program.ops[which % count];
+            op.time = op.time * share / 100;
+        }
+        for call in program.calls.iter_mut().skip(which).step_by(3) {
+            call.think = call.think * share / 100;
+        }
+        let after = program.replay();
+        for i in 0..count {
+            prop_assert!(after.op_end[i] <= before.op_end[i], "operation {}", i);
+        }
+        for i in 0..program.calls.len() {
+            prop_assert!(after.call_end[i] <= before.call_end[i], "call {}", i);
+        }
+    }
+
+    #[test]
+    fn without_waits_no_more_is_saved_than_they_took(steps in steps()) {
+        let trace = trace_of(run(&steps));
+        let (graph, mut program) = program(&trace);
+        let waits: Vec<Span> = program
+            .calls
+            .iter()
+            .filter(|call| call.kind.is_wait())
+            .map(|call| call.span)
+            .collect();
+        let before = program.makespan(&program.replay());
+        let scene = Scene { trace: &trace, graph: &graph, steps: &[], bound: edits::Bound::Likely };
+        let set = "no-sync".parse().expect("an edit");
+        if edits::apply(&set, &mut program, scene).is_ok() {
+            let after = program.makespan(&program.replay());
+            prop_assert!(before - after <= union(waits), "{} to {}", before, after);
+        }
+    }
+}
+
+#[test]
+fn a_host_without_waits_is_ahead_by_what_a_queue_takes() {
+    let mut made = Made::new();
+    // 3,000 kernels of 10 us, each waited for; 15 ms later one more.
+    for i in 0..3_000 {
+        let at = 16_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 15_000);
+        made.call("cudaStreamSynchronize", at + 3_000, at + 16_000);
+    }
+    let at = 16_000 * 3_000 + 15_000_000;
+    made.call("cudaLaunchKernel", at, at + 3_000);
+    made.kernel("k", 7, at + 5_000, at + 15_000);
+    made.call("cudaStreamSynchronize", at + 3_000, at + 16_000);
+    let trace = made.trace();
+    let graph = Graph::new(&trace);
+    let known = Known {
+        queued: Some([1_000; 4]),
+        ..Known::default()
+    };
+    let mut program = Program::new(&trace, &graph, None, &known);
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+        bound: edits::Bound::Likely,
+    };
+    let set = "no-sync".parse().expect("an edit");
+    edits::apply(&set, &mut program, scene).expect("waits");
+    // A kernel every 11 us from 5 us on. The 3,000th launch returns when the 1,976th kernel begins, at 5 + 11 * 1,975 us;
+    // 15 ms after that comes the last one's call, whose kernel begins 5 us later and takes 10. A host that nothing holds
+    // back would have launched all at 9 ms, so that the last kernel would end 11 us after the one before it.
+    let launched = 5 + 11 * 1_975 + 15_000;
+    assert_eq!(
+        program.makespan(&program.replay()),
+        1_000 * (launched + 5 + 10 - 5)
+    );
+}

@@ -1,0 +1,272 @@
+//! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
+//!
+//! `collect` finds collectives (`operation`: what they do; `said`: by what the host says), `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
+//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `work`: whether it has more to do; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
+//! `set` puts the timeline on the clock of all; where that is not wanted, what is looked at is mapped process by process. A device that waits inside a collective stays busy in its figures, and
+//! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
+
+mod arose;
+mod clocks;
+mod collect;
+mod group;
+mod heat;
+mod late;
+mod line;
+mod operation;
+mod pair;
+mod said;
+mod set;
+mod sides;
+mod split;
+mod words;
+mod work;
+
+pub use clocks::Clocks;
+pub use heat::{Heat, Spot};
+pub use late::{Lateness, Pattern, Reason};
+pub use set::{clocks_of, set};
+pub use sides::Stretch;
+pub use split::{Split, Wait};
+
+use line::Line;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::causes::Causes;
+use super::steps::Steps;
+use activity::{Ns, Span};
+use trace::Trace;
+
+/// One rank: a device that took part in collectives, with the process that used it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Index into [`Trace::processes`].
+    pub process: usize,
+    /// Index into [`Trace::devices`].
+    pub device: usize,
+    /// Its number, where its launcher says; a process with several devices has one for all of them.
+    pub number: Option<u32>,
+    /// "rank 5", else "pid 4711" or "pid 4711 GPU 1".
+    pub name: String,
+    /// The machine's name; empty where unknown.
+    pub host: String,
+    /// First to last of its collectives, in its own time.
+    pub span: Span,
+}
+
+/// What collectives alone tell of a job: its clocks, and who waits for whom.
+#[derive(Clone, Debug)]
+pub struct Aligned {
+    /// In order of number, else of host and process.
+    pub ranks: Vec<Rank>,
+    pub clocks: Clocks,
+    pub split: Split,
+    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line; that of a rank of its host for another process;
+    /// else none is known.
+    by_process: Vec<Line>,
+    /// The same from the times that were recorded.
+    of_recorded: Vec<Line>,
+}
+
+/// The same, with the collectives that tell it: what who is late is found by.
+#[derive(Clone, Debug)]
+pub struct Matched {
+    aligned: Arc<Aligned>,
+    units: Vec<collect::Unit>,
+    groups: Vec<group::Group>,
+}
+
+/// What is known of a job: what its collectives tell ([`Aligned`]), and who is late.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    aligned: Arc<Aligned>,
+    /// The ranks that others wait for, those that cost most first.
+    pub late: Vec<Lateness>,
+}
+
+impl Aligned {
+    /// Whether a timeline can be that of a job: several processes, or several devices of one.
+    #[must_use]
+    pub fn may_be(trace: &Trace) -> bool {
+        trace.devices().len() > 1 || trace.processes().len() > 1
+    }
+
+    /// What a timeline tells of a job; `None` when no two ranks share a collective.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Option<Arc<Aligned>> {
+        Some(Matched::of(trace)?.aligned)
+    }
+
+    /// The time on the clock of all, of a rank's own.
+    #[must_use]
+    pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
+        self.clocks.lines[rank].apply(time)
+    }
+
+    /// A stretch on the clock of all, of a process's own.
+    #[must_use]
+    pub fn on_all(&self, process: usize, span: Span) -> Span {
+        let Some(line) = self.by_process.get(process) else {
+            return span;
+        };
+        let start = line.apply(span.start);
+        Span::new(start, line.apply(span.end).max(start))
+    }
+
+    /// A stretch on a process's own clock, of that of all.
+    #[must_use]
+    pub fn on_own(&self, process: usize, span: Span) -> Span {
+        let Some(line) = self.by_process.get(process) else {
+            return span;
+        };
+        let start = line.first(span.start);
+        Span::new(start, line.first(span.end).max(start))
+    }
+}
+
+impl Matched {
+    /// Matches a timeline's collectives; `None` when no two ranks share one.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Option<Matched> {
+        if !Aligned::may_be(trace) {
+            return None;
+        }
+        #[cfg(any(test, feature = "testing"))]
+        MATCHED.set(MATCHED.get() + 1);
+        let (mut units, mut channels) = collect::of(trace);
+        if units.len() < 2 {
+            return None;
+        }
+        let info = |unit: &collect::Unit| &trace.processes()[unit.process].info;
+        let order = |unit: &collect::Unit| {
+            let info = info(unit);
+            let number = info.rank.unwrap_or(u32::MAX);
+            (number, info.host.clone(), info.pid, *unit)
+        };
+        let old = units.clone();
+        units.sort_by_cached_key(order);
+        let place = |unit: &collect::Unit| units.iter().position(|u| u == unit).unwrap_or(0);
+        let places: Vec<usize> = old.iter().map(place).collect();
+        for channel in &mut channels {
+            channel.rank = places[channel.rank];
+        }
+        let groups = group::of(&channels);
+        if groups.is_empty() {
+            return None;
+        }
+        let mut ranks: Vec<Rank> = units
+            .iter()
+            .map(|unit| rank(trace, *unit, &units))
+            .collect();
+        for channel in &channels {
+            let parts = || channel.parts.iter().map(|part| part.span);
+            if let Some(span) = parts().reduce(Span::hull) {
+                let rank = &mut ranks[channel.rank];
+                rank.span = match rank.span.is_empty() {
+                    true => span,
+                    false => rank.span.hull(span),
+                };
+            }
+        }
+        let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
+        let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
+        let mut split = split::of(trace, &units, &groups, clocks.noise());
+        // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
+        for channel in &channels {
+            split.sums[channel.rank].unjudged += channel.parts.len() as u64;
+        }
+        for (rank, count) in groups.iter().flat_map(group::Group::counts) {
+            split.sums[rank].unjudged -= count;
+        }
+        let (by_process, of_recorded) = set::by_process(trace, &ranks, &clocks.lines);
+        Some(Matched {
+            aligned: Arc::new(Aligned {
+                by_process,
+                of_recorded,
+                ranks,
+                clocks,
+                split,
+            }),
+            units,
+            groups,
+        })
+    }
+
+    /// What they tell by themselves.
+    #[must_use]
+    pub fn aligned(&self) -> &Arc<Aligned> {
+        &self.aligned
+    }
+
+    /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.
+    #[must_use]
+    pub fn judged(&self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
+        let aligned = &self.aligned;
+        let spans = aligned.ranks.iter().map(|it| it.span.len());
+        let known = sides::Known {
+            trace,
+            units: &self.units,
+            groups: &self.groups,
+            clocks: &aligned.clocks.lines,
+            causes,
+            steps,
+            span: spans.max().unwrap_or(0),
+            noise: aligned.clocks.noise(),
+        };
+        Ranks {
+            late: late::of(&known, &aligned.split),
+            aligned: Arc::clone(aligned),
+        }
+    }
+}
+
+#[cfg(any(test, feature = "testing"))]
+thread_local! {
+    /// How often this thread has matched a job: once for a state of a timeline.
+    pub static MATCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl Ranks {
+    /// What its collectives alone tell.
+    #[must_use]
+    pub fn by_collectives(&self) -> &Arc<Aligned> {
+        &self.aligned
+    }
+}
+
+impl Deref for Ranks {
+    type Target = Aligned;
+
+    fn deref(&self) -> &Aligned {
+        &self.aligned
+    }
+}
+
+fn rank(trace: &Trace, unit: collect::Unit, units: &[collect::Unit]) -> Rank {
+    let info = &trace.processes()[unit.process].info;
+    let is_alone = units.iter().filter(|u| u.process == unit.process).count() == 1;
+    let number = info.rank;
+    let mut name = match number {
+        Some(rank) => format!("rank {rank}"),
+        None => format!("pid {}", info.pid),
+    };
+    let is_double = |u: &collect::Unit| {
+        u.process != unit.process && trace.processes()[u.process].info.rank == number
+    };
+    if number.is_some() && units.iter().any(is_double) {
+        // Two programs of one environment, or of two jobs.
+        name.push_str(&format!(" (pid {})", info.pid));
+    }
+    if !is_alone {
+        name.push_str(&format!(" GPU {}", trace.devices()[unit.device].info.id));
+    }
+    Rank {
+        process: unit.process,
+        device: unit.device,
+        number,
+        name,
+        host: info.host.clone(),
+        span: Span::default(),
+    }
+}

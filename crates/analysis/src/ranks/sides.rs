@@ -1,0 +1,166 @@
+//! Two ranks as they are held against each other: their kernels, their collectives, and the stretches that lateness is told by.
+
+use std::sync::OnceLock;
+
+use super::arose::{Own, Side};
+use super::collect::Unit;
+use super::group::Group;
+use super::line::Line;
+use super::split::Split;
+use crate::causes::Causes;
+use crate::steps::Steps;
+use activity::stats;
+use activity::{Ns, Span};
+use trace::Trace;
+
+/// Stretches between collectives that tell how a rank is late, where no steps do.
+const STRETCHES_MIN: usize = 8;
+
+/// What lateness is told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    /// The program's steps.
+    Step,
+    /// Where none are known, stretches from one collective to the next of the communicator in which the rank has most.
+    Collective,
+}
+
+/// What is known beside the collectives.
+pub(super) struct Known<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) units: &'a [Unit],
+    pub(super) groups: &'a [Group],
+    pub(super) clocks: &'a [Line],
+    pub(super) causes: Option<&'a Causes<'a>>,
+    pub(super) steps: &'a [Steps],
+    /// First to last collective, ns.
+    pub(super) span: Ns,
+    pub(super) noise: Ns,
+}
+
+impl Known<'_> {
+    /// Parts of collectives that were matched: by them it is told whether threads help.
+    pub(super) fn records(&self) -> usize {
+        let rows = self.groups.iter().map(|it| it.rows() * it.ranks.len());
+        rows.sum()
+    }
+}
+
+/// What lateness of a rank is told by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units<'a> {
+    pub(super) unit: Stretch,
+    /// In the rank's own time.
+    pub(super) spans: &'a [Span],
+    /// Their median length, ns.
+    pub(super) median: Ns,
+}
+
+/// What is held against each other, by rank, made when first asked for.
+pub(super) struct Sides<'a> {
+    pub(super) known: &'a Known<'a>,
+    split: &'a Split,
+    kernels: Vec<OnceLock<Own>>,
+    collectives: Vec<OnceLock<Vec<Span>>>,
+    /// From one collective to the next.
+    stretches: Vec<OnceLock<(Vec<Span>, Ns)>>,
+}
+
+impl<'a> Sides<'a> {
+    pub(super) fn new(known: &'a Known<'a>, split: &'a Split) -> Sides<'a> {
+        let count = known.units.len();
+        Sides {
+            known,
+            split,
+            kernels: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            collectives: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            stretches: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+        }
+    }
+
+    /// A rank's steps, else its stretches between collectives where there are enough of them.
+    pub(super) fn units(&self, rank: usize) -> Option<Units<'_>> {
+        let process = self.known.units[rank].process;
+        let mut all = self.known.steps.iter();
+        if let Some(steps) = all.find(|steps| steps.process == process) {
+            return Some(Units {
+                unit: Stretch::Step,
+                spans: steps.steady(),
+                median: steps.median_ns,
+            });
+        }
+        let (spans, median) = self.stretches[rank].get_or_init(|| self.stretches(rank));
+        (spans.len() >= STRETCHES_MIN).then_some(Units {
+            unit: Stretch::Collective,
+            spans,
+            median: *median,
+        })
+    }
+
+    fn stretches(&self, rank: usize) -> (Vec<Span>, Ns) {
+        let groups = self.known.groups.iter();
+        let of_groups = groups.filter_map(|group| {
+            let slot = group.ranks.iter().position(|r| *r == rank)?;
+            let rows = 0..group.rows();
+            let starts = rows.filter_map(|row| Some(group.part(row, slot)?.span.start));
+            Some(starts.collect::<Vec<Ns>>())
+        });
+        let mut starts = of_groups.max_by_key(Vec::len).unwrap_or_default();
+        starts.sort_unstable();
+        let two = starts.windows(2).map(|two| Span::new(two[0], two[1]));
+        let spans: Vec<Span> = two.filter(|span| !span.is_empty()).collect();
+        let lengths: Vec<f64> = spans.iter().map(|span| span.len() as f64).collect();
+        let median = stats::median(&lengths).unwrap_or(0.0) as Ns;
+        (spans, median)
+    }
+
+    /// When the collectives of two ranks began, on each: those of the communicator in which they share most.
+    pub(super) fn begun(&self, rank: usize, other: usize) -> [Vec<Ns>; 2] {
+        let groups = self.known.groups.iter();
+        let shared = groups.filter_map(|group| {
+            let slot = |rank: usize| group.ranks.iter().position(|r| *r == rank);
+            let (a, b) = (slot(rank)?, slot(other)?);
+            let rows = (0..group.rows()).filter_map(|row| {
+                let (a, b) = (group.part(row, a)?, group.part(row, b)?);
+                Some((a.span.start, b.span.start))
+            });
+            Some(rows.unzip())
+        });
+        let most = shared.max_by_key(|(starts, _): &(Vec<Ns>, Vec<Ns>)| starts.len());
+        most.map_or_else(Default::default, |(a, b)| [a, b])
+    }
+
+    pub(super) fn of(&self, rank: usize) -> Option<Side<'_>> {
+        let units = self.units(rank)?;
+        let unit = self.known.units[rank];
+        let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));
+        let collectives = self.collectives[rank].get_or_init(|| {
+            let groups = self.known.groups.iter();
+            let mine = groups.flat_map(|group| {
+                let slot = group.ranks.iter().position(|r| *r == rank);
+                slot.into_iter().flat_map(|slot| group.spans(slot))
+            });
+            merged(mine.collect())
+        });
+        Some(Side {
+            own,
+            clock: &self.known.clocks[rank],
+            steps: units.spans,
+            waits: &self.split.waits[rank],
+            collectives,
+        })
+    }
+}
+
+/// Stretches in order and apart: those that touch are one.
+pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut apart: Vec<Span> = Vec::new();
+    for span in spans {
+        match apart.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => apart.push(span),
+        }
+    }
+    apart
+}

@@ -1,0 +1,226 @@
+//! Collectives split into transfer and waiting: the shortest of a collective's kernels is the transfer, which all take; what
+//! another's takes longer it waited for the last rank to arrive.
+//!
+//! That needs no clock but each rank's own. It holds for mutual operations only; one that goes one way (a broadcast) can end on
+//! one rank before another has begun, so it is counted and not judged.
+
+use super::collect::{Kind, Unit};
+use super::group::Group;
+use super::operation::Operation;
+use activity::{Ns, Span};
+use trace::{LaneId, LaneKind, Trace};
+
+/// Ranks that arrive no further apart than this arrive together, whatever the residual says.
+const TOGETHER: Ns = 10_000;
+/// Of a large group, the waits of so many ranks are looked at to tell what a late one costs.
+const ASKED: usize = 8;
+
+/// Sums of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Collectives that were judged.
+    pub judged: u64,
+    /// Those that go one way, or of which no other rank's part is known.
+    pub unjudged: u64,
+    /// Time that its part of the transfers took, ns.
+    pub transfer_ns: Ns,
+    /// Time that it waited inside collectives for others, ns.
+    pub wait_ns: Ns,
+    /// Of that, the time in which nothing else ran on its device.
+    pub exposed_ns: Ns,
+    /// Collectives at which it arrived last, by more than the clocks' ends lie apart.
+    pub last_arrivals: u64,
+    /// By how much later than the last but one, added up.
+    pub late_ns: Ns,
+}
+
+/// A collective at which one rank was clearly last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Who.
+    pub rank: usize,
+    /// When it began, in its own time.
+    pub start: Ns,
+    /// How much later than the last but one it came, ns.
+    pub by: Ns,
+    /// Of that, the time in which the others had nothing else to do.
+    pub exposed: Ns,
+    /// Its part of the collective.
+    pub lane: LaneId,
+    pub row: usize,
+}
+
+/// A stretch of waiting on one rank, in its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub span: Span,
+    /// The rank that came last.
+    pub for_rank: usize,
+    /// The collective's kernel that it is the first part of.
+    pub lane: LaneId,
+    pub row: usize,
+    /// Of it, the time in which nothing else ran on the device, ns.
+    pub exposed: Ns,
+}
+
+/// How fast messages of one kind went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    pub operation: Operation,
+    /// Bytes of a message on a rank.
+    pub bytes: u64,
+    /// Ranks.
+    pub ranks: u32,
+    pub count: u64,
+    /// Median transfer, ns.
+    pub transfer_ns: Ns,
+    /// Bytes over the slowest link per time, as nccl-tests reckon it, GB/s.
+    pub bus_gbps: f64,
+}
+
+/// What the collectives of all groups come to.
+#[derive(Clone, Debug, Default)]
+pub struct Split {
+    /// By rank.
+    pub sums: Vec<Sums>,
+    /// By rank, in order of time.
+    pub waits: Vec<Vec<Wait>>,
+    /// In order of group and time.
+    pub late: Vec<Late>,
+    pub rates: Vec<Rate>,
+    /// Collectives of which some ranks' parts are missing: their transfer may be shorter than what is said.
+    pub incomplete: u64,
+}
+
+/// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
+pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
+    let noise = noise.max(TOGETHER);
+    let lanes: Vec<Vec<LaneId>> = units.iter().map(|unit| lanes(trace, *unit)).collect();
+    let mut split = Split {
+        sums: vec![Sums::default(); units.len()],
+        waits: vec![Vec::new(); units.len()],
+        ..Split::default()
+    };
+    let mut times: Vec<(Kind, u32, Ns)> = Vec::new();
+    for group in groups {
+        let width = group.size.unwrap_or(group.ranks.len() as u32);
+        for members in group.collectives() {
+            if !members[0].1.kind.operation.is_mutual() {
+                for (slot, _) in &members {
+                    split.sums[group.ranks[*slot]].unjudged += 1;
+                }
+                continue;
+            }
+            split.incomplete += u64::from((members.len() as u64) < u64::from(width));
+            let length = |i: usize| members[i].1.span.len();
+            let mut order: Vec<usize> = (0..members.len()).collect();
+            order.sort_by_key(|&i| (length(i), i));
+            let (last, next) = (order[0], order[1]);
+            let (transfer, by) = (length(last), length(next) - length(last));
+            times.push((members[0].1.kind, width, transfer));
+            let rank_of = |i: usize| group.ranks[members[i].0];
+            let late = by > noise;
+            for &i in &order {
+                let part = members[i].1;
+                let rank = rank_of(i);
+                let sums = &mut split.sums[rank];
+                sums.judged += 1;
+                sums.transfer_ns += transfer;
+                let wait = Span::new(part.span.start, part.span.end - transfer);
+                sums.wait_ns += wait.len();
+                if !wait.is_empty() {
+                    let exposed = exposed(trace, &lanes[rank], part.lane, wait);
+                    sums.exposed_ns += exposed;
+                    split.waits[rank].push(Wait {
+                        span: wait,
+                        for_rank: rank_of(last),
+                        lane: part.lane,
+                        row: part.row,
+                        exposed,
+                    });
+                }
+            }
+            if late {
+                // What the others would have saved: they all wait for the last one until it comes.
+                let step = (order.len() - 1).div_ceil(ASKED);
+                let asked = order[1..].iter().step_by(step).map(|&i| {
+                    let part = members[i].1;
+                    let came = part.span.end - transfer;
+                    let stretch = Span::new(came - by, came);
+                    exposed(trace, &lanes[rank_of(i)], part.lane, stretch)
+                });
+                let sums = &mut split.sums[rank_of(last)];
+                sums.last_arrivals += 1;
+                sums.late_ns += by;
+                split.late.push(Late {
+                    rank: rank_of(last),
+                    start: members[last].1.span.start,
+                    by,
+                    exposed: asked.min().unwrap_or(0),
+                    lane: members[last].1.lane,
+                    row: members[last].1.row,
+                });
+            }
+        }
+        for (slot, alone) in group.alone().into_iter().enumerate() {
+            split.sums[group.ranks[slot]].unjudged += alone;
+        }
+    }
+    for waits in &mut split.waits {
+        waits.sort_by_key(|wait| wait.span);
+    }
+    split.rates = rates(times);
+    split
+}
+
+/// The streams of a rank's device, of its own process.
+fn lanes(trace: &Trace, unit: Unit) -> Vec<LaneId> {
+    let all = trace.lanes().iter().enumerate();
+    all.filter(|(_, lane)| {
+        let key = lane.key();
+        key.process == unit.process
+            && matches!(key.kind, LaneKind::Stream { device, .. } if device == unit.device)
+    })
+    .map(|(id, _)| id)
+    .collect()
+}
+
+/// The time of a stretch in which no stream but `own` had work.
+fn exposed(trace: &Trace, lanes: &[LaneId], own: LaneId, stretch: Span) -> Ns {
+    let others = lanes.iter().filter(|lane| **lane != own);
+    let busy: Ns = others.map(|&lane| trace.lanes()[lane].busy(stretch)).sum();
+    (stretch.len() - busy).max(0)
+}
+
+/// Transfers by operation, size and ranks, those that took most time first.
+fn rates(mut times: Vec<(Kind, u32, Ns)>) -> Vec<Rate> {
+    times.sort_unstable();
+    let same = times.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    let mut rates: Vec<(Ns, Rate)> = same
+        .map(|all| {
+            let (kind, ranks, transfer) = all[all.len() / 2];
+            let moved = kind.bytes as f64 * bus_factor(kind.operation, ranks);
+            let rate = Rate {
+                operation: kind.operation,
+                bytes: kind.bytes,
+                ranks,
+                count: all.len() as u64,
+                transfer_ns: transfer,
+                bus_gbps: moved / (transfer as f64).max(1.0),
+            };
+            (all.iter().map(|(_, _, t)| t).sum(), rate)
+        })
+        .collect();
+    rates.sort_by_key(|(total, _)| std::cmp::Reverse(*total));
+    rates.into_iter().map(|(_, rate)| rate).collect()
+}
+
+/// What of a message crosses each rank's link, as the performance notes of nccl-tests have it.
+fn bus_factor(operation: Operation, ranks: u32) -> f64 {
+    let n = f64::from(ranks.max(1));
+    match operation {
+        Operation::AllReduce => 2.0 * (n - 1.0) / n,
+        Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => (n - 1.0) / n,
+        _ => 1.0,
+    }
+}

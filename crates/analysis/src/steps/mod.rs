@@ -1,0 +1,331 @@
+//! The steps of a program: the iterations that it is made of, found by themselves.
+//!
+//! Steps come from ranges that mark them (`ranges`: the repeats of a scenario, `ProfilerStep#N`, another range
+//! with a counter, a range of one name again and again) or else from the operations themselves, which
+//! repeat (`period`). Where neither shows steps there are none: nothing is guessed.
+//!
+//! A step reaches from its first operation on a GPU to the first one of the next step, so that the
+//! steps of a loop leave nothing out. What lies before the first steady step is the start-up, what lies behind
+//! the last one the tail. Leading steps that are slower than the steady ones are warm-up and belong to
+//! the start-up: those above the median of the later half of all steps by more than 10 % of it and by
+//! more than four of its deviations (see [`Steps::deviation_ns`]), and at most half of all.
+//!
+//! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
+//! them only ([`recent`]).
+
+mod operations;
+mod period;
+mod ranges;
+mod slow;
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use activity::{Ns, Span};
+use trace::{Lane, LaneKind, Trace};
+
+use super::parallel;
+use activity::stats;
+pub use slow::Slow;
+
+/// Fewest steps that are steps: with two the second could be the end of the first.
+pub const STEPS_MIN: usize = 3;
+
+/// Steps that only the operations show and that take less than half of the time still speak for the program where they hold this part of
+/// all that the GPU did: what lies outside is a long start-up.
+const WORK_SHARE: f64 = 0.8;
+
+/// And where there are as many as this.
+const WORK_STEPS_MIN: usize = 10;
+
+/// What showed the steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The repeats of a scenario's variant, by its name.
+    Repeats(String),
+    /// Ranges `ProfilerStep#N`, as PyTorch's profiler writes them.
+    ProfilerStep,
+    /// Ranges of this name, its numbers written as `#`.
+    Ranges(String),
+    /// The operations repeat.
+    Period {
+        /// Operations on the busiest stream that make up a step.
+        operations: usize,
+    },
+}
+
+impl Origin {
+    /// In a few words: "ProfilerStep ranges", "ranges `iter`", "period of 60 operations".
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Origin::Repeats(name) => format!("repeats of `{name}`"),
+            Origin::ProfilerStep => "ProfilerStep ranges".to_owned(),
+            Origin::Ranges(name) => format!("ranges `{name}`"),
+            Origin::Period { operations: 1 } => "one operation again and again".to_owned(),
+            Origin::Period { operations } => format!("period of {operations} operations"),
+        }
+    }
+}
+
+/// The steps of one process. There is always at least one steady step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    /// The process: index into [`Trace::processes`].
+    pub process: usize,
+    /// What showed them.
+    pub from: Origin,
+    /// All steps, in order. They touch, but where something else was done between two of them.
+    pub spans: Vec<Span>,
+    /// Which of `spans` are steady: not warm-up, and seen to their end.
+    pub steady: Range<usize>,
+    /// From the process's first operation to its first steady step.
+    pub start_up: Span,
+    /// From the last steady step to the end of the process's last operation.
+    pub tail: Span,
+    /// Which part of the time in which the process's streams were busy lies in the steady steps.
+    pub busy_share: f64,
+    /// Whether one marked range holds all that launched them: they are parts of what it marks, such as the layers of a model.
+    pub is_in_one: bool,
+    /// Median time of a steady step.
+    pub median_ns: Ns,
+    /// The time that 95 % of the steady steps do not exceed.
+    pub p95_ns: Ns,
+    /// Median distance of a steady step's time from the median, times 1.4826: of a normal distribution
+    /// its standard deviation.
+    pub deviation_ns: Ns,
+    /// How many steady steps are slow: above the median by more than 5 % of it and by more than four
+    /// deviations.
+    pub slow_count: usize,
+    /// The slowest of them, slowest first, at most [`Slow::SHOWN`].
+    pub slow: Vec<Slow>,
+}
+
+impl Steps {
+    /// The steady steps.
+    #[must_use]
+    pub fn steady(&self) -> &[Span] {
+        &self.spans[self.steady.clone()]
+    }
+
+    /// First steady step's start to the last one's end.
+    #[must_use]
+    pub fn steady_span(&self) -> Span {
+        self.steady()
+            .iter()
+            .copied()
+            .reduce(Span::hull)
+            .unwrap_or_default()
+    }
+
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they are more than
+    /// a loop over one operation, which is a part of a program, and take half of the time, or where nearly all that the GPU did lies
+    /// in a good many of them: then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what
+    /// lies before them in it is no start-up.
+    #[must_use]
+    pub fn are_telling(&self) -> bool {
+        let steady = self.steady_span().len();
+        let all = self.start_up.len() + steady + self.tail.len();
+        match self.from {
+            Origin::Period { operations } => {
+                let is_the_work =
+                    self.busy_share >= WORK_SHARE && self.steady.len() >= WORK_STEPS_MIN;
+                operations > 1 && (2 * steady >= all || (is_the_work && !self.is_in_one))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The steps of every process that has some, in the order of [`Trace::processes`]. With a window, only
+/// operations and ranges that start in it are looked at.
+#[must_use]
+pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
+    let processes: Vec<usize> = (0..trace.processes().len()).collect();
+    let records = trace.lanes().iter().map(Lane::len).sum();
+    let of_each = parallel::map(records, &processes, |&process| {
+        of_process(trace, process, window)
+    });
+    of_each.into_iter().flatten().collect()
+}
+
+/// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.
+#[must_use]
+pub fn main(all: &[Steps]) -> Option<&Steps> {
+    let telling = all.iter().filter(|steps| steps.are_telling());
+    telling.max_by_key(|steps| steps.steady_span().len())
+}
+
+/// By device (index into [`Trace::devices`]) the first steps that speak for a program which has operations on it.
+#[must_use]
+pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
+    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
+    let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
+    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
+    for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
+        let key = lane.key();
+        if let LaneKind::Stream { device, .. } = key.kind
+            && let Some(&at) = places.get(&key.process)
+        {
+            let first = first.entry(device).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
+    first
+        .into_iter()
+        .map(|(device, at)| (device, &steps[at]))
+        .collect()
+}
+
+/// The steps of one process; `None` where none are shown.
+#[must_use]
+pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let found = match ranges::find(trace, process, window) {
+        ranges::Answer::Steps(found) => Some(found),
+        ranges::Answer::None => None,
+        ranges::Answer::Unmarked => by_period(trace, process, window),
+    }?;
+    finish(trace, process, window, found)
+}
+
+/// A window that holds about the last `operations` operations of a timeline, for [`of`] while it grows; `None`
+/// when there are not more than that.
+#[must_use]
+pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
+    let extent = trace.operations_extent()?;
+    let streams = || {
+        let lanes = trace.lanes().iter();
+        lanes.filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
+    };
+    let since = |time: Ns| -> usize {
+        let window = Span::new(time, Ns::MAX);
+        streams().map(|lane| lane.starting(window).len()).sum()
+    };
+    if since(extent.start) <= operations {
+        return None;
+    }
+    let (mut low, mut high) = (extent.start, extent.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if since(middle) <= operations {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(Span::new(low, Ns::MAX))
+}
+
+/// Steps as a search found them.
+struct Found {
+    from: Origin,
+    spans: Vec<Span>,
+    /// Whether the end of the last one was seen, too.
+    is_closed: bool,
+}
+
+fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
+    let (lane, rows) = operations::busiest(trace, process, window)?;
+    let spans_of = |units: &period::Units| -> Vec<Span> {
+        let start = |row: usize| trace.lanes()[lane].span(row).start;
+        let span = |unit: &Range<usize>| {
+            let (from, to) = (rows.start + unit.start, rows.start + unit.end);
+            let end = if to < rows.end {
+                start(to)
+            } else {
+                (from..to)
+                    .map(|row| trace.lanes()[lane].span(row).end)
+                    .max()?
+            };
+            Some(Span::new(start(from), end))
+        };
+        units.units.iter().filter_map(span).collect()
+    };
+    // The same kernel on data of another size is another operation, unless nothing repeats so.
+    [operations::Identity::Exact, operations::Identity::Name]
+        .into_iter()
+        .find_map(|identity| {
+            let symbols = operations::symbols(trace, lane, rows.clone(), identity);
+            let units = period::find(&symbols)?;
+            Some(Found {
+                from: Origin::Period {
+                    operations: units.length,
+                },
+                spans: spans_of(&units),
+                // Whether what follows belongs to it is not known.
+                is_closed: false,
+            })
+        })
+}
+
+fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {
+    let Found {
+        from,
+        mut spans,
+        is_closed,
+    } = found;
+    if trace.has_unrecorded() {
+        // Nobody knows how many there were in such a while.
+        spans.retain(|span| !trace.recorded(process).misses(*span));
+        if spans.len() < STEPS_MIN {
+            return None;
+        }
+    }
+    let seen = spans.len() - usize::from(!is_closed);
+    let first = match from {
+        Origin::Repeats(_) => 0,
+        _ => warm_up(&spans[..seen]),
+    };
+    let steady = first..seen;
+    let all = operations::extent(trace, process, window)?;
+    let times = times(spans.get(steady.clone())?);
+    let median = stats::median(&times)?;
+    let deviation = stats::median_deviation(&times)? * 1.4826;
+    let mut steps = Steps {
+        process,
+        from,
+        start_up: Span::new(all.start, spans[steady.start].start),
+        tail: Span::new(spans[steady.end - 1].end, all.end),
+        spans,
+        steady,
+        busy_share: 0.0,
+        is_in_one: false,
+        median_ns: median as Ns,
+        p95_ns: stats::quantile(&times, 0.95)? as Ns,
+        deviation_ns: deviation as Ns,
+        slow_count: 0,
+        slow: Vec::new(),
+    };
+    let busy = |span: Span| -> f64 {
+        let lanes = operations::streams(trace, process);
+        lanes.map(|(_, lane)| lane.busy(span) as f64).sum()
+    };
+    steps.busy_share = busy(steps.steady_span()) / busy(all).max(1.0);
+    steps.is_in_one = matches!(steps.from, Origin::Period { .. })
+        && steps.busy_share >= WORK_SHARE
+        && ranges::is_in_one(trace, process, window, steps.steady_span());
+    slow::find(trace, &mut steps);
+    Some(steps)
+}
+
+/// How many leading steps are warm-up (see the module's words).
+fn warm_up(spans: &[Span]) -> usize {
+    let later = times(&spans[spans.len() / 2..]);
+    let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
+    else {
+        return 0;
+    };
+    let limit = median + (0.1 * median).max(4.0 * 1.4826 * distance);
+    spans[..spans.len() / 2]
+        .iter()
+        .take_while(|span| span.len() as f64 > limit)
+        .count()
+}
+
+fn times(spans: &[Span]) -> Vec<f64> {
+    spans.iter().map(|span| span.len() as f64).collect()
+}
+
+#[cfg(test)]
+mod tests;

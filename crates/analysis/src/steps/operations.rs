@@ -1,0 +1,188 @@
+//! The operations of one process: which there are, and when.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use activity::{Direction, Ns, Place, Span, What};
+use trace::{Lane, LaneId, LaneKind, Trace};
+
+/// What makes two operations the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// Kernels of one name and launch configuration, copies of one direction and size.
+    Exact,
+    /// Kernels of one name, copies of one direction.
+    Name,
+}
+
+/// The lanes of a process's streams.
+pub(super) fn streams(trace: &Trace, process: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
+    trace.lanes().iter().enumerate().filter(move |(_, lane)| {
+        lane.key().process == process && matches!(lane.key().kind, LaneKind::Stream { .. })
+    })
+}
+
+/// The rows of a lane that start in the window.
+pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
+    window.map_or(lane.kept(), |w| lane.starting(w))
+}
+
+/// First start to last end of a process's operations.
+pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Option<Span> {
+    streams(trace, process)
+        .filter_map(|(_, lane)| {
+            let rows = rows(lane, window);
+            let first = lane.span(rows.clone().next()?).start;
+            let last = rows.map(|row| lane.span(row).end).max()?;
+            Some(Span::new(first, last))
+        })
+        .reduce(Span::hull)
+}
+
+/// The stream with the most operations, when it has at least half of those of its device: a sequence of
+/// less than that does not speak for the process.
+pub(super) fn busiest(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+) -> Option<(LaneId, Range<usize>)> {
+    let device_of = |lane: &Lane| match lane.key().kind {
+        LaneKind::Stream { device, .. } => Some(device),
+        _ => None,
+    };
+    // What the driver moves by itself, a page here and there, is in no program's loop.
+    let is_asked = |lane: &Lane| !matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream == Place::NO_STREAM);
+    let all: Vec<(LaneId, Option<usize>, Range<usize>)> = streams(trace, process)
+        .filter(|(_, lane)| is_asked(lane))
+        .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))
+        .collect();
+    // Of equals the first, so that the answer does not depend on how lanes are counted.
+    let (lane, device, rows) = all.iter().rev().max_by_key(|(_, _, rows)| rows.len())?;
+    let others = all.iter().filter(|(_, d, _)| d == device);
+    let sum: usize = others.map(|(_, _, rows)| rows.len()).sum();
+    (2 * rows.len() >= sum).then(|| (*lane, rows.clone()))
+}
+
+/// The sequence of operations of a lane, equal ones as equal numbers, counted from 0. The numbers do not
+/// depend on where the sequence begins: uploads come first, then kernels in the order in which the
+/// timeline met them, then the rest.
+pub(super) fn symbols(
+    trace: &Trace,
+    lane: LaneId,
+    rows: Range<usize>,
+    identity: Identity,
+) -> Vec<u32> {
+    let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
+    let mut keys = Vec::new();
+    let met: Vec<u32> = rows
+        .map(|row| {
+            let is_exact = identity == Identity::Exact;
+            let key = match trace.activity(lane, row).what {
+                What::Kernel(k) if is_exact => (1, u64::from(k.shape)),
+                What::Kernel(k) => (1, u64::from(trace.shape(k.shape).name)),
+                What::Copy(c) => {
+                    let kind = match c.direction {
+                        Direction::H2D => 0,
+                        other => 2 + other as u8,
+                    };
+                    (kind, if is_exact { c.bytes } else { 0 })
+                }
+                What::Memset(m) if is_exact => (u8::MAX, m.bytes),
+                _ => (u8::MAX, 0),
+            };
+            *ids.entry(key).or_insert_with(|| {
+                keys.push(key);
+                keys.len() as u32 - 1
+            })
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_unstable_by_key(|&id| keys[id]);
+    let mut number = vec![0; keys.len()];
+    for (place, id) in order.into_iter().enumerate() {
+        number[id] = place as u32;
+    }
+    met.into_iter().map(|id| number[id as usize]).collect()
+}
+
+/// When the operations of each host call ran: sorted by correlation id, then by start.
+pub(super) struct ByCall(Vec<(u32, Span)>);
+
+impl ByCall {
+    pub(super) fn new(trace: &Trace, process: usize, window: Option<Span>) -> Self {
+        let mut all = Vec::new();
+        for (_, lane) in streams(trace, process) {
+            all.extend(rows(lane, window).map(|row| (lane.correlation(row), lane.span(row))));
+        }
+        all.retain(|&(correlation, _)| correlation != 0);
+        all.sort_unstable();
+        ByCall(all)
+    }
+
+    /// Operations that have a host call's id.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The operations of one call.
+    pub(super) fn of(&self, correlation: u32) -> &[(u32, Span)] {
+        let from = self.0.partition_point(|&(c, _)| c < correlation);
+        let count = self.0[from..].partition_point(|&(c, _)| c == correlation);
+        &self.0[from..from + count]
+    }
+}
+
+/// The operations that the calls within one range caused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Caused {
+    pub(super) count: usize,
+    /// First start to last end; `None` when there is none.
+    pub(super) span: Option<Span>,
+}
+
+impl Caused {
+    /// By the calls of all threads of the process that start in `range`: what a step hands to another
+    /// thread (PyTorch's backward pass) belongs to it.
+    pub(super) fn by(trace: &Trace, process: usize, calls: &ByCall, range: Span) -> Caused {
+        let mut caused = Caused::default();
+        for lane in trace.lanes() {
+            let key = lane.key();
+            if key.process != process || !matches!(key.kind, LaneKind::Thread { .. }) {
+                continue;
+            }
+            for row in lane.starting(range) {
+                for &(_, span) in calls.of(lane.correlation(row)) {
+                    caused.count += 1;
+                    caused.span = Some(caused.span.map_or(span, |all| all.hull(span)));
+                }
+            }
+        }
+        caused
+    }
+
+    /// By their own start, where the timeline has no host calls.
+    pub(super) fn within(
+        trace: &Trace,
+        process: usize,
+        window: Option<Span>,
+        range: Span,
+    ) -> Caused {
+        let mut caused = Caused::default();
+        let range = window.map_or(range, |w| range.intersect(w));
+        for (_, lane) in streams(trace, process) {
+            let rows = lane.starting(range);
+            caused.count += rows.len();
+            for row in rows {
+                let span = lane.span(row);
+                caused.span = Some(caused.span.map_or(span, |all| all.hull(span)));
+            }
+        }
+        caused
+    }
+}
+
+/// The earliest start, for sorting steps that a search found.
+pub(super) fn is_ascending(starts: &[Ns]) -> bool {
+    starts.is_sorted_by(|a, b| a < b)
+}

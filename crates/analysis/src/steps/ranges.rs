@@ -1,0 +1,268 @@
+//! Steps that ranges of the host mark.
+
+use rustc_hash::FxHashMap;
+
+use super::operations::{ByCall, Caused, is_ascending};
+use super::{Found, Origin, STEPS_MIN};
+use activity::{NameId, Ns, RangeKind, Span, What};
+use trace::{LaneKind, Trace};
+
+/// Ranges are steps when the calls in them caused at least this share of the process's operations.
+const COVERED_MIN: f64 = 0.5;
+/// Of the groups of ranges that could be steps this many are tried, those of most time first.
+const TRIED_MAX: usize = 8;
+
+/// What the ranges say.
+pub(super) enum Answer {
+    Steps(Found),
+    /// They say that there are too few steps, or steps of several things.
+    None,
+    /// They say nothing of steps.
+    Unmarked,
+}
+
+/// Ranges of one name, numbers in it left out.
+struct Group {
+    /// The name with `#` for each number in it.
+    name: String,
+    /// Whether the numbers count up from one range to the next.
+    is_counted: bool,
+    /// The source's own number of the last range.
+    index: u32,
+    /// Whether the source's own numbers begin again.
+    restarts: bool,
+    spans: Vec<Span>,
+}
+
+impl Group {
+    fn total(&self) -> Ns {
+        self.spans.iter().map(|s| s.len()).sum()
+    }
+
+    fn is_profiler_step(&self) -> bool {
+        self.name.starts_with("ProfilerStep#")
+    }
+}
+
+pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answer {
+    let repeats = groups(trace, process, window, RangeKind::Repeat);
+    if !repeats.is_empty() {
+        return match repeats.as_slice() {
+            // One that begins again is a variant at several points of a sweep.
+            [one] if !one.restarts => of_repeats(trace, process, window, one),
+            _ => Answer::None,
+        };
+    }
+    let mut groups = groups(trace, process, window, RangeKind::Nvtx);
+    // A profiler that marks its steps has said how many there are: fewer are not made up for by what
+    // repeats within one of them.
+    let marked = groups.iter().position(Group::is_profiler_step);
+    if let Some(marked) = marked {
+        let group = groups.swap_remove(marked);
+        let calls = ByCall::new(trace, process, window);
+        return of_group(trace, process, window, &calls, group).map_or(Answer::None, Answer::Steps);
+    }
+    groups.retain(|g| {
+        // A library's own ranges (PyTorch's `aten::add`) are no steps of the program.
+        g.spans.len() >= STEPS_MIN
+            && (g.is_counted || !g.name.contains("::"))
+            && are_apart(&g.spans)
+    });
+    // Counted ones first; of those the ones that hold the others.
+    groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
+    groups.truncate(TRIED_MAX);
+    if groups.is_empty() {
+        return Answer::Unmarked;
+    }
+    let calls = ByCall::new(trace, process, window);
+    groups
+        .into_iter()
+        .find_map(|group| of_group(trace, process, window, &calls, group))
+        .map_or(Answer::Unmarked, Answer::Steps)
+}
+
+/// Whether the calls within a single range caused all operations that start in a stretch.
+pub(super) fn is_in_one(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+    stretch: Span,
+) -> bool {
+    let groups = groups(trace, process, window, RangeKind::Nvtx);
+    let mut spans: Vec<Span> = groups.into_iter().flat_map(|group| group.spans).collect();
+    spans.retain(|span| span.start < stretch.end);
+    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.len()));
+    spans.truncate(TRIED_MAX);
+    if spans.is_empty() {
+        return false;
+    }
+    let count = Caused::within(trace, process, window, stretch).count;
+    let calls = ByCall::new(trace, process, window);
+    spans.into_iter().any(|range| {
+        let caused = Caused::by(trace, process, &calls, range);
+        let holds = |span: Span| span.start <= stretch.start && stretch.end <= span.end;
+        caused.count >= count && caused.span.is_some_and(holds)
+    })
+}
+
+/// All ranges of a kind by name and thread.
+fn groups(trace: &Trace, process: usize, window: Option<Span>, wanted: RangeKind) -> Vec<Group> {
+    let mut groups: Vec<(Group, Option<Vec<u64>>)> = Vec::new();
+    let mut ids: FxHashMap<(u32, String), usize> = FxHashMap::default();
+    let mut of_name: FxHashMap<(u32, NameId), usize> = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        let LaneKind::Range { kind, thread } = key.kind else {
+            continue;
+        };
+        if kind != wanted || key.process != process {
+            continue;
+        }
+        for row in super::operations::rows(lane, window) {
+            let activity = trace.activity(id, row);
+            let What::Range(range) = activity.what else {
+                continue;
+            };
+            let place = (thread, range.name);
+            let group = match of_name.get(&place) {
+                Some(&group) => {
+                    // The same name again: its numbers count nothing.
+                    groups[group].0.is_counted = false;
+                    group
+                }
+                None => {
+                    let (name, numbers) = without_numbers(trace.names().full(range.name));
+                    let group = *ids.entry((thread, name.clone())).or_insert_with(|| {
+                        let group = Group {
+                            name,
+                            is_counted: true,
+                            index: range.index,
+                            restarts: false,
+                            spans: Vec::new(),
+                        };
+                        groups.push((group, None));
+                        groups.len() - 1
+                    });
+                    of_name.insert(place, group);
+                    let (found, last) = &mut groups[group];
+                    let ascends = last.as_ref().is_none_or(|last| *last < numbers);
+                    found.is_counted &= ascends && !numbers.is_empty();
+                    *last = Some(numbers);
+                    group
+                }
+            };
+            let group = &mut groups[group].0;
+            group.restarts |= !group.spans.is_empty() && range.index <= group.index;
+            group.index = range.index;
+            group.spans.push(activity.span);
+        }
+    }
+    groups.into_iter().map(|(group, _)| group).collect()
+}
+
+/// "step 12 of epoch 3" as "step # of epoch #", and its numbers. Numbers too large to count are 0.
+fn without_numbers(name: &str) -> (String, Vec<u64>) {
+    let mut out = String::with_capacity(name.len());
+    let mut numbers = Vec::new();
+    let mut rest = name;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        out.push_str(&rest[..at]);
+        out.push('#');
+        let digits = &rest[at..];
+        let end = digits.find(|c: char| !c.is_ascii_digit());
+        let (number, behind) = digits.split_at(end.unwrap_or(digits.len()));
+        numbers.push(number.parse().unwrap_or(0));
+        rest = behind;
+    }
+    out.push_str(rest);
+    (out, numbers)
+}
+
+/// Whether no two share time.
+fn are_apart(spans: &[Span]) -> bool {
+    spans.is_sorted_by(|a, b| a.end <= b.start)
+}
+
+/// A pass of a variant is a step by itself: the host does other things between two of them.
+fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group) -> Answer {
+    let spans: Vec<Span> = group
+        .spans
+        .iter()
+        .filter_map(|&range| Caused::within(trace, process, window, range).span)
+        .collect();
+    if spans.len() < STEPS_MIN {
+        return Answer::None;
+    }
+    Answer::Steps(Found {
+        from: Origin::Repeats(group.name.clone()),
+        spans,
+        is_closed: true,
+    })
+}
+
+fn of_group(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+    calls: &ByCall,
+    group: Group,
+) -> Option<Found> {
+    let has_calls = calls.len() > 0
+        && trace.lanes().iter().any(|lane| {
+            let key = lane.key();
+            key.process == process && matches!(key.kind, LaneKind::Thread { .. })
+        });
+    let caused: Vec<(Span, Caused)> = group
+        .spans
+        .iter()
+        .map(|&range| {
+            let caused = if has_calls {
+                Caused::by(trace, process, calls, range)
+            } else {
+                Caused::within(trace, process, window, range)
+            };
+            (range, caused)
+        })
+        .collect();
+    let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
+    let all: usize = super::operations::streams(trace, process)
+        .map(|(_, lane)| super::operations::rows(lane, window).len())
+        .sum();
+    if (covered as f64) < COVERED_MIN * all as f64 {
+        return None;
+    }
+    // What a range of the host caused on the GPU; a range that caused nothing is no step there.
+    let steps: Vec<(Span, Span)> = caused
+        .into_iter()
+        .filter_map(|(range, caused)| Some((range, caused.span?)))
+        .collect();
+    let starts: Vec<Ns> = steps.iter().map(|(_, caused)| caused.start).collect();
+    if steps.len() < STEPS_MIN || !is_ascending(&starts) {
+        return None;
+    }
+    let spans = steps
+        .iter()
+        .enumerate()
+        .map(|(i, &(range, caused))| {
+            // Without a next step, or with something else before it, a step ends with its last operation and
+            // the host's own end of it.
+            let alone = caused.end.max(range.end);
+            let end = match steps.get(i + 1) {
+                Some((next, first)) if next.start - range.end <= range.len() / 2 => first.start,
+                Some((_, first)) => alone.min(first.start),
+                None => alone,
+            };
+            Span::new(caused.start, end)
+        })
+        .collect();
+    let from = if group.is_profiler_step() {
+        Origin::ProfilerStep
+    } else {
+        Origin::Ranges(group.name)
+    };
+    Some(Found {
+        from,
+        spans,
+        is_closed: true,
+    })
+}

@@ -1,0 +1,163 @@
+//! Steps that took longer than the others, and what of them was longer.
+
+use super::Steps;
+use super::operations::streams;
+use activity::stats;
+use activity::units::duration;
+use activity::{Ns, Span};
+use trace::{LaneKind, Measure, Trace};
+
+/// What the time of a step went to, on the process's device with most operations. The times add up to
+/// the step's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Nothing ran.
+    pub idle: Ns,
+    /// A kernel ran.
+    pub compute: Ns,
+    /// A copy ran and no kernel.
+    pub copy: Ns,
+    /// Only memsets ran.
+    pub memset: Ns,
+    /// Operations of the process that started in it, on all devices.
+    pub operations: usize,
+}
+
+/// A step that took longer than the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// Which: index into [`Steps::spans`].
+    pub step: usize,
+    /// How much longer it took than the median.
+    pub over_ns: Ns,
+    /// What it has more of than the median of the others, part by part; less is below 0.
+    pub more: More,
+}
+
+/// By how much the parts of a step exceed the median of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct More {
+    /// Nothing ran.
+    pub idle: Ns,
+    /// A kernel ran.
+    pub compute: Ns,
+    /// A copy ran and no kernel.
+    pub copy: Ns,
+    /// Only memsets ran.
+    pub memset: Ns,
+    pub operations: i64,
+}
+
+impl Slow {
+    /// So many slow steps are told apart.
+    pub const SHOWN: usize = 16;
+
+    /// The parts that explain it, largest first: "idle 4.10 ms, 3 operations more".
+    #[must_use]
+    pub fn text(&self) -> String {
+        let more = &self.more;
+        let mut parts = [
+            ("idle", more.idle),
+            ("compute", more.compute),
+            ("copy", more.copy),
+            ("memset", more.memset),
+        ];
+        parts.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
+        // What is a tenth of the difference or less explains nothing.
+        let mut text: Vec<String> = parts
+            .iter()
+            .filter(|(_, ns)| *ns * 10 > self.over_ns)
+            .map(|(name, ns)| format!("{name} +{}", duration(*ns)))
+            .collect();
+        if more.operations != 0 {
+            text.push(format!("{:+} operations", more.operations));
+        }
+        text.join(", ")
+    }
+}
+
+impl Parts {
+    /// Of one stretch of a device (index into [`Trace::devices`]).
+    #[must_use]
+    pub(crate) fn of(trace: &Trace, device: usize, span: Span) -> Parts {
+        let unrecorded: Ns = trace.unrecorded(device, span).iter().map(|s| s.len()).sum();
+        let Some(device) = trace.devices().get(device) else {
+            return Parts::default();
+        };
+        let time = |measure| device.usage.time(measure, span);
+        let (busy, compute) = (time(Measure::Busy), time(Measure::Compute));
+        let copy = time(Measure::Copy) - time(Measure::Overlap);
+        Parts {
+            idle: span.len() - busy - unrecorded,
+            compute,
+            copy,
+            memset: busy - compute - copy,
+            operations: 0,
+        }
+    }
+}
+
+/// How many of the other steps the medians are taken of.
+const TYPICAL_MAX: usize = 256;
+
+/// Finds the slow ones among the steady steps.
+pub(super) fn find(trace: &Trace, steps: &mut Steps) {
+    let (median, deviation) = (steps.median_ns, steps.deviation_ns);
+    let limit = median + (median / 20).max(4 * deviation);
+    let is_slow = |step: &usize| steps.spans[*step].len() > limit;
+    let (mut slow, typical): (Vec<usize>, Vec<usize>) = steps.steady.clone().partition(is_slow);
+    if slow.is_empty() || typical.is_empty() {
+        return;
+    }
+    let Some(device) = main_device(trace, steps.process) else {
+        return;
+    };
+    let parts = |step: usize| {
+        let span = steps.spans[step];
+        Parts {
+            operations: streams(trace, steps.process)
+                .map(|(_, lane)| lane.starting(span).len())
+                .sum(),
+            ..Parts::of(trace, device, span)
+        }
+    };
+    let stride = typical.len().div_ceil(TYPICAL_MAX);
+    let others: Vec<Parts> = typical.iter().step_by(stride).map(|&s| parts(s)).collect();
+    let usual = |part: fn(&Parts) -> f64| -> Ns {
+        let all: Vec<f64> = others.iter().map(part).collect();
+        stats::median(&all).unwrap_or(0.0) as Ns
+    };
+    let count = slow.len();
+    slow.sort_by_key(|&step| std::cmp::Reverse(steps.spans[step].len()));
+    slow.truncate(Slow::SHOWN);
+    let told = slow
+        .into_iter()
+        .map(|step| {
+            let found = parts(step);
+            Slow {
+                step,
+                over_ns: steps.spans[step].len() - median,
+                more: More {
+                    idle: found.idle - usual(|p| p.idle as f64),
+                    compute: found.compute - usual(|p| p.compute as f64),
+                    copy: found.copy - usual(|p| p.copy as f64),
+                    memset: found.memset - usual(|p| p.memset as f64),
+                    operations: found.operations as i64 - usual(|p| p.operations as f64),
+                },
+            }
+        })
+        .collect();
+    (steps.slow_count, steps.slow) = (count, told);
+}
+
+/// The device on which the process has most operations.
+fn main_device(trace: &Trace, process: usize) -> Option<usize> {
+    let mut counts = vec![0; trace.devices().len()];
+    for (_, lane) in streams(trace, process) {
+        if let LaneKind::Stream { device, .. } = lane.key().kind {
+            *counts.get_mut(device)? += lane.len();
+        }
+    }
+    let of_equals_the_first = counts.iter().enumerate().rev();
+    of_equals_the_first.max_by_key(|(_, n)| **n).map(|(i, _)| i)
+}

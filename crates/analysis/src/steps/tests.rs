@@ -1,0 +1,453 @@
+//! Programs whose steps are known, written down operation by operation.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::Scene;
+use activity::{Batch, Direction, LaunchShape, RangeKind};
+
+/// Numbers that look random and are the same each time.
+struct Noise(u64);
+
+impl Noise {
+    /// From 0 to below `limit`.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// A program under construction: operations one after another on stream 7.
+struct Program {
+    scene: Scene,
+    now: Ns,
+    noise: Noise,
+    /// Starts of the steps as they were made.
+    starts: Vec<Ns>,
+}
+
+impl Program {
+    fn new() -> Self {
+        Program {
+            scene: Scene::new(),
+            now: 1_000,
+            noise: Noise(7),
+            starts: Vec::new(),
+        }
+    }
+
+    fn op(&mut self, name: &str, grid: u32, length: Ns) {
+        let shape = LaunchShape {
+            grid: [grid, 1, 1],
+            block: [128, 1, 1],
+            ..LaunchShape::default()
+        };
+        self.scene.call("cudaLaunchKernel", self.now - 5, self.now);
+        let end = self.now + length;
+        self.scene.shaped(shape, name, 7, self.now, end);
+        self.now = end + 10;
+    }
+
+    /// A training step: a copy, `layers` layers forth and back, an optimizer; each `slow` times as long.
+    fn step(&mut self, layers: u32, slow: Ns) {
+        self.starts.push(self.now);
+        self.scene.call("cudaMemcpyAsync", self.now - 5, self.now);
+        let end = self.now + 300 * slow;
+        self.scene.copy(Direction::H2D, 7, 4096, self.now, end);
+        self.now = end + 10;
+        for _ in 0..layers {
+            let jitter = self.noise.below(9) as Ns;
+            self.op("gemm", 64, (100 + jitter) * slow);
+            self.op("relu", 8, 20 * slow);
+        }
+        self.op("loss", 1, 40 * slow);
+        for _ in 0..layers {
+            let jitter = self.noise.below(9) as Ns;
+            self.op("gemm_back", 64, (190 + jitter) * slow);
+            self.op("relu_back", 8, 20 * slow);
+        }
+        self.op("adam", 32, 80 * slow);
+    }
+
+    fn steps(mut self) -> Option<Steps> {
+        let trace = self.scene.trace();
+        of(&trace, None).pop()
+    }
+}
+
+fn starts(steps: &Steps) -> Vec<Ns> {
+    steps.spans.iter().map(|s| s.start).collect()
+}
+
+/// What is left of the start-up is nothing, and all operations but the open last step are in steps.
+#[test]
+fn the_steps_of_a_loop_are_found_by_its_operations() {
+    let mut program = Program::new();
+    (0..20).for_each(|_| program.step(4, 1));
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.from, Origin::Period { operations: 19 });
+    assert_eq!(starts(&steps), made);
+    assert_eq!(steps.steady, 0..19);
+    let lengths: Vec<f64> = made.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+    assert_eq!(steps.median_ns, stats::median(&lengths).expect("one") as Ns);
+    assert_eq!(steps.start_up.len(), 0);
+    assert_eq!(steps.tail.start, made[19]);
+}
+
+#[test]
+fn start_up_warm_up_logging_and_evaluation_are_told_apart() {
+    let mut program = Program::new();
+    // Weights are made: many operations that never come again.
+    for i in 0..150 {
+        program.op("init", 1000 + i, 50);
+    }
+    let first = program.now;
+    (0..3).for_each(|_| program.step(4, 5));
+    for i in 0..60 {
+        program.step(4, 1);
+        if i % 10 == 9 {
+            program.op("sum", 1, 15);
+            program.op("print", 1, 15);
+        }
+        if i % 25 == 24 {
+            // An evaluation: forward only, several times.
+            for _ in 0..9 {
+                program.op("gemm", 64, 100);
+                program.op("relu", 8, 20);
+                program.op("accuracy", 1, 20);
+            }
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert!(
+        matches!(steps.from, Origin::Period { operations: 19 }),
+        "{:?}",
+        steps.from
+    );
+    // Two steps are followed by an evaluation and are no steps of the common kind with it.
+    let found = starts(&steps);
+    assert!(
+        found.iter().all(|s| made.contains(s)),
+        "a step where there is none"
+    );
+    assert!(found.len() >= 61, "{} of 63", found.len());
+    assert_eq!(steps.start_up, Span::new(1_000, made[3]));
+    assert!(first < steps.start_up.end);
+}
+
+/// Ten times the layers of a network are not its steps.
+#[test]
+fn layers_are_not_steps() {
+    let mut program = Program::new();
+    for _ in 0..12 {
+        program.starts.push(program.now);
+        program.op("embed", 3, 30);
+        for _ in 0..24 {
+            for name in ["norm", "qkv", "attend", "project", "up", "down"] {
+                program.op(name, 16, 40);
+            }
+        }
+        for name in [
+            "norm_out", "logits", "sort", "sample", "token", "cat", "norm",
+        ] {
+            program.op(name, 5, 30);
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.from, Origin::Period { operations: 152 });
+    assert_eq!(steps.spans.len(), 12);
+    // Whichever operation the cut is at: a step is as long as a step.
+    assert_eq!(steps.median_ns, made[1] - made[0]);
+}
+
+#[test]
+fn every_operation_may_occur_more_than_once_in_a_step() {
+    let mut program = Program::new();
+    for _ in 0..30 {
+        program.starts.push(program.now);
+        for name in ["a", "a", "b", "a", "b", "b"] {
+            program.op(name, 4, 25);
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.median_ns, made[1] - made[0]);
+    assert_eq!(steps.from, Origin::Period { operations: 6 });
+}
+
+#[test]
+fn sizes_may_change_from_step_to_step() {
+    let mut program = Program::new();
+    for i in 0..40 {
+        program.starts.push(program.now);
+        for name in ["embed", "gemm", "softmax", "gemm2", "loss"] {
+            // As batches of text have lengths: no two steps have the same grids.
+            program.op(name, 100 + 7 * i, 50);
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(starts(&steps), made);
+}
+
+#[test]
+fn without_a_period_there_are_no_steps() {
+    let mut program = Program::new();
+    for _ in 0..4000 {
+        let name = ["a", "b", "c", "d", "e"][program.noise.below(5) as usize];
+        program.op(name, 4, 25);
+    }
+    assert_eq!(program.steps(), None);
+    // Few operations, though equal.
+    let mut program = Program::new();
+    (0..5).for_each(|_| program.op("sin", 4, 25));
+    assert_eq!(program.steps(), None);
+    // A forward pass with layers and no second pass.
+    let mut program = Program::new();
+    (0..30).for_each(|i| program.op("prepare", i, 20));
+    for _ in 0..4 {
+        for name in ["qkv", "attend", "project", "up", "down"] {
+            program.op(name, 16, 40);
+        }
+    }
+    (40..60).for_each(|i| program.op("finish", i, 20));
+    assert_eq!(program.steps(), None);
+    assert_eq!(of(&Trace::default(), None), []);
+}
+
+/// The second process's operations come in batches of its own, between those of the first.
+#[test]
+fn each_process_has_its_own_steps() {
+    let (mut first, mut second) = (Program::new(), Program::new());
+    let mut trace = Trace::default();
+    for _ in 0..12 {
+        first.step(3, 1);
+        second.step(5, 2);
+        trace.apply(first.scene.take());
+        trace.apply(Batch {
+            process: 1,
+            ..second.scene.take()
+        });
+    }
+    let steps = of(&trace, None);
+    let [one, two] = steps.as_slice() else {
+        panic!("{} processes have steps", steps.len());
+    };
+    assert_eq!((one.process, starts(one)), (0, first.starts));
+    assert_eq!((two.process, starts(two)), (1, second.starts));
+}
+
+#[test]
+fn a_slow_step_says_what_it_has_more_of() {
+    let mut program = Program::new();
+    for i in 0..30 {
+        program.step(4, 1);
+        if i == 11 {
+            program.now += 3_000;
+        }
+        if i == 20 {
+            (0..2).for_each(|_| program.op("checkpoint", 1, 2_000));
+        }
+    }
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.slow_count, 2);
+    let [work, idle] = steps.slow.as_slice() else {
+        panic!("{:?}", steps.slow);
+    };
+    assert_eq!((idle.step, work.step), (11, 20));
+    assert!((2_900..3_100).contains(&idle.more.idle), "{idle:?}");
+    assert_eq!(idle.more.operations, 0);
+    assert!((3_900..4_100).contains(&work.more.compute), "{work:?}");
+    assert_eq!(work.more.operations, 2);
+    assert!(idle.text().starts_with("idle +"), "{}", idle.text());
+}
+
+/// Steps that the host marks, and that the GPU runs long after: it is the operations they caused that
+/// count, not what ran meanwhile.
+fn marked(name: impl Fn(i64) -> String, count: i64) -> Trace {
+    let mut scene = Scene::new();
+    for i in 0..count {
+        let (host, gpu) = (1_000 + i * 100, 10_000 + i * 700);
+        scene.range(RangeKind::Nvtx, &name(i), i as u32, host, host + 90);
+        for op in 0..4 {
+            let at = host + 10 * op;
+            scene.call("cudaLaunchKernel", at, at + 5);
+            // No two are alike, so that nothing repeats by itself.
+            let kernel = format!("k{}", (i * 31 + op * 17 + i * op) % 97);
+            let start = gpu + op * 150;
+            scene.kernel(&kernel, 7, start, start + 140);
+        }
+    }
+    scene.trace()
+}
+
+#[test]
+fn ranges_mark_steps() {
+    type Name = fn(i64) -> String;
+    let cases: [(Name, Origin); 3] = [
+        (|i| format!("ProfilerStep#{}", i + 4), Origin::ProfilerStep),
+        (
+            |i| format!("epoch {} step {}", i / 5, i),
+            Origin::Ranges("epoch # step #".to_owned()),
+        ),
+        (|_| "iter".to_owned(), Origin::Ranges("iter".to_owned())),
+    ];
+    for (name, from) in cases {
+        let trace = marked(name, 10);
+        let steps = of(&trace, None).pop().expect("steps");
+        assert_eq!(steps.from, from);
+        // The last one ends with its last operation: 3 * 150 + 140.
+        let expected: Vec<Span> = (0..10)
+            .map(|i| {
+                let start = 10_000 + i * 700;
+                Span::new(start, if i < 9 { start + 700 } else { start + 590 })
+            })
+            .collect();
+        assert_eq!(steps.spans, expected);
+        assert_eq!((steps.median_ns, steps.steady.clone()), (700, 0..10));
+    }
+    // A library's own functions, and too few: no steps.
+    assert_eq!(of(&marked(|_| "aten::linear".to_owned(), 10), None), []);
+    assert_eq!(of(&marked(|i| format!("ProfilerStep#{i}"), 2), None), []);
+}
+
+#[test]
+fn a_profilers_two_steps_are_not_made_more_by_their_layers() {
+    let mut program = Program::new();
+    (0..40).for_each(|_| program.step(1, 1));
+    let end = program.now;
+    program
+        .scene
+        .range(RangeKind::Nvtx, "ProfilerStep#6", 0, 900, end);
+    assert_eq!(program.steps(), None);
+}
+
+#[test]
+fn repeats_of_one_variant_are_steps_and_those_of_several_are_not() {
+    let run = |names: &[(&str, u32)]| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for &(name, index) in names {
+            at += 1_000;
+            scene.range(RangeKind::Repeat, name, index, at, at + 900);
+            scene.kernel("k", 1, at + 100, at + 200 + i64::from(index));
+        }
+        of(&scene.trace(), None).pop()
+    };
+    let steps = run(&[("fast", 0), ("fast", 1), ("fast", 2)]).expect("steps");
+    assert_eq!(steps.from, Origin::Repeats("fast".to_owned()));
+    assert_eq!(times(steps.steady()), [100.0, 101.0, 102.0]);
+    assert_eq!(
+        run(&[("slow", 0), ("slow", 1), ("fast", 0), ("fast", 1)]),
+        None
+    );
+    // The points of a sweep.
+    assert_eq!(run(&[("a", 0), ("a", 1), ("a", 0), ("a", 1)]), None);
+}
+
+#[test]
+fn the_last_steps_are_those_of_the_whole() {
+    let mut program = Program::new();
+    (0..200).for_each(|_| program.step(4, 1));
+    let trace = program.scene.trace();
+    let whole = of(&trace, None).pop().expect("steps");
+    let window = recent(&trace, 400).expect("a window");
+    let last = of(&trace, Some(window)).pop().expect("steps");
+    // 400 operations are 21 steps of 19, of which the cut may cost one.
+    assert!(last.spans.len() >= 20, "{}", last.spans.len());
+    assert!(whole.spans.ends_with(&last.spans[1..]));
+    assert_eq!(recent(&trace, 1_000_000), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever a step is made of, if it is repeated it is found, and every cut is as far from the next as
+    /// the steps are.
+    #[test]
+    fn what_repeats_is_found(
+        unit in prop::collection::vec(0u32..12, 3..25),
+        count in 9usize..40,
+        before in 0u32..10,
+    ) {
+        let mut symbols: Vec<u32> = (0..before).map(|i| 12 + i).collect();
+        (0..count).for_each(|_| symbols.extend(&unit));
+        // The unit may itself be made of smaller ones.
+        let least = (1..=unit.len())
+            .find(|n| unit.len().is_multiple_of(*n) && unit.chunks(*n).all(|c| c == &unit[..*n]))
+            .expect("the unit itself");
+        let found = period::find(&symbols).expect("steps");
+        // A unit may hold pieces that are alike, and be taken for those.
+        let whole = found.length.is_multiple_of(least) || found.length < least;
+        prop_assert!(whole, "{} for {least}", found.length);
+        let inside: usize = found.units.iter().map(ExactSizeIterator::len).sum();
+        prop_assert!(2 * inside >= symbols.len());
+    }
+}
+
+/// One kernel that touches managed memory: the driver brings it page by page, in the same few sizes again and again.
+#[test]
+fn pages_that_the_driver_moves_are_no_steps() {
+    let scene = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.kernel("add", 7, 0, 10_000_000);
+        for i in 0..200 {
+            let at = 1_000 + i * 40_000;
+            scene.copy(Direction::H2D, stream, 4 << 10, at, at + 2_000);
+            scene.copy(Direction::H2D, stream, 60 << 10, at + 5_000, at + 9_000);
+        }
+        scene.trace()
+    };
+    assert_eq!(of(&scene(activity::Place::NO_STREAM), None), []);
+    // The same on a stream are.
+    assert_eq!(of(&scene(8), None).len(), 1);
+}
+
+#[test]
+fn a_long_start_up_does_not_keep_steps_from_speaking_for_the_program() {
+    // An operation as long as `first`, a pause far longer than all steps, `count` steps of some 1.2 us of work each.
+    let made = |first: Ns, count: usize| {
+        let mut program = Program::new();
+        program.op("load", 1, first);
+        program.now += 1_000_000;
+        for _ in 0..count {
+            program.step(2, 1);
+        }
+        program.steps().expect("steps")
+    };
+    let steps = made(100, 20);
+    assert!(matches!(steps.from, Origin::Period { .. }), "{steps:?}");
+    let all = steps.start_up.len() + steps.steady_span().len() + steps.tail.len();
+    assert!(10 * steps.steady_span().len() < all, "{steps:?}");
+    assert!(steps.are_telling(), "{steps:?}");
+    // Too few to be what the program is about.
+    assert!(!made(100, 6).are_telling());
+    // As much work before them as in them.
+    assert!(!made(24_000, 20).are_telling());
+}
+
+#[test]
+fn the_layers_of_a_marked_step_do_not_speak_for_the_program() {
+    // One step in a range: a pause far longer than the layers, then twenty of them.
+    let made = |until: fn(Ns) -> Ns| {
+        let mut program = Program::new();
+        program.op("load", 1, 100);
+        program.now += 1_000_000;
+        for _ in 0..20 {
+            program.step(2, 1);
+        }
+        let end = until(program.now);
+        program.scene.range(RangeKind::Nvtx, "decode", 0, 0, end);
+        program.steps().expect("steps")
+    };
+    let steps = made(|end| end);
+    assert!(steps.is_in_one && !steps.are_telling(), "{steps:?}");
+    // A range that ends before them marks something else.
+    assert!(made(|_| 900_000).are_telling());
+}

@@ -1,0 +1,198 @@
+//! What is counted by name: kernels, host calls, named phases; and the time the host spent waiting.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::figures::share;
+use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
+use trace::describe::is_host_wait;
+use trace::{LaneKind, Trace};
+
+/// Durations of things with one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NameRow {
+    /// The whole name, demangled.
+    pub name: String,
+    /// The name's id in the timeline.
+    #[serde(skip)]
+    pub id: NameId,
+    /// How many.
+    pub count: u64,
+    /// Sum of their durations.
+    pub total_ns: Ns,
+    /// Mean duration.
+    pub mean_ns: Ns,
+    /// Shortest.
+    pub min_ns: Ns,
+    /// Longest.
+    pub max_ns: Ns,
+    /// This name's part of the sum of all durations in the table, 0 to 1.
+    pub share: f64,
+}
+
+/// Durations of one launch configuration of one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapeTime {
+    /// The configuration; its name is the timeline's own id.
+    pub shape: LaunchShape,
+    /// How many ran.
+    pub count: u64,
+    /// Sum of their durations.
+    pub total_ns: Ns,
+}
+
+/// Kernels by name, most time first. Those that start within `window`, or all.
+#[must_use]
+pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
+    let mut sums = Sums::default();
+    for_each(trace, window, is_stream, |span, what| {
+        if let What::Kernel(kernel) = what {
+            sums.add(trace.shape(kernel.shape).name, span.len());
+        }
+    });
+    sums.rows(trace)
+}
+
+/// Host calls by name, most time first. Those that start within `window`, or all.
+#[must_use]
+pub fn calls(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
+    let mut sums = Sums::default();
+    let is_thread = |kind| matches!(kind, LaneKind::Thread { .. });
+    for_each(trace, window, is_thread, |span, what| {
+        if let What::Call(call) = what {
+            sums.add(call.name, span.len());
+        }
+    });
+    sums.rows(trace)
+}
+
+/// Ranges of one kind by name, most time first. Those that start within `window`, or all.
+#[must_use]
+pub fn ranges(trace: &Trace, wanted: RangeKind, window: Option<Span>) -> Vec<NameRow> {
+    let mut sums = Sums::default();
+    let is_wanted = |kind| matches!(kind, LaneKind::Range { kind, .. } if kind == wanted);
+    for_each(trace, window, is_wanted, |span, what| {
+        if let What::Range(range) = what {
+            sums.add(range.name, span.len());
+        }
+    });
+    sums.rows(trace)
+}
+
+/// Kernels by launch configuration, in no order. Those that start within `window`, or all.
+#[must_use]
+pub fn shapes(trace: &Trace, window: Option<Span>) -> Vec<ShapeTime> {
+    let mut times: FxHashMap<ShapeId, (u64, Ns)> = FxHashMap::default();
+    for_each(trace, window, is_stream, |span, what| {
+        if let What::Kernel(kernel) = what {
+            let time = times.entry(kernel.shape).or_default();
+            *time = (time.0 + 1, time.1 + span.len());
+        }
+    });
+    let row = |(id, (count, total_ns))| ShapeTime {
+        shape: trace.shape(id),
+        count,
+        total_ns,
+    };
+    times.into_iter().map(row).collect()
+}
+
+/// Time for which at least one host thread of a process was inside a synchronizing wait, summed over
+/// processes. Synchronization records count, and calls named `…Synchronize` where there are none.
+#[must_use]
+pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
+    let mut waits: Vec<Vec<Span>> = vec![Vec::new(); trace.processes().len()];
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        if !matches!(key.kind, LaneKind::Sync | LaneKind::Thread { .. }) {
+            continue;
+        }
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
+            let activity = trace.activity(id, row);
+            if is_host_wait(trace, &activity.what) {
+                waits[key.process].push(activity.span);
+            }
+        }
+    }
+    waits.into_iter().map(union).sum()
+}
+
+/// Length of the union of spans.
+#[must_use]
+pub fn union(mut spans: Vec<Span>) -> Ns {
+    spans.sort_unstable();
+    let mut end = Ns::MIN;
+    let mut sum = 0;
+    for span in spans {
+        let from = span.start.max(end);
+        sum += (span.end - from).max(0);
+        end = end.max(span.end);
+    }
+    sum
+}
+
+fn is_stream(kind: LaneKind) -> bool {
+    matches!(kind, LaneKind::Stream { .. })
+}
+
+fn for_each(
+    trace: &Trace,
+    window: Option<Span>,
+    is_wanted: impl Fn(LaneKind) -> bool,
+    mut f: impl FnMut(Span, &What),
+) {
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !is_wanted(lane.key().kind) {
+            continue;
+        }
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
+            let activity = trace.activity(id, row);
+            f(activity.span, &activity.what);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Sums(FxHashMap<NameId, Sum>);
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    total: Ns,
+    min: Ns,
+    max: Ns,
+}
+
+impl Sums {
+    fn add(&mut self, name: NameId, length: Ns) {
+        let sum = self.0.entry(name).or_default();
+        sum.min = if sum.count == 0 {
+            length
+        } else {
+            sum.min.min(length)
+        };
+        sum.max = sum.max.max(length);
+        sum.count += 1;
+        sum.total += length;
+    }
+
+    fn rows(self, trace: &Trace) -> Vec<NameRow> {
+        let all: Ns = self.0.values().map(|s| s.total).sum();
+        let mut rows: Vec<NameRow> = self
+            .0
+            .into_iter()
+            .map(|(id, sum)| NameRow {
+                name: trace.names().full(id).to_owned(),
+                id,
+                count: sum.count,
+                total_ns: sum.total,
+                mean_ns: sum.total / sum.count.max(1) as Ns,
+                min_ns: sum.min,
+                max_ns: sum.max,
+                share: share(sum.total, all),
+            })
+            .collect();
+        rows.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));
+        rows
+    }
+}

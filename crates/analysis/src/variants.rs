@@ -1,0 +1,257 @@
+//! The figures of the variants of a run: those of each one's median pass.
+
+pub mod measure;
+
+use serde::{Serialize, Serializer};
+
+use super::calls::CallIndex;
+use super::figures::{self, DeviceFigures};
+use super::memory::MemoryUse;
+use super::passes::{Pass, Passes, Variant, for_operations};
+use super::tables::{self, NameRow, ShapeTime};
+use activity::{Direction, Ns, RangeKind};
+use measure::Measured;
+use scenario::figures::Kind;
+use scenario::plan::{Plan, VariantPlan};
+use trace::Trace;
+
+/// The figures of one variant, those of its median pass.
+///
+/// What is written to JSON is a contract: add, don't rename.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VariantFigures {
+    /// Which variant: index into [`Passes::variants`].
+    #[serde(skip)]
+    pub position: usize,
+    /// Its name, value of the sweep and place in the plan.
+    #[serde(flatten, serialize_with = "identity")]
+    pub variant: Variant,
+    /// Measured passes.
+    pub repeats: usize,
+    /// First operation's start to the last one's end; 0 when nothing ran on a GPU.
+    pub makespan_ns: Ns,
+    /// The host's time around the pass.
+    pub wall_ns: Ns,
+    /// Every measured pass's makespan, in order.
+    pub makespans_ns: Vec<Ns>,
+    /// The pass that is described.
+    #[serde(skip)]
+    pub pass: Pass,
+    /// Every figure that it has.
+    #[serde(serialize_with = "by_name")]
+    pub figures: Vec<Measured>,
+    /// Figures by device.
+    pub devices: Vec<DeviceFigures>,
+    /// Time for which nothing ran on any device, within the makespan.
+    #[serde(skip)]
+    pub idle_ns: Ns,
+    /// Kernels by name, most time first.
+    pub kernels: Vec<NameRow>,
+    /// Named phases of the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<NameRow>,
+    /// The most device memory in use at one time; `None` when the source recorded no allocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<u64>,
+    /// Kernels by launch configuration.
+    #[serde(skip)]
+    pub shapes: Vec<ShapeTime>,
+}
+
+/// "name", and "point" or "nth" where there is one.
+fn identity<S: Serializer>(variant: &Variant, serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("name", &variant.name)?;
+    if let Some(point) = variant.point {
+        map.serialize_entry("point", &point)?;
+    }
+    if let Some(nth) = variant.nth {
+        map.serialize_entry("nth", &nth)?;
+    }
+    map.end()
+}
+
+fn by_name<S: Serializer>(all: &[Measured], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(all.iter().map(|m| (m.figure.name(), m.value)))
+}
+
+impl VariantFigures {
+    /// The figures of one variant of `passes`; `None` while none of its measured passes has ended.
+    /// Without `calls`, [`DeviceFigures::no_api`] is not known.
+    #[must_use]
+    pub fn of(
+        trace: &Trace,
+        passes: &Passes,
+        position: usize,
+        plan: Option<&Plan>,
+        calls: Option<&CallIndex>,
+        memory: &MemoryUse,
+    ) -> Option<Self> {
+        let pass = passes.list[passes.representative(position)?];
+        if pass.is_open || !pass.is_measured {
+            return None;
+        }
+        let window = Some(pass.span);
+        let mut spans = Vec::with_capacity(pass.ops);
+        for_operations(trace, pass.span, |span| spans.push(span));
+        let makespans_ns: Vec<Ns> = passes
+            .measured(position)
+            .map(|i| passes.list[i].makespan())
+            .collect();
+        let mut of = VariantFigures {
+            position,
+            variant: passes.variants[position].clone(),
+            repeats: makespans_ns.len(),
+            makespan_ns: pass.makespan(),
+            wall_ns: pass.wall(),
+            makespans_ns,
+            pass,
+            figures: Vec::new(),
+            devices: figures::of(trace, calls, window),
+            idle_ns: pass.makespan() - tables::union(spans),
+            kernels: tables::kernels(trace, window),
+            phases: tables::ranges(trace, RangeKind::Phase, window),
+            peak_memory: memory.peak(pass.span),
+            shapes: tables::shapes(trace, window),
+        };
+        of.figures = measure::all(&of, of.planned(plan));
+        Some(of)
+    }
+
+    /// Its part of a plan.
+    #[must_use]
+    pub fn planned<'a>(&self, plan: Option<&'a Plan>) -> Option<&'a VariantPlan> {
+        plan?
+            .variants
+            .get(self.variant.index)
+            .filter(|planned| planned.name == self.variant.name)
+    }
+
+    /// Its name with the sweep's value.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.variant.label()
+    }
+
+    /// One of its figures that are about nothing else.
+    #[must_use]
+    pub fn value(&self, kind: Kind) -> Option<f64> {
+        let found = self.figures.iter().find(|m| m.figure.kind == kind)?;
+        Some(found.value)
+    }
+
+    /// Sums a figure over the devices.
+    pub(super) fn sum<T: std::iter::Sum>(&self, figure: impl Fn(&DeviceFigures) -> T) -> T {
+        self.devices.iter().map(figure).sum()
+    }
+
+    /// Bytes and the sum of the copies' durations of one direction, over all devices.
+    pub(super) fn copied(&self, direction: Direction) -> (u64, Ns) {
+        let of = |d: &DeviceFigures| d.direction(direction).copied().unwrap_or_default();
+        (self.sum(|d| of(d).bytes), self.sum(|d| of(d).sum_ns))
+    }
+}
+
+/// The figures of every variant that has a measured pass, in the order they ran.
+#[must_use]
+pub fn of_passes(
+    trace: &Trace,
+    passes: &Passes,
+    plan: Option<&Plan>,
+    calls: Option<&CallIndex>,
+    memory: &MemoryUse,
+) -> Vec<VariantFigures> {
+    (0..passes.variants.len())
+        .filter_map(|position| VariantFigures::of(trace, passes, position, plan, calls, memory))
+        .collect()
+}
+
+/// The figures of a run's variants, kept up as it grows: a variant's are worked out anew when another of
+/// its passes stands for it, when that pass got more operations, and when the run has ended.
+#[derive(Clone, Debug, Default)]
+pub struct RunFigures {
+    /// Those of the variants that have a measured pass, in the order they ran.
+    pub variants: Vec<VariantFigures>,
+    /// Whether the run had ended.
+    is_final: bool,
+}
+
+impl RunFigures {
+    /// Brings them up to date with the passes.
+    pub fn update(
+        &mut self,
+        trace: &Trace,
+        passes: &Passes,
+        plan: Option<&Plan>,
+        is_running: bool,
+    ) {
+        let can_keep = self.is_final || is_running;
+        self.is_final = !is_running;
+        let mut known = std::mem::take(&mut self.variants).into_iter().peekable();
+        let mut memory = None;
+        for position in 0..passes.variants.len() {
+            while known.next_if(|old| old.position < position).is_some() {}
+            let old = known.next_if(|old| old.position == position);
+            let pass = passes.representative(position).map(|i| passes.list[i]);
+            let is_same = |old: &VariantFigures| {
+                can_keep
+                    && Some(old.pass) == pass
+                    && old.repeats == passes.measured(position).count()
+                    && old.variant.name == passes.variants[position].name
+            };
+            let figures = match old {
+                Some(old) if is_same(&old) => Some(VariantFigures {
+                    variant: passes.variants[position].clone(),
+                    ..old
+                }),
+                _ => {
+                    let memory = memory.get_or_insert_with(|| MemoryUse::of(trace, None));
+                    VariantFigures::of(trace, passes, position, plan, None, memory)
+                }
+            };
+            self.variants.extend(figures);
+        }
+    }
+
+    /// Whether these are those of all variants as they are now.
+    #[must_use]
+    pub fn is_current(&self, passes: &Passes, is_running: bool) -> bool {
+        if self.is_final == is_running {
+            return false;
+        }
+        let mut known = self.variants.iter().peekable();
+        let has_figures = |position: usize| {
+            let pass = passes.list[passes.representative(position)?];
+            (pass.is_measured && !pass.is_open).then_some(pass)
+        };
+        for (position, variant) in passes.variants.iter().enumerate() {
+            let figures = known.next_if(|v| v.position == position);
+            let is_it = match (figures, has_figures(position)) {
+                (Some(figures), Some(pass)) => {
+                    figures.pass == pass
+                        && figures.variant == *variant
+                        && figures.repeats == passes.measured(position).count()
+                }
+                (None, None) => true,
+                _ => false,
+            };
+            if !is_it {
+                return false;
+            }
+        }
+        known.next().is_none()
+    }
+
+    /// Whether they are those of a run that has ended.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// Those of one variant: index into [`Passes::variants`].
+    #[must_use]
+    pub fn of(&self, position: usize) -> Option<&VariantFigures> {
+        self.variants.iter().find(|v| v.position == position)
+    }
+}

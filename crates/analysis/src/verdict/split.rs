@@ -1,0 +1,399 @@
+//! Where the time of a device went: classes that sum to it.
+
+use rustc_hash::FxHashMap;
+
+use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
+use super::super::collectives::Collectives;
+use super::super::figures::{DeviceFigures, share};
+use super::super::findings::thresholds::LAUNCH_GAP_MAX;
+use super::super::graph::{EdgeKind, Engine, NONE, OpId};
+use super::super::lines::Seen;
+use super::super::ranks::{Ranks, Wait};
+use super::{Bound, STALL_SHARE, Waits, path};
+use activity::{Direction, NameId, Ns, Span, What};
+use trace::{LaneId, LaneKind, Trace};
+
+/// The time of a device (or of several, added up) by what bounds it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Split {
+    /// First operation to last.
+    pub span: Span,
+    /// The same of each device, added up.
+    pub sum: Ns,
+    /// Kernels but for waiting in collectives, and what lies between two nodes of a graph.
+    pub compute: Ns,
+    /// Copies with no kernel beside them.
+    pub copy: Ns,
+    /// Copies to and from other devices and collective kernels with nothing else beside them, and waiting for those.
+    pub peer: Ns,
+    /// What of it collective kernels take, but `waiting`.
+    pub collective: Ns,
+    /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `peer`.
+    pub waiting: Ns,
+    /// The same by the rank that came last (index into [`Ranks::ranks`]).
+    pub waited_for: FxHashMap<usize, Ns>,
+    /// The host works.
+    pub host: Ns,
+    /// Launches do not keep up: the host launches, or is at work in gaps so short that the next launch alone ends them.
+    pub launch: Ns,
+    /// The host's work between launches: a part of `launch`.
+    pub between: Ns,
+    /// The host waits.
+    pub sync: Ns,
+    /// Nobody knows.
+    pub unknown: Ns,
+    /// The profiler's own, where records are missing, what was not recorded: no part of any share.
+    pub left_out: Ns,
+    /// Idle time in `host` by what the host was at.
+    pub host_by: FxHashMap<Doing, Ns>,
+    /// Idle time in `sync` by the waiting call.
+    pub sync_by: FxHashMap<NameId, Ns>,
+    /// What the launching threads were seen doing in idle time, by class.
+    pub seen: FxHashMap<Bound, Seen>,
+    /// Waits of `sync`.
+    pub syncs: u64,
+    /// Kernels by name: time.
+    pub kernels: FxHashMap<NameId, Ns>,
+    /// Time in which a copy of each direction ran.
+    pub directions: [Ns; Direction::NAMED.len()],
+    /// Time in which any kernel ran (but `waiting`), in which any copy ran, and both.
+    pub computing: Ns,
+    /// See `computing`.
+    pub copying: Ns,
+    /// See `computing`.
+    pub both: Ns,
+    /// The host's part of the chain that ends with the last operation.
+    pub on_path: Ns,
+    /// The least that it could take.
+    pub ideal: Ns,
+}
+
+/// What the host was at while the GPU was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Doing {
+    /// A CUDA call, a CPU op, a range.
+    Name(NameId),
+    /// Loading GPU code.
+    Load,
+    /// Nothing that is recorded.
+    Untraced,
+}
+
+impl Split {
+    pub(super) fn of(
+        trace: &Trace,
+        causes: &Causes<'_>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+        ranks: Option<&Ranks>,
+    ) -> Split {
+        let mut split = Split {
+            span: f.span,
+            sum: f.span_ns,
+            left_out: f.not_recorded_ns,
+            computing: f.compute_ns,
+            copying: f.copy_ns,
+            both: f.overlap_ns,
+            ..Split::default()
+        };
+        for (time, direction) in split.directions.iter_mut().zip(Direction::NAMED) {
+            *time = f.direction(direction).map_or(0, |d| d.busy_ns);
+        }
+        split.busy(f);
+        let in_collectives = split.waiting(ranks, f, window);
+        let alone = Collectives::of(trace, f, window).alone;
+        split.collective = (alone - split.waiting).clamp(0, split.compute);
+        split.compute -= split.collective;
+        split.peer += split.collective;
+        split.kernels(trace, f, window, &in_collectives);
+        let mut waits = Waits::default();
+        for (gap, pieces) in causes.gaps_with_pieces(f.index, window) {
+            split.gap(trace, causes, &mut waits, (gap, &pieces));
+        }
+        split.syncs = waits.count();
+        let ops = causes.graph().ops.of_device(f.index);
+        let graph = causes.graph();
+        let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
+        if let Some(&last) = ops
+            .iter()
+            .filter(within)
+            .max_by_key(|&&op| graph.ops.end[op as usize])
+        {
+            split.on_path = path::on_host(graph, last, f.span);
+        }
+        let engines = split.directions.iter().copied().max().unwrap_or(0);
+        split.ideal = f
+            .compute_ns
+            .max(engines)
+            .max(path::longest_chain(graph, f.index, f.span))
+            .min(f.recorded_ns());
+        split
+    }
+
+    /// Several devices beside each other.
+    pub(super) fn add(mut self, other: Split) -> Split {
+        for (into, from) in [
+            (&mut self.sum, other.sum),
+            (&mut self.compute, other.compute),
+            (&mut self.copy, other.copy),
+            (&mut self.peer, other.peer),
+            (&mut self.waiting, other.waiting),
+            (&mut self.collective, other.collective),
+            (&mut self.host, other.host),
+            (&mut self.launch, other.launch),
+            (&mut self.between, other.between),
+            (&mut self.sync, other.sync),
+            (&mut self.unknown, other.unknown),
+            (&mut self.left_out, other.left_out),
+            (&mut self.computing, other.computing),
+            (&mut self.copying, other.copying),
+            (&mut self.both, other.both),
+            (&mut self.on_path, other.on_path),
+        ] {
+            *into += from;
+        }
+        for (rank, time) in other.waited_for {
+            *self.waited_for.entry(rank).or_default() += time;
+        }
+        for (name, time) in other.host_by {
+            *self.host_by.entry(name).or_default() += time;
+        }
+        for (name, time) in other.sync_by {
+            *self.sync_by.entry(name).or_default() += time;
+        }
+        for (class, seen) in &other.seen {
+            self.seen.entry(*class).or_default().add(seen);
+        }
+        for (name, time) in other.kernels {
+            *self.kernels.entry(name).or_default() += time;
+        }
+        for (into, from) in self.directions.iter_mut().zip(other.directions) {
+            *into += from;
+        }
+        self.syncs += other.syncs;
+        self.span = self.span.hull(other.span);
+        self.ideal = self.ideal.max(other.ideal);
+        self
+    }
+
+    /// The time that shares are of.
+    pub(super) fn counted(&self) -> Ns {
+        (self.sum - self.left_out).max(0)
+    }
+
+    /// The host's share of the chain that ends with the last operation.
+    pub(super) fn path_share(&self) -> f64 {
+        share(self.on_path, self.sum)
+    }
+
+    /// Whether waiting in collectives for later ranks is most of what other devices take, or by itself enough to be bound by.
+    pub(super) fn waits_for_ranks(&self) -> bool {
+        let is_large = share(self.waiting, self.counted()) >= STALL_SHARE;
+        self.waiting > 0 && (is_large || 2 * self.waiting >= self.peer)
+    }
+
+    pub(super) fn time_of(&self, bound: Bound) -> Ns {
+        match bound {
+            Bound::Host => self.host,
+            Bound::Launch => self.launch,
+            Bound::Sync => self.sync,
+            Bound::Copy => self.copy,
+            Bound::Compute | Bound::Memory => self.compute,
+            Bound::Peer => self.peer,
+            Bound::Unknown => self.unknown,
+            Bound::Nothing => 0,
+        }
+    }
+
+    /// While a kernel and a copy ran, the busier engine is what takes the time.
+    fn busy(&mut self, f: &DeviceFigures) {
+        let engine = self.directions.iter().copied().max().unwrap_or(0);
+        self.compute += f.busy_ns - f.copy_ns;
+        let copies = if f.p2p.busy_ns > 0 && f.p2p.busy_ns == engine {
+            &mut self.peer
+        } else {
+            &mut self.copy
+        };
+        *copies += f.copy_ns - f.overlap_ns;
+        if engine > f.compute_ns {
+            *copies += f.overlap_ns;
+        } else {
+            self.compute += f.overlap_ns;
+        }
+    }
+
+    /// Takes what the device waited for other ranks out of what it computed. Returns it by kernel.
+    fn waiting(
+        &mut self,
+        ranks: Option<&Ranks>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+    ) -> FxHashMap<(LaneId, usize), Ns> {
+        let mut by_kernel = FxHashMap::default();
+        let Some(ranks) = ranks else {
+            return by_kernel;
+        };
+        let of_device = |wait: &&Wait| {
+            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+            !within.is_empty()
+        };
+        let ours = ranks.ranks.iter().zip(&ranks.split.waits);
+        let ours = ours.filter(|(rank, _)| rank.device == f.index);
+        for wait in ours.flat_map(|(_, waits)| waits).filter(of_device) {
+            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+            // Of several ranks on one device each may wait while another computes.
+            let time = wait.exposed.min(within.len()).min(self.compute);
+            self.compute -= time;
+            self.computing = (self.computing - time).max(0);
+            self.peer += time;
+            self.waiting += time;
+            *self.waited_for.entry(wait.for_rank).or_default() += time;
+            by_kernel.insert((wait.lane, wait.row), time);
+        }
+        by_kernel
+    }
+
+    fn kernels(
+        &mut self,
+        trace: &Trace,
+        f: &DeviceFigures,
+        window: Option<Span>,
+        waiting: &FxHashMap<(LaneId, usize), Ns>,
+    ) {
+        for (id, lane) in trace.streams_of(f.index) {
+            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            for row in rows {
+                let activity = trace.activity(id, row);
+                if let What::Kernel(kernel) = activity.what {
+                    let name = trace.shape(kernel.shape).name;
+                    let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
+                    *self.kernels.entry(name).or_default() += activity.span.len() - waited;
+                }
+            }
+        }
+    }
+
+    fn gap(
+        &mut self,
+        trace: &Trace,
+        causes: &Causes<'_>,
+        waits: &mut Waits,
+        (gap, pieces): (Gap, &[Piece]),
+    ) {
+        for piece in pieces {
+            let mut time = piece.span.len();
+            if let Some((wait, part)) = waits.take(causes, piece) {
+                time -= part;
+                self.sync += part;
+                if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
+                    *self.sync_by.entry(name).or_default() += part;
+                }
+            }
+            let class = match time {
+                0 => Bound::Sync,
+                time => self.piece(trace, causes, gap, piece, time),
+            };
+            if piece.cause.is_of_host() {
+                let is_waited = 2 * time < piece.span.len();
+                let class = if is_waited { Bound::Sync } else { class };
+                let seen = self.seen.entry(class).or_default();
+                causes.look(gap.next, piece.span, seen);
+            }
+        }
+    }
+
+    /// Puts a piece where it belongs. Returns its class.
+    fn piece(
+        &mut self,
+        trace: &Trace,
+        causes: &Causes<'_>,
+        gap: Gap,
+        piece: &Piece,
+        time: Ns,
+    ) -> Bound {
+        // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
+        let is_launched = causes.graph().ops.call[gap.next as usize] != NONE;
+        let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
+        let (class, sum) = match piece.cause {
+            Cause::Missing | Cause::Profiler => (Bound::Nothing, &mut self.left_out),
+            Cause::Unknown => (Bound::Unknown, &mut self.unknown),
+            Cause::SyncDevice
+            | Cause::SyncStream
+            | Cause::SyncEvent
+            | Cause::BlockingH2D
+            | Cause::BlockingD2H
+            | Cause::BlockingCopy => (Bound::Sync, &mut self.sync),
+            Cause::Staging => (Bound::Copy, &mut self.copy),
+            // One launch that takes so long is no matter of launching often.
+            Cause::SlowLaunch if !is_short => {
+                let name = name_of(trace, causes, piece.culprit);
+                let doing = name.map_or(Doing::Untraced, Doing::Name);
+                *self.host_by.entry(doing).or_default() += time;
+                (Bound::Host, &mut self.host)
+            }
+            Cause::Launching
+            | Cause::SlowLaunch
+            | Cause::GraphSetup
+            | Cause::QueueFull
+            | Cause::Latency => (Bound::Launch, &mut self.launch),
+            // A GPU takes its time between kernels launched one by one, however far ahead they queue.
+            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => {
+                (Bound::Launch, &mut self.launch)
+            }
+            Cause::Host | Cause::Call | Cause::Lock if is_short => {
+                if piece.cause == Cause::Host {
+                    self.between += time;
+                }
+                (Bound::Launch, &mut self.launch)
+            }
+            Cause::Host | Cause::Call | Cause::Lock | Cause::Load | Cause::Memory => {
+                let doing = match piece.cause {
+                    Cause::Load => Doing::Load,
+                    _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
+                };
+                *self.host_by.entry(doing).or_default() += time;
+                (Bound::Host, &mut self.host)
+            }
+            Cause::Event | Cause::Stream | Cause::Engine if is_elsewhere(trace, causes, gap) => {
+                (Bound::Peer, &mut self.peer)
+            }
+            // Between two queued operations: the GPU's own.
+            _ => match causes.graph().ops.engine[gap.next as usize] {
+                Engine::Compute | Engine::Memset => (Bound::Compute, &mut self.compute),
+                Engine::P2P => (Bound::Peer, &mut self.peer),
+                _ => (Bound::Copy, &mut self.copy),
+            },
+        };
+        *sum += time;
+        class
+    }
+}
+
+/// Whether what a gap's next operation waited for ran on another device.
+fn is_elsewhere(trace: &Trace, causes: &Causes<'_>, gap: Gap) -> bool {
+    let ops = &causes.graph().ops;
+    let device = |op: OpId| match trace.lanes()[ops.place(op).0].key().kind {
+        LaneKind::Stream { device, .. } => Some(device),
+        _ => None,
+    };
+    let has_source = !matches!(
+        ops.edge[gap.next as usize],
+        EdgeKind::None | EdgeKind::Launch
+    );
+    has_source && device(gap.next) != device(ops.bind[gap.next as usize])
+}
+
+/// What names a culprit.
+fn name_of(trace: &Trace, causes: &Causes<'_>, culprit: Culprit) -> Option<NameId> {
+    let (lane, row) = match culprit {
+        Culprit::Call(call) => causes.graph().calls.at(call),
+        Culprit::Row(lane, row) => (lane, row),
+        Culprit::Op(_) | Culprit::Nobody => return None,
+    };
+    match trace.activity(lane, row).what {
+        What::Call(call) => Some(call.name),
+        What::Range(range) => Some(range.name),
+        What::Overhead(overhead) => Some(overhead.name),
+        _ => None,
+    }
+}

@@ -1,0 +1,376 @@
+use super::*;
+use crate::graph::Graph;
+use crate::testing::Scene;
+use activity::{
+    Batch, Direction, Frame, Look, Place, SampleDef, Samples, Sampling, Seen as SeenAt,
+};
+
+fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    for verdict in &verdicts {
+        assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
+        assert!((0.0..=1.0).contains(&verdict.share), "{verdict:?}");
+    }
+    verdicts
+}
+
+fn verdict(scene: &mut Scene) -> Verdict {
+    let mut all = verdicts(scene);
+    let [whole, one] = all.as_mut_slice() else {
+        panic!("one device: {all:?}");
+    };
+    // Of one device the whole says the same.
+    assert_eq!(whole.device, None);
+    whole.device = Some(0);
+    assert_eq!(whole, one);
+    one.clone()
+}
+
+/// Kernels of 10 us, each launched when the one before it has ended, `after` ns later. With a wait the host is
+/// told of the end; without one it is at something else until then.
+fn one_by_one(is_waiting: bool, after: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..50 {
+        scene.call("cuLaunchKernel", at, at + 2_000);
+        let start = at + 5_000;
+        scene.kernel("step", 1, start, start + 10_000);
+        let end = start + 10_000 + 1_000;
+        if is_waiting {
+            scene.call("cuStreamSynchronize", at + 2_500, end);
+        }
+        at = end + after;
+    }
+    scene
+}
+
+#[test]
+fn waiting_for_each_kernel_is_sync_bound() {
+    // 49 gaps of 10 us: 1 us until the wait returns, 4 us of the host, 5 us until the next one starts.
+    let v = verdict(&mut one_by_one(true, 4_000));
+    assert_eq!(v.bound_by, Bound::Sync);
+    let idle = 49.0 * 10_000.0;
+    assert_eq!(v.span_ns, 50 * 10_000 + 49 * 10_000);
+    assert!((v.share - idle / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    assert_eq!(v.ideal_ns, 50 * 10_000);
+    assert!(
+        v.text
+            .contains("49 waits of the host, cuStreamSynchronize most"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn what_a_wait_does_not_last_is_not_its_fault() {
+    // The waits last 13.5 us, the gaps 506 us: without the waits the host would be at work all the same.
+    let v = verdict(&mut one_by_one(true, 500_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    let rest = 49.0 * (506_000.0 - 13_500.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+}
+
+#[test]
+fn launches_that_do_not_keep_up_and_a_host_at_work() {
+    let v = verdict(&mut one_by_one(false, 40_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    // 50 kernels of 10 us, 49 gaps of 46 us, of which the host is outside of calls for 41: 2,009 of 2,754 us.
+    assert!(
+        v.text.contains("(73 % for host work between them)"),
+        "{}",
+        v.text
+    );
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    assert_eq!(v.bound_by, Bound::Host);
+    assert!(v.text.contains("outside CUDA"), "{}", v.text);
+    // 50 kernels of 10 us against 50 and 49 gaps of 4,006 us.
+    assert!(
+        v.text
+            .ends_with("; the GPU by itself needs 500 µs of 197 ms"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn kernels_queued_ahead_are_gpu_bound() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        scene.call("cuLaunchKernel", i * 3_000, i * 3_000 + 2_000);
+        let name = if i % 4 == 0 { "softmax" } else { "gemm" };
+        let start = 1_000_000 + i * 10_000;
+        scene.kernel(name, 1, start, start + 9_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Compute);
+    assert!((v.share - 900.0 / 999.0).abs() < 1e-9, "{v:?}");
+    // 900 us of 999 us, three quarters of them in one kernel.
+    assert_eq!(
+        v.text,
+        "GPU-bound: kernels run for 90 % of the time, 68 % in gemm"
+    );
+}
+
+#[test]
+fn copying_all_the_while_is_copy_bound() {
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 95_000);
+        scene.kernel("k", 1, at + 95_000, at + 100_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!((v.share - 0.95).abs() < 1e-9);
+    assert_eq!(v.ideal_ns, 20 * 95_000);
+    assert!(
+        v.text
+            .starts_with("copy-bound: H2D 95 %, nothing beside it"),
+        "{}",
+        v.text
+    );
+    // The same copies with kernels beside them most of the time.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+        scene.kernel("k", 2, at, at + 80_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!(v.text.contains("kernels beside 80 % of it"), "{}", v.text);
+}
+
+#[test]
+fn a_device_that_nothing_explains_says_so() {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        scene.kernel("k", 1, i * 100_000, i * 100_000 + 10_000);
+    }
+    assert_eq!(verdict(&mut scene).bound_by, Bound::Unknown);
+    let nothing = verdicts(&mut Scene::new());
+    assert_eq!(nothing.len(), 1);
+    assert_eq!(nothing[0].bound_by, Bound::Nothing);
+}
+
+#[test]
+fn a_chain_across_streams_is_the_least_it_can_take() {
+    // Kernels of 10 us on two streams, each waiting for the other stream's: no engine is busy at once, and no
+    // number of streams would help.
+    let mut scene = Scene::new();
+    for i in 0..10u32 {
+        let (stream, other) = (1 + i % 2, 1 + (i + 1) % 2);
+        let at = i64::from(i) * 1_000;
+        if i > 0 {
+            scene.call("cuStreamWaitEvent", at, at + 100).sync(
+                activity::SyncKind::StreamWaitEvent,
+                Some(stream),
+                Some(i - 1),
+                at,
+                at + 100,
+            );
+        }
+        let start = 20_000 + i64::from(i) * 12_000;
+        scene.call("cuLaunchKernel", at + 200, at + 400);
+        scene.copy(
+            if other == 1 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            },
+            stream,
+            1 << 10,
+            start,
+            start + 10_000,
+        );
+        scene
+            .call("cuEventRecord", at + 500, at + 600)
+            .event(stream, i, at + 550);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.ideal_ns, 100_000, "{v:?}");
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    let json = serde_json::to_value(&v).expect("json");
+    assert_eq!(json["bound_by"], "host");
+    assert_eq!(json["device"], 0);
+    for key in ["share", "ideal_ns", "text"] {
+        assert!(!json[key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
+    // Kernels of 10 us, each waited for, and then 5 ms of the host's: `loop.py:4`, where it was seen every 10 ms.
+    let mut scene = one_by_one(true, 5_000_000);
+    let mut trace = scene.trace();
+    let frame = Frame {
+        file: "/w/loop.py".to_owned(),
+        function: "main".to_owned(),
+        line: 4,
+    };
+    let look = |i: i64| Look {
+        // In the middle of each other sleep.
+        time: 16_000 + 2_500_000 + 2 * i * 5_016_000,
+        changed: vec![SeenAt {
+            thread: 0,
+            stack: 1,
+            is_running: false,
+        }],
+    };
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 0,
+            defs: vec![
+                SampleDef::Frame { id: 1, frame },
+                SampleDef::Stack {
+                    id: 1,
+                    caller: 0,
+                    frame: 1,
+                },
+            ],
+            looks: (0..20).map(look).collect(),
+            sampling: Sampling {
+                hz: 100,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    });
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    let v = &verdicts[0];
+    assert_eq!(v.bound_by, Bound::Host, "{v:?}");
+    // 49 gaps of 5,006 us, of which the waits, of 13.5 us each, and the 5 us that launches take are no part.
+    let rest = 49.0 * (5_006_000.0 - 13_500.0 - 5_000.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    let line = ", then at loop.py:4 in 20 of 20 stack samples";
+    assert!(v.text.contains(line), "{}", v.text);
+}
+
+#[test]
+fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
+    // Of a millisecond 450 us are busy, 230 the host's before a launch, 320 nobody's: those kernels have no call.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 1_000_000;
+        scene.call("cuLaunchKernel", at - 6_000, at - 4_000);
+        scene.kernel("k", 1, at, at + 200_000);
+        scene.without_call();
+        scene.kernel("k", 1, at + 520_000, at + 770_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Unknown, "{v:?}");
+    let another = 19.0 * 230_000.0 / v.span_ns as f64;
+    let words = format!(
+        ", for another {} because of launches",
+        units::percent(another)
+    );
+    assert!(v.text.contains(&words), "{}", v.text);
+}
+
+#[test]
+fn one_slow_launch_is_no_matter_of_launching_often() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 3_000);
+    scene.kernel("k", 1, 5_000, 25_000);
+    scene.call("cuLaunchKernel", 30_000, 6_530_000);
+    scene.kernel("new", 1, 6_532_000, 6_552_000);
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    assert!(v.text.contains("in cuLaunchKernel"), "{}", v.text);
+}
+
+#[test]
+fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
+    // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
+    let mut scene = Scene::new();
+    scene.copy(Direction::H2D, 1, 4 << 20, 0, 30_000_000);
+    for i in 0..40 {
+        let at = 30_000_000 + i * 1_000_000;
+        scene.kernel("solve", 1, at, at + 1_000_000);
+    }
+    scene.copy(Direction::D2H, 1, 4 << 20, 70_000_000, 100_000_000);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::of(&trace, None, None);
+    let steps = steps::of(&trace, None);
+    assert_eq!(steps.len(), 1, "the loop is found");
+    let all = of(&trace, &causes, None, &devices, &steps);
+    assert_eq!(
+        (all[0].bound_by, all[0].steps),
+        (Bound::Copy, None),
+        "{:?}",
+        all[0]
+    );
+    assert!((all[0].share - 0.6).abs() < 1e-9);
+}
+
+#[test]
+fn communication_with_nothing_beside_it_is_no_computing() {
+    // Of 100 us each 30 compute, 10 compute beside a collective, 60 are that alone.
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        let at = i * 100_000;
+        scene.kernel("gemm", 1, at, at + 40_000);
+        scene.kernel(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+            2,
+            at + 30_000,
+            at + 100_000,
+        );
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Peer, "{v:?}");
+    assert!((v.share - 0.6).abs() < 1e-9, "{v:?}");
+    assert!(
+        v.text
+            .starts_with("communication-bound: for 60 % of the time")
+            && v.text
+                .ends_with("ncclDevKernel_AllReduce_Sum_f32_RING_LL most"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn a_name_of_four_hundred_characters_is_cut() {
+    let long = format!("Cijk_{}_WG32_8_1", "MT256x128x64_".repeat(30));
+    let mut scene = Scene::new();
+    scene.kernel(&long, 1, 0, 1_000_000);
+    let v = verdict(&mut scene);
+    assert!(v.text.chars().count() < 100, "{}", v.text);
+    assert!(
+        v.text.contains("Cijk_") && v.text.ends_with("_WG32_8_1"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 2_000);
+    scene.kernel("add", 1, 5_000, 15_000);
+    scene.call("cuStreamSynchronize", 3_000, 20_000);
+    scene.without_call();
+    for i in 0..100 {
+        let at = 120_000 + 105_000 * i;
+        scene.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 5_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
+    let host = 99.0 * 100_000.0;
+    assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
+}

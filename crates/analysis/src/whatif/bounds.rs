@@ -1,0 +1,166 @@
+//! What stands beside predictions: what faster kernels would gain, and what no edit can beat.
+
+use rustc_hash::FxHashMap;
+
+use super::WhatIf;
+use crate::graph::Engine;
+use crate::program::{Engines, NONE};
+use activity::stats::median_time;
+use activity::{Ns, What};
+
+/// What a step gains when the operations of one name take half of their time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faster {
+    /// The kernel's short name, or the copies' direction.
+    pub name: String,
+    /// Time of all of them in a step.
+    pub time: Ns,
+    /// What a step takes less.
+    pub gain: Ns,
+}
+
+/// What a step takes at the least.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ideal {
+    /// By engine: the time of its operations in a step, one behind the other; of kernels that leave room for
+    /// others on the SMs, as much as they fill.
+    pub engines: Vec<(&'static str, Ns)>,
+    /// The longest chain of operations that pass data on, with as many streams as it likes and a host
+    /// that takes no time.
+    pub chain: Ns,
+    /// What the busiest thread does by itself in a step: its calls without their waits, and between them.
+    pub host: Ns,
+}
+
+impl Ideal {
+    /// What no order of the same operations beats: the busiest engine or the longest chain.
+    #[must_use]
+    pub fn gpu(&self) -> Ns {
+        let engines = self.engines.iter().map(|engine| engine.1);
+        engines.max().unwrap_or(0).max(self.chain)
+    }
+}
+
+impl WhatIf<'_> {
+    /// What half of the time would gain, for the operations that take most of it: one replay each.
+    #[must_use]
+    pub fn faster(&self, top: usize) -> Vec<Faster> {
+        let mut sums: FxHashMap<String, Ns> = FxHashMap::default();
+        let mut labels: Vec<Vec<String>> = Vec::new();
+        for part in &self.parts {
+            let ops = part.program.ops.iter();
+            let names: Vec<String> = ops.map(|op| self.label(op.id)).collect();
+            for (op, name) in part.program.ops.iter().zip(&names) {
+                if self.is_measured(part, op.span.start) {
+                    *sums.entry(name.clone()).or_default() += op.time;
+                }
+            }
+            labels.push(names);
+        }
+        let mut order: Vec<(String, Ns)> = sums.into_iter().collect();
+        order.sort_unstable_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+        order.truncate(top);
+        let steps = self.samples.len().max(1) as Ns;
+        let half = |(name, sum): (String, Ns)| {
+            let mut samples = Vec::new();
+            for (part, labels) in self.parts.iter().zip(&labels) {
+                let mut program = part.program.clone();
+                for (op, label) in program.ops.iter_mut().zip(labels) {
+                    if *label == name {
+                        op.time /= 2;
+                    }
+                }
+                part.measure(&program, &program.replay(), &mut samples);
+            }
+            Faster {
+                time: sum / steps,
+                gain: self.measured() - median_time(&samples).unwrap_or(0),
+                name,
+            }
+        };
+        order.into_iter().map(half).collect()
+    }
+
+    fn label(&self, op: u32) -> String {
+        let (lane, row) = self.graph.ops.place(op);
+        match self.trace.activity(lane, row).what {
+            What::Kernel(kernel) => {
+                let name = self.trace.shape(kernel.shape).name;
+                self.trace.names().short(name).to_owned()
+            }
+            What::Copy(copy) => copy.direction.label().to_owned(),
+            What::Memset(_) => "memset".to_owned(),
+            _ => "graph".to_owned(),
+        }
+    }
+
+    fn is_measured(&self, part: &super::Part, time: Ns) -> bool {
+        let at = |mark: u32| match part.program.ops.get(mark as usize) {
+            Some(op) if mark != NONE => op.span.start,
+            _ => Ns::MAX,
+        };
+        match part.marks[..] {
+            [first, .., last] => at(first) <= time && time < at(last),
+            _ => true,
+        }
+    }
+
+    /// What a step takes at the least.
+    #[must_use]
+    pub fn ideal(&self) -> Ideal {
+        let steps = self.samples.len().max(1) as Ns;
+        let mut engines: FxHashMap<&'static str, Ns> = FxHashMap::default();
+        let mut threads: FxHashMap<u32, Ns> = FxHashMap::default();
+        let mut chain = 0;
+        for part in &self.parts {
+            let mut longest = Longest::default();
+            for op in &part.program.ops {
+                if self.is_measured(part, op.span.start) {
+                    let share = if Engines::is_copy(op.engine) {
+                        1.0
+                    } else {
+                        f64::from(op.share)
+                    };
+                    *engines.entry(op.engine.label()).or_default() +=
+                        (op.time as f64 * share) as Ns;
+                    chain += longest.after(op.engine, op.stream, op.time);
+                }
+            }
+            for call in &part.program.calls {
+                if self.is_measured(part, call.span.start) {
+                    *threads.entry(call.lane).or_default() += call.own + call.think;
+                }
+            }
+        }
+        let mut engines: Vec<(&'static str, Ns)> = engines
+            .into_iter()
+            .map(|(name, sum)| (name, sum / steps))
+            .collect();
+        engines.sort_unstable_by_key(|engine| (std::cmp::Reverse(engine.1), engine.0));
+        Ideal {
+            engines,
+            chain: chain / steps,
+            host: threads.into_values().max().unwrap_or(0) / steps,
+        }
+    }
+}
+
+/// The longest chain of operations of a stream that pass data on: copies in, kernels, copies out.
+#[derive(Default)]
+struct Longest {
+    streams: FxHashMap<u32, (Ns, Option<Engine>)>,
+    longest: Ns,
+}
+
+impl Longest {
+    /// Adds an operation; returns by how much the longest chain grew.
+    fn after(&mut self, engine: Engine, stream: u32, time: Ns) -> Ns {
+        let (length, last) = self.streams.get(&stream).copied().unwrap_or((0, None));
+        let continues = last.is_some_and(|last| crate::program::Program::carries(last, engine));
+        let length = if continues { length + time } else { time };
+        self.streams.insert(stream, (length, Some(engine)));
+        let grown = (length - self.longest).max(0);
+        self.longest += grown;
+        grown
+    }
+}

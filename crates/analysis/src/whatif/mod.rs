@@ -1,0 +1,239 @@
+//! What-if: what a step or a run would take with something changed, by replay of a [program](super::program).
+//!
+//! A [`WhatIf`] has measured what is asked about: the repeats of a scenario's variant, the steady steps of a
+//! program, or the whole timeline where it has neither. It says how well the unchanged replay explains them
+//! ([`WhatIf::replay_error`]), and [`WhatIf::predict`] what they would be with edits. `docs/WHATIF.md` explains
+//! both. `bounds` has what stands beside predictions, `parts` what is replayed, `timeline` the timeline that it comes to.
+
+mod bounds;
+mod parts;
+mod predict;
+mod timeline;
+
+pub use bounds::{Faster, Ideal};
+use parts::Part;
+pub use predict::{Outcome, Prediction};
+
+use crate::graph::Graph;
+pub use crate::passes::Passes;
+use crate::program::{Known, Times};
+use crate::steps::{self, Steps};
+use activity::stats::median_time;
+use activity::units::duration;
+use activity::{Ns, Span};
+use trace::Trace;
+
+/// The largest error of the unchanged replay with which anything is predicted.
+pub const ERROR_MAX: f64 = 0.05;
+
+/// Why nothing is predicted of a timeline with holes: a replay would take what is not there for work of the host.
+fn unrecorded(trace: &Trace) -> Option<String> {
+    let of_device = |device: usize| -> Ns {
+        let span = trace.devices()[device].usage.span().unwrap_or_default();
+        let stretches = trace.unrecorded(device, span);
+        stretches.iter().map(|stretch| stretch.len()).sum()
+    };
+    let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
+    (sum > 0).then(|| {
+        format!(
+            "{} between its operations were not recorded, and what ran then cannot be replayed",
+            duration(sum)
+        )
+    })
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The repeats of a scenario's variant, by its label: first operation's start to the last one's end.
+    Repeats(String),
+    /// The steady steps of a program, and what showed them.
+    Steps(String),
+    /// First operation's start to the last one's end.
+    Run,
+}
+
+/// What is asked about, measured and ready to be replayed.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    trace: &'a Trace,
+    graph: &'a Graph,
+    scope: Scope,
+    parts: Vec<Part>,
+    samples: Vec<Ns>,
+    replayed: Ns,
+    whole: Ns,
+    /// How many times as many steps there are as were replayed.
+    times: f64,
+}
+
+impl<'a> WhatIf<'a> {
+    /// Measures, and replays unchanged.
+    ///
+    /// # Errors
+    /// When there is nothing to measure, or several variants and none of this name.
+    pub fn new(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        variant: Option<&str>,
+        known: &Known,
+    ) -> Result<Self, String> {
+        let passes = Passes::of_trace(trace, None);
+        if let Some(refusal) = unrecorded(trace) {
+            return Err(refusal);
+        }
+        let (scope, parts) = if passes.list.is_empty() {
+            if let Some(variant) = variant {
+                return Err(format!(
+                    "there is no variant `{variant}`: this is no run of a scenario"
+                ));
+            }
+            let found = steps::of(trace, None);
+            parts::of_steps(trace, graph, steps::main(&found), None, known)
+        } else {
+            let variant = parts::chosen(&passes, variant)?;
+            parts::of_passes(trace, graph, &passes, variant, known)
+        };
+        Self::of(trace, graph, scope, parts)
+    }
+
+    /// The same of what is no run of a scenario: its steady steps, where there are some, else of what begins
+    /// within `window`, or of everything.
+    ///
+    /// # Errors
+    /// When no operation of a GPU is there.
+    pub fn of_steps(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        steps: Option<&Steps>,
+        window: Option<Span>,
+        known: &Known,
+    ) -> Result<Self, String> {
+        let (scope, parts) = parts::of_steps(trace, graph, steps, window, known);
+        Self::of(trace, graph, scope, parts)
+    }
+
+    /// The same for a variant of a scenario's run, by its place among those that ran.
+    ///
+    /// # Errors
+    /// When the variant did not run.
+    pub fn of_repeats(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        passes: &Passes,
+        variant: usize,
+        known: &Known,
+    ) -> Result<Self, String> {
+        if variant >= passes.variants.len() {
+            return Err("this variant did not run".to_owned());
+        }
+        let (scope, parts) = parts::of_passes(trace, graph, passes, variant, known);
+        Self::of(trace, graph, scope, parts)
+    }
+
+    fn of(
+        trace: &'a Trace,
+        graph: &'a Graph,
+        scope: Scope,
+        parts: Vec<Part>,
+    ) -> Result<Self, String> {
+        let mut whatif = WhatIf {
+            trace,
+            graph,
+            scope,
+            parts,
+            samples: Vec::new(),
+            replayed: 0,
+            whole: 0,
+            times: 1.0,
+        };
+        let (mut exact, mut typical, mut wholes) = (Vec::new(), Vec::new(), Vec::new());
+        for part in &whatif.parts {
+            let times = Times::recorded(&part.program);
+            part.measure(&part.program, &times, &mut exact);
+            wholes.push(part.whole(&part.program, &times));
+            part.measure(&part.program, &part.program.replay_typical(), &mut typical);
+        }
+        whatif.whole = whole(&whatif.scope, &exact, &wholes);
+        whatif.samples = exact;
+        whatif.replayed = median_time(&typical).unwrap_or(0);
+        if whatif.measured() <= 0 {
+            return Err("there is no operation of a GPU to predict anything of".to_owned());
+        }
+        Ok(whatif)
+    }
+
+    /// What was measured.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The times measured.
+    #[must_use]
+    pub fn samples(&self) -> &[Ns] {
+        &self.samples
+    }
+
+    /// The median time measured.
+    #[must_use]
+    pub fn measured(&self) -> Ns {
+        median_time(&self.samples).unwrap_or(0)
+    }
+
+    /// The same of more steps than were replayed: their times are taken to be like those of the others.
+    #[must_use]
+    pub fn standing_for(self, times: f64) -> Self {
+        WhatIf { times, ..self }
+    }
+
+    /// The time that findings speak of: one repeat, all steady steps, or the run.
+    #[must_use]
+    pub fn whole(&self) -> Ns {
+        self.scaled(self.whole)
+    }
+
+    /// How many times as many steps there are as were replayed: 1 where all were.
+    #[must_use]
+    pub fn times(&self) -> f64 {
+        self.times
+    }
+
+    fn scaled(&self, time: Ns) -> Ns {
+        (time as f64 * self.times).round() as Ns
+    }
+
+    /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
+    #[must_use]
+    pub fn replayed(&self) -> Ns {
+        self.replayed
+    }
+
+    /// How far that is off, as a share.
+    #[must_use]
+    pub fn replay_error(&self) -> f64 {
+        let measured = self.measured();
+        (self.replayed - measured).abs() as f64 / measured as f64
+    }
+
+    /// Why nothing is predicted, when the replay does not explain what was measured.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        let error = self.replay_error();
+        (error > ERROR_MAX).then(|| {
+            format!(
+                "the unchanged replay is {:.1} % off, more than {:.0} %: the recording does not explain its own times",
+                100.0 * error,
+                100.0 * ERROR_MAX
+            )
+        })
+    }
+}
+
+/// The time that findings speak of: one repeat, or all of what is one stretch.
+fn whole(scope: &Scope, samples: &[Ns], wholes: &[Ns]) -> Ns {
+    match scope {
+        Scope::Repeats(_) => median_time(samples).unwrap_or(0),
+        Scope::Steps(_) | Scope::Run => wholes.iter().sum(),
+    }
+}

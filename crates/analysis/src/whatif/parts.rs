@@ -1,0 +1,140 @@
+//! The stretches that are replayed: the repeats of a variant, the steps of a program, or a window.
+
+use super::Scope;
+use crate::graph::Graph;
+use crate::passes::Passes;
+use crate::program::{Known, NONE, Program, Times};
+use crate::steps::Steps;
+use activity::{Ns, Span};
+use trace::Trace;
+
+/// A stretch that is replayed, with the steps in it.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) program: Program,
+    /// Operations (indices into the program) with which steps begin, and the one that ends the last of
+    /// them, [`NONE`] for the end of the stretch. Empty: the whole is one step.
+    pub(super) marks: Vec<u32>,
+    /// Their starts.
+    pub(super) steps: Vec<Ns>,
+}
+
+impl Part {
+    /// From the first operation of the first step to the end of the last operation of any. Steps themselves are
+    /// measured from start to start, which says nothing of work that an edit lets run ahead.
+    pub(super) fn whole(&self, program: &Program, times: &Times) -> Ns {
+        let (first, last) = match self.marks[..] {
+            [first, .., NONE] if first != NONE => (first as usize, program.ops.len()),
+            [first, .., last] if first < last => (first as usize, last as usize),
+            _ => return program.makespan(times),
+        };
+        let ends = (first..last).filter(|&op| !program.ops[op].is_gone);
+        let end = ends.map(|op| times.op_end[op]).max();
+        end.map_or(0, |end| (end - times.op_start[first]).max(0))
+    }
+
+    pub(super) fn measure(&self, program: &Program, times: &Times, samples: &mut Vec<Ns>) {
+        if self.marks.is_empty() {
+            samples.push(program.makespan(times));
+            return;
+        }
+        let at = |mark: u32| match mark {
+            NONE => times.op_end.iter().copied().max().unwrap_or(0),
+            op => times.op_start[op as usize],
+        };
+        samples.extend(self.marks.windows(2).map(|pair| at(pair[1]) - at(pair[0])));
+    }
+}
+
+/// The variant that is asked about.
+pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, String> {
+    let labels: Vec<String> = passes.variants.iter().map(|v| v.label()).collect();
+    let fits = |i: &usize| {
+        wanted.is_some_and(|wanted| labels[*i] == wanted || passes.variants[*i].name == wanted)
+    };
+    let chosen: Vec<usize> = match wanted {
+        None if labels.len() == 1 => vec![0],
+        _ => (0..labels.len()).filter(fits).collect(),
+    };
+    match chosen[..] {
+        [variant] => Ok(variant),
+        _ => {
+            let which = wanted.map_or("this run has several variants".to_owned(), |wanted| {
+                format!("there is not one variant `{wanted}`")
+            });
+            Err(format!("{which}; say --variant: {}", labels.join(", ")))
+        }
+    }
+}
+
+pub(super) fn of_passes(
+    trace: &Trace,
+    graph: &Graph,
+    passes: &Passes,
+    variant: usize,
+    known: &Known,
+) -> (Scope, Vec<Part>) {
+    let measured: Vec<usize> = passes.measured(variant).collect();
+    let of = if measured.is_empty() {
+        passes.of(variant).collect()
+    } else {
+        measured
+    };
+    let parts = of.into_iter().map(|pass| {
+        let program = Program::new(trace, graph, Some(passes.list[pass].span), known);
+        Part {
+            program,
+            marks: Vec::new(),
+            steps: Vec::new(),
+        }
+    });
+    let label = passes.variants[variant].label();
+    (Scope::Repeats(label), parts.collect())
+}
+
+pub(super) fn of_steps(
+    trace: &Trace,
+    graph: &Graph,
+    steps: Option<&Steps>,
+    window: Option<Span>,
+    known: &Known,
+) -> (Scope, Vec<Part>) {
+    let program = Program::new(trace, graph, window, known);
+    let Some(steps) = steps else {
+        let whole = Part {
+            program,
+            marks: Vec::new(),
+            steps: Vec::new(),
+        };
+        return (Scope::Run, vec![whole]);
+    };
+    let of_process = |op: &u32| {
+        let lane = program.ops[*op as usize].stream as usize;
+        trace.lanes()[lane].key().process == steps.process
+    };
+    let at = |time: Ns| {
+        let from = program.ops.partition_point(|op| op.span.start < time) as u32;
+        (from..program.ops.len() as u32)
+            .find(of_process)
+            .unwrap_or(NONE)
+    };
+    let spans: &[Span] = steps.steady();
+    let mut marks: Vec<u32> = spans.iter().map(|span| at(span.start)).collect();
+    marks.extend(spans.last().map(|span| at(span.end)));
+    let issued = |span: &Span| {
+        let op = at(span.start);
+        let call = program.ops.get(op as usize).map_or(NONE, |op| op.call);
+        program
+            .calls
+            .get(call as usize)
+            .map_or(span.start, |call| call.span.start)
+    };
+    let starts = steps.spans.iter().map(issued).collect();
+    let scope = Scope::Steps(steps.from.text());
+    let part = Part {
+        program,
+        marks,
+        steps: starts,
+    };
+    (scope, vec![part])
+}

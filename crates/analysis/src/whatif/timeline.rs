@@ -1,0 +1,136 @@
+//! The timeline that a prediction comes to: the operations as they would run.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::WhatIf;
+use crate::edits::{self, Bound, Scene};
+use crate::program::{Program, Times};
+use activity::{Activity, Batch, Def, Span, StreamInfo, What};
+use scenario::edit::EditSet;
+use trace::{LaneKind, SourceInfo, Trace};
+
+impl WhatIf<'_> {
+    /// Replays the repeat that begins within `window` (else the first one, or all) with edits. The timeline has nothing but
+    /// operations, in the recording's own time; streams that an edit makes are named "new 1" and so on.
+    ///
+    /// # Errors
+    /// Why nothing is predicted.
+    pub fn timeline(&self, set: &EditSet, window: Option<Span>) -> Result<Trace, String> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let begins = |program: &Program| {
+            let first = program.ops.first().map(|op| op.span.start);
+            window.is_some_and(|w| first.is_some_and(|at| (w.start..w.end).contains(&at)))
+        };
+        let mut parts = self.parts.iter();
+        let part = parts
+            .find(|part| begins(&part.program))
+            .or(self.parts.first());
+        let Some(part) = part else {
+            return Err("there is no operation of a GPU to predict anything of".to_owned());
+        };
+        let mut program = part.program.clone();
+        let scene = Scene {
+            trace: self.trace,
+            graph: self.graph,
+            steps: &part.steps,
+            bound: Bound::Likely,
+        };
+        edits::apply(set, &mut program, scene)?;
+        Ok(self.drawn(&program, &program.replay()))
+    }
+
+    fn drawn(&self, program: &Program, times: &Times) -> Trace {
+        let trace = self.trace;
+        let mut batches: Vec<Batch> = (0..trace.processes().len() as u32)
+            .map(|process| Batch {
+                process,
+                ..Batch::default()
+            })
+            .collect();
+        let devices = trace.devices().iter().map(|d| Def::Device(d.info.clone()));
+        if let Some(first) = batches.first_mut() {
+            first.defs.extend(devices);
+        }
+        let mut said = Said::default();
+        let streams = trace
+            .lanes()
+            .iter()
+            .filter_map(|lane| match lane.key().kind {
+                LaneKind::Stream { stream, .. } => Some(stream),
+                _ => None,
+            });
+        let free = streams.max().unwrap_or(0) + 1;
+        for (i, op) in program.ops.iter().enumerate().filter(|(_, op)| !op.is_gone) {
+            let (lane, row) = self.graph.ops.place(op.id);
+            let batch = &mut batches[trace.lanes()[lane].key().process];
+            let mut what = trace.activity(lane, row).what;
+            if let Some(new) = (op.stream as usize).checked_sub(trace.lanes().len()) {
+                said.stream(batch, &mut what, free, new as u32);
+            }
+            said.kernel(trace, batch, &what);
+            batch.items.push(Activity {
+                span: Span::new(times.op_start[i], times.op_end[i].max(times.op_start[i])),
+                correlation: 0,
+                what,
+            });
+        }
+        let mut drawn = Trace::new(SourceInfo {
+            simulated: trace.source.simulated,
+            ..SourceInfo::default()
+        });
+        for mut batch in batches {
+            batch.items.sort_by_key(|item| item.span.start);
+            drawn.apply(batch);
+        }
+        drawn
+    }
+}
+
+/// What was defined, so that nothing is twice.
+#[derive(Default)]
+struct Said {
+    shapes: FxHashSet<(u32, u32)>,
+    streams: FxHashMap<(u32, u32), u32>,
+}
+
+impl Said {
+    /// Moves an operation to a stream that an edit made.
+    fn stream(&mut self, batch: &mut Batch, what: &mut What, free: u32, new: u32) {
+        let place = match what {
+            What::Kernel(kernel) => &mut kernel.place,
+            What::Copy(copy) => &mut copy.place,
+            What::Memset(memset) => &mut memset.place,
+            _ => return,
+        };
+        let count = self.streams.len() as u32;
+        let number = *self.streams.entry((batch.process, new)).or_insert(count);
+        place.stream = free + number;
+        if number == count {
+            batch.defs.push(Def::Stream(StreamInfo {
+                device: place.device,
+                context: place.context,
+                stream: place.stream,
+                name: format!("new {}", number + 1),
+                priority: 0,
+                is_default: false,
+            }));
+        }
+    }
+
+    fn kernel(&mut self, trace: &Trace, batch: &mut Batch, what: &What) {
+        let What::Kernel(kernel) = what else { return };
+        if self.shapes.insert((batch.process, kernel.shape)) {
+            let shape = trace.shape(kernel.shape);
+            batch.defs.push(Def::Name {
+                id: shape.name,
+                text: trace.names().full(shape.name).to_owned(),
+            });
+            batch.defs.push(Def::Shape {
+                id: kernel.shape,
+                shape,
+            });
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What the decode thread is asked for beside decoding.
+
+use activity::{Mode, Place, RangeKind};
+use crossbeam_channel::Sender;
+
+/// What the program asks of the decode thread.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A phase.
+    Range {
+        kind: RangeKind,
+        name: String,
+        index: u32,
+        thread: u32,
+        start: i64,
+        end: i64,
+    },
+    /// A stream's name.
+    Stream { place: Place, name: String },
+    /// Something else is recorded from now on.
+    Mode(Mode),
+    /// Something the user should know.
+    Notice { is_warning: bool, text: String },
+    /// Write what there is, then say so.
+    Flush(Sender<()>),
+}

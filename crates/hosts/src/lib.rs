@@ -1,0 +1,260 @@
+//! Recordings on other machines, followed over the user's own ssh.
+//!
+//! ```text
+//! here                                                          there
+//! Follower ◄─ files ◄─ mirror ◄─ link ◄─ ssh ◄──── frames ◄──── cuptop serve-recordings ◄─ recordings
+//!                                 └───► ssh ────► asks ──────────┘
+//! ```
+//!
+//! The far side is asked for what is new, a bounded piece at a time, and answers. What arrives goes into files of ours in memory
+//! (or a temporary folder) that are followed like all others, and is given back when it was read. A link that breaks is made again and
+//! goes on behind what has arrived. `frame` says what is said; `docs/SECURITY.md` what is trusted.
+
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the documentation is for those who work on the program"
+)]
+#![allow(
+    missing_docs,
+    reason = "a name that says it all needs no sentence that says it again"
+)]
+
+mod frame;
+mod link;
+mod mirror;
+mod place;
+mod serve;
+mod shared;
+mod why;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+pub use place::Place;
+pub use serve::process_main;
+
+use activity::feed::{Gone, Message, Standing, Stop};
+use activity::text::cut;
+use frame::{Frames, Word, greeting};
+use link::Link;
+use mirror::Mirror;
+use recording::{Inlet, Sink, scratch};
+use shared::{Phase, Shared};
+
+/// The variable that names another program than `ssh`, with its first arguments.
+const SSH: &str = "CUPTOP_SSH";
+/// Machines that are followed at a time: each has a thread and a process.
+const MOST: usize = 64;
+/// An answer that takes longer than this is worth a word.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// Who does not watch waits no longer than this for one that says nothing.
+const LOST: Duration = Duration::from_secs(90);
+
+/// One place on another machine.
+pub struct Host {
+    name: String,
+    host: String,
+    shared: Shared,
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+    /// Where its files are here.
+    root: PathBuf,
+    /// Goes with the last of them.
+    _folder: Arc<TempDir>,
+}
+
+/// Takes what a machine sent as a link does, without one: into files of a folder. How many bytes arrived; the fuzzer calls it.
+///
+/// # Errors
+/// Why the link would be ended.
+pub fn hear(bytes: &[u8], root: &Path) -> Result<u64, String> {
+    let mut mirror = Mirror::new(root.to_owned());
+    let mut frames = Frames::default();
+    // A greeting is looked for in what comes first; a frame begins behind it.
+    frames.add(&bytes[greeting(bytes).map_or(0, |it| it.length)..]);
+    loop {
+        let payload = match frames.next() {
+            Ok(Some(payload)) => payload,
+            Ok(None) => return Ok(mirror.arrived()),
+            Err(broken) => return Err(broken.to_string()),
+        };
+        let word = Word::decode(payload).map_err(|broken| broken.to_string())?;
+        mirror
+            .take(word)
+            .map_err(|refused| activity::text::printable(&refused.to_string()))?;
+    }
+}
+
+/// Follows these places. When there is somebody to `say` things to, on the terminal, ssh may ask there for passwords, one place after
+/// another, and what cannot be reached is an error; else nobody waits, and each link is tried again and again.
+///
+/// # Errors
+/// Why a place cannot be followed, in a sentence or two.
+pub fn connect(places: &[Place], say: Option<&mut dyn FnMut(&str)>) -> Result<Vec<Host>, String> {
+    let ssh = std::env::var(SSH).unwrap_or_default();
+    let ssh: Vec<String> = ssh.split_whitespace().map(str::to_owned).collect();
+    connect_by(&ssh, places, say)
+}
+
+/// [`connect`] with another program than ssh, and its first arguments.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_by(
+    ssh: &[String],
+    places: &[Place],
+    say: Option<&mut dyn FnMut(&str)>,
+) -> Result<Vec<Host>, String> {
+    if places.len() > MOST {
+        return Err(format!(
+            "{} places on other machines: up to {MOST} are followed",
+            places.len()
+        ));
+    }
+    let folder = scratch::directory().map_err(|error| format!("no temporary folder: {error}"))?;
+    let folder = Arc::new(folder);
+    let mut say = say;
+    let mut hosts: Vec<Host> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let root = folder.path().join(at.to_string());
+        std::fs::create_dir(&root).map_err(|error| format!("no temporary folder: {error}"))?;
+        let mut host = Host::start(ssh, place, root, Arc::clone(&folder), say.is_some())?;
+        if let Some(say) = &mut say {
+            host.wait(say)?;
+        }
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
+
+impl Host {
+    fn start(
+        ssh: &[String],
+        place: &Place,
+        root: PathBuf,
+        folder: Arc<TempDir>,
+        may_ask: bool,
+    ) -> Result<Host, String> {
+        let (shared, stop) = (Shared::new(Mirror::new(root.clone())), Stop::default());
+        let link = Link {
+            place: place.clone(),
+            ssh: ssh.to_vec(),
+            shared: shared.clone(),
+            stop: stop.clone(),
+            may_ask,
+        };
+        let thread = std::thread::Builder::new()
+            .name("cuptop-link".to_owned())
+            .spawn(move || link.run())
+            .map_err(|error| format!("the system gives no thread: {error}"))?;
+        Ok(Host {
+            name: place.name(),
+            host: place.host.clone(),
+            shared,
+            stop,
+            thread: Some(thread),
+            root,
+            _folder: folder,
+        })
+    }
+
+    /// Waits until the link is there, or cannot be made.
+    fn wait(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+        say(&format!("connecting to {} …", self.host));
+        loop {
+            for (_, text) in self.shared.take_said() {
+                say(&text);
+            }
+            let standing = self.shared.standing(Instant::now());
+            match standing.phase {
+                Phase::Failed => {
+                    for (_, text) in self.shared.take_said() {
+                        say(&text);
+                    }
+                    return Err(standing.why);
+                }
+                Phase::Connecting => std::thread::sleep(Duration::from_millis(20)),
+                Phase::Up | Phase::Down => return Ok(()),
+            }
+        }
+    }
+
+    /// How it was named.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Inlet for Host {
+    fn pump(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        for (is_warning, text) in self.shared.take_said() {
+            sink(Message::Notice { is_warning, text })?;
+        }
+        Ok(())
+    }
+
+    fn lacks(&self, now: Instant) -> Vec<Standing> {
+        let standing = self.shared.standing(now);
+        let (host, seconds) = (&self.host, standing.silent.as_secs());
+        let why = match standing.phase {
+            Phase::Up if standing.silent < SILENT => return Vec::new(),
+            Phase::Connecting => " yet".to_owned(),
+            Phase::Up => String::new(),
+            Phase::Down | Phase::Failed => {
+                let first = standing.why.lines().next().unwrap_or_default();
+                format!(" ({})", cut(first, 100))
+            }
+        };
+        vec![Standing {
+            is_alarming: standing.phase != Phase::Connecting,
+            text: format!("{host}: no word for {seconds} s{why}"),
+        }]
+    }
+
+    fn excuses(&self, path: &Path) -> bool {
+        path.starts_with(&self.root) && !self.lacks(Instant::now()).is_empty()
+    }
+
+    fn is_caught_up(&self) -> bool {
+        self.shared.standing(Instant::now()).is_caught_up
+    }
+
+    fn is_lost(&self, now: Instant) -> Option<String> {
+        let lost = self.shared.standing(now).silent >= LOST;
+        lost.then(|| self.lacks(now).into_iter().map(|it| it.text).collect())
+    }
+
+    fn stop(&mut self) {
+        self.stop.stop();
+    }
+
+    fn folder(&self) -> &Path {
+        &self.root
+    }
+
+    fn was_read(&mut self, path: &Path, position: u64) {
+        if path.starts_with(&self.root) {
+            self.shared.mirror(|mirror| mirror.was_read(path, position));
+        }
+    }
+
+    fn named(&self, text: &str) -> Option<String> {
+        let root = self.root.to_str()?;
+        text.contains(root).then(|| text.replace(root, &self.name))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

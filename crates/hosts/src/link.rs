@@ -1,0 +1,455 @@
+//! One link to another machine: the user's own ssh, with the far side behind it, made again when it breaks.
+//!
+//! One thread, that waits for ssh's output, its words on standard error, and room for what is asked, a twentieth of a second at a time.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
+
+use super::frame::{Ask, Broken, Frames, Greeting, PROTOCOL, Word, greeting};
+use super::mirror::{MOST_UNREAD, Refused};
+use super::place::Place;
+use super::shared::{Phase, Shared};
+use super::why;
+use activity::feed::Stop;
+use activity::text::printable;
+
+/// What the far side's shell is told, whatever shell that is. No name and no path is in it: those are asked for inside the link.
+pub(super) const REMOTE: &str =
+    "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; exec cuptop serve-recordings'";
+/// How long a step of waiting is, at most.
+const STEP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+/// Between an answer that had nothing more behind it and the next question.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The same while what has come waits to be read.
+const HELD: Duration = Duration::from_secs(1);
+/// Nobody reads what waits for so long.
+const UNREAD: Duration = Duration::from_secs(5);
+/// Bytes of files that are asked for at a time.
+const BUDGET: u32 = 4 << 20;
+/// What may come beside them in one answer: names, pages.
+const BESIDE: usize = 128 << 20;
+/// A link that says nothing for so long is made again.
+const DEAD: Duration = Duration::from_secs(20);
+/// A link that is made again has so long to be there.
+const CONNECTING: Duration = Duration::from_secs(30);
+/// Waits before a link is made again; the last one again and again.
+const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
+/// What a shell over there may print before cuptop speaks.
+const NOISE: usize = 64 << 10;
+/// Lines of ssh that are kept to say why.
+const LINES: usize = 20;
+
+/// What a link needs to know.
+pub(super) struct Link {
+    pub(super) place: Place,
+    /// The program and its first arguments.
+    pub(super) ssh: Vec<String>,
+    pub(super) shared: Shared,
+    pub(super) stop: Stop,
+    /// Whether ssh may ask for a password on the terminal: the first time, before the screen opens.
+    pub(super) may_ask: bool,
+}
+
+/// How a link ended.
+enum End {
+    Stopped,
+    Broke(String),
+}
+
+impl Link {
+    /// Makes the link, and makes it again until it is told to stop.
+    pub(super) fn run(mut self) {
+        let mut failures = 0;
+        loop {
+            let arrived = self.shared.mirror(|mirror| mirror.arrived());
+            let end = self.once();
+            let ended = Instant::now();
+            if self.shared.mirror(|mirror| mirror.arrived()) > arrived {
+                failures = 0;
+            }
+            let was_up = self.shared.is_up();
+            let is_first = std::mem::take(&mut self.may_ask);
+            match end {
+                End::Stopped => return,
+                End::Broke(why) if is_first && !was_up => {
+                    // Whoever waits for it sees that the screen does not open.
+                    self.shared.enter(Phase::Failed, &why);
+                    return;
+                }
+                End::Broke(why) => {
+                    if was_up {
+                        failures = 0;
+                        let host = &self.place.host;
+                        let text = format!("{host}: the link broke ({why}); it is made again");
+                        self.shared.say(true, text);
+                    }
+                    self.shared.enter(Phase::Down, &why);
+                }
+            }
+            let wait = Duration::from_millis(BACK_OFF[failures.min(BACK_OFF.len() - 1)]);
+            failures += 1;
+            while ended.elapsed() < wait {
+                if self.stop.is_stopped() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    fn once(&self) -> End {
+        let host = &self.place.host;
+        let (program, first) = match self.ssh.split_first() {
+            Some((program, first)) => (program.as_str(), first),
+            None => ("ssh", &[][..]),
+        };
+        let mut command = Command::new(program);
+        command
+            .args(first)
+            .args(["-T", "-x", "-a", "-o", "ClearAllForwardings=yes"]);
+        if !self.may_ask {
+            // The terminal is the screen's now.
+            command.args(["-o", "BatchMode=yes"]);
+        }
+        command
+            .args(["--", host, REMOTE])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return End::Broke(why::no_ssh(program, &error)),
+        };
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            return End::Broke("its pipes are missing".to_owned());
+        };
+        let talk = Talk::new(self, input.into(), output.into(), errors.into());
+        let (end, talk) = match talk {
+            Ok(mut talk) => (talk.until_the_end(), Some(talk)),
+            Err(error) => (End::Broke(error.to_string()), None),
+        };
+        let lines = talk.as_ref().map(|it| it.lines.clone()).unwrap_or_default();
+        let has_greeted = talk.as_ref().is_some_and(|it| it.greeted.is_some());
+        // The far side ends when nobody asks any more.
+        drop(talk);
+        let status = finish(&mut child);
+        match end {
+            End::Broke(text) if text.is_empty() && has_greeted => {
+                End::Broke(why::it_ended(status, &lines))
+            }
+            End::Broke(text) if text.is_empty() => End::Broke(why::no_far_side(
+                host,
+                program,
+                status,
+                &lines,
+                self.may_ask,
+            )),
+            other => other,
+        }
+    }
+}
+
+/// Waits a moment for its end, then brings it about.
+fn finish(child: &mut Child) -> Option<ExitStatus> {
+    let until = Instant::now() + Duration::from_millis(500);
+    while Instant::now() < until {
+        match child.try_wait() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Ok(status) => return status,
+            Err(_) => return None,
+        }
+    }
+    let _ = child.kill();
+    child.wait().ok();
+    None
+}
+
+/// A link while it is there.
+struct Talk<'a> {
+    link: &'a Link,
+    input: File,
+    output: File,
+    errors: Option<File>,
+    /// What is asked and has not gone out.
+    asked: Vec<u8>,
+    frames: Frames,
+    /// What came before the far side greeted.
+    noise: Vec<u8>,
+    greeted: Option<Greeting>,
+    /// When the far side was last heard, or asked after it had answered.
+    heard: Instant,
+    /// Whether an answer is due.
+    is_waiting: bool,
+    next: Instant,
+    /// Bytes of the present answer.
+    came: usize,
+    held: Option<Instant>,
+    lines: Vec<String>,
+    line: Vec<u8>,
+}
+
+impl<'a> Talk<'a> {
+    fn new(link: &'a Link, input: OwnedFd, output: OwnedFd, errors: OwnedFd) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(&input)?;
+        rustix::fs::fcntl_setfl(&input, flags | OFlags::NONBLOCK)?;
+        Ok(Talk {
+            link,
+            input: File::from(input),
+            output: File::from(output),
+            errors: Some(File::from(errors)),
+            asked: Vec::new(),
+            frames: Frames::default(),
+            noise: Vec::new(),
+            greeted: None,
+            heard: Instant::now(),
+            is_waiting: true,
+            next: Instant::now(),
+            came: 0,
+            held: None,
+            lines: Vec::new(),
+            line: Vec::new(),
+        })
+    }
+
+    fn until_the_end(&mut self) -> End {
+        let mut bytes = vec![0; 256 << 10];
+        loop {
+            if self.link.stop.is_stopped() {
+                return End::Stopped;
+            }
+            match self.step(&mut bytes) {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(error) => return End::Broke(error.to_string()),
+            }
+        }
+    }
+
+    fn step(&mut self, bytes: &mut [u8]) -> io::Result<Option<End>> {
+        let mut watched = vec![PollFd::new(&self.output, PollFlags::IN)];
+        if let Some(errors) = &self.errors {
+            watched.push(PollFd::new(errors, PollFlags::IN));
+        }
+        if !self.asked.is_empty() {
+            watched.push(PollFd::new(&self.input, PollFlags::OUT));
+        }
+        match rustix::event::poll(&mut watched, Some(&STEP)) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            other => other?,
+        };
+        let ready: Vec<bool> = watched.iter().map(|it| !it.revents().is_empty()).collect();
+        drop(watched);
+        if ready.get(1) == Some(&true) && self.errors.is_some() {
+            self.hear_errors(bytes);
+        }
+        self.send()?;
+        if ready[0] {
+            let count = match self.output.read(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
+                other => other?,
+            };
+            if count == 0 {
+                self.rest_of_errors(bytes);
+                return Ok(Some(End::Broke(String::new())));
+            }
+            self.heard = Instant::now();
+            if let Some(end) = self.hear(&bytes[..count]) {
+                return Ok(Some(end));
+            }
+        }
+        Ok(self.ask())
+    }
+
+    /// Asks on, when it is time, and looks whether somebody is there.
+    fn ask(&mut self) -> Option<End> {
+        let now = Instant::now();
+        let silent = now.duration_since(self.heard);
+        if self.greeted.is_none() {
+            let is_late = !self.link.may_ask && silent > CONNECTING;
+            return is_late
+                .then(|| End::Broke(format!("no link after {} s", CONNECTING.as_secs())));
+        }
+        if self.is_waiting {
+            self.link.shared.waits(self.heard);
+            return (silent > DEAD)
+                .then(|| End::Broke(format!("no word for {} s", DEAD.as_secs())));
+        }
+        if now < self.next {
+            return None;
+        }
+        let unread = self.link.shared.mirror(|mirror| mirror.unread());
+        let budget = if unread > MOST_UNREAD {
+            let since = *self.held.get_or_insert(now);
+            if now.duration_since(since) > UNREAD {
+                for name in self.link.shared.mirror(|mirror| mirror.leave_unread()) {
+                    let host = &self.link.place.host;
+                    let text = format!("{host}: {name} cannot be read here, and is left out");
+                    self.link.shared.say(true, text);
+                }
+            }
+            0
+        } else {
+            self.held = None;
+            BUDGET
+        };
+        self.asked.extend(Ask::Next { budget }.encode());
+        (self.is_waiting, self.heard, self.came) = (true, now, 0);
+        None
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while !self.asked.is_empty() {
+            match self.input.write(&self.asked) {
+                Ok(count) => drop(self.asked.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It has ended: its output says how.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    self.asked.clear();
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Option<End> {
+        if self.greeted.is_some() {
+            self.frames.add(bytes);
+            return self.words();
+        }
+        let host = &self.link.place.host;
+        self.noise.extend_from_slice(bytes);
+        let Some(greeting) = greeting(&self.noise) else {
+            let is_noise = self.noise.len() > NOISE;
+            return is_noise.then(|| End::Broke(format!("what answers on {host} is not cuptop")));
+        };
+        if greeting.protocol != PROTOCOL {
+            return Some(End::Broke(why::other_version(host, &greeting)));
+        }
+        self.frames.add(&self.noise[greeting.length..]);
+        self.noise = Vec::new();
+        self.greeted = Some(greeting);
+        let path = self.link.place.path.as_os_str().as_encoded_bytes().to_vec();
+        self.asked.extend(Ask::Open(path).encode());
+        for (name, offset) in self.link.shared.mirror(|mirror| mirror.have()) {
+            self.asked.extend(Ask::Have { offset, name }.encode());
+        }
+        self.is_waiting = false;
+        self.words()
+    }
+
+    fn words(&mut self) -> Option<End> {
+        let host = &self.link.place.host;
+        let hostile = |what: &dyn std::fmt::Display| {
+            Some(End::Broke(format!(
+                "{host} sent what is not taken: {}",
+                printable(&what.to_string())
+            )))
+        };
+        loop {
+            let payload = match self.frames.next() {
+                Ok(None) => return None,
+                Ok(Some(payload)) => payload,
+                Err(broken) => return hostile(&broken),
+            };
+            self.came += payload.len();
+            if !self.is_waiting || self.came > BUDGET as usize + BESIDE {
+                // A trouble with the place comes before anything is asked.
+                if !matches!(Word::decode(payload), Ok(Word::Trouble { .. })) {
+                    return hostile(&"more than it was asked for");
+                }
+            }
+            let word: Result<Word, Broken> = Word::decode(payload);
+            let taken: Result<(), Refused> = match word {
+                Err(broken) => return hostile(&broken),
+                Ok(Word::End { has_more }) => {
+                    self.is_waiting = false;
+                    let now = Instant::now();
+                    self.next = match (self.held.is_some(), has_more) {
+                        (true, _) => now + HELD,
+                        (false, true) => now,
+                        (false, false) => now + PERIOD,
+                    };
+                    self.link.shared.answered(!has_more, host);
+                    Ok(())
+                }
+                Ok(Word::Trouble { is_last, text }) => {
+                    let text = printable(&format!("{host}: {text}"));
+                    if is_last {
+                        return Some(End::Broke(text));
+                    }
+                    self.link.shared.say(true, text);
+                    Ok(())
+                }
+                Ok(word) => self.link.shared.mirror(|it| it.take(word)),
+            };
+            if let Err(refused) = taken {
+                return hostile(&refused);
+            }
+        }
+    }
+
+    /// ssh's own words, line by line.
+    fn hear_errors(&mut self, bytes: &mut [u8]) {
+        let Some(errors) = &mut self.errors else {
+            return;
+        };
+        let count = match errors.read(bytes) {
+            Ok(0) => {
+                self.errors = None;
+                return;
+            }
+            Ok(count) => count,
+            Err(_) => return,
+        };
+        for &byte in &bytes[..count] {
+            if byte == b'\n' || self.line.len() >= 1_000 {
+                let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+                self.say_line(line.trim_end_matches('\r'));
+            }
+            if byte != b'\n' {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    /// What it said last, without waiting: a process that ssh left behind may hold its standard error.
+    fn rest_of_errors(&mut self, bytes: &mut [u8]) {
+        let until = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < until
+            && let Some(errors) = &self.errors
+        {
+            let mut watched = [PollFd::new(errors, PollFlags::IN)];
+            match rustix::event::poll(&mut watched, Some(&STEP)) {
+                Ok(1..) => self.hear_errors(bytes),
+                _ => break,
+            }
+        }
+        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        self.say_line(&line);
+    }
+
+    fn say_line(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let line = printable(line);
+        if self.lines.len() == LINES {
+            self.lines.remove(0);
+        }
+        self.link.shared.hear_line(&self.link.place.host, &line);
+        self.lines.push(line);
+    }
+}

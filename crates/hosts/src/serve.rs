@@ -1,0 +1,403 @@
+//! The far side: `cuptop serve-recordings`, which ssh starts on another machine.
+//!
+//! It says what files hold that it was asked for, ends when nobody asks any more, and writes nothing but to its standard output.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use recording::file::{Entry, HEADER, Reader, State, Wait, beside};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::frame::{Ask, Frames, PAGE, PIECE, Word, hello};
+use recording::pace::{self, Due};
+use recording::{files, is_recording, may_become_one};
+
+/// The near side speaks every few seconds. After this long the link is gone, whatever the system thinks.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Serves standard input until it ends.
+#[must_use]
+pub fn process_main() -> ExitCode {
+    let mut out = BufWriter::with_capacity(2 * PIECE, io::stdout().lock());
+    match serve(&mut out) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody reads on: that is how links end.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cuptop: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn serve(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&hello(env!("CARGO_PKG_VERSION")))?;
+    out.flush()?;
+    let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (mut frames, mut bytes) = (Frames::default(), vec![0; 64 << 10]);
+    let mut server = Server::default();
+    loop {
+        let patience = Timespec {
+            tv_sec: PATIENCE.as_secs().cast_signed(),
+            tv_nsec: 0,
+        };
+        let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+        match rustix::event::poll(&mut watched, Some(&patience)) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let count = match stdin.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        frames.add(&bytes[..count]);
+        let senseless = |broken| {
+            let text = format!(
+                "{broken} on standard input: this command is started by `cuptop open HOST:DIR`"
+            );
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        };
+        while let Some(payload) = frames.next().map_err(senseless)? {
+            let ask = Ask::decode(payload).map_err(senseless)?;
+            server.answer(ask, out)?;
+        }
+    }
+}
+
+/// What one link asks for.
+#[derive(Default)]
+struct Server {
+    place: Option<PathBuf>,
+    /// What has arrived on an earlier link, by name.
+    arrived: HashMap<String, u64>,
+    files: Vec<Served>,
+    /// Files that are told of, or cannot be read, and why.
+    known: HashMap<PathBuf, Option<String>>,
+    listing: Option<Due>,
+    is_shared: bool,
+}
+
+impl Server {
+    fn answer(&mut self, ask: Ask, out: &mut impl Write) -> io::Result<()> {
+        match ask {
+            Ask::Open(path) => self.open(Path::new(std::ffi::OsStr::from_bytes(&path)), out),
+            Ask::Have { offset, name } => {
+                self.arrived.insert(name, offset);
+                Ok(())
+            }
+            Ask::Next { budget } => self.next(budget as usize, out),
+        }
+    }
+
+    fn open(&mut self, path: &Path, out: &mut impl Write) -> io::Result<()> {
+        // A shell would have done this.
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let path = match (path.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_path_buf(),
+        };
+        let why = match path.metadata() {
+            Err(error) => Some(error.to_string()),
+            Ok(_) if is_recording(&path) || may_become_one(&path) => None,
+            Ok(about) if about.is_dir() => Some("a folder that is no recording".to_owned()),
+            Ok(_) => Some("no recording of cuptop".to_owned()),
+        };
+        if let Some(why) = why {
+            let text = format!("{}: {why}", path.display());
+            return say(
+                &Word::Trouble {
+                    is_last: true,
+                    text,
+                },
+                out,
+            )
+            .and_then(|()| out.flush());
+        }
+        self.is_shared = files::is_shared(&path);
+        self.place = Some(path);
+        Ok(())
+    }
+
+    /// What has come since the last answer, at most `budget` bytes of files.
+    fn next(&mut self, mut budget: usize, out: &mut impl Write) -> io::Result<()> {
+        let now = Instant::now();
+        self.list(now, out)?;
+        let grow = self.files.iter().filter(|file| !file.is_done()).count();
+        let period = pace::period(grow, self.is_shared);
+        let mut has_more = false;
+        for file in &mut self.files {
+            if file.is_done() || !(file.has_more || file.due.is(now)) {
+                continue;
+            }
+            let before = budget;
+            if let Err(error) = file.look(&mut budget, out) {
+                if error.kind() == io::ErrorKind::BrokenPipe {
+                    return Err(error);
+                }
+                let text = format!("{} cannot be read any more: {error}", file.name);
+                file.content = Content::Done;
+                trouble(text, out)?;
+            }
+            file.due.looked(now, budget != before, period);
+            has_more |= file.has_more;
+        }
+        say(&Word::End { has_more }, out)?;
+        out.flush()
+    }
+
+    /// Tells of files that have appeared.
+    fn list(&mut self, now: Instant, out: &mut impl Write) -> io::Result<()> {
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
+        let listing = self.listing.get_or_insert_with(Due::now);
+        if !listing.is(now) {
+            return Ok(());
+        }
+        let root = match place.is_dir() {
+            true => place.as_path(),
+            false => place.parent().unwrap_or(Path::new("")),
+        };
+        let paths = files::paths_of(place);
+        let folders = paths.len().max(25) * 10;
+        listing.looked(now, true, pace::period(folders, self.is_shared));
+        for path in paths {
+            if matches!(self.known.get(&path), Some(None)) {
+                continue;
+            }
+            // The files here are the user's, and so are their names.
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+            let id = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
+            let sent = self.arrived.get(&*name).copied().unwrap_or(0);
+            match Served::open(id, &name, &path, sent, self.is_shared) {
+                Ok(file) => {
+                    let name = name.into_owned();
+                    say(&Word::File { id, name }, out)?;
+                    self.files.push(file);
+                    self.known.insert(path, None);
+                }
+                // One that has just been made has no header yet.
+                Err(None) => {}
+                Err(Some(why)) => {
+                    if self.known.get(&path) != Some(&Some(why.clone())) {
+                        trouble(why.clone(), out)?;
+                        self.known.insert(path, Some(why));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says what is wrong with one file; the others go on.
+fn trouble(text: String, out: &mut impl Write) -> io::Result<()> {
+    let is_last = false;
+    say(&Word::Trouble { is_last, text }, out)
+}
+
+fn say(word: &Word, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&word.encode())
+}
+
+/// A file that is told of.
+struct Served {
+    id: u32,
+    name: String,
+    path: PathBuf,
+    file: File,
+    content: Content,
+    /// Up to where it was sent.
+    sent: u64,
+    page: Option<Box<[u8; PAGE]>>,
+    life: Option<Option<bool>>,
+    has_more: bool,
+    due: Due,
+    is_shared: bool,
+    /// The machine that it was written on, where that was looked for.
+    host: String,
+}
+
+enum Content {
+    Recording(Box<Reader>),
+    Beside(Box<beside::Reader>),
+    /// All of it was sent, and no more comes.
+    Done,
+}
+
+impl Served {
+    /// `Err(None)` when it has no header yet.
+    fn open(
+        id: u32,
+        name: &str,
+        path: &Path,
+        sent: u64,
+        is_shared: bool,
+    ) -> Result<Served, Option<String>> {
+        use recording::file::OpenError;
+        let is_recording = files::is_of_recording(path);
+        let content = if is_recording {
+            match Reader::open(path) {
+                Ok(mut reader) => {
+                    reader.wait_for(Wait::Blocks);
+                    Content::Recording(Box::new(reader))
+                }
+                Err(OpenError::NotARecording(_)) => return Err(None),
+                Err(error) => return Err(Some(error.to_string())),
+            }
+        } else {
+            match beside::Reader::open(path) {
+                Ok(mut reader) => {
+                    reader.wait_for_blocks(is_shared);
+                    Content::Beside(Box::new(reader))
+                }
+                Err(beside::OpenError::NoHeader(_)) => return Err(None),
+                Err(error) => return Err(Some(error.to_string())),
+            }
+        };
+        // The page goes by itself.
+        let first = if is_recording { HEADER as u64 } else { 0 };
+        Ok(Served {
+            id,
+            name: name.to_owned(),
+            path: path.to_owned(),
+            file: File::open(path).map_err(|error| Some(format!("{name}: {error}")))?,
+            content,
+            sent: sent.max(first),
+            page: None,
+            life: None,
+            has_more: true,
+            due: Due::now(),
+            is_shared,
+            host: String::new(),
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.content, Content::Done)
+    }
+
+    /// Sends what is new of it.
+    fn look(&mut self, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
+        // Asked before it is read: what is written until a process ends is read after that.
+        let life = self.life();
+        let (mut is_final, mut is_same) = (false, true);
+        let host = &mut self.host;
+        let limit = match &mut self.content {
+            Content::Done => return Ok(()),
+            Content::Recording(reader) => {
+                if self.is_shared {
+                    reader.reopen();
+                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
+                }
+                let mut page = Box::new([0; PAGE]);
+                self.file.read_exact_at(&mut page[..], 0)?;
+                is_same = self.page.as_ref() == Some(&page);
+                if !is_same {
+                    say(
+                        &Word::Page {
+                            id: self.id,
+                            page: page.clone(),
+                        },
+                        out,
+                    )?;
+                    self.page = Some(page);
+                }
+                reader.refresh()?;
+                let status = reader.status();
+                is_final = matches!(
+                    status.state,
+                    State::Closed | State::Refused | State::Continued
+                );
+                let published = status.published;
+                if self.is_shared {
+                    // What is published and has not arrived here must not be sent as it is.
+                    while reader.read(&mut |entry| {
+                        if let Entry::Process(process) = entry {
+                            *host = process.host;
+                        }
+                    })? {}
+                    reader.position()
+                } else {
+                    published
+                }
+            }
+            Content::Beside(reader) => {
+                if self.is_shared {
+                    reader.reopen();
+                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
+                    while reader.read(&mut |_| {})? {}
+                    reader.position()
+                } else {
+                    self.file.metadata()?.len()
+                }
+            }
+        };
+        self.send(limit, budget, out)?;
+        self.has_more = self.sent < limit;
+        if !self.has_more && self.life != Some(life) {
+            say(
+                &Word::Life {
+                    id: self.id,
+                    lives: life,
+                },
+                out,
+            )?;
+            self.life = Some(life);
+        }
+        // Of the page that says so all has been sent.
+        if is_final && is_same && !self.has_more {
+            if life != Some(false) {
+                let lives = Some(false);
+                say(&Word::Life { id: self.id, lives }, out)?;
+            }
+            self.content = Content::Done;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, limit: u64, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
+        while self.sent < limit && *budget > 0 {
+            let room = PIECE.min(*budget);
+            let want = usize::try_from(limit - self.sent).map_or(room, |left| left.min(room));
+            let mut bytes = vec![0; want];
+            let got = self.file.read_at(&mut bytes, self.sent)?;
+            if got == 0 {
+                // Cut short, or not here yet.
+                break;
+            }
+            bytes.truncate(got);
+            let word = Word::Data {
+                id: self.id,
+                offset: self.sent,
+                bytes,
+            };
+            say(&word, out)?;
+            self.sent += got as u64;
+            *budget -= got;
+        }
+        Ok(())
+    }
+
+    /// Whether its writer lives, as far as that can be told here.
+    fn life(&self) -> Option<bool> {
+        let lock = match &self.content {
+            Content::Recording(reader) => reader.writer_lives(),
+            Content::Beside(reader) => reader.writer_lives(),
+            Content::Done => Some(false),
+        };
+        let is_here = rustix::system::uname().nodename().to_bytes() == self.host.as_bytes();
+        lock.filter(|lives| *lives || !self.is_shared || is_here)
+    }
+}

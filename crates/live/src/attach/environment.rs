@@ -1,0 +1,90 @@
+//! The variables that make the CUDA driver and NVTX load the collector.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use collector::{Graphs, options};
+
+use super::AttachRequest;
+
+/// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.
+const CUDA: &str = "CUDA_INJECTION64_PATH";
+/// NVTX loads this library at its first call, and calls its `InitializeInjectionNvtx2`.
+const NVTX: &str = "NVTX_INJECTION64_PATH";
+
+/// Refuses when another tool (or another cuptop) is to be injected: the driver loads one library only.
+pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<()> {
+    match variable(CUDA) {
+        Some(other) if !other.is_empty() => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!(
+                "{CUDA} is set already, to {}: another tool (Nsight Systems, a cluster's monitoring, another cuptop) \
+                 is injected into this environment, and the CUDA driver loads one only; unset it to trace with cuptop",
+                other.display()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The variables for a program.
+pub(super) fn of(
+    request: &AttachRequest,
+    directory: &Path,
+    library: &Path,
+) -> Vec<(&'static str, OsString)> {
+    let mut variables = vec![
+        (CUDA, library.into()),
+        (options::DIRECTORY, directory.into()),
+        (
+            options::FLUSH,
+            request.flush_period.as_millis().max(1).to_string().into(),
+        ),
+        (options::MAX_BYTES, request.max_bytes.to_string().into()),
+        (options::WAITS, u8::from(request.waits).to_string().into()),
+        (
+            options::GRAPHS,
+            match request.graphs {
+                Graphs::Nodes => "nodes",
+                Graphs::Whole => "whole",
+            }
+            .into(),
+        ),
+    ];
+    if let Some(range) = &request.when.range {
+        variables.push((options::RANGE, range.into()));
+    }
+    if let Some(keep) = request.keep {
+        variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
+    }
+    // NVTX calls of a program that another tool listens to stay with that tool.
+    if nvtx_of_another().is_none() {
+        variables.push((NVTX, library.into()));
+    }
+    variables
+}
+
+/// The library that another tool has NVTX load.
+pub(super) fn nvtx_of_another() -> Option<OsString> {
+    std::env::var_os(NVTX).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_tools_injection_is_not_replaced() {
+        assert!(check(|_| None).is_ok());
+        assert!(check(|_| Some(OsString::new())).is_ok());
+        let error =
+            check(|_| Some("/opt/nsight/libToolsInjection64.so".into())).expect_err("taken");
+        assert!(
+            error
+                .to_string()
+                .contains("/opt/nsight/libToolsInjection64.so"),
+            "{error}"
+        );
+    }
+}

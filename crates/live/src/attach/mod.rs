@@ -1,0 +1,335 @@
+//! `cuptop trace -- CMD`: runs any program with the collector injected, and follows its recordings.
+//!
+//! ```text
+//! library      the collector as a shared library, unpacked from this binary
+//! environment  what makes the CUDA driver and NVTX load it
+//! child        the program: its output, its signals, its end
+//! live         the recording while it is made, and what is written beside it
+//! outside      commands that start it where nothing of ours reaches it
+//! recorder     recording on and off while it runs
+//! trial        whether all that would work here, tried on a process of our own
+//! running      a program that runs already, from outside alone
+//! signal       looking from outside on and off, by SIGUSR2
+//! ```
+//!
+//! The program is not changed and needs no rights. Each of its processes that initialises CUDA, children and
+//! grandchildren included, loads the library and writes a recording of its own; the others never notice.
+
+mod child;
+mod environment;
+mod library;
+mod live;
+mod outside;
+mod profiler;
+mod recorder;
+mod running;
+pub mod trial;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use collector::Graphs;
+use crossbeam_channel::RecvTimeoutError;
+pub use recorder::{Recorder, When};
+pub use running::{Refused, RunningRequest, Sight, check, command, running};
+
+use crate::hardware::Watch;
+use crate::looking::Looking;
+use crate::python::Sampler;
+use activity::Span;
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
+use activity::text::plural;
+use child::Child;
+use library::Library;
+use live::LiveRecording;
+use recording::{self, ProcessState};
+
+/// What the program prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Goes where ours goes, and it reads our stdin: for use without a screen.
+    Inherit,
+    /// Comes as [`Message::Output`]: for use with a screen. Its stdin is ours unless that is a terminal, which the
+    /// screen reads from; then it is empty.
+    Capture,
+}
+
+/// A program to be traced.
+#[derive(Clone, Debug)]
+pub struct AttachRequest {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The library that is loaded into it, as a shared object; empty on systems that have no CUDA.
+    pub library: &'static [u8],
+    /// Where its recordings go; made if it does not exist.
+    pub dir: PathBuf,
+    /// Time between the collector's flushes.
+    pub flush_period: Duration,
+    /// The most bytes that each process may record; 0 for no limit.
+    pub max_bytes: u64,
+    /// Keeps only the last of each recording, at least this long; `None` keeps all.
+    pub keep: Option<Duration>,
+    /// Whether to record what streams and threads wait for: it costs launches 7 to 12 %, and shows why a stream waited for
+    /// another.
+    pub waits: bool,
+    /// When to record.
+    pub when: When,
+    /// Whether CUDA graphs are recorded by their nodes or as a whole.
+    pub graphs: Graphs,
+    /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
+    pub hardware: bool,
+    /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
+    pub python: Option<u32>,
+    /// What becomes of its output.
+    pub output: Output,
+}
+
+/// How often recordings are looked at.
+const PERIOD: Duration = Duration::from_millis(5);
+/// How long children may go on writing after the program itself has ended.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// How long a program that was told to end may take before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a program sends, and the hand on its recording.
+pub type Attached = (Feed, Recorder);
+
+/// Starts the program and follows it.
+///
+/// # Errors
+/// When it cannot be started, the recording directory cannot be made or holds recordings already, the library cannot
+/// be unpacked, or another tool has claimed the driver's injection variable.
+pub fn run(request: AttachRequest) -> io::Result<Attached> {
+    let Some(program) = request.command.first() else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no program was given",
+        ));
+    };
+    environment::check(|name| std::env::var_os(name))?;
+    let looking = Looking::new(true);
+    let mut live = LiveRecording::start(&request.dir, &request.when, looking.clone())?;
+    let library = Library::unpack(request.library)?;
+    let name = program.to_string_lossy().into_owned();
+    let warning = outside::warning(&request.command);
+    let variables = environment::of(&request, &live.directory, library.path());
+    let child = Child::start(&request.command, variables, request.output).map_err(|error| {
+        io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
+    })?;
+    if request.hardware {
+        live.watch = Some(Watch::start(&live.directory, looking.clone())?);
+    }
+    if let Some(hz) = request.python {
+        let sampler = Sampler::start(child.id(), &live.directory, hz, looking)?;
+        live.sampler = Some(sampler);
+    }
+    let hand = live.recorder.clone();
+    let feed = Feed::spawn("cuptop-attach", move |outlet| {
+        // Kept until the last child had its chance to load it.
+        let _library = library;
+        Run {
+            child,
+            live,
+            name,
+            warning,
+        }
+        .follow(outlet)
+    })?;
+    Ok((feed, hand))
+}
+
+struct Run {
+    child: Child,
+    live: LiveRecording,
+    name: String,
+    /// What is to be said of the command.
+    warning: Option<String>,
+}
+
+impl Run {
+    fn follow(mut self, outlet: &Outlet) -> Outcome {
+        if let Some(text) = self.warning.take()
+            && outlet.notice(true, text).is_err()
+        {
+            return Outcome::Stopped;
+        }
+        let ended = self.until_the_end(outlet);
+        self.live.recorder.end();
+        let stopped = outlet.stop.is_stopped();
+        if ended.is_err() || stopped {
+            self.child.stop(PATIENCE);
+        }
+        let watch = self.live.watch.as_ref();
+        let listed = watch.map(Watch::listed).unwrap_or_default();
+        for message in self.child.rest_of_output() {
+            if outlet.send(message).is_err() {
+                return Outcome::Stopped;
+            }
+        }
+        if self.live.finish(outlet).is_err() || stopped {
+            return Outcome::Stopped;
+        }
+        let Ok(Some(code)) = ended else {
+            return Outcome::Stopped;
+        };
+        let states = self.live.follower.states();
+        if let Some(text) = unrecorded(&listed, &states)
+            && outlet.notice(true, text).is_err()
+        {
+            return Outcome::Stopped;
+        }
+        conclude(&self.name, code, &states, outlet)
+    }
+
+    /// Follows until the program and its children have ended. `None` when it was asked to stop.
+    fn until_the_end(&mut self, outlet: &Outlet) -> Result<Option<i32>, Gone> {
+        let mut over: Option<(i32, Instant)> = None;
+        let mut next = Instant::now();
+        let mut told_refused = false;
+        loop {
+            // Output comes as it comes; recordings are looked at once in a period.
+            loop {
+                match self.child.output().recv_deadline(next) {
+                    Ok(message) => {
+                        let is_refused = matches!(&message, Message::Output { line, .. } if profiler::is_refused(line));
+                        outlet.send(message)?;
+                        if is_refused && !std::mem::replace(&mut told_refused, true) {
+                            outlet.notice(true, profiler::NOTICE.to_owned())?;
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+                        break;
+                    }
+                }
+            }
+            next = Instant::now() + PERIOD;
+            self.child.forward_signals();
+            if over.is_none()
+                && let Some(code) = self.child.ended()
+            {
+                over = Some((code, Instant::now()));
+            }
+            let is_alive = self.live.look(outlet)?;
+            if outlet.stop.is_stopped() {
+                return Ok(None);
+            }
+            if let Some((code, since)) = over
+                && (!is_alive || since.elapsed() > STRAGGLERS)
+            {
+                return Ok(Some(code));
+            }
+        }
+    }
+}
+
+/// Copies a recording as it is by now, or a stretch of it, and says what became of it.
+fn kept(directory: &Path, to: &Path, window: Option<Span>) -> Message {
+    let (is_warning, text) = match keep(directory, to, window) {
+        Ok(text) => (false, text),
+        Err(text) => (true, text),
+    };
+    Message::Notice { is_warning, text }
+}
+
+/// Copies a recording as it is by now, or what it holds of a stretch of time. What was done comes back, in a sentence.
+///
+/// # Errors
+/// Why it cannot be, in a sentence.
+pub fn keep(directory: &Path, to: &Path, window: Option<Span>) -> Result<String, String> {
+    let shown = to.display();
+    match window {
+        None => recording::keep(directory, to)
+            .map(|_| format!("kept the recording so far in {shown}"))
+            .map_err(|error| format!("the recording could not be kept: {error}")),
+        Some(window) => recording::excerpt(directory, to, window)
+            .map(|records| format!("kept the window in {shown}: {}", plural(records, "record")))
+            .map_err(|error| format!("the window could not be kept: {error}")),
+    }
+}
+
+/// The processes of the program that NVML saw on a GPU and that left no recording, in a sentence.
+fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<String> {
+    let is_missing = |it: &&(u32, String)| recorded.iter().all(|known| known.pid != it.0);
+    let missing: Vec<String> = listed
+        .iter()
+        .filter(is_missing)
+        .map(|(pid, name)| format!("{pid} ({name})"))
+        .collect();
+    let (first, rest) = missing.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "process {first}{more} used a GPU and left no record: its environment was cleared on the way, or it got its CUDA context from \
+         another process"
+    ))
+}
+
+/// The outcome for the program's exit code, and what was not traced.
+fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) -> Outcome {
+    let traced = processes.iter().filter(|process| process.traced).count();
+    let untraced = processes.len() - traced;
+    let silent = processes.is_empty();
+    if code != 0 {
+        if silent {
+            // The program's own failure comes first; that nothing was seen of it is a remark.
+            let text = "no process of the program reported in: it may not have come to use CUDA"
+                .to_owned();
+            let _ = outlet.notice(true, text);
+        }
+        let message = match code {
+            129..=192 => format!("{name} was ended by signal {}", code - 128),
+            _ => format!("{name} ended with exit code {code}"),
+        };
+        return Outcome::Failed(Failure {
+            kind: FailureKind::Program { code },
+            message,
+            help: String::new(),
+        });
+    }
+    let machine = |message: String, help: &str| {
+        Outcome::Failed(Failure {
+            kind: FailureKind::Machine,
+            message,
+            help: help.to_owned(),
+        })
+    };
+    if silent {
+        return machine(
+            format!("{name} ran, but no process of it reported in: nothing was traced"),
+            "either it never initialised CUDA, or its environment was cleared on the way (sudo, a container, a batch system, \
+             a set-user-id program), or its driver ignores CUDA_INJECTION64_PATH",
+        );
+    }
+    if traced == 0 {
+        return machine(
+            format!("{name} ran untraced ({untraced} processes): the notices say why"),
+            "",
+        );
+    }
+    Outcome::Complete
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_on_a_gpu_without_a_recording_are_named() {
+        let state = |pid| ProcessState {
+            pid,
+            ..ProcessState::default()
+        };
+        let listed = [(7, "python3".to_owned()), (8, "sh".to_owned())];
+        assert_eq!(unrecorded(&listed, &[state(7), state(8)]), None);
+        let text = unrecorded(&listed, &[state(7)]).expect("one is missing");
+        assert!(text.starts_with("process 8 (sh) used a GPU"), "{text}");
+        let text = unrecorded(&listed, &[]).expect("both");
+        assert!(text.starts_with("process 7 (python3) and 1 more"), "{text}");
+    }
+}

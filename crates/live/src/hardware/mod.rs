@@ -1,0 +1,227 @@
+//! Watching the machine while a program runs: its GPUs through NVML, its launching threads through /proc.
+//!
+//! One thread, about ten looks a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes
+//! to files beside the recording (kinds `hardware` and `host`), so that it comes to the timeline the way everything else
+//! does. Which GPUs and threads are worth a look is learned from the records that pass by ([`Watch::note`]): a program
+//! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
+
+mod cgroup;
+mod finder;
+mod gpu;
+mod occupants;
+mod round;
+mod threads;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Sender, bounded};
+use cupti_sys::nvml::Nvml;
+
+use crate::looking::Looking;
+use activity::feed::{Gone, Message, Outlet};
+use activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
+
+/// The least time between two looks. NVML's counters are refreshed every 100 ms, and two samples that lie nearer to each
+/// other may tell nothing (nvml.h).
+const PERIOD: Duration = Duration::from_millis(105);
+/// The most time between two looks.
+const LONGEST: Duration = Duration::from_secs(5);
+/// The part of one core that looking may take.
+const BUDGET: f64 = 0.02;
+/// Records of a batch that are looked at for devices and threads. Those that are missed come again.
+const GLANCE: usize = 16;
+
+/// What the thread is to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    /// A process that records nothing, whose GPUs are to be found.
+    root: Option<u32>,
+    gpus: BTreeSet<Uuid>,
+    /// Process and thread.
+    threads: BTreeSet<(u32, u32)>,
+    /// Every process that recorded something.
+    processes: BTreeSet<u32>,
+}
+
+/// A process, as its records tell of it.
+#[derive(Debug, Default)]
+struct Seen {
+    pid: u32,
+    devices: HashMap<u32, Uuid>,
+}
+
+/// The thread that looks. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Watch {
+    wanted: Arc<Mutex<Wanted>>,
+    /// The same, without the lock.
+    known: Wanted,
+    seen: HashMap<u32, Seen>,
+    /// Processes of the program that NVML listed on a GPU, by id.
+    listed: BTreeMap<u32, String>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts it; its files go to `directory`, which must exist. It looks while that is wanted.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start(directory: &Path, looking: Looking) -> io::Result<Watch> {
+        Watch::begin(directory, looking, Wanted::default())
+    }
+
+    /// As [`Watch::start`], for a process that records nothing, and what it started: their GPUs are found from outside.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn of_running(directory: &Path, looking: Looking, pid: u32) -> io::Result<Watch> {
+        let known = Wanted {
+            root: Some(pid),
+            ..Wanted::default()
+        };
+        Watch::begin(directory, looking, known)
+    }
+
+    fn begin(directory: &Path, looking: Looking, known: Wanted) -> io::Result<Watch> {
+        let wanted = Arc::new(Mutex::new(known.clone()));
+        // Nothing is ever sent: the thread ends when this end is gone.
+        let (stop, stopped) = bounded(0);
+        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking);
+        let thread = std::thread::Builder::new()
+            .name("cuptop-hardware".to_owned())
+            .spawn(move || rounds.run(&stopped))?;
+        Ok(Watch {
+            wanted,
+            known,
+            seen: HashMap::new(),
+            listed: BTreeMap::new(),
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Learns from a message that passes by what is worth a look. What is to be said about watching comes back.
+    fn note(&mut self, message: &Message) -> Option<String> {
+        let Message::Batch(batch) = message else {
+            return None;
+        };
+        let seen = self.seen.entry(batch.process).or_default();
+        for def in &batch.defs {
+            match def {
+                Def::Process(info) => seen.pid = info.pid,
+                Def::Device(info) => {
+                    if let Some(uuid) = info.uuid {
+                        seen.devices.insert(info.id, uuid);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut found = Wanted::default();
+        if seen.pid != 0 {
+            found.processes.insert(seen.pid);
+        }
+        let step = batch.items.len() / GLANCE + 1;
+        for item in batch.items.iter().step_by(step) {
+            if let What::Call(call) = item.what
+                && seen.pid != 0
+            {
+                found.threads.insert((seen.pid, call.thread));
+            }
+            let place = item.place();
+            found
+                .gpus
+                .extend(place.and_then(|it| seen.devices.get(&it.device)));
+        }
+        self.learn(found);
+        for it in &batch.hardware {
+            if let Hardware::Occupants { all, .. } = it {
+                let programs = all.iter().filter(|it| it.owner == Owner::Program);
+                self.listed
+                    .extend(programs.map(|it| (it.pid, it.name.clone())));
+            }
+        }
+        note_of(batch)
+    }
+
+    /// The processes of the program that were seen on a GPU: their ids and names.
+    pub(super) fn listed(&self) -> Vec<(u32, String)> {
+        self.listed.clone().into_iter().collect()
+    }
+
+    fn learn(&mut self, found: Wanted) {
+        let is_known = found.gpus.is_subset(&self.known.gpus)
+            && found.threads.is_subset(&self.known.threads)
+            && found.processes.is_subset(&self.known.processes);
+        if is_known {
+            return;
+        }
+        self.known.gpus.extend(found.gpus);
+        self.known.threads.extend(found.threads);
+        self.known.processes.extend(found.processes);
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = self.known.clone();
+    }
+}
+
+/// Whether this machine's NVML can be asked.
+///
+/// # Errors
+/// Why not.
+pub(super) fn is_readable() -> Result<(), String> {
+    Nvml::load().map(drop).map_err(|error| error.to_string())
+}
+
+/// Sends a message on to whoever shows the timeline, and learns from it what to watch.
+///
+/// # Errors
+/// When nobody reads any more.
+pub(super) fn pass_on(
+    watch: &mut Option<Watch>,
+    message: Message,
+    outlet: &Outlet,
+) -> Result<(), Gone> {
+    let note = watch.as_mut().and_then(|watch| watch.note(&message));
+    outlet.send(message)?;
+    note.map_or(Ok(()), |text| {
+        outlet.send(Message::Notice {
+            is_warning: false,
+            text,
+        })
+    })
+}
+
+/// What the watching thread has to say, on its way through the recording.
+fn note_of(batch: &Batch) -> Option<String> {
+    let mut hardware = batch.hardware.iter();
+    let mut off_cpu = batch.off_cpu.iter();
+    hardware
+        .find_map(|it| match it {
+            Hardware::Note(text) => Some(text.clone()),
+            _ => None,
+        })
+        .or_else(|| {
+            off_cpu.find_map(|it| match it {
+                OffCpu::Note(text) => Some(text.clone()),
+                _ => None,
+            })
+        })
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Who else is on a GPU.
+
+use std::collections::BTreeSet;
+
+use cupti_sys::nvml::Device;
+
+use activity::{Hardware, Ns, Occupant, Owner, Uuid};
+
+/// Time between two lists, in ns: who is on a GPU changes seldom.
+const PERIOD: Ns = 1_000_000_000;
+/// Ancestors that are asked for at most: none is as deep, unless ids are used again meanwhile.
+const DEEPEST: usize = 64;
+
+/// The processes on a GPU, told when they change.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    next: Ns,
+    told: Vec<Occupant>,
+    /// Whether a process of the program was ever listed. NVML's ids are those of the driver's process namespace; only if
+    /// that is ours too, an id that is not the program's is another's.
+    knows_program: bool,
+}
+
+impl Listing {
+    /// The processes, if they are others than the last time.
+    pub(super) fn look(
+        &mut self,
+        device: &Device,
+        uuid: Uuid,
+        now: Ns,
+        program: &BTreeSet<u32>,
+    ) -> Option<Hardware> {
+        if now < self.next {
+            return None;
+        }
+        self.next = now + PERIOD;
+        let mut listed = device.processes().ok()?;
+        listed.sort_unstable_by_key(|it| it.pid);
+        let is_programs: Vec<bool> = listed
+            .iter()
+            .map(|it| program.contains(&it.pid) || descends(it.pid))
+            .collect();
+        self.knows_program |= is_programs.contains(&true);
+        let all: Vec<Occupant> = listed
+            .iter()
+            .zip(is_programs)
+            .map(|(it, is_programs)| Occupant {
+                pid: it.pid,
+                name: stat(it.pid).map_or_else(String::new, |it| it.0),
+                memory: it.memory,
+                owner: match (is_programs, self.knows_program) {
+                    (true, _) => Owner::Program,
+                    (false, true) => Owner::Other,
+                    (false, false) => Owner::Unknown,
+                },
+            })
+            .collect();
+        // Memory alone goes up and down all the time, and has a row of its own.
+        let is_same = all.len() == self.told.len()
+            && all
+                .iter()
+                .zip(&self.told)
+                .all(|(a, b)| (a.pid, a.owner) == (b.pid, b.owner) && !grew(a.memory, b.memory));
+        if is_same {
+            return None;
+        }
+        self.told.clone_from(&all);
+        Some(Hardware::Occupants {
+            uuid,
+            time: now,
+            all,
+        })
+    }
+}
+
+/// Whether somebody's memory is half as much again as it was told.
+fn grew(now: Option<u64>, told: Option<u64>) -> bool {
+    now.unwrap_or(0) / 3 > told.unwrap_or(0) / 2
+}
+
+/// Whether a process is of this one's descendants.
+fn descends(pid: u32) -> bool {
+    let own = std::process::id();
+    let mut at = pid;
+    for _ in 0..DEEPEST {
+        match stat(at) {
+            Some((_, parent)) if parent == own => return true,
+            Some((_, parent)) if parent > 1 => at = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The name of a process and its parent.
+fn stat(pid: u32) -> Option<(String, u32)> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(&String::from_utf8_lossy(&text))
+}
+
+/// `4711 (name) S 4242 …`, where the name may hold anything.
+fn parse(text: &str) -> Option<(String, u32)> {
+    let (before, after) = text.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let parent = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some((name.to_owned(), parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets() {
+        let text = "4711 (a) R 1 (b)) S 4242 1 1 0";
+        assert_eq!(parse(text), Some(("a) R 1 (b)".to_owned(), 4242)));
+        assert_eq!(parse("4711 (a"), None);
+    }
+
+    #[test]
+    fn a_child_descends_and_a_parent_does_not() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("5")
+            .spawn()
+            .expect("starts");
+        assert!(descends(child.id()));
+        assert!(!descends(1));
+        assert!(!descends(std::process::id()));
+        child.kill().expect("killed");
+        child.wait().expect("ends");
+    }
+}

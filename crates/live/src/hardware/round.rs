@@ -1,0 +1,270 @@
+//! The thread: a round of looks, then a pause.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use cupti_sys::nvml::Nvml;
+use recording::file::Clocks;
+use recording::file::beside::Writer;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::finder::Finder;
+use super::gpu::Gpu;
+use super::threads::ProcessThreads;
+use super::{BUDGET, LONGEST, PERIOD, Wanted};
+use crate::looking::Looking;
+use activity::{Hardware, Uuid, WatchCost};
+use recording::{offcpu, readings};
+
+/// How soon it is noticed that looking is wanted again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Time between two accounts of what it took.
+const ACCOUNT: Duration = Duration::from_secs(1);
+
+/// The state of the thread.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    directory: PathBuf,
+    wanted: Arc<Mutex<Wanted>>,
+    looking: Looking,
+    begin: i64,
+}
+
+/// What the thread has open. Not everything of it may go from thread to thread.
+#[derive(Debug)]
+struct Open {
+    directory: PathBuf,
+    begin: i64,
+    nvml: Option<Nvml>,
+    has_tried: bool,
+    finder: Option<Finder>,
+    gpus: HashMap<Uuid, Option<Gpu>>,
+    processes: HashMap<u32, ProcessThreads>,
+    hardware: File,
+    hosts: HashMap<u32, File>,
+    cost: WatchCost,
+}
+
+impl Rounds {
+    pub(super) fn new(directory: &Path, wanted: Arc<Mutex<Wanted>>, looking: Looking) -> Rounds {
+        Rounds {
+            directory: directory.to_path_buf(),
+            wanted,
+            looking,
+            begin: Clocks::now().realtime,
+        }
+    }
+
+    /// Looks until `stopped` says that nobody wants it any more.
+    pub(super) fn run(self, stopped: &Receiver<()>) {
+        let mut open = Open {
+            directory: self.directory,
+            begin: self.begin,
+            nvml: None,
+            has_tried: false,
+            finder: None,
+            gpus: HashMap::new(),
+            processes: HashMap::new(),
+            hardware: File::default(),
+            hosts: HashMap::new(),
+            cost: WatchCost::default(),
+        };
+        let began = Instant::now();
+        let mut pause = PERIOD;
+        let mut next = began + pause;
+        let mut accounted = began;
+        // Of one round, as a mean that forgets.
+        let mut usual = 0.0;
+        // Time in which nobody wanted a look counts in no share.
+        let mut paused = Duration::ZERO;
+        loop {
+            let turn = Instant::now();
+            let wait = next.saturating_duration_since(Instant::now());
+            match stopped.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => break,
+            }
+            if !self.looking.is_wanted() {
+                next = Instant::now() + PAUSE;
+                paused += turn.elapsed();
+                continue;
+            }
+            let mut wanted = self
+                .wanted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            if wanted == Wanted::default() {
+                next = Instant::now() + PERIOD;
+                continue;
+            }
+            let found = open.find(&mut wanted);
+            let opening = found.into_iter().chain(open.open(&wanted)).collect();
+            let before = cpu_time();
+            let is_due = accounted.elapsed() >= ACCOUNT;
+            if is_due {
+                accounted = Instant::now();
+                open.cost.cpu_ns = as_ns(before);
+                open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
+            }
+            open.look(&wanted, opening, is_due);
+            let took = cpu_time().saturating_sub(before).as_secs_f64();
+            usual = if usual == 0.0 {
+                took
+            } else {
+                0.8 * usual + 0.2 * took
+            };
+            pause = Duration::from_secs_f64(usual / BUDGET).clamp(PERIOD, LONGEST);
+            next = Instant::now() + pause;
+        }
+        open.cost.cpu_ns = as_ns(cpu_time());
+        open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
+        if open.cost.rounds > 0 {
+            let cost = Hardware::Cost(open.cost);
+            open.write_hardware(&[cost]);
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+fn as_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Open {
+    /// Adds the GPUs of a process that records nothing. What is to be said comes back.
+    fn find(&mut self, wanted: &mut Wanted) -> Vec<Hardware> {
+        let Some(root) = wanted.root else {
+            return Vec::new();
+        };
+        let mut said = self.load();
+        let finder = self.finder.get_or_insert_with(|| Finder::new(root));
+        if let Some(nvml) = &self.nvml {
+            said.extend(finder.find(nvml, Instant::now()));
+        }
+        wanted.gpus.extend(&finder.gpus);
+        wanted.processes.extend(&finder.processes);
+        said
+    }
+
+    /// Loads NVML, once. Why it cannot be comes back.
+    fn load(&mut self) -> Vec<Hardware> {
+        if std::mem::replace(&mut self.has_tried, true) {
+            return Vec::new();
+        }
+        match Nvml::load() {
+            Ok(nvml) => {
+                self.nvml = Some(nvml);
+                Vec::new()
+            }
+            Err(error) => vec![Hardware::Note(format!(
+                "no hardware rows: {error}; in a container, NVIDIA_DRIVER_CAPABILITIES needs utility"
+            ))],
+        }
+    }
+
+    /// Opens what is newly wanted, which takes long and is none of a round's time. What is to be said comes back.
+    fn open(&mut self, wanted: &Wanted) -> Vec<Hardware> {
+        let mut said = Vec::new();
+        if !wanted.gpus.is_empty() {
+            said = self.load();
+        }
+        let Some(nvml) = &self.nvml else {
+            return said;
+        };
+        for uuid in &wanted.gpus {
+            if self.gpus.contains_key(uuid) {
+                continue;
+            }
+            let found = Gpu::open(nvml, *uuid);
+            if let Err(text) = &found {
+                said.push(Hardware::Note(text.clone()));
+            }
+            self.gpus.insert(*uuid, found.ok());
+        }
+        said
+    }
+
+    /// One round.
+    fn look(&mut self, wanted: &Wanted, mut said: Vec<Hardware>, with_cost: bool) {
+        self.cost.rounds += 1;
+        for gpu in self.gpus.values_mut().flatten() {
+            said.extend(gpu.look(&wanted.processes));
+        }
+        if with_cost {
+            said.push(Hardware::Cost(self.cost));
+        }
+        self.write_hardware(&said);
+        for &(pid, thread) in &wanted.threads {
+            let process = self
+                .processes
+                .entry(pid)
+                .or_insert_with(|| ProcessThreads::new(pid));
+            process.watch(thread);
+        }
+        for (&pid, process) in &mut self.processes {
+            let said = process.look();
+            if said.is_empty() {
+                continue;
+            }
+            let file = self.hosts.entry(pid).or_default();
+            let block = offcpu::encode(&said);
+            let create = || {
+                Writer::create(
+                    &self.directory,
+                    offcpu::KIND,
+                    offcpu::VERSION,
+                    pid,
+                    self.begin,
+                    0,
+                )
+            };
+            self.cost.lost += file.append(&block, create);
+        }
+    }
+
+    fn write_hardware(&mut self, said: &[Hardware]) {
+        let block = readings::encode(said);
+        let create = || {
+            Writer::create(
+                &self.directory,
+                readings::KIND,
+                readings::VERSION,
+                0,
+                self.begin,
+                0,
+            )
+        };
+        self.cost.lost += self.hardware.append(&block, create);
+    }
+}
+
+/// A file that is made when there is something to write.
+#[derive(Debug, Default)]
+struct File(Option<Writer>);
+
+impl File {
+    /// Appends a block. Returns how many were lost: 0 or 1.
+    fn append(&mut self, block: &[u8], create: impl FnOnce() -> io::Result<Writer>) -> u64 {
+        if block.is_empty() {
+            return 0;
+        }
+        if self.0.is_none() {
+            self.0 = create().ok();
+        }
+        let written = self.0.as_mut().map(|file| file.append(block));
+        u64::from(!matches!(written, Some(Ok(()))))
+    }
+}

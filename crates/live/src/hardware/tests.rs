@@ -1,0 +1,106 @@
+use std::time::Duration;
+
+use recording::file::beside::Reader;
+
+use super::*;
+use activity::{Activity, DeviceInfo, HostCall, Kernel, Place, ProcessInfo, Span};
+
+fn batch(items: Vec<Activity>) -> Message {
+    let device = DeviceInfo {
+        id: 0,
+        uuid: Some([3; 16]),
+        ..DeviceInfo::default()
+    };
+    let idle = DeviceInfo {
+        id: 1,
+        uuid: Some([4; 16]),
+        ..DeviceInfo::default()
+    };
+    let process = ProcessInfo {
+        pid: std::process::id(),
+        ..ProcessInfo::default()
+    };
+    Message::Batch(Batch {
+        defs: vec![
+            Def::Process(process),
+            Def::Device(device),
+            Def::Device(idle),
+        ],
+        items,
+        ..Batch::default()
+    })
+}
+
+fn activity(what: What) -> Activity {
+    Activity {
+        span: Span::new(1, 2),
+        correlation: 1,
+        what,
+    }
+}
+
+fn call(thread: u32) -> Activity {
+    activity(What::Call(HostCall {
+        thread,
+        name: 0,
+        code: 0,
+    }))
+}
+
+/// Only what is used is looked at: of eight GPUs in a machine a program may use one.
+#[test]
+fn what_is_worth_a_look_is_learned_from_records() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut watch = Watch::start(directory.path(), Looking::new(true)).expect("a thread");
+    assert_eq!(watch.note(&batch(vec![])), None);
+    assert!(watch.known.gpus.is_empty() && watch.known.threads.is_empty());
+    let kernel = activity(What::Kernel(Kernel {
+        place: Place::default(),
+        shape: 0,
+        graph: 0,
+        node: 0,
+    }));
+    watch.note(&batch(vec![call(77), kernel]));
+    assert_eq!(watch.known.gpus, BTreeSet::from([[3; 16]]));
+    let pid = std::process::id();
+    assert_eq!(watch.known.threads, BTreeSet::from([(pid, 77)]));
+}
+
+#[test]
+fn a_program_that_recorded_nothing_leaves_no_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let watch = Watch::start(directory.path(), Looking::new(true)).expect("a thread");
+    std::thread::sleep(3 * PERIOD);
+    drop(watch);
+    assert_eq!(
+        std::fs::read_dir(directory.path()).expect("read").count(),
+        0
+    );
+}
+
+/// This machine may have NVML or not, schedstat or not: what there is, is in the files, and they end well.
+#[test]
+fn what_was_seen_lies_beside_the_recording() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut watch = Watch::start(directory.path(), Looking::new(true)).expect("a thread");
+    let thread = rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs();
+    watch.note(&batch(vec![call(thread)]));
+    std::thread::sleep(6 * PERIOD + Duration::from_millis(50));
+    drop(watch);
+    let mut costs = 0;
+    for file in std::fs::read_dir(directory.path()).expect("read") {
+        let mut reader = Reader::open(&file.expect("a file").path()).expect("sound");
+        let is_hardware = reader.header().kind == "hardware";
+        assert_eq!(reader.header().pid == 0, is_hardware);
+        let mut blocks = 0;
+        while reader.read(&mut |_| blocks += 1).expect("read") {}
+        assert!(blocks > 0 && reader.damage().is_none());
+        assert_eq!(reader.rest().expect("a length"), 0);
+        costs += u32::from(is_hardware);
+    }
+    // What it took is always told.
+    assert_eq!(costs, 1);
+}

@@ -1,0 +1,113 @@
+//! Folders from which cuptop takes what it loads: the user's own, that nobody else can write to.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::geteuid;
+
+/// Rights of others to write.
+const OTHERS: u32 = 0o002;
+/// Who may write to a folder with this may not move what is another's in it.
+const STICKY: u32 = 0o1000;
+
+/// Makes such a folder (its parents as they come, the user's alone whatever the umask), or makes sure that the one that is there is
+/// one: a directory and no link, the user's own. Rights of others are taken away.
+///
+/// # Errors
+/// When it cannot be made, is another user's, or lies where anybody could put another in its place.
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    check(path)
+}
+
+/// As [`folder`], for one that is there.
+///
+/// # Errors
+/// When it is not there, another user's, or lies where anybody could put another in its place.
+pub(crate) fn check(path: &Path) -> io::Result<()> {
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    // What was looked at is what is changed, whatever is put in its place meanwhile.
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    let folder = match open(path, flags, Mode::empty()) {
+        Ok(folder) => File::from(folder),
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            return refuse("the cache directory is not the user's own, but a link or a file");
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let found = folder.metadata()?;
+    if found.uid() != geteuid().as_raw() {
+        return refuse("the cache directory is not the user's own");
+    }
+    if found.mode() & 0o077 != 0 {
+        folder.set_permissions(PermissionsExt::from_mode(0o700))?;
+    }
+    for above in path.canonicalize()?.ancestors().skip(1) {
+        let mode = above.metadata()?.mode();
+        if mode & OTHERS != 0 && mode & STICKY == 0 {
+            return refuse(&format!(
+                "the cache directory lies in {}, which everybody may write to",
+                above.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().expect("exists").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_others_could_write_to_is_closed_and_a_link_refused() {
+        let root = tempfile::tempdir().expect("a directory");
+        let open = root.path().join("deep/open");
+        folder(&open).expect("made");
+        assert_eq!(mode(&open), 0o700);
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("set");
+        folder(&open).expect("closed");
+        assert_eq!(mode(&open), 0o700);
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&open, &link).expect("made");
+        assert!(folder(&link).is_err());
+        let file = root.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        assert!(folder(&file).is_err());
+        // The system's, whoever runs this: either not the user's, or not to be made.
+        assert!(geteuid().is_root() || folder(Path::new("/usr")).is_err());
+        assert!(folder(Path::new("/proc/cuptop")).is_err());
+    }
+    #[test]
+    fn where_everybody_may_write_nothing_is_ones_own() {
+        let root = tempfile::tempdir().expect("a directory");
+        let open = root.path().join("open");
+        let ours = open.join("cuptop");
+        folder(&ours).expect("made");
+        assert_eq!(mode(&open), 0o700, "parents that were made are the user's");
+        let set = |bits| {
+            std::fs::set_permissions(&open, PermissionsExt::from_mode(bits)).expect("set");
+        };
+        set(0o777);
+        let refused = folder(&ours).expect_err("refused").to_string();
+        assert!(refused.contains("everybody may write"), "{refused}");
+        // As /tmp is: nobody may move what is another's.
+        set(0o1777);
+        folder(&ours).expect("safe");
+    }
+}

@@ -1,0 +1,290 @@
+//! Python stacks of a program's processes, read from outside while they run.
+//!
+//! ```text
+//! tree     the processes of the program, and which of them have Python in them
+//! watched  one process: attached to, looked at, written to PID-START.stacks
+//! ```
+//!
+//! A thread of ours reads the interpreters' memory (`process_vm_readv`, by the library `py-spy`) some hundred times a second,
+//! at jittered times so that it does not keep step with the program. Nothing is stopped and nothing is put into the
+//! program. What a look came to may be torn, because the program goes on meanwhile: such looks are counted and left out.
+//! All looking together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
+//! ([`Looking`]), nothing is read at all, and the timeline knows that nobody looked.
+
+mod tree;
+mod watched;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use rustc_hash::FxHashMap;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::looking::Looking;
+use activity::Ns;
+use activity::feed::Message;
+use tree::Tree;
+use watched::{Looked, Watched};
+
+/// Looks a second, unless somebody asks for another number.
+pub const HZ: u32 = 100;
+/// The most looks a second that can be asked for.
+pub const MOST_HZ: u32 = 1000;
+/// Looking may take this part of one core: one in so many.
+const SHARE: u32 = 10;
+/// How soon it is noticed that looking is wanted again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Notices that may wait. Each kind of them comes once, so there are never more.
+const NOTICES: usize = 8;
+
+/// Samples a program's Python processes until it is dropped.
+#[derive(Debug)]
+pub struct Sampler {
+    stop: Arc<AtomicBool>,
+    notices: Receiver<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Samples the process `root` and all its descendants, `hz` times a second while that is wanted, into files in
+    /// `directory`.
+    ///
+    /// # Errors
+    /// When the operating system gives no thread.
+    pub(super) fn start(
+        root: u32,
+        directory: &Path,
+        hz: u32,
+        looking: Looking,
+    ) -> io::Result<Sampler> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (notices, received) = bounded(NOTICES);
+        let mut work = Work {
+            directory: directory.to_path_buf(),
+            hz: hz.clamp(1, MOST_HZ),
+            looking,
+            tree: Tree::new(root),
+            watched: FxHashMap::default(),
+            notices,
+            told: Told::default(),
+            random: u64::from(root) << 32 | 0x9e37_79b9,
+        };
+        let enough = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("cuptop-python".to_owned())
+            .spawn(move || work.run(&enough))?;
+        Ok(Sampler {
+            stop,
+            notices: received,
+            thread: Some(thread),
+        })
+    }
+
+    /// What it has to say.
+    pub fn notices(&self) -> impl Iterator<Item = Message> + '_ {
+        self.notices.try_iter()
+    }
+
+    /// Ends it, after its files were written to their end.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic in there has been printed; the timeline goes on without samples.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Whether a process is there, and not one that has ended and waits for its parent.
+#[must_use]
+pub(super) fn is_there(pid: u32) -> bool {
+    tree::began(pid).is_some()
+}
+
+/// A process and its descendants, as they are now.
+#[must_use]
+pub(super) fn family(root: u32) -> Vec<u32> {
+    tree::family(root)
+}
+
+/// Whether a process or a descendant of it has Python in it, or gets it within some time.
+#[must_use]
+pub(super) fn is_in(pid: u32, within: Duration) -> bool {
+    let (mut tree, begin) = (Tree::new(pid), Instant::now());
+    loop {
+        tree.search(Instant::now());
+        if !tree.pythons().is_empty() {
+            return true;
+        }
+        if begin.elapsed() >= within || !is_there(pid) {
+            return false;
+        }
+        std::thread::sleep(tree.pause());
+    }
+}
+
+/// What has been said once.
+#[derive(Debug, Default)]
+struct Told {
+    forbidden: bool,
+    unreadable: bool,
+    unwritten: bool,
+}
+
+struct Work {
+    directory: PathBuf,
+    hz: u32,
+    looking: Looking,
+    tree: Tree,
+    watched: FxHashMap<u32, Watched>,
+    notices: Sender<Message>,
+    told: Told,
+    random: u64,
+}
+
+impl Work {
+    fn run(&mut self, stop: &AtomicBool) {
+        let mut next_search = Instant::now();
+        let mut is_paused = false;
+        while !stop.load(Ordering::Relaxed) {
+            if !self.looking.is_wanted() {
+                if !std::mem::replace(&mut is_paused, true) {
+                    self.watched.values_mut().for_each(Watched::pause);
+                }
+                std::thread::park_timeout(PAUSE);
+                continue;
+            }
+            is_paused = false;
+            let now = Instant::now();
+            if now >= next_search {
+                self.tree.search(now);
+                next_search = now + self.tree.pause();
+                self.begin(now);
+            }
+            let begin = cpu_time();
+            let hz = self.hz_now();
+            let looked = self.look(now, hz);
+            let spent = Duration::from_nanos((cpu_time() - begin).cast_unsigned());
+            let pause = if looked {
+                self.jittered().max(spent * (SHARE - 1))
+            } else {
+                Duration::MAX
+            };
+            // Processes that are waited for say themselves when it is time.
+            let due = self.watched.values().filter_map(Watched::due).min();
+            let wake = [Some(next_search), due].into_iter().flatten().min();
+            let until = wake.map_or(pause, |at| at.saturating_duration_since(Instant::now()));
+            std::thread::park_timeout(pause.min(until.max(Duration::from_micros(200))));
+        }
+        for watched in self.watched.values_mut() {
+            watched.finish();
+        }
+    }
+
+    /// Takes on what has appeared, lets go of what is gone.
+    fn begin(&mut self, now: Instant) {
+        for pid in self.tree.pythons() {
+            self.watched
+                .entry(pid)
+                .or_insert_with(|| Watched::new(pid, now));
+        }
+        let tree = &self.tree;
+        self.watched.retain(|pid, watched| {
+            let is_there = tree.has(*pid);
+            if !is_there {
+                watched.finish();
+            }
+            is_there
+        });
+    }
+
+    /// Looks at every process once. Returns whether there was one.
+    fn look(&mut self, now: Instant, hz: u32) -> bool {
+        let mut looked = false;
+        for watched in self.watched.values_mut() {
+            match watched.look(now, hz, &self.directory) {
+                Looked::Seen => looked = true,
+                Looked::NotYet => {}
+                Looked::Forbidden(pid) => {
+                    if !std::mem::replace(&mut self.told.forbidden, true) {
+                        notice(&self.notices, forbidden(pid));
+                    }
+                }
+                Looked::Unreadable(pid, why) => {
+                    if !std::mem::replace(&mut self.told.unreadable, true) {
+                        let text =
+                            format!("the Python stacks of process {pid} cannot be read: {why}");
+                        notice(&self.notices, text);
+                    }
+                }
+                Looked::Unwritten(error) => {
+                    if !std::mem::replace(&mut self.told.unwritten, true) {
+                        let text = format!("Python stacks are not recorded any more: {error}");
+                        notice(&self.notices, text);
+                    }
+                }
+            }
+        }
+        looked
+    }
+
+    /// Looks a second at present: fewer than asked for where looking takes long.
+    fn hz_now(&self) -> u32 {
+        let cost: Ns = self.watched.values().map(Watched::cost).sum();
+        let most = 1_000_000_000 / (cost.max(1) * Ns::from(SHARE));
+        u32::try_from(most).unwrap_or(u32::MAX).clamp(1, self.hz)
+    }
+
+    /// The pause between two looks: three to five quarters of the even one.
+    fn jittered(&mut self) -> Duration {
+        // xorshift64: any sequence that keeps no step with the program does.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let even = 1_000_000_000 / u64::from(self.hz);
+        Duration::from_nanos(even * 3 / 4 + self.random % (even / 2).max(1))
+    }
+}
+
+/// Why reading is not allowed, and what helps.
+fn forbidden(pid: u32) -> String {
+    format!(
+        "the Python stacks of process {pid} may not be read (process_vm_readv): what the program did on the host is shown without \
+         source lines. In a container, --cap-add SYS_PTRACE allows it; elsewhere kernel.yama.ptrace_scope below 2, or the same user"
+    )
+}
+
+fn notice(notices: &Sender<Message>, text: String) {
+    // There is room for each kind, and each comes once.
+    let _ = notices.try_send(Message::Notice {
+        is_warning: true,
+        text,
+    });
+}
+
+/// Time that this thread has used, in ns.
+fn cpu_time() -> Ns {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
+
+/// The clock of recordings.
+fn now() -> Ns {
+    nanoseconds(ClockId::Realtime)
+}
+
+fn nanoseconds(clock: ClockId) -> Ns {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

@@ -1,0 +1,316 @@
+//! One process with Python in it.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use py_spy::config::LockingStrategy;
+use py_spy::{Config, PythonSpy, StackTrace};
+use recording::file::beside::Writer;
+use rustc_hash::FxHashMap;
+
+use super::tree::began;
+use super::{cpu_time, now};
+use activity::{Frame, Ns, Sampling, Seen};
+use recording::stacks::{Encoder, KIND, VERSION};
+
+/// How soon an interpreter that is not there yet is tried again, at first and at most.
+const SOON: Duration = Duration::from_millis(10);
+const LATE: Duration = Duration::from_millis(500);
+/// How long it is tried.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a refusal must last to be one.
+const FORBIDDEN: Duration = Duration::from_secs(1);
+/// Looks that may fail one after the other before the interpreter is looked for anew.
+const TORN_IN_A_ROW: u32 = 100;
+/// Looks are written together this often, and when they have become this many bytes.
+const PERIOD: Duration = Duration::from_millis(500);
+const BYTES: usize = 128 * 1024;
+/// Threads whose id the operating system's is not known of have ids from here on, which no thread has.
+const UNKNOWN: u32 = 1 << 30;
+
+/// What a look came to.
+pub(super) enum Looked {
+    /// It was done.
+    Seen,
+    /// The interpreter is not there yet, or will not be tried again.
+    NotYet,
+    /// Reading the process's memory is not allowed.
+    Forbidden(u32),
+    /// It was tried for long.
+    Unreadable(u32, String),
+    /// It cannot be written.
+    Unwritten(io::Error),
+}
+
+/// A process with Python in it.
+pub(super) struct Watched {
+    pid: u32,
+    state: State,
+    /// Mean time that a look takes, in ns.
+    cost: Ns,
+}
+
+enum State {
+    Waiting {
+        since: Instant,
+        next: Instant,
+        wait: Duration,
+    },
+    Attached(Box<Attached>),
+    Over,
+}
+
+struct Attached {
+    spy: PythonSpy,
+    encoder: Encoder,
+    writer: Writer,
+    written: Instant,
+    totals: Sampling,
+    torn_in_a_row: u32,
+    named: FxHashMap<u32, String>,
+    /// Ids of threads that the operating system's is not known of.
+    unknown: FxHashMap<u64, u32>,
+}
+
+impl Watched {
+    pub(super) fn new(pid: u32, now: Instant) -> Watched {
+        Watched {
+            pid,
+            state: State::Waiting {
+                since: now,
+                next: now,
+                wait: SOON,
+            },
+            cost: 0,
+        }
+    }
+
+    /// When the interpreter is to be looked for again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Waiting { next, .. } => Some(next),
+            _ => None,
+        }
+    }
+
+    /// Mean time that a look takes, in ns of one core.
+    pub(super) fn cost(&self) -> Ns {
+        self.cost
+    }
+
+    /// Looks at it, `hz` times a second at present.
+    pub(super) fn look(&mut self, at: Instant, hz: u32, directory: &Path) -> Looked {
+        match &mut self.state {
+            State::Over => Looked::NotYet,
+            State::Waiting { next, .. } if at < *next => Looked::NotYet,
+            State::Waiting { since, next, wait } => match attach(self.pid) {
+                Ok(spy) => match Attached::begin(spy, self.pid, directory) {
+                    Ok(attached) => {
+                        self.state = State::Attached(Box::new(attached));
+                        Looked::NotYet
+                    }
+                    Err(error) => {
+                        self.state = State::Over;
+                        Looked::Unwritten(error)
+                    }
+                },
+                // While a program starts another, nobody may read it for a moment.
+                Err(error) if is_forbidden(&error) && since.elapsed() > FORBIDDEN => {
+                    self.state = State::Over;
+                    Looked::Forbidden(self.pid)
+                }
+                Err(error) if since.elapsed() > PATIENCE => {
+                    self.state = State::Over;
+                    Looked::Unreadable(self.pid, error.to_string())
+                }
+                Err(_) => {
+                    *next = Instant::now() + *wait;
+                    *wait = (*wait * 2).min(LATE);
+                    Looked::NotYet
+                }
+            },
+            State::Attached(attached) => {
+                let begin = cpu_time();
+                let result = attached.look(hz);
+                let spent = cpu_time() - begin;
+                attached.totals.cost_ns += spent.cast_unsigned();
+                // Imports make single looks a hundred times as long; they should not slow down all others.
+                self.cost += (spent - self.cost) / 16;
+                if let Err(error) = result {
+                    self.state = State::Over;
+                    return Looked::Unwritten(error);
+                }
+                if attached.torn_in_a_row > TORN_IN_A_ROW {
+                    attached.finish();
+                    *self = Watched::new(self.pid, at);
+                    return Looked::NotYet;
+                }
+                Looked::Seen
+            }
+        }
+    }
+
+    /// Nobody will look for a while: what was seen until now is written.
+    pub(super) fn pause(&mut self) {
+        if let State::Attached(attached) = &mut self.state {
+            // What cannot be written is said at the next look, which cannot be written either.
+            let _ = attached.write();
+        }
+    }
+
+    /// The process has ended, or sampling does.
+    pub(super) fn finish(&mut self) {
+        if let State::Attached(attached) = &mut self.state {
+            attached.finish();
+        }
+        self.state = State::Over;
+    }
+}
+
+fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
+    let config = Config {
+        blocking: LockingStrategy::NonBlocking,
+        // Shortening them, which nobody here asks for, looks for packages in the file system.
+        full_filenames: true,
+        ..Config::default()
+    };
+    let mut spy = PythonSpy::new(pid.cast_signed(), &config)?;
+    // An interpreter that has just begun has none to show.
+    spy.get_stack_traces()?;
+    Ok(spy)
+}
+
+/// Whether an error is the operating system's no.
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let as_io = cause.downcast_ref::<io::Error>();
+        let words = cause.to_string();
+        as_io.is_some_and(|it| it.kind() == io::ErrorKind::PermissionDenied)
+            || ["Permission denied", "Operation not permitted"]
+                .iter()
+                .any(|it| words.contains(it))
+    })
+}
+
+impl Attached {
+    fn begin(spy: PythonSpy, pid: u32, directory: &Path) -> io::Result<Attached> {
+        let mut encoder = Encoder::default();
+        encoder.process(&command(pid));
+        Ok(Attached {
+            spy,
+            encoder,
+            writer: Writer::create(directory, KIND, VERSION, pid, now(), 0)?,
+            written: Instant::now(),
+            totals: Sampling::default(),
+            torn_in_a_row: 0,
+            named: FxHashMap::default(),
+            unknown: FxHashMap::default(),
+        })
+    }
+
+    fn look(&mut self, hz: u32) -> io::Result<()> {
+        self.totals.hz = hz;
+        let before = now();
+        let traces = self.spy.get_stack_traces();
+        // It was some time in between.
+        let time = before + (now() - before) / 2;
+        match traces {
+            Ok(traces) => {
+                self.torn_in_a_row = 0;
+                self.take(time, &traces)?;
+            }
+            // It has ended: what is read of it then is no torn look.
+            Err(_) if began(self.spy.pid.cast_unsigned()).is_none() => {}
+            Err(_) => {
+                self.torn_in_a_row += 1;
+                self.totals.torn += 1;
+            }
+        }
+        if self.written.elapsed() >= PERIOD {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, time: Ns, traces: &[StackTrace]) -> io::Result<()> {
+        let mut seen = Vec::with_capacity(traces.len());
+        for trace in traces {
+            let thread = self.thread_of(trace);
+            let mut stack = 0;
+            // The innermost comes first.
+            for frame in trace.frames.iter().rev() {
+                let frame = Frame {
+                    file: frame.filename.clone(),
+                    function: frame.name.clone(),
+                    line: u32::try_from(frame.line).unwrap_or(0),
+                };
+                match self.encoder.deeper(stack, &frame) {
+                    Some(deeper) => stack = deeper,
+                    None => break,
+                }
+            }
+            if stack != 0 && seen.iter().all(|it: &Seen| it.thread != thread) {
+                seen.push(Seen {
+                    thread,
+                    stack,
+                    is_running: trace.active,
+                });
+            }
+            if self.encoder.waiting() >= BYTES {
+                self.write()?;
+            }
+        }
+        self.encoder.look(time, &seen);
+        Ok(())
+    }
+
+    /// The operating system's id of a thread, whose name is told when it is new.
+    fn thread_of(&mut self, trace: &StackTrace) -> u32 {
+        let name = trace.thread_name.as_deref().unwrap_or_default();
+        let is_main = name == "MainThread";
+        let pid = self.spy.pid.cast_unsigned();
+        let known = trace.os_thread_id.and_then(|id| u32::try_from(id).ok());
+        // In another PID namespace the interpreter's own ids are others than ours.
+        let thread = match known {
+            _ if is_main => pid,
+            Some(thread) => thread,
+            None => {
+                let next = UNKNOWN + self.unknown.len() as u32;
+                *self.unknown.entry(trace.thread_id).or_insert(next)
+            }
+        };
+        let is_new = !name.is_empty() && self.named.get(&thread).is_none_or(|it| it != name);
+        // The main thread is called so anyway.
+        if is_new && !is_main {
+            self.named.insert(thread, name.to_owned());
+            self.encoder.thread(thread, name);
+        }
+        thread
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.written = Instant::now();
+        match self.encoder.block(&self.totals) {
+            Some(block) => self.writer.append(&block),
+            None => Ok(()),
+        }
+    }
+
+    /// Says that no thread is there any more, and writes what waits.
+    fn finish(&mut self) {
+        self.encoder.look(now(), &[]);
+        // The file is over either way; the looks that are missing show in nothing that was drawn.
+        let _ = self.write();
+    }
+}
+
+/// The command line of a process.
+fn command(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    words.join(" ")
+}

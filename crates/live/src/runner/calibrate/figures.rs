@@ -1,0 +1,517 @@
+//! Which record of the calibration gives which figure of the profile.
+
+use std::collections::BTreeMap;
+
+use activity::stats::median_time;
+use activity::{MemoryAction, MemoryKind, Ns, What};
+use profile::{Entry, Profile};
+use scenario::plan::Plan;
+
+use super::observe::{Observed, Stretch, all, mean};
+
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+pub(super) const LARGE: u64 = 256 * MIB;
+/// Values that the host works on, and rows of the matrices that it multiplies.
+const HOST_BYTES: u64 = 16 * MIB;
+const HOST_ROWS: f64 = 256.0;
+
+/// A profile in the builder: figures that were measured replace those of the profile it began as.
+pub(super) struct ProfileBuilder<'a> {
+    pub(super) profile: Profile,
+    /// Figures that were not measured.
+    pub(super) missing: Vec<&'static str>,
+    observed: &'a Observed,
+}
+
+/// Bytes in nanoseconds as GB/s, without a fixed part.
+pub(super) fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
+    let ns = ns? - fixed;
+    (ns > 0).then(|| bytes as f64 / ns as f64)
+}
+
+/// A line through two points (bytes, ns): what it costs at 0, and GB/s.
+fn line(small: (u64, Option<Ns>), large: (u64, Option<Ns>)) -> Option<(Ns, f64)> {
+    let (x1, y1) = (small.0 as f64, small.1? as f64);
+    let (x2, y2) = (large.0 as f64, large.1? as f64);
+    if y2 <= y1 {
+        return None;
+    }
+    let slope = (y2 - y1) / (x2 - x1);
+    Some(((y1 - slope * x1).max(1.0) as Ns, 1.0 / slope))
+}
+
+impl<'a> ProfileBuilder<'a> {
+    /// Begins with `profile`, of which the limits of the device are replaced by what the driver says.
+    pub(super) fn new(observed: &'a Observed, profile: Profile) -> ProfileBuilder<'a> {
+        let mut builder = ProfileBuilder {
+            profile,
+            missing: Vec::new(),
+            observed,
+        };
+        builder.device();
+        builder
+    }
+
+    /// Puts in everything that the recording tells.
+    pub(super) fn measure(&mut self, plan: &Plan) {
+        self.calls();
+        self.copies();
+        self.kernels(plan);
+        self.delays();
+        self.staging();
+        self.graphs();
+        self.memory();
+        self.cold();
+        self.host();
+    }
+
+    pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
+        self.observed.passes(variant)
+    }
+
+    /// Takes a figure in, or notes that there is none.
+    pub(super) fn put<T>(
+        missing: &mut Vec<&'static str>,
+        name: &'static str,
+        place: &mut T,
+        value: Option<T>,
+    ) {
+        match value {
+            Some(value) => *place = value,
+            None => missing.push(name),
+        }
+    }
+
+    fn device(&mut self) {
+        let Some(info) = self.observed.devices.first() else {
+            self.missing.push("device");
+            return;
+        };
+        let d = &mut self.profile.device;
+        d.name.clone_from(&info.name);
+        d.capability = [info.capability.0, info.capability.1];
+        let known = |place: &mut u32, value: u32| {
+            if value > 0 {
+                *place = value;
+            }
+        };
+        known(&mut d.multiprocessors, info.multiprocessors);
+        known(&mut d.clock_khz, info.clock_khz);
+        known(&mut d.copy_engines, info.copy_engines);
+        known(
+            &mut d.threads_per_sm,
+            info.max_warps_per_sm * info.warp_size,
+        );
+        known(&mut d.blocks_per_sm, info.max_blocks_per_sm);
+        known(&mut d.shared_per_sm, info.shared_per_sm);
+        known(&mut d.registers_per_sm, info.registers_per_sm);
+        if info.memory > 0 {
+            d.memory = info.memory;
+        }
+        if info.memory_bandwidth > 0 {
+            d.memory_gbps = info.memory_bandwidth as f64 / 1e9;
+        }
+        if !info.link.is_empty() {
+            d.link.clone_from(&info.link);
+        }
+        if let Some(lanes) = fp32_lanes(d.capability) {
+            // A multiply-add is two operations a cycle.
+            let per_cycle = f64::from(d.multiprocessors * lanes * 2);
+            d.fp32_tflops = per_cycle * f64::from(d.clock_khz) * 1e3 / 1e12;
+        } else {
+            self.missing.push("device.fp32_tflops");
+        }
+    }
+
+    fn calls(&mut self) {
+        let launches = self.passes("launches");
+        let calls = self.passes("calls");
+        let time =
+            |passes: &[Stretch<'a>], name: &'static str| mean(all(passes, |s| s.calls(name)));
+        let whole = [self.observed.whole()];
+        let between = mean(all(&launches, |s| s.between_calls("cuLaunchKernel")));
+        let waits = mean(all(&calls, |s| s.empty_waits("cuStreamSynchronize")));
+        // A launch takes the longer, the less of it the processor has done just before: one kernel over and over is one end,
+        // several in turn, with waits in between, are nearer to what programs do.
+        let rows = [&launches, &self.passes("early"), &self.passes("mixed")];
+        let rows = (rows.iter()).filter_map(|passes| time(passes, "cuLaunchKernel"));
+        let launch = mean(rows.collect());
+        let a = &mut self.profile.api;
+        let m = &mut self.missing;
+        Self::put(m, "api.launch_ns", &mut a.launch_ns, launch);
+        Self::put(m, "api.between_ns", &mut a.between_ns, between);
+        Self::put(
+            m,
+            "api.copy_ns",
+            &mut a.copy_ns,
+            time(&calls, "cuMemcpyHtoDAsync"),
+        );
+        Self::put(
+            m,
+            "api.memset_ns",
+            &mut a.memset_ns,
+            time(&calls, "cuMemsetD8Async"),
+        );
+        Self::put(
+            m,
+            "api.event_record_ns",
+            &mut a.event_record_ns,
+            time(&calls, "cuEventRecord"),
+        );
+        Self::put(
+            m,
+            "api.event_wait_ns",
+            &mut a.event_wait_ns,
+            time(&calls, "cuStreamWaitEvent"),
+        );
+        Self::put(m, "api.sync_ns", &mut a.sync_ns, waits);
+        let made = time(&whole, "cuStreamCreateWithPriority");
+        Self::put(m, "api.stream_create_ns", &mut a.stream_create_ns, made);
+        let made = time(&whole, "cuEventCreate");
+        Self::put(m, "api.event_create_ns", &mut a.event_create_ns, made);
+    }
+
+    fn kernels(&mut self, plan: &Plan) {
+        let passes = self.passes("kernels");
+        let small = self.passes("small");
+        let within = self.passes("within");
+        let time = |entry: &str| median_time(&all(&passes, |s| s.kernels(entry)));
+        let m = &mut self.missing;
+        let k = &mut self.profile.kernel;
+        Self::put(m, "kernel.fixed_ns", &mut k.fixed_ns, time("empty"));
+        let memset = median_time(&all(&within, |s| s.memsets(LARGE)));
+        let memset = rate(LARGE, memset, k.fixed_ns);
+        Self::put(m, "kernel.memset_gbps", &mut k.memset_gbps, memset);
+        let device = &self.profile.device;
+        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+        let variants = plan.variants.iter().filter(|v| v.name == "kernels");
+        for variant in variants {
+            for launch in &variant.launches {
+                let entry = &variant.kernels[launch.kernel].entry;
+                // With one block and hardly any data: what is left is the kernel's own.
+                let fixed_ns = median_time(&all(&small, |s| s.kernels(entry)));
+                let fixed = fixed_ns.unwrap_or(k.fixed_ns);
+                let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
+                    continue;
+                };
+                let ns = ns as f64;
+                let shape = self.observed.shape(entry);
+                // A share of a peak that is printed too low must not come out above 1.
+                let share = |reached: f64, peak: f64| (reached / peak).min(1.0);
+                entries.insert(
+                    entry.clone(),
+                    Entry {
+                        fixed_ns,
+                        compute_share: launch
+                            .flops
+                            .map(|flops| share(flops as f64 / ns / 1e3, device.fp32_tflops)),
+                        memory_share: launch
+                            .bytes
+                            .map(|bytes| share(bytes as f64 / ns, device.memory_gbps)),
+                        registers: shape.map(|s| s.registers).filter(|&r| r > 0),
+                        static_shared: shape.map(|s| s.static_shared).filter(|&s| s > 0),
+                    },
+                );
+            }
+        }
+        let copy = entries.get("copy_f4").and_then(|e| e.memory_share);
+        Self::put(m, "kernel.memory_share", &mut k.memory_share, copy);
+        m.extend([
+            "kernel.compute_share",
+            "kernel.threads_for_compute",
+            "kernel.threads_for_memory",
+            "kernel.sm_gbps",
+            "kernel.l2_gain",
+            "device.l2",
+            "kernel.concurrent",
+        ]);
+        if entries.is_empty() {
+            m.push("entry");
+        } else {
+            self.profile.entry = entries;
+        }
+    }
+
+    fn delays(&mut self) {
+        let idle = self.passes("idle");
+        let queued = self.passes("queued");
+        let events = self.passes("events");
+        let is_kernel = |what| matches!(what, What::Kernel(_));
+        let is_copy = |what| matches!(what, What::Copy(_));
+        let gap =
+            |wanted: &dyn Fn(What, What) -> bool| median_time(&all(&queued, |s| s.gaps(wanted)));
+        let l = &mut self.profile.latency;
+        let m = &mut self.missing;
+        let launch = mean(all(&idle, |s| s.delays(is_kernel)));
+        Self::put(m, "latency.launch_ns", &mut l.launch_ns, launch);
+        let copy = mean(all(&idle, |s| s.delays(is_copy)));
+        Self::put(m, "latency.copy_ns", &mut l.copy_ns, copy);
+        let found = gap(&|a, b| is_kernel(a) && is_kernel(b));
+        Self::put(
+            m,
+            "latency.kernel_to_kernel_ns",
+            &mut l.kernel_to_kernel_ns,
+            found,
+        );
+        let found = gap(&|a, b| is_kernel(a) && is_copy(b));
+        Self::put(
+            m,
+            "latency.kernel_to_copy_ns",
+            &mut l.kernel_to_copy_ns,
+            found,
+        );
+        let found = gap(&|a, b| is_copy(a) && is_kernel(b));
+        Self::put(
+            m,
+            "latency.copy_to_kernel_ns",
+            &mut l.copy_to_kernel_ns,
+            found,
+        );
+        let found = gap(&|a, b| is_copy(a) && is_copy(b));
+        Self::put(m, "latency.copy_to_copy_ns", &mut l.copy_to_copy_ns, found);
+        let found = median_time(&all(&events, Stretch::hand_overs));
+        Self::put(m, "latency.event_ns", &mut l.event_ns, found);
+        let found = mean(all(&idle, |s| s.wakes("cuStreamSynchronize")));
+        Self::put(m, "latency.wake_ns", &mut l.wake_ns, found);
+        m.extend(["api.queue_depth", "latency.poll_ns"]);
+    }
+
+    fn graphs(&mut self) {
+        const SMALL: u64 = 20;
+        const LARGE: u64 = 1000;
+        let small = self.passes("graph_small");
+        let large = self.passes("graph_large");
+        // A line through two numbers of nodes, as ns at 0 and ns a node.
+        let fit = |name: &'static str| {
+            let time = |passes: &[Stretch<'a>]| {
+                mean(all(passes, |s| usual_of_graphs(name, s.calls(name))))
+            };
+            line((SMALL, time(&small)), (LARGE, time(&large)))
+                .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)))
+        };
+        let launch = fit("cuGraphLaunch");
+        // Of the launches after a capture only the first hands the nodes to the device.
+        let first = mean(all(&large, |s| {
+            let calls = s.calls("cuGraphLaunch").into_iter();
+            calls.step_by(LAUNCHES_OF_A_GRAPH).collect()
+        }));
+        let make = fit("cuGraphInstantiateWithFlags");
+        let capture = mean(all(&large, |s| s.calls("cuLaunchKernel")));
+        let node = median_time(&all(&large, |s| s.gaps(|_, _| true)));
+        let a = &mut self.profile.api;
+        let m = &mut self.missing;
+        Self::put(
+            m,
+            "api.graph_launch_ns",
+            &mut a.graph_launch_ns,
+            launch.map(|l| l.0),
+        );
+        let place = &mut a.graph_launch_node_ns;
+        Self::put(m, "api.graph_launch_node_ns", place, launch.map(|l| l.1));
+        let usual = a.graph_launch_ns + LARGE as Ns * a.graph_launch_node_ns;
+        let upload = first.map(|ns| ((ns - usual) / LARGE as Ns).max(0));
+        let place = &mut a.graph_upload_node_ns;
+        Self::put(m, "api.graph_upload_node_ns", place, upload);
+        m.push("api.graph_portion");
+        let place = &mut a.graph_instantiate_ns;
+        Self::put(m, "api.graph_instantiate_ns", place, make.map(|l| l.0));
+        let place = &mut a.graph_instantiate_node_ns;
+        Self::put(m, "api.graph_instantiate_node_ns", place, make.map(|l| l.1));
+        Self::put(
+            m,
+            "api.graph_capture_node_ns",
+            &mut a.graph_capture_node_ns,
+            capture,
+        );
+        let l = &mut self.profile.latency;
+        Self::put(m, "latency.graph_node_ns", &mut l.graph_node_ns, node);
+    }
+
+    fn memory(&mut self) {
+        let allocation = self.passes("allocation");
+        let pool = self.passes("pool");
+        let whole = [self.observed.whole()];
+        let time = |passes: &[Stretch<'a>], action, kind, bytes| {
+            mean(all(passes, |s| s.memory_calls(action, kind, bytes)))
+        };
+        let fit = |passes: &[Stretch<'a>], action, kind| {
+            line(
+                (16 * MIB, time(passes, action, kind, 16 * MIB)),
+                (LARGE, time(passes, action, kind, LARGE)),
+            )
+        };
+        let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
+        // The first of two takes a block, the second shares it.
+        let small = mean(all(&allocation, |s| {
+            let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
+            calls.into_iter().skip(1).step_by(2).collect()
+        }));
+        let allocs = fit(&allocation, alloc, MemoryKind::Device);
+        let frees = fit(&allocation, free, MemoryKind::Device);
+        let pins = fit(&whole, alloc, MemoryKind::Pinned);
+        let unpins = fit(&whole, free, MemoryKind::Pinned);
+        let call = |name: &'static str| mean(all(&pool, |s| s.calls(name)));
+        let mem = &mut self.profile.memory;
+        let m = &mut self.missing;
+        Self::put(m, "memory.alloc_small_ns", &mut mem.alloc_small_ns, small);
+        Self::put(m, "memory.alloc_ns", &mut mem.alloc_ns, allocs.map(|l| l.0));
+        Self::put(
+            m,
+            "memory.alloc_gbps",
+            &mut mem.alloc_gbps,
+            allocs.map(|l| l.1),
+        );
+        Self::put(m, "memory.free_ns", &mut mem.free_ns, frees.map(|l| l.0));
+        Self::put(
+            m,
+            "memory.free_gbps",
+            &mut mem.free_gbps,
+            frees.map(|l| l.1),
+        );
+        Self::put(
+            m,
+            "memory.pool_alloc_ns",
+            &mut mem.pool_alloc_ns,
+            call("cuMemAllocAsync"),
+        );
+        Self::put(
+            m,
+            "memory.pool_free_ns",
+            &mut mem.pool_free_ns,
+            call("cuMemFreeAsync"),
+        );
+        Self::put(
+            m,
+            "memory.pinned_alloc_ns",
+            &mut mem.pinned_alloc_ns,
+            pins.map(|l| l.0),
+        );
+        let place = &mut mem.pinned_alloc_gbps;
+        Self::put(m, "memory.pinned_alloc_gbps", place, pins.map(|l| l.1));
+        Self::put(
+            m,
+            "memory.pinned_free_ns",
+            &mut mem.pinned_free_ns,
+            unpins.map(|l| l.0),
+        );
+        let place = &mut mem.pinned_free_gbps;
+        Self::put(m, "memory.pinned_free_gbps", place, unpins.map(|l| l.1));
+        m.extend(["memory.granule", "memory.pool_stream_ns"]);
+    }
+
+    fn cold(&mut self) {
+        let passes = self.passes("cold");
+        let first =
+            |name: &'static str| passes.first().and_then(|s| s.calls(name).first().copied());
+        let over = |name: &'static str, usual: Ns| first(name).map(|ns| (ns - usual).max(1));
+        let destroyed = median_time(&self.observed.whole().calls("cuCtxDestroy"));
+        let a = &self.profile.api;
+        let launch = over("cuLaunchKernel", a.launch_ns);
+        let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
+        let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
+        // It sets a megabyte, which takes a kernel.
+        let memset = over("cuMemsetD8Async", a.launch_ns);
+        let load = median_time(&all(&passes, Stretch::loads));
+        let c = &mut self.profile.cold;
+        let m = &mut self.missing;
+        Self::put(m, "cold.first_stream_ns", &mut c.first_stream_ns, stream);
+        Self::put(
+            m,
+            "cold.context_ns",
+            &mut c.context_ns,
+            first("cuCtxCreate"),
+        );
+        Self::put(
+            m,
+            "cold.context_destroy_ns",
+            &mut c.context_destroy_ns,
+            destroyed,
+        );
+        let place = &mut c.module_load_ns;
+        Self::put(m, "cold.module_load_ns", place, load);
+        Self::put(m, "cold.first_launch_ns", &mut c.first_launch_ns, launch);
+        Self::put(m, "cold.first_copy_ns", &mut c.first_copy_ns, copy);
+        Self::put(m, "cold.first_memset_ns", &mut c.first_memset_ns, memset);
+    }
+
+    fn host(&mut self) {
+        let passes = self.passes("host");
+        let time = |name: &'static str| median_time(&all(&passes, |s| s.phases(name)));
+        let h = &mut self.profile.host;
+        let m = &mut self.missing;
+        Self::put(
+            m,
+            "host.sum_gbps",
+            &mut h.sum_gbps,
+            rate(HOST_BYTES, time("sum"), 0),
+        );
+        Self::put(
+            m,
+            "host.sin_gbps",
+            &mut h.sin_gbps,
+            rate(HOST_BYTES, time("sin"), 0),
+        );
+        let operations = 2.0 * HOST_ROWS.powi(3);
+        let product = time("matmul")
+            .filter(|&ns| ns > 0)
+            .map(|ns| operations / ns as f64);
+        Self::put(m, "host.matmul_gflops", &mut h.matmul_gflops, product);
+        let cold = self.observed.passes("cold");
+        let fill = |function: &'static str, bytes| {
+            rate(
+                bytes,
+                median_time(&all(&cold, |s| s.fills(function, bytes))),
+                0,
+            )
+        };
+        let zero = fill("cuMemsetD8Async", MIB);
+        Self::put(m, "host.zero_gbps", &mut h.zero_gbps, zero);
+        let random = fill("cuMemcpyHtoD", 16 * MIB);
+        Self::put(m, "host.random_gbps", &mut h.random_gbps, random);
+    }
+}
+
+/// How often each graph of the calibration is launched.
+const LAUNCHES_OF_A_GRAPH: usize = 5;
+
+/// The calls that are not the first launch of a graph, which hands its nodes over.
+fn usual_of_graphs(name: &str, calls: Vec<Ns>) -> Vec<Ns> {
+    let is_first = |i: usize| name == "cuGraphLaunch" && i.is_multiple_of(LAUNCHES_OF_A_GRAPH);
+    let calls = calls.into_iter().enumerate();
+    calls
+        .filter(|(i, _)| !is_first(*i))
+        .map(|(_, ns)| ns)
+        .collect()
+}
+
+/// fp32 lanes of an SM, by compute capability (CUDA C++ programming guide, arithmetic throughput).
+fn fp32_lanes(capability: [u32; 2]) -> Option<u32> {
+    match capability {
+        [7, _] | [8, 0] => Some(64),
+        [8..=10 | 12, _] => Some(128),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_two_points() {
+        // 1000 ns, and 2 bytes a nanosecond.
+        let (fixed, gbps) = line((100, Some(1050)), (10_000, Some(6000))).expect("a line");
+        assert_eq!((fixed, gbps), (1000, 2.0));
+        assert_eq!(line((100, Some(1050)), (10_000, Some(1050))), None);
+        assert_eq!(line((100, None), (10_000, Some(1))), None);
+    }
+
+    #[test]
+    fn an_h200_peaks_at_67_teraflops() {
+        // 132 SMs x 128 lanes x 2 x 1.98 GHz, the data sheet's 67 TFLOP/s.
+        let lanes = fp32_lanes([9, 0]).expect("known");
+        let peak = f64::from(132 * lanes * 2) * 1.98e9 / 1e12;
+        assert!((66.5..67.5).contains(&peak), "{peak}");
+    }
+}

@@ -1,0 +1,368 @@
+//! A recording as calibration needs it: the passes of each variant, and the times of what lies in them.
+
+use std::collections::{HashMap, HashSet};
+
+use activity::feed::Message;
+use activity::stats::median_time;
+use activity::{
+    Activity, Batch, Correlation, Def, DeviceInfo, Direction, LaunchShape, MemoryAction,
+    MemoryKind, NameId, Ns, Place, RangeKind, ShapeId, Span, What,
+};
+
+/// Everything that a run sent.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    items: Vec<Activity>,
+    names: HashMap<NameId, String>,
+    shapes: HashMap<ShapeId, LaunchShape>,
+    /// The devices that took part.
+    pub(super) devices: Vec<DeviceInfo>,
+    /// Driver, CUPTI and CUDA, in words.
+    pub(super) versions: String,
+}
+
+/// Operations and calls of one stretch of time, in order of their start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch<'a> {
+    observed: &'a Observed,
+    items: &'a [Activity],
+}
+
+impl Observed {
+    /// Takes a message in. Only batches matter.
+    pub(super) fn take(&mut self, message: Message) {
+        if let Message::Batch(batch) = message {
+            self.take_batch(batch);
+        }
+    }
+
+    fn take_batch(&mut self, batch: Batch) {
+        for def in batch.defs {
+            match def {
+                Def::Name { id, text } => {
+                    self.names.insert(id, text);
+                }
+                Def::Shape { id, shape } => {
+                    self.shapes.insert(id, shape);
+                }
+                Def::Device(device) => self.devices.push(device),
+                Def::Process(process) if !process.versions.is_empty() => {
+                    self.versions = process.versions;
+                }
+                _ => {}
+            }
+        }
+        self.items.extend(batch.items);
+    }
+
+    /// Puts everything in order, once all is there.
+    pub(super) fn sort(&mut self) {
+        self.items
+            .sort_by_key(|item| (item.span.start, item.span.end));
+    }
+
+    /// All of it.
+    pub(super) fn whole(&self) -> Stretch<'_> {
+        Stretch {
+            observed: self,
+            items: &self.items,
+        }
+    }
+
+    /// The measured passes of a variant.
+    pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'_>> {
+        self.items
+            .iter()
+            .filter(|item| match item.what {
+                What::Range(range) => {
+                    range.kind == RangeKind::Repeat && self.name(range.name) == variant
+                }
+                _ => false,
+            })
+            .map(|item| self.stretch(item.span))
+            .collect()
+    }
+
+    /// What starts inside a span.
+    fn stretch(&self, span: Span) -> Stretch<'_> {
+        let from = self.items.partition_point(|i| i.span.start < span.start);
+        let to = self.items.partition_point(|i| i.span.start < span.end);
+        Stretch {
+            observed: self,
+            items: &self.items[from..to],
+        }
+    }
+
+    /// The configuration that a kernel was first launched with.
+    pub(super) fn shape(&self, entry: &str) -> Option<&LaunchShape> {
+        self.shapes
+            .values()
+            .find(|shape| self.name(shape.name) == entry)
+    }
+
+    fn name(&self, id: NameId) -> &str {
+        self.names.get(&id).map_or("", String::as_str)
+    }
+}
+
+impl<'a> Stretch<'a> {
+    /// Times of the copies of one size in one direction.
+    pub(super) fn copies(self, direction: Direction, bytes: u64) -> Vec<Ns> {
+        self.times(|what| match what {
+            What::Copy(copy) => copy.direction == direction && copy.bytes == bytes,
+            _ => false,
+        })
+    }
+
+    /// Times of a kernel.
+    pub(super) fn kernels(self, entry: &str) -> Vec<Ns> {
+        self.times(|what| match what {
+            What::Kernel(kernel) => self
+                .observed
+                .shapes
+                .get(&kernel.shape)
+                .is_some_and(|shape| self.observed.name(shape.name) == entry),
+            _ => false,
+        })
+    }
+
+    /// Times of the memsets of one size.
+    pub(super) fn memsets(self, bytes: u64) -> Vec<Ns> {
+        self.times(|what| matches!(what, What::Memset(memset) if memset.bytes == bytes))
+    }
+
+    /// Times of the calls of a function.
+    pub(super) fn calls(self, function: &str) -> Vec<Ns> {
+        self.call_spans(function).map(Span::len).collect()
+    }
+
+    /// Times of the calls of a function that copied so many bytes.
+    pub(super) fn copy_calls(self, function: &str, direction: Direction, bytes: u64) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        let names: HashSet<Span> = self.call_spans(function).collect();
+        self.items
+            .iter()
+            .filter(|item| match item.what {
+                What::Copy(copy) => copy.direction == direction && copy.bytes == bytes,
+                _ => false,
+            })
+            .filter_map(|item| calls.get(&item.correlation))
+            .filter(|span| names.contains(span))
+            .map(|span| span.len())
+            .collect()
+    }
+
+    /// From the start of each first of several loads of modules to the next call that is none: what is made of a module before
+    /// it can be used is not all in calls that leave records.
+    pub(super) fn loads(self) -> Vec<Ns> {
+        let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
+        let mut began = None;
+        let mut loads = Vec::new();
+        for (name, span) in self.all_calls() {
+            match (is_load(name), began) {
+                (true, None) => began = Some(span.start),
+                (false, Some(start)) => {
+                    loads.push(span.start - start);
+                    began = None;
+                }
+                _ => {}
+            }
+        }
+        loads
+    }
+
+    /// From an allocation to the call of a function that set or copied so many bytes, where that came next: what the host
+    /// took to write them.
+    pub(super) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
+        let sizes: HashMap<Correlation, u64> = (self.items.iter())
+            .filter_map(|item| match item.what {
+                What::Copy(copy) => Some((item.correlation, copy.bytes)),
+                What::Memset(memset) => Some((item.correlation, memset.bytes)),
+                _ => None,
+            })
+            .collect();
+        let calls: Vec<&Activity> = (self.items.iter())
+            .filter(|item| matches!(item.what, What::Call(_)))
+            .collect();
+        let name = |item: &Activity| match item.what {
+            What::Call(call) => plain(self.observed.name(call.name)),
+            _ => "",
+        };
+        calls
+            .windows(2)
+            .filter(|two| {
+                name(two[1]) == function && sizes.get(&two[1].correlation) == Some(&bytes)
+            })
+            .filter(|two| matches!(name(two[0]), "cuMemAlloc" | "cuMemHostAlloc"))
+            .map(|two| two[1].span.start - two[0].span.end)
+            .collect()
+    }
+
+    /// Times between a call of a function and the next.
+    pub(super) fn between_calls(self, function: &str) -> Vec<Ns> {
+        let spans: Vec<Span> = self.call_spans(function).collect();
+        spans.windows(2).map(|w| w[1].start - w[0].end).collect()
+    }
+
+    /// Times of phases with this name.
+    pub(super) fn phases(self, name: &str) -> Vec<Ns> {
+        self.times(|what| match what {
+            What::Range(range) => {
+                range.kind == RangeKind::Phase && self.observed.name(range.name) == name
+            }
+            _ => false,
+        })
+    }
+
+    /// From the end of the call that started an operation to the operation's start, for those that
+    /// `wanted` picks.
+    pub(super) fn delays(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        self.operations()
+            .filter(|(_, item)| wanted(item.what))
+            .filter_map(|(_, item)| Some(item.span.start - calls.get(&item.correlation)?.end))
+            .collect()
+    }
+
+    /// From the end of an operation to the start of the next on its stream, where that one was queued
+    /// by then: the device's time, not the host's.
+    pub(super) fn gaps(self, wanted: impl Fn(What, What) -> bool) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        let is_queued = |before: &Activity, item: &Activity| {
+            before.correlation == item.correlation
+                || (calls.get(&item.correlation)).is_some_and(|call| call.end <= before.span.end)
+        };
+        let mut last: HashMap<u32, &Activity> = HashMap::new();
+        let mut gaps = Vec::new();
+        for (place, item) in self.operations() {
+            if let Some(before) = last.insert(place.stream, item)
+                && wanted(before.what, item.what)
+                && is_queued(before, item)
+            {
+                gaps.push(item.span.start - before.span.end);
+            }
+        }
+        gaps
+    }
+
+    /// From the end of an operation on one stream to the start of the next one, where that is on another.
+    pub(super) fn hand_overs(self) -> Vec<Ns> {
+        let all: Vec<(Place, &Activity)> = self.operations().collect();
+        all.windows(2)
+            .filter(|w| w[0].0.stream != w[1].0.stream)
+            .map(|w| w[1].1.span.start - w[0].1.span.end)
+            .collect()
+    }
+
+    /// From the end of an operation that the host waited for to the end of that wait.
+    pub(super) fn wakes(self, function: &str) -> Vec<Ns> {
+        let ends: Vec<Ns> = self.operations().map(|(_, item)| item.span.end).collect();
+        self.call_spans(function)
+            .filter_map(|call| {
+                let last = ends
+                    .iter()
+                    .copied()
+                    .filter(|&end| call.contains(end))
+                    .max()?;
+                Some(call.end - last)
+            })
+            .collect()
+    }
+
+    /// Times of the calls that allocated, or freed, this many bytes of a kind of memory.
+    pub(super) fn memory_calls(
+        self,
+        action: MemoryAction,
+        kind: MemoryKind,
+        bytes: u64,
+    ) -> Vec<Ns> {
+        let calls = self.calls_by_correlation();
+        self.items
+            .iter()
+            .filter_map(|item| match item.what {
+                What::Memory(op)
+                    if op.action == action
+                        && op.kind == kind
+                        && op.bytes == bytes
+                        && !op.is_async =>
+                {
+                    Some(calls.get(&item.correlation)?.len())
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Times of waits that had nothing to wait for: no operation ran in them.
+    pub(super) fn empty_waits(self, function: &str) -> Vec<Ns> {
+        let last = self.operations().map(|(_, item)| item.span.end).max();
+        self.call_spans(function)
+            .filter(|call| last.is_none_or(|last| call.start > last))
+            .map(Span::len)
+            .collect()
+    }
+
+    fn operations(self) -> impl Iterator<Item = (Place, &'a Activity)> {
+        self.items
+            .iter()
+            .filter_map(|item| Some((item.place()?, item)))
+    }
+
+    fn times(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
+        self.items
+            .iter()
+            .filter(|item| wanted(item.what))
+            .map(|item| item.span.len())
+            .collect()
+    }
+
+    /// All calls by name.
+    fn all_calls(self) -> impl Iterator<Item = (&'a str, Span)> {
+        self.items.iter().filter_map(move |item| match item.what {
+            What::Call(call) => Some((self.observed.name(call.name), item.span)),
+            _ => None,
+        })
+    }
+
+    fn call_spans(self, function: &str) -> impl Iterator<Item = Span> {
+        self.items.iter().filter_map(move |item| match item.what {
+            What::Call(call) if plain(self.observed.name(call.name)) == function => Some(item.span),
+            _ => None,
+        })
+    }
+
+    fn calls_by_correlation(self) -> HashMap<Correlation, Span> {
+        self.items
+            .iter()
+            .filter(|item| matches!(item.what, What::Call(_)) && item.correlation != 0)
+            .map(|item| (item.correlation, item.span))
+            .collect()
+    }
+}
+
+/// A function's name without the suffixes of its versions ("cuMemAlloc_v2", "cuLaunchKernel_ptsz").
+fn plain(name: &str) -> &str {
+    name.split_once('_').map_or(name, |(name, _)| name)
+}
+
+/// The mean, of what the host takes again and again: such times add up, and their longer ones with them. Values of more than ten
+/// times the median are left out: something else had the processor.
+pub(super) fn mean(values: Vec<Ns>) -> Option<Ns> {
+    let most = median_time(&values)?.saturating_mul(10);
+    let usual: Vec<Ns> = values.into_iter().filter(|&ns| ns <= most).collect();
+    let sum: Ns = usual.iter().sum();
+    Some(sum / usual.len().max(1) as Ns)
+}
+
+/// The later half, where the earlier ones only warm something up.
+pub(super) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
+    values.split_off(values.len() / 2)
+}
+
+/// The values of several stretches together.
+pub(super) fn all<'a>(
+    stretches: &[Stretch<'a>],
+    values: impl Fn(Stretch<'a>) -> Vec<Ns>,
+) -> Vec<Ns> {
+    stretches.iter().copied().flat_map(values).collect()
+}

@@ -1,0 +1,147 @@
+//! Why a job could not be done, in words for the user.
+
+use serde::{Deserialize, Serialize};
+
+use activity::feed::FailureKind;
+use scenario::plan::{Site, SiteId};
+
+use super::driver::{self, CudaError, LoadError};
+
+/// What kind of failure, which decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FaultKind {
+    /// The scenario is wrong.
+    Input,
+    /// The machine cannot do it.
+    Machine,
+    /// It ran and failed.
+    Program,
+}
+
+impl FaultKind {
+    /// The exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            FaultKind::Input => 2,
+            FaultKind::Machine => 3,
+            FaultKind::Program => 4,
+        }
+    }
+}
+
+impl From<FaultKind> for FailureKind {
+    fn from(kind: FaultKind) -> FailureKind {
+        match kind {
+            FaultKind::Input => FailureKind::Input,
+            FaultKind::Machine => FailureKind::Machine,
+            FaultKind::Program => FailureKind::Program { code: 4 },
+        }
+    }
+}
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// What kind.
+    pub(crate) kind: FaultKind,
+    /// What failed and why.
+    pub(crate) message: String,
+    /// What would help; may be empty.
+    pub(crate) help: String,
+    /// The scenario's place that it came from.
+    pub(crate) site: Option<SiteId>,
+}
+
+impl Fault {
+    pub(crate) fn new(
+        kind: FaultKind,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Fault {
+        Fault {
+            kind,
+            message: message.into(),
+            help: help.into(),
+            site: None,
+        }
+    }
+
+    /// The scenario is wrong.
+    pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> Fault {
+        Fault::new(FaultKind::Input, message, help)
+    }
+
+    /// The machine cannot do it.
+    pub(crate) fn machine(message: impl Into<String>, help: impl Into<String>) -> Fault {
+        Fault::new(FaultKind::Machine, message, help)
+    }
+
+    /// A driver function failed while `doing` something ("cuMemAlloc of 16 MiB").
+    pub(crate) fn cuda(doing: &str, error: &CudaError) -> Fault {
+        let help = match error.code {
+            driver::NO_BINARY_FOR_GPU | driver::UNSUPPORTED_PTX => {
+                "the CUDA compiler library is newer than the driver: set CUPTOP_NVRTC to an older one"
+            }
+            driver::OUT_OF_RESOURCES => {
+                "the block is too large for the registers or the shared memory that the kernel needs"
+            }
+            driver::LAUNCH_TIMEOUT => {
+                "the GPU also drives a display, which limits how long a kernel may run"
+            }
+            driver::ILLEGAL_ADDRESS | driver::MISALIGNED_ADDRESS => {
+                "run the kernel's own program under compute-sanitizer to find the access"
+            }
+            _ => "",
+        };
+        Fault::new(FaultKind::Program, format!("{doing}: {error}"), help)
+    }
+
+    /// The same, at a place of the scenario.
+    pub(crate) fn at(mut self, site: SiteId) -> Fault {
+        self.site = Some(site);
+        self
+    }
+
+    /// The same at a place, unless it has one already.
+    pub(crate) fn or_at(self, site: SiteId) -> Fault {
+        if self.site.is_some() {
+            self
+        } else {
+            self.at(site)
+        }
+    }
+
+    /// Puts the place in front of the message: "pipeline.toml:31:7: …".
+    pub(crate) fn located(mut self, file: &str, sites: &[Site]) -> Fault {
+        if let Some(site) = self.site.and_then(|site| sites.get(site as usize)) {
+            self.message = format!("{file}:{}:{}: {}", site.line, site.column, self.message);
+        }
+        self
+    }
+}
+
+impl From<LoadError> for Fault {
+    fn from(error: LoadError) -> Fault {
+        Fault::machine(error.to_string(), error.help())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_the_line() {
+        let sites = [Site {
+            span: 10..12,
+            line: 31,
+            column: 7,
+        }];
+        let fault = Fault::input("too many arguments", "").at(0);
+        let text = fault.located("pipeline.toml", &sites).message;
+        assert_eq!(text, "pipeline.toml:31:7: too many arguments");
+        let nowhere = Fault::machine("no GPU", "").located("pipeline.toml", &sites);
+        assert_eq!(nowhere.message, "no GPU");
+    }
+}

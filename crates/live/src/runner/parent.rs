@@ -1,0 +1,225 @@
+//! The parent's side of a run: the process is started, its recording followed, its words passed on, and
+//! its end made into an outcome.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use collector::Graphs;
+
+use crate::hardware::{self, Watch};
+use crate::looking::Looking;
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
+use recording::{Follower, scratch};
+use scenario::{Overrides, Source};
+
+use super::child::{Child, ChildEvent, End};
+use super::protocol::{Event, Issued, Job, RunJob};
+use super::tally::Tally;
+
+/// How often the recording is looked at. With a flush every 20 ms this adds 2.5 ms on average to the time
+/// until an operation is on the screen.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A scenario to run on the GPU.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// The scenario.
+    pub source: Source,
+    /// What the command line changes.
+    pub overrides: Overrides,
+    /// Where the recording is kept. `None`: a temporary directory, removed when the feed ends.
+    pub save: Option<PathBuf>,
+    /// How often records are flushed to the recording.
+    pub flush: Duration,
+    /// Whether CUDA graphs are recorded by their nodes or as a whole.
+    pub graphs: Graphs,
+    /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
+    pub hardware: bool,
+}
+
+impl RunJob {
+    /// What the runner process is told of a request, whose recording goes to `dir`.
+    fn of(request: &RunRequest, dir: PathBuf) -> RunJob {
+        RunJob {
+            name: request.source.name.clone(),
+            path: request.source.path.clone(),
+            text: request.source.text.to_string(),
+            kernel_dir: request.source.kernel_dir.clone(),
+            library: request.source.library,
+            set: request.overrides.set.clone(),
+            variant: request.overrides.variant.clone(),
+            dir,
+            flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
+            has_whole_graphs: request.graphs == Graphs::Whole,
+        }
+    }
+}
+
+/// Runs a scenario in a process of its own and sends what it does.
+///
+/// # Errors
+/// When no directory for the recording, no process or no thread can be had.
+pub fn run(request: RunRequest) -> io::Result<Feed> {
+    let (dir, temporary) = match &request.save {
+        Some(dir) => {
+            recording::file::create_directory(dir)?;
+            (dir.clone(), None)
+        }
+        None => {
+            let temporary = scratch::directory()?;
+            (temporary.path().to_owned(), Some(temporary))
+        }
+    };
+    let job = Job::Run(Box::new(RunJob::of(&request, dir.clone())));
+    let child = Child::start(&job)?;
+    let follower = Follower::open(&dir)?;
+    let watch = request
+        .hardware
+        .then(|| Watch::start(&dir, Looking::new(true)))
+        .transpose()?;
+    Feed::spawn("runner", move |outlet| {
+        let mut run = Run {
+            child,
+            follower,
+            watch,
+            outlet,
+            tally: Tally::default(),
+            end: None,
+        };
+        let outcome = match run.follow() {
+            Ok(outcome) => outcome,
+            Err(Gone) => Outcome::Stopped,
+        };
+        drop(run);
+        drop(temporary);
+        outcome
+    })
+}
+
+/// A run that is under way.
+struct Run<'a> {
+    child: Child,
+    follower: Follower,
+    watch: Option<Watch>,
+    outlet: &'a Outlet,
+    tally: Tally,
+    /// The last event.
+    end: Option<Result<Issued, Failure>>,
+}
+
+impl Run<'_> {
+    fn follow(&mut self) -> Result<Outcome, Gone> {
+        let mut next_look = Instant::now() + LOOK;
+        loop {
+            if self.outlet.stop.is_stopped() {
+                self.child.end();
+                self.send_rest()?;
+                return Ok(Outcome::Stopped);
+            }
+            match self
+                .child
+                .recv(next_look.saturating_duration_since(Instant::now()))
+            {
+                ChildEvent::Event(event) => self.pass_on(*event)?,
+                ChildEvent::Output { is_error, line } => {
+                    self.outlet.send(Message::Output { is_error, line })?;
+                }
+                ChildEvent::Nothing => {}
+                ChildEvent::End => break,
+            }
+            if Instant::now() >= next_look {
+                self.send_new()?;
+                next_look = Instant::now() + LOOK;
+            }
+        }
+        let end = self.child.end();
+        self.send_rest()?;
+        self.conclude(end)
+    }
+
+    fn pass_on(&mut self, event: Event) -> Result<(), Gone> {
+        match event {
+            Event::Progress { what, done, total } => {
+                self.outlet.send(Message::Progress(Progress {
+                    what,
+                    done,
+                    total: Some(total),
+                }))?;
+            }
+            Event::Notice { is_warning, text } => {
+                self.outlet.notice(is_warning, text)?;
+            }
+            Event::Error {
+                kind,
+                message,
+                help,
+            } => {
+                self.end = Some(Err(Failure {
+                    kind: kind.into(),
+                    message,
+                    help,
+                }));
+            }
+            Event::Done { issued } => self.end = Some(Ok(issued)),
+            Event::Probe(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What the recording has had since the last look.
+    fn send_new(&mut self) -> Result<(), Gone> {
+        let (outlet, tally, watch) = (self.outlet, &mut self.tally, &mut self.watch);
+        self.follower
+            .poll_into(&mut |message| send(outlet, tally, watch, message))
+    }
+
+    /// The rest of the recording, after the process has ended.
+    fn send_rest(&mut self) -> Result<(), Gone> {
+        // What it wrote last is read too.
+        self.watch = None;
+        let (outlet, tally) = (self.outlet, &mut self.tally);
+        self.follower
+            .finish_into(&mut |message| send(outlet, tally, &mut None, message))
+    }
+
+    /// Makes the process's end into an outcome.
+    fn conclude(&mut self, end: End) -> Result<Outcome, Gone> {
+        match self.end.take() {
+            Some(Ok(issued)) => {
+                let (is_warning, text) = self.tally.compare(&issued);
+                self.outlet.notice(is_warning, text)?;
+                Ok(Outcome::Complete)
+            }
+            Some(Err(failure)) => Ok(Outcome::Failed(failure)),
+            None => Ok(Outcome::Failed(Failure {
+                kind: FailureKind::Program { code: end.code() },
+                message: format!(
+                    "the runner process ended without a word: {}",
+                    end.describe()
+                ),
+                help: "what it printed is in the log; a driver that crashes says more in dmesg"
+                    .to_owned(),
+            })),
+        }
+    }
+}
+
+fn send(
+    outlet: &Outlet,
+    tally: &mut Tally,
+    watch: &mut Option<Watch>,
+    message: Message,
+) -> Result<(), Gone> {
+    if let Message::Batch(batch) = &message {
+        tally.count(batch);
+    }
+    hardware::pass_on(watch, message, outlet)
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // Before the recording's directory goes.
+        self.child.end();
+    }
+}

@@ -1,0 +1,471 @@
+//! From kernel sources to launches that are ready: images, modules, functions, argument blocks.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    CUdevice_attribute as Attribute, CUdeviceptr, CUfunction, CUfunction_attribute, CUmodule,
+};
+
+use scenario::plan::{
+    Arg, BufferId, KernelSpec, LaunchId, LaunchSpec, MemRef, OpKind, Plan, SiteId, VariantPlan,
+};
+
+use super::super::compile::{Compiler, Source};
+use super::super::driver::{Driver, INVALID_VALUE, NOT_FOUND, SUCCESS};
+use super::super::fault::Fault;
+use super::context::Contexts;
+use super::memory::Buffers;
+
+/// A block gets this much dynamic shared memory without being allowed more.
+const PLAIN_SHARED: u32 = 48 * 1024;
+
+/// Compiled sources, by text and compute capability.
+#[derive(Debug, Default)]
+pub(crate) struct Images(HashMap<(Arc<str>, u32), Vec<u8>>);
+
+impl Images {
+    /// Compiles every kernel of a plan for the capabilities in `devices`, one compiler for each. Calls
+    /// `progress` with how many are done and how many there are.
+    pub(crate) fn compile(
+        plan: &Plan,
+        include: Option<&std::path::Path>,
+        compilers: &[(u32, Compiler)],
+        progress: impl Fn(u64, u64),
+    ) -> Result<Images, Fault> {
+        let mut wanted: Vec<&KernelSpec> = Vec::new();
+        for kernel in plan.variants.iter().flat_map(|v| &v.kernels) {
+            if !wanted.iter().any(|k| k.source == kernel.source) {
+                wanted.push(kernel);
+            }
+        }
+        let total = (wanted.len() * compilers.len()) as u64;
+        let mut images = Images::default();
+        for (capability, compiler) in compilers {
+            for kernel in &wanted {
+                progress(images.0.len() as u64, total);
+                let source = Source {
+                    file: &kernel.file,
+                    text: &kernel.source,
+                    include,
+                };
+                let image = compiler.compile(source).map_err(|error| {
+                    Fault::input(
+                        format!("kernel `{}`: {error}", kernel.name),
+                        format!("correct {} where the compiler points", kernel.file),
+                    )
+                    .at(kernel.site)
+                })?;
+                images
+                    .0
+                    .insert((Arc::clone(&kernel.source), *capability), image);
+            }
+        }
+        if total > 0 {
+            progress(total, total);
+        }
+        Ok(images)
+    }
+
+    /// An image compiled elsewhere, for tests.
+    #[cfg(test)]
+    pub(crate) fn insert(&mut self, source: Arc<str>, capability: u32, image: Vec<u8>) {
+        self.0.insert((source, capability), image);
+    }
+}
+
+/// A launch with everything that the driver needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) function: CUfunction,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
+    pub(super) params: *mut *mut c_void,
+}
+
+/// An argument that holds the address of a buffer which passes allocate and free.
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    slot: usize,
+    offset: u64,
+}
+
+/// The launches of a variant, on each device that they are used on.
+#[derive(Debug)]
+pub(super) struct Launches {
+    driver: Driver,
+    modules: Vec<CUmodule>,
+    devices: usize,
+    /// By launch and device.
+    ready: Vec<Option<Ready>>,
+    /// Every argument's value, 8 bytes each, little-endian, and the pointers to them that
+    /// [`Ready::params`] points into. Neither moves after it was made.
+    slots: Box<[u64]>,
+    _pointers: Box<[*mut c_void]>,
+    moving: HashMap<BufferId, Vec<Moving>>,
+}
+
+impl Launches {
+    /// Loads the modules that a variant uses and prepares its launches.
+    pub(super) fn new(
+        driver: &Driver,
+        contexts: &Contexts,
+        variant: &VariantPlan,
+        images: &Images,
+        buffers: &Buffers<'_>,
+    ) -> Result<Launches, Fault> {
+        let devices = contexts.len() as usize;
+        let mut launches = Launches {
+            driver: *driver,
+            modules: Vec::new(),
+            devices,
+            ready: vec![None; variant.launches.len() * devices],
+            slots: Box::default(),
+            _pointers: Box::default(),
+            moving: HashMap::new(),
+        };
+        let starts = launches.lay_out_arguments(variant, buffers);
+        let mut modules: HashMap<(Arc<str>, u32), CUmodule> = HashMap::new();
+        for (launch, device, site) in used_launches(variant) {
+            let spec = &variant.launches[launch];
+            let kernel = &variant.kernels[spec.kernel];
+            contexts.enter(device)?;
+            let key = (Arc::clone(&kernel.source), device);
+            let module = match modules.get(&key) {
+                Some(&module) => module,
+                None => {
+                    let module = launches.load(kernel, device, images)?;
+                    modules.insert(key, module);
+                    module
+                }
+            };
+            let function = launches
+                .function(module, kernel)
+                .map_err(|fault| fault.or_at(kernel.site))?;
+            launches
+                .check(function, kernel, spec)
+                .map_err(|fault| fault.or_at(site))?;
+            launches.ready[launch * devices + device as usize] = Some(Ready {
+                function,
+                grid: spec.grid,
+                block: spec.block,
+                shared: spec.shared,
+                params: launches._pointers.as_mut_ptr().wrapping_add(starts[launch]),
+            });
+        }
+        contexts.enter(0)?;
+        Ok(launches)
+    }
+
+    /// The launch on a device.
+    #[inline]
+    pub(super) fn get(&self, launch: LaunchId, device: u32) -> Option<&Ready> {
+        self.ready[launch * self.devices + device as usize].as_ref()
+    }
+
+    /// Puts a buffer's new address into the arguments that name it.
+    pub(super) fn moved(&mut self, buffer: BufferId, address: CUdeviceptr) {
+        for moving in self.moving.get(&buffer).into_iter().flatten() {
+            self.slots[moving.slot] = address.wrapping_add(moving.offset);
+        }
+    }
+
+    /// Writes all arguments, and returns where each launch's pointers start.
+    fn lay_out_arguments(&mut self, variant: &VariantPlan, buffers: &Buffers<'_>) -> Vec<usize> {
+        let mut slots = Vec::new();
+        let mut starts = Vec::with_capacity(variant.launches.len());
+        for spec in &variant.launches {
+            starts.push(slots.len());
+            for arg in &spec.args {
+                let slot = slots.len();
+                slots.push(match *arg {
+                    Arg::Device(at) => {
+                        if !variant.buffers[at.buffer].preallocated {
+                            let MemRef { buffer, offset } = at;
+                            let moving = Moving { slot, offset };
+                            self.moving.entry(buffer).or_default().push(moving);
+                        }
+                        buffers.device(at)
+                    }
+                    // The driver reads as many bytes as the parameter has: the low ones.
+                    Arg::I32(v) => u64::from(v.cast_unsigned()).to_le(),
+                    Arg::F32(v) => u64::from(v.to_bits()).to_le(),
+                    Arg::U64(v) => v,
+                });
+            }
+        }
+        self.slots = slots.into_boxed_slice();
+        let first = self.slots.as_mut_ptr();
+        self._pointers = (0..self.slots.len())
+            .map(|i| first.wrapping_add(i).cast())
+            .collect();
+        starts
+    }
+
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn load(
+        &mut self,
+        kernel: &KernelSpec,
+        device: u32,
+        images: &Images,
+    ) -> Result<CUmodule, Fault> {
+        let capability = capability(&self.driver, device)?;
+        let key = (Arc::clone(&kernel.source), capability);
+        let image = images.0.get(&key).ok_or_else(|| {
+            Fault::machine(
+                format!("{} was not compiled for device {device}", kernel.file),
+                "",
+            )
+        })?;
+        let mut module: CUmodule = std::ptr::null_mut();
+        // SAFETY: the image is a whole cubin or NUL-terminated PTX; the driver copies what it needs.
+        let code = unsafe { (self.driver.module_load_data)(&mut module, image.as_ptr().cast()) };
+        self.driver.check(code).map_err(|e| {
+            Fault::cuda(&format!("loading the code of {}", kernel.file), &e).at(kernel.site)
+        })?;
+        self.modules.push(module);
+        Ok(module)
+    }
+
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn function(&self, module: CUmodule, kernel: &KernelSpec) -> Result<CUfunction, Fault> {
+        let entry = CString::new(kernel.entry.as_str())
+            .map_err(|_| Fault::input("an entry point's name holds a NUL byte", ""))?;
+        let mut function: CUfunction = std::ptr::null_mut();
+        // SAFETY: the module is loaded; the name is NUL-terminated; writes one handle.
+        let code =
+            unsafe { (self.driver.module_get_function)(&mut function, module, entry.as_ptr()) };
+        if code == NOT_FOUND {
+            return Err(no_entry(kernel));
+        }
+        self.driver
+            .check(code)
+            .map_err(|e| Fault::cuda(&format!("cuModuleGetFunction of `{}`", kernel.entry), &e))?;
+        if let Some(load) = self.driver.func_load {
+            // Otherwise the first launch would load it.
+            // SAFETY: the function belongs to a loaded module.
+            let code = unsafe { load(function) };
+            self.driver
+                .check(code)
+                .map_err(|e| Fault::cuda(&format!("loading kernel `{}`", kernel.entry), &e))?;
+        }
+        Ok(function)
+    }
+
+    /// Compares a launch with what the kernel takes, where the driver can tell.
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn check(
+        &self,
+        function: CUfunction,
+        kernel: &KernelSpec,
+        spec: &LaunchSpec,
+    ) -> Result<(), Fault> {
+        if let Some(takes) = self.parameters(function) {
+            check_arguments(kernel, &spec.args, &takes)?;
+        }
+        let mut most: c_int = 0;
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as u32;
+        // SAFETY: the function is loaded; writes one int.
+        let code = unsafe { (self.driver.func_get_attribute)(&mut most, attribute, function) };
+        let threads: u64 = spec.block.iter().map(|&n| u64::from(n)).product();
+        let most = u64::from(most.unsigned_abs());
+        if code == SUCCESS && most > 0 && threads > most {
+            let [x, y, z] = spec.block;
+            return Err(Fault::input(
+                format!(
+                    "a block of {x} x {y} x {z} = {threads} threads is too large: kernel `{}` can have {most}",
+                    kernel.name
+                ),
+                "make `block` smaller and `grid` larger",
+            ));
+        }
+        if spec.shared > PLAIN_SHARED {
+            let attribute =
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as u32;
+            let bytes = spec.shared as c_int;
+            // SAFETY: the function is loaded.
+            let code = unsafe { (self.driver.func_set_attribute)(function, attribute, bytes) };
+            self.driver.check(code).map_err(|e| {
+                Fault::cuda(&format!("{bytes} bytes of shared memory for a block"), &e)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The sizes of a kernel's parameters; `None` where the driver cannot tell (before CUDA 12.4).
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn parameters(&self, function: CUfunction) -> Option<Vec<usize>> {
+        /// The most bytes of parameters that a kernel can have.
+        const LIMIT: usize = 32_764;
+        let info = self.driver.func_get_param_info?;
+        let mut sizes = Vec::new();
+        while sizes.len() < LIMIT {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the function is loaded; writes two sizes; an index past the end is an error code.
+            match unsafe { info(function, sizes.len(), &mut offset, &mut size) } {
+                SUCCESS => sizes.push(size),
+                INVALID_VALUE => return Some(sizes),
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Launches {
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn drop(&mut self) {
+        for &module in &self.modules {
+            // SAFETY: each module was loaded once and nothing launches from it any more.
+            unsafe { (self.driver.module_unload)(module) };
+        }
+    }
+}
+
+/// A device's compute capability as 90 for 9.0.
+pub(crate) fn capability(driver: &Driver, device: u32) -> Result<u32, Fault> {
+    let handle = driver
+        .device(device)
+        .map_err(|e| Fault::cuda(&format!("cuDeviceGet of device {device}"), &e))?;
+    let major = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+    let minor = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+    Ok(driver.attribute(handle, major) * 10 + driver.attribute(handle, minor))
+}
+
+/// Every launch with a device that it is used on, and the first step that does.
+fn used_launches(variant: &VariantPlan) -> Vec<(LaunchId, u32, SiteId)> {
+    let mut seen = std::collections::HashSet::new();
+    variant
+        .listed()
+        .filter_map(|op| match op.kind {
+            OpKind::Launch { launch, stream } => {
+                Some((launch, variant.streams[stream].device, op.site))
+            }
+            _ => None,
+        })
+        .filter(|&(launch, device, _)| seen.insert((launch, device)))
+        .collect()
+}
+
+fn size_of_arg(arg: &Arg) -> usize {
+    match arg {
+        Arg::Device(_) | Arg::U64(_) => 8,
+        Arg::I32(_) | Arg::F32(_) => 4,
+    }
+}
+
+fn check_arguments(kernel: &KernelSpec, args: &[Arg], takes: &[usize]) -> Result<(), Fault> {
+    let help = format!(
+        "look at the parameters of `{}` in {}",
+        kernel.entry, kernel.file
+    );
+    if args.len() != takes.len() {
+        let plural = if takes.len() == 1 { "" } else { "s" };
+        return Err(Fault::input(
+            format!(
+                "kernel `{}` takes {} argument{plural} and is given {}",
+                kernel.name,
+                takes.len(),
+                args.len()
+            ),
+            help,
+        ));
+    }
+    for (i, (arg, &takes)) in args.iter().zip(takes).enumerate() {
+        let given = size_of_arg(arg);
+        if given != takes {
+            return Err(Fault::input(
+                format!(
+                    "argument {} of kernel `{}` has {takes} bytes and is given {given}",
+                    i + 1,
+                    kernel.name
+                ),
+                help,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn no_entry(kernel: &KernelSpec) -> Fault {
+    let entries = entries(&kernel.source);
+    let near = entries
+        .iter()
+        .copied()
+        .filter(|e| strsim::damerau_levenshtein(e, &kernel.entry) <= 3)
+        .min_by_key(|e| strsim::damerau_levenshtein(e, &kernel.entry));
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if entries.is_empty() => {
+            "an entry point is declared as extern \"C\" __global__ void NAME(…)".to_owned()
+        }
+        None => format!("it has: {}", entries.join(", ")),
+    };
+    Fault::input(
+        format!("{} has no entry point `{}`", kernel.file, kernel.entry),
+        help,
+    )
+}
+
+/// The names of the kernels that a source declares, as far as reading words can tell.
+fn entries(source: &str) -> Vec<&str> {
+    source
+        .split("__global__")
+        .skip(1)
+        .filter_map(|rest| {
+            let mut rest = rest;
+            if let Some(at) = rest.find("__launch_bounds__")
+                && rest.find('{').is_none_or(|brace| at < brace)
+            {
+                rest = rest[at..].split_once(')')?.1;
+            }
+            let name = rest.split_once('(')?.0.trim_end();
+            let name = name.rsplit(|c: char| c.is_whitespace()).next()?;
+            (!name.is_empty()).then_some(name)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(source: &str, entry: &str) -> KernelSpec {
+        KernelSpec {
+            name: "k".to_owned(),
+            file: "k.cu".to_owned(),
+            source: source.into(),
+            entry: entry.to_owned(),
+            site: 0,
+        }
+    }
+
+    #[test]
+    fn a_missing_entry_names_the_near_one() {
+        let source = include_str!("../../../../../kernels/matmul.cu");
+        assert_eq!(entries(source), ["matmul_naive", "matmul_tiled"]);
+        let fault = no_entry(&kernel(source, "matmul_tilde"));
+        assert_eq!(fault.help, "did you mean `matmul_tiled`?");
+        let fault = no_entry(&kernel(source, "convolution"));
+        assert_eq!(fault.help, "it has: matmul_naive, matmul_tiled");
+    }
+
+    #[test]
+    fn arguments_must_agree_in_number_and_size() {
+        let k = kernel("", "k");
+        let pointer = Arg::Device(MemRef {
+            buffer: 0,
+            offset: 0,
+        });
+        assert!(check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 4]).is_ok());
+        let few = check_arguments(&k, &[pointer], &[8, 4]).expect_err("too few");
+        assert_eq!(few.message, "kernel `k` takes 2 arguments and is given 1");
+        let narrow = check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 8]).expect_err("too narrow");
+        assert_eq!(
+            narrow.message,
+            "argument 2 of kernel `k` has 8 bytes and is given 4"
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! The runner process: `cuptop run-plan`, which cuptop starts for whatever needs CUDA.
+//!
+//! It reads one job from stdin, does it on its main thread, and says on stdout what happens (see
+//! [`super::protocol`]). A kernel that writes out of bounds, a driver that crashes or a launch that hangs
+//! ends this process and nothing else.
+
+mod context;
+mod engine;
+mod host;
+mod kernels;
+mod memory;
+mod ops;
+mod quiet;
+mod run;
+mod session;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use activity::Ns;
+
+use scenario::bundled::Library;
+
+use super::fault::Fault;
+use super::probe;
+use super::protocol::{Event, EventWriter, Issued, Job, RunJob};
+
+/// How long the job may go on after the parent wants an end, before the process ends anyway.
+const GRACE: Duration = Duration::from_millis(400);
+
+/// The clock of the timeline: nanoseconds of `CLOCK_REALTIME`, which is what CUPTI gives its records.
+fn now() -> Ns {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| Ns::try_from(since.as_nanos()).unwrap_or(Ns::MAX))
+}
+
+/// The whole life of a runner process. Returns its exit code: 0 done, 2 the scenario is wrong, 3 the
+/// machine cannot do it, 4 it ran and failed.
+#[must_use]
+pub fn process_main(library: Library) -> ExitCode {
+    let writer = Arc::new(EventWriter::new(io::stdout()));
+    let say = |event: &Event| writer.say(event);
+    let result = read_job().and_then(|job| {
+        let stop = Arc::new(AtomicBool::new(false));
+        watch_parent(Arc::clone(&stop))?;
+        work(job, library, &say, &stop)
+    });
+    match result {
+        Ok(issued) => {
+            say(&Event::Done { issued });
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            writer.fail(&fault);
+            ExitCode::from(fault.kind.code())
+        }
+    }
+}
+
+fn read_job() -> Result<Job, Fault> {
+    let mut line = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|e| Fault::input(format!("the job cannot be read: {e}"), ""))?;
+    serde_json::from_str(&line).map_err(|e| {
+        Fault::input(
+            format!("no job on stdin: {e}"),
+            "this command is for cuptop itself; use `cuptop run`",
+        )
+    })
+}
+
+/// Ends the process when the parent closes its end of stdin, or is gone: first by asking the job to stop
+/// after its current pass, then, because that pass may hang, at once. The thread is not joined: it waits
+/// for the parent for as long as the process lives.
+fn watch_parent(stop: Arc<AtomicBool>) -> Result<(), Fault> {
+    std::thread::Builder::new()
+        .name("runner-parent".to_owned())
+        .spawn(move || {
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            stop.store(true, Ordering::Relaxed);
+            std::thread::sleep(GRACE);
+            exit_now();
+        })
+        .map(drop)
+        .map_err(|e| Fault::machine(format!("no thread can be started: {e}"), ""))
+}
+
+/// Ends the process without exit handlers: those of CUDA would wait for what hangs. What was collected
+/// is in the recording already.
+#[expect(unsafe_code, reason = "std's exit runs handlers, which can hang")]
+fn exit_now() -> ! {
+    // SAFETY: ends the process; nothing runs after it.
+    unsafe { libc::_exit(130) }
+}
+
+fn work(
+    job: Job,
+    library: Library,
+    say: &dyn Fn(&Event),
+    stop: &AtomicBool,
+) -> Result<Issued, Fault> {
+    match job {
+        Job::Run(job) => run::run(&RunJob { library, ..*job }, say, stop),
+        Job::Probe => {
+            say(&Event::Probe(Box::new(probe::look())));
+            Ok(Issued::default())
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One scenario, from its text to a recording.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use collector::{ApiCalls, Collector, Ending, Graphs, Options, StartError};
+
+use scenario::plan::Plan;
+use scenario::{self, Overrides, Source};
+
+use super::super::compile::{Compiler, cache_folder};
+use super::super::driver::Driver;
+use super::super::fault::Fault;
+use super::super::nvrtc::Nvrtc;
+use super::super::protocol::{Event, Issued, RunJob};
+use super::engine::Mark;
+use super::kernels::{Images, capability};
+use super::session::Session;
+
+/// Runs a scenario under the collector.
+pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
+    let plan = plan(job)?;
+    execute(job, &plan, say, stop).map_err(|fault| fault.located(&job.name, &plan.sites))
+}
+
+fn plan(job: &RunJob) -> Result<Plan, Fault> {
+    let source = Source {
+        name: job.name.clone(),
+        path: job.path.clone(),
+        text: Arc::from(job.text.as_str()),
+        kernel_dir: job.kernel_dir.clone(),
+        library: job.library,
+    };
+    let overrides = Overrides {
+        set: job.set.clone(),
+        variant: job.variant.clone(),
+    };
+    scenario::compile(&source, &overrides)
+        .map(|compiled| compiled.plan)
+        .map_err(|wrong| Fault::input(wrong.render(false), ""))
+}
+
+fn execute(
+    job: &RunJob,
+    plan: &Plan,
+    say: &dyn Fn(&Event),
+    stop: &AtomicBool,
+) -> Result<Issued, Fault> {
+    let driver = Driver::start(None)?;
+    let images = compile(job, plan, &driver, say)?;
+    let options = Options {
+        flush_period: Duration::from_millis(job.flush_ms.max(1)),
+        api: ApiCalls::Driver,
+        graphs: if job.has_whole_graphs {
+            Graphs::Whole
+        } else {
+            Graphs::Nodes
+        },
+        ..Options::new(job.dir.clone())
+    };
+    let collector = Collector::start(options).map_err(|error| refused(&error))?;
+    let result = Session {
+        driver: &driver,
+        plan,
+        has_whole_graphs: job.has_whole_graphs,
+        images: &images,
+        mark: &|mark| record(&collector, mark),
+        say,
+        stop,
+    }
+    .run();
+    if !collector.finish(Ending::Exit) {
+        say(&Event::Notice {
+            is_warning: true,
+            text: "the recording could not be closed in time: its last records may be missing"
+                .to_owned(),
+        });
+    }
+    result
+}
+
+/// Writes a name into the recording.
+#[expect(unsafe_code, reason = "hands on CUDA's handles")]
+fn record(collector: &Collector, mark: Mark<'_>) {
+    match mark {
+        Mark::Range(kind, name, index, span) => {
+            collector.range(kind, name, index, span.start, span.end);
+        }
+        // SAFETY: the handles are those of an engine that is alive.
+        Mark::Stream(context, stream, name) => unsafe {
+            collector.name_stream(context.cast(), stream.cast(), name);
+        },
+    }
+}
+
+fn compile(
+    job: &RunJob,
+    plan: &Plan,
+    driver: &Driver,
+    say: &dyn Fn(&Event),
+) -> Result<Images, Fault> {
+    if plan.variants.iter().all(|v| v.kernels.is_empty()) {
+        return Ok(Images::default());
+    }
+    let asking = |e| Fault::cuda("asking the driver for its GPUs", &e);
+    let (major, _) = driver.version().map_err(asking)?;
+    let there = driver.device_count().map_err(asking)?;
+    let needed = plan.variants.iter().map(|v| v.devices.max(1)).max();
+    let mut compilers: Vec<(u32, Compiler)> = Vec::new();
+    for device in 0..needed.unwrap_or(1).min(there) {
+        let capability = capability(driver, device)?;
+        if compilers.iter().all(|(known, _)| *known != capability) {
+            let nvrtc =
+                Nvrtc::find(major).map_err(|e| Fault::machine(e.to_string(), e.wanted.help))?;
+            compilers.push((capability, Compiler::new(nvrtc, capability, cache_folder())));
+        }
+    }
+    Images::compile(
+        plan,
+        job.kernel_dir.as_deref(),
+        &compilers,
+        |done, total| {
+            say(&Event::Progress {
+                what: "compiling kernels".to_owned(),
+                done,
+                total,
+            });
+        },
+    )
+}
+
+fn refused(error: &StartError) -> Fault {
+    Fault::machine(
+        format!("GPU activity cannot be recorded: {error}"),
+        error.help(),
+    )
+}

@@ -1,0 +1,280 @@
+//! All variants of a plan, pass by pass, with the marks that say on the timeline which pass is which.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use activity::{Ns, RangeKind, Span};
+use scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
+
+use super::super::driver::Driver;
+use super::super::fault::{Fault, FaultKind};
+use super::super::protocol::{Event, Issued};
+use super::context::Contexts;
+use super::engine::{Engine, Mark, PassFailed, Phase};
+use super::kernels::Images;
+use super::now;
+use super::ops::issued;
+use super::quiet::Quiet;
+
+/// What one pass took and issued.
+type PassDone = (Ns, Ns, Vec<Phase>);
+
+/// A plan about to run.
+pub(crate) struct Session<'a> {
+    pub(crate) driver: &'a Driver,
+    pub(crate) plan: &'a Plan,
+    /// Whether a launch of a graph leaves one record.
+    pub(crate) has_whole_graphs: bool,
+    pub(crate) images: &'a Images,
+    /// Takes what goes into the recording.
+    pub(crate) mark: &'a dyn Fn(Mark<'_>),
+    /// Tells the parent.
+    pub(crate) say: &'a dyn Fn(&Event),
+    /// Set when the parent wants an end: no further pass starts.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    /// Runs every variant. Returns what was issued in all.
+    pub(crate) fn run(&self) -> Result<Issued, Fault> {
+        let devices = self
+            .plan
+            .variants
+            .iter()
+            .map(|v| v.devices.max(1))
+            .max()
+            .unwrap_or(1);
+        self.check_devices(devices)?;
+        let mut total = Issued::default();
+        let mut primary: Option<Contexts> = None;
+        let mut quiet = Quiet::find();
+        if let Some(text) = quiet.as_ref().and_then(Quiet::describe) {
+            let is_warning = false;
+            (self.say)(&Event::Notice { is_warning, text });
+        }
+        for (index, variant) in self.plan.variants.iter().enumerate() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let start = now();
+            if variant.cold {
+                self.cold(variant, &mut quiet, &mut total)?;
+            } else {
+                let contexts = match &primary {
+                    Some(contexts) => contexts,
+                    None => primary.insert(self.set_up(Contexts::primary(self.driver, devices)?)?),
+                };
+                self.warm(variant, contexts, &mut quiet, &mut total)?;
+            }
+            self.range(
+                RangeKind::Variant,
+                &variant.name,
+                index as u32,
+                (start, now()),
+            );
+        }
+        Ok(total)
+    }
+
+    fn check_devices(&self, needed: u32) -> Result<(), Fault> {
+        let there = self
+            .driver
+            .device_count()
+            .map_err(|e| Fault::cuda("cuDeviceGetCount", &e))?;
+        if there < needed {
+            let plural = if there == 1 { "" } else { "s" };
+            return Err(Fault::machine(
+                format!(
+                    "the scenario needs {needed} GPUs and this process sees {there} GPU{plural}"
+                ),
+                "look at CUDA_VISIBLE_DEVICES, or run it on the model with --backend sim",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What contexts need before work starts in them.
+    fn set_up(&self, contexts: Contexts) -> Result<Contexts, Fault> {
+        if contexts.len() > 1 {
+            for (a, b) in contexts.enable_peers()? {
+                (self.say)(&Event::Notice {
+                    is_warning: true,
+                    text: format!(
+                        "device {a} cannot reach the memory of device {b}: such copies go through the host"
+                    ),
+                });
+            }
+        }
+        if self.plan.variants.iter().any(super::ops::uses_pool) {
+            contexts.keep_pools()?;
+        }
+        Ok(contexts)
+    }
+
+    /// A variant whose passes find everything prepared.
+    fn warm(
+        &self,
+        variant: &VariantPlan,
+        contexts: &Contexts,
+        quiet: &mut Option<Quiet>,
+        total: &mut Issued,
+    ) -> Result<(), Fault> {
+        let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
+        engine.name_streams(self.mark);
+        total.add(&engine.buffers.issued);
+        for pass in 0..variant.warmup + variant.repeat {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            quiet.iter_mut().for_each(Quiet::settle);
+            let start = now();
+            let result = engine.pass();
+            let end = now();
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            let done = (start, end, engine.phases.clone());
+            engine.buffers.free_leftovers();
+            self.passed(variant, pass, done, total);
+        }
+        Ok(())
+    }
+
+    /// A variant whose passes each make a context, allocate and load their code.
+    fn cold(
+        &self,
+        variant: &VariantPlan,
+        quiet: &mut Option<Quiet>,
+        total: &mut Issued,
+    ) -> Result<(), Fault> {
+        for pass in 0..variant.repeat {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            quiet.iter_mut().for_each(Quiet::settle);
+            let start = now();
+            let contexts = self.set_up(Contexts::own(self.driver, variant.devices.max(1))?)?;
+            let made = now();
+            let mut engine = Engine::new(self.driver, &contexts, variant, self.images)?;
+            let prepared = now();
+            let result = engine.pass();
+            let end = now();
+            result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            engine.name_streams(self.mark);
+            total.add(&engine.buffers.issued);
+            let done = (start, end, engine.phases.clone());
+            drop(engine);
+            let phase = |name, span| self.range(RangeKind::Phase, name, pass, span);
+            phase("make the context", (start, made));
+            phase("allocate and load", (made, prepared));
+            self.passed(variant, pass, done, total);
+        }
+        Ok(())
+    }
+
+    /// Marks a pass that ended well and tells what it issued.
+    fn passed(
+        &self,
+        variant: &VariantPlan,
+        pass: u32,
+        (start, end, phases): PassDone,
+        total: &mut Issued,
+    ) {
+        let is_warmup = pass < variant.warmup;
+        let number = if is_warmup {
+            pass
+        } else {
+            pass - variant.warmup
+        };
+        let kind = if is_warmup {
+            RangeKind::Warmup
+        } else {
+            RangeKind::Repeat
+        };
+        self.range(kind, &variant.name, number, (start, end));
+        let mut counts = vec![0; variant.phases.len()];
+        for Phase { phase, start, end } in phases {
+            let name = &variant.phases[phase];
+            self.range(RangeKind::Phase, name, counts[phase], (start, end));
+            counts[phase] += 1;
+        }
+        total.add(&issued(variant, self.has_whole_graphs));
+        (self.say)(&Event::Progress {
+            what: format!("running {}", variant.name),
+            done: u64::from(pass + 1),
+            total: u64::from(variant.warmup + variant.repeat),
+        });
+    }
+
+    fn range(&self, kind: RangeKind, name: &str, index: u32, (start, end): (Ns, Ns)) {
+        (self.mark)(Mark::Range(kind, name, index, Span::new(start, end)));
+    }
+
+    /// Says which operation failed; for an error that a kernel caused earlier, which kernels it can be.
+    fn explain(&self, engine: &Engine<'_>, variant: &VariantPlan, failed: PassFailed) -> Fault {
+        let (op, code) = match failed {
+            PassFailed::Op(failed) => (Some(failed.op), failed.code),
+            PassFailed::End(code) => (None, code),
+        };
+        if let Some(Op {
+            kind: OpKind::Alloc { buffer, .. },
+            site,
+        }) = op
+        {
+            return engine.buffers.no_memory(buffer, "device", code).at(site);
+        }
+        let error = self.driver.error(code);
+        let doing = match &op {
+            Some(op) => op.kind.words(variant),
+            None => "waiting for the GPU at the end of a pass".to_owned(),
+        };
+        let mut fault = Fault::cuda(&format!("variant `{}`: {doing}", variant.name), &error);
+        if let Some(op) = op {
+            fault = fault.at(op.site);
+        }
+        if error.is_asynchronous() {
+            let launched = launched_before(variant, op.as_ref());
+            if let Some((first, _)) = launched.first() {
+                let names: Vec<String> = launched
+                    .iter()
+                    .map(|&(launch, op)| {
+                        let kernel = &variant.kernels[variant.launches[launch].kernel];
+                        let line = self.plan.sites.get(op.site as usize).map_or(0, |s| s.line);
+                        format!("`{}` (line {line})", kernel.name)
+                    })
+                    .collect();
+                let one = names.len() == 1;
+                let cause = if one {
+                    "caused by kernel"
+                } else {
+                    "caused by one of the kernels"
+                };
+                fault.message += &format!(", {cause} {}", names.join(", "));
+                if one {
+                    let site = launched
+                        .iter()
+                        .find(|(l, _)| l == first)
+                        .map(|&(_, op)| op.site);
+                    fault.site = site.or(fault.site);
+                }
+            }
+        }
+        fault.kind = FaultKind::Program;
+        fault
+    }
+}
+
+/// The distinct launches up to an operation (or all), each with its first use.
+fn launched_before<'a>(variant: &'a VariantPlan, until: Option<&Op>) -> Vec<(LaunchId, &'a Op)> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let end = until
+        .and_then(|op| variant.ops.iter().rposition(|o| o == op))
+        .map_or(variant.ops.len(), |at| at + 1);
+    for op in variant.unrolled(&variant.ops[..end]) {
+        if let OpKind::Launch { launch, .. } = op.kind
+            && seen.insert(variant.launches[launch].kernel)
+        {
+            found.push((launch, op));
+        }
+    }
+    found
+}

@@ -1,0 +1,290 @@
+//! The launch loop.
+//!
+//! A pass is a flat walk over the plan's operations. Everything that can be done before is done before:
+//! streams, events, buffers, modules and argument blocks exist, and driver functions are plain pointers.
+//! So what the loop adds to a driver call is a match, a table look-up and a compare: a few nanoseconds
+//! beside the 2 to 4 us that a launch costs.
+
+use cudarc::driver::sys::{CUdeviceptr, CUstream};
+
+use activity::Direction;
+use scenario::plan::{HostWork, MemRef, Op, OpKind, Piece, StreamId, SyncTarget};
+
+use super::super::driver::{Code, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
+use super::engine::{Engine, Failed, Phase};
+use super::{host, now};
+
+impl<'a> Engine<'a> {
+    /// The loop.
+    pub(super) fn run(&mut self, ops: &'a [Op]) -> Result<(), Failed> {
+        for op in ops {
+            let code = self.step(op)?;
+            if code != SUCCESS {
+                return Err(Failed { op: *op, code });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the context of a device current, when it is not.
+    #[inline]
+    #[expect(unsafe_code, reason = "calls the driver")]
+    fn enter(&mut self, device: u32) {
+        if self.device != device {
+            // SAFETY: the context is alive. A failure shows in the call that follows.
+            unsafe { (self.driver.ctx_set_current)(self.contexts.get(device)) };
+            self.device = device;
+        }
+    }
+
+    /// Makes the context of a stream's device current and returns the stream.
+    #[inline]
+    pub(super) fn on(&mut self, stream: StreamId) -> CUstream {
+        self.enter(self.device_of(stream));
+        self.streams[stream]
+    }
+
+    /// Issues one operation. `Err` only comes from inside a captured graph.
+    #[inline]
+    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
+    fn step(&mut self, op: &Op) -> Result<Code, Failed> {
+        let driver = self.driver;
+        // SAFETY, for every driver call below: streams, events, graphs and functions were made by
+        // `new` (or by an earlier Capture) in contexts that outlive this, and a validated plan indexes
+        // only those it lists; buffers are as large as the plan says, and its ranges lie inside them;
+        // argument blocks do not move while this lives. What a kernel does with its arguments is the
+        // scenario author's business, and why this runs in a process of its own.
+        Ok(match op.kind {
+            OpKind::Launch { launch, stream } => {
+                let stream = self.on(stream);
+                match self.launches.get(launch, self.device) {
+                    // SAFETY: see above.
+                    Some(k) => unsafe {
+                        (driver.launch_kernel)(
+                            k.function,
+                            k.grid[0],
+                            k.grid[1],
+                            k.grid[2],
+                            k.block[0],
+                            k.block[1],
+                            k.block[2],
+                            k.shared,
+                            stream,
+                            k.params,
+                            std::ptr::null_mut(),
+                        )
+                    },
+                    None => NOT_SUPPORTED,
+                }
+            }
+            OpKind::Copy {
+                direction,
+                stream,
+                is_async,
+                ..
+            } => {
+                let stream = self.on(stream);
+                let stream = is_async.then_some(stream);
+                for piece in op.kind.pieces() {
+                    let code = self.copy(direction, stream, piece);
+                    if code != SUCCESS {
+                        return Ok(code);
+                    }
+                }
+                SUCCESS
+            }
+            OpKind::Memset {
+                to,
+                bytes,
+                value,
+                stream,
+            } => {
+                let stream = self.on(stream);
+                let to = self.buffers.device(to);
+                // SAFETY: see above.
+                unsafe { (driver.memset_d8_async)(to, value, bytes as usize, stream) }
+            }
+            OpKind::Record { event, stream } => {
+                let stream = self.on(stream);
+                // SAFETY: see above.
+                unsafe { (driver.event_record)(self.events[event], stream) }
+            }
+            OpKind::Wait { event, stream } => {
+                let stream = self.on(stream);
+                // SAFETY: see above.
+                unsafe { (driver.stream_wait_event)(stream, self.events[event], 0) }
+            }
+            OpKind::Sync(SyncTarget::Stream(stream)) => {
+                let stream = self.on(stream);
+                // SAFETY: see above.
+                unsafe { (driver.stream_synchronize)(stream) }
+            }
+            OpKind::Sync(SyncTarget::Event(event)) => {
+                // SAFETY: see above.
+                unsafe { (driver.event_synchronize)(self.events[event]) }
+            }
+            OpKind::Sync(SyncTarget::Device(device)) => {
+                self.enter(device);
+                // SAFETY: see above.
+                unsafe { (driver.ctx_synchronize)() }
+            }
+            OpKind::GraphLaunch { graph, stream } => {
+                let stream = self.on(stream);
+                // SAFETY: see above; a graph that was not captured is a null handle, which is an
+                // error code.
+                unsafe { (driver.graph_launch)(self.graphs[graph], stream) }
+            }
+            OpKind::Alloc { buffer, stream } => self.alloc(buffer, stream),
+            OpKind::Free { buffer, stream } => self.free(buffer, stream),
+            OpKind::Capture { graph, stream } => return self.capture(graph, stream),
+            OpKind::Host(work) => self.work(work),
+            OpKind::RangeBegin(phase) => {
+                self.open.push((phase, now()));
+                SUCCESS
+            }
+            OpKind::RangeEnd => {
+                if let Some((phase, start)) = self.open.pop() {
+                    let end = now();
+                    self.phases.push(Phase { phase, start, end });
+                }
+                SUCCESS
+            }
+        })
+    }
+
+    /// One call that copies; asynchronous when it is given a stream.
+    #[inline]
+    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
+    fn copy(&mut self, direction: Direction, stream: Option<CUstream>, piece: Piece) -> Code {
+        let (driver, buffers) = (&self.driver, &self.buffers);
+        let Piece { from, to, bytes } = piece;
+        let bytes = bytes as usize;
+        // SAFETY: both sides have `bytes` bytes, as the plan's ranges lie in their buffers, and live
+        // until all devices were waited for.
+        unsafe {
+            match (direction, stream) {
+                (Direction::H2D, Some(stream)) => (driver.memcpy_htod_async)(
+                    buffers.device(to),
+                    buffers.host(from).cast(),
+                    bytes,
+                    stream,
+                ),
+                (Direction::H2D, None) => {
+                    (driver.memcpy_htod)(buffers.device(to), buffers.host(from).cast(), bytes)
+                }
+                (Direction::D2H, Some(stream)) => (driver.memcpy_dtoh_async)(
+                    buffers.host(to).cast(),
+                    buffers.device(from),
+                    bytes,
+                    stream,
+                ),
+                (Direction::D2H, None) => {
+                    (driver.memcpy_dtoh)(buffers.host(to).cast(), buffers.device(from), bytes)
+                }
+                (Direction::D2D, Some(stream)) => (driver.memcpy_dtod_async)(
+                    buffers.device(to),
+                    buffers.device(from),
+                    bytes,
+                    stream,
+                ),
+                (Direction::D2D, None) => {
+                    (driver.memcpy_dtod)(buffers.device(to), buffers.device(from), bytes)
+                }
+                (Direction::P2P, stream) => {
+                    let context = |at: MemRef| {
+                        let device = self.variant.buffers[at.buffer].device;
+                        self.contexts.get(device.unwrap_or(0))
+                    };
+                    let (to_context, from_context) = (context(to), context(from));
+                    let (to, from) = (buffers.device(to), buffers.device(from));
+                    match stream {
+                        Some(stream) => (driver.memcpy_peer_async)(
+                            to,
+                            to_context,
+                            from,
+                            from_context,
+                            bytes,
+                            stream,
+                        ),
+                        None => (driver.memcpy_peer)(to, to_context, from, from_context, bytes),
+                    }
+                }
+                (Direction::Other, _) => NOT_SUPPORTED,
+            }
+        }
+    }
+
+    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
+    fn alloc(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
+        let code = match stream {
+            None => {
+                self.enter(self.variant.buffers[buffer].device.unwrap_or(0));
+                self.buffers.allocate(buffer)
+            }
+            Some(stream) => {
+                let stream = self.on(stream);
+                let bytes = self.variant.buffers[buffer].bytes as usize;
+                match self.driver.mem_alloc_async {
+                    // SAFETY: the stream is alive; writes one address.
+                    Some(alloc) => unsafe {
+                        alloc(self.buffers.address_mut(buffer), bytes, stream)
+                    },
+                    None => NOT_SUPPORTED,
+                }
+            }
+        };
+        let address: CUdeviceptr = *self.buffers.address_mut(buffer);
+        self.launches.moved(buffer, address);
+        code
+    }
+
+    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
+    fn free(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
+        let stream = stream.map(|stream| self.on(stream));
+        let address = std::mem::take(self.buffers.address_mut(buffer));
+        // SAFETY: the address came from an allocation (0 is allowed); a scenario that frees while a
+        // kernel still uses the memory makes a GPU error, not a host one.
+        unsafe {
+            match (stream, self.driver.mem_free_async) {
+                (None, _) => (self.driver.mem_free)(address),
+                (Some(stream), Some(free)) => free(address, stream),
+                (Some(_), None) => NOT_SUPPORTED,
+            }
+        }
+    }
+
+    #[expect(unsafe_code, reason = "views of host memory")]
+    fn work(&mut self, work: HostWork) -> Code {
+        // SAFETY, for the views below: the host thread is this one. A scenario that works on memory
+        // while a copy is under way gets what such a program gets: old or new values, all valid f32.
+        match work {
+            HostWork::Busy(ns) => host::busy(ns),
+            HostWork::Sum(at, bytes) => {
+                // SAFETY: see above.
+                host::sum(unsafe { self.buffers.floats(at, bytes) });
+            }
+            // SAFETY: see above.
+            HostWork::Sin(at, bytes) => host::sin(unsafe { self.buffers.floats(at, bytes) }),
+            HostWork::Matmul(a, b, c, _) if c == a || c == b => return INVALID_VALUE,
+            HostWork::Matmul(a, b, c, n) => {
+                let n = n as usize;
+                let bytes = (n * n * size_of::<f32>()) as u64;
+                let mut whole = |buffer| {
+                    let at = MemRef { buffer, offset: 0 };
+                    // SAFETY: see above; only the parts leave, so that three buffers can be seen at once.
+                    let view = unsafe { self.buffers.floats(at, bytes) };
+                    (view.as_mut_ptr(), view.len())
+                };
+                let (a, b, c) = (whole(a), whole(b), whole(c));
+                // SAFETY: the parts of slices from `floats`; `c` is another buffer than `a` and `b`.
+                unsafe {
+                    let a = std::slice::from_raw_parts(a.0, a.1);
+                    let b = std::slice::from_raw_parts(b.0, b.1);
+                    let c = std::slice::from_raw_parts_mut(c.0, c.1);
+                    host::matmul(a, b, c, n);
+                }
+            }
+        }
+        SUCCESS
+    }
+}

@@ -1,0 +1,208 @@
+//! What the runner process and its parent say to each other: one JSON object a line.
+//!
+//! The parent writes one [`Job`] to the child's stdin and leaves the pipe open; when it closes, because
+//! the parent wants an end or is gone itself, the child ends. The child writes [`Event`]s to its stdout
+//! and nothing else; a line that is no event (a library that prints) is passed on as output. What was
+//! measured does not come this way but through the recording.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use scenario::bundled::Library;
+use serde::{Deserialize, Serialize};
+
+use activity::Direction;
+
+use super::fault::{Fault, FaultKind};
+use super::found::Probe;
+
+/// What the child is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "kebab-case")]
+pub(crate) enum Job {
+    /// Run a scenario under the collector.
+    Run(Box<RunJob>),
+    /// Say what the machine has.
+    Probe,
+}
+
+/// A scenario to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RunJob {
+    /// What messages call it: its path as given, or the bundled file's name.
+    pub(crate) name: String,
+    /// Its file, when it has one.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) text: String,
+    /// Where its kernels are looked for before the bundled ones.
+    pub(crate) kernel_dir: Option<PathBuf>,
+    /// What is bundled: the runner is the same program and has its own.
+    #[serde(skip)]
+    pub(crate) library: Library,
+    /// `--set name=value`.
+    pub(crate) set: Vec<(String, String)>,
+    pub(crate) variant: Option<String>,
+    /// The recording directory.
+    pub(crate) dir: PathBuf,
+    /// How often records are flushed to the recording, in milliseconds.
+    pub(crate) flush_ms: u64,
+    /// One record for each launch of a CUDA graph, not one for each of its nodes.
+    pub(crate) has_whole_graphs: bool,
+}
+
+/// What the child says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum Event {
+    /// Work before the first pass.
+    Progress {
+        /// What is being done ("compiling kernels").
+        what: String,
+        /// Units done.
+        done: u64,
+        /// Units in all.
+        total: u64,
+    },
+    /// Something the user should know.
+    Notice {
+        /// Whether it limits what the timeline shows.
+        is_warning: bool,
+        /// One sentence.
+        text: String,
+    },
+    /// The answer to [`Job::Probe`].
+    Probe(Box<Probe>),
+    /// The job failed. The last event.
+    Error {
+        /// What kind of failure.
+        kind: FaultKind,
+        /// What failed and why.
+        message: String,
+        /// What would help; may be empty.
+        help: String,
+    },
+    /// The job is done. The last event.
+    Done {
+        /// Everything that was issued, the preparation of buffers included.
+        issued: Issued,
+    },
+}
+
+/// How many operations of each kind were issued. Each must come back as exactly one record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Issued {
+    /// Kernels, those of graphs included unless graphs are recorded as a whole.
+    pub kernels: u64,
+    /// Copies from host to device.
+    pub h2d: u64,
+    /// Copies from device to host.
+    pub d2h: u64,
+    /// Copies within a device.
+    pub d2d: u64,
+    /// Copies between devices.
+    pub p2p: u64,
+    pub memsets: u64,
+    /// Launches of graphs that are recorded as a whole.
+    pub graphs: u64,
+}
+
+impl Issued {
+    /// All of them.
+    #[must_use]
+    pub(crate) fn total(&self) -> u64 {
+        self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets + self.graphs
+    }
+
+    /// Counts `count` copies in one direction.
+    pub(crate) fn copies(&mut self, direction: Direction, count: u64) {
+        match direction {
+            Direction::H2D => self.h2d += count,
+            Direction::D2H => self.d2h += count,
+            Direction::D2D => self.d2d += count,
+            Direction::P2P => self.p2p += count,
+            Direction::Other => {}
+        }
+    }
+
+    /// Adds another count.
+    pub(crate) fn add(&mut self, other: &Issued) {
+        self.kernels += other.kernels;
+        self.h2d += other.h2d;
+        self.d2h += other.d2h;
+        self.d2d += other.d2d;
+        self.p2p += other.p2p;
+        self.memsets += other.memsets;
+        self.graphs += other.graphs;
+    }
+}
+
+/// Where the child writes its events.
+pub(crate) struct EventWriter<W: Write>(Mutex<W>);
+
+impl<W: Write> EventWriter<W> {
+    pub(crate) fn new(out: W) -> EventWriter<W> {
+        EventWriter(Mutex::new(out))
+    }
+
+    /// Says one thing. A parent that no longer listens is noticed on stdin, so a failure here is none.
+    pub(crate) fn say(&self, event: &Event) {
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_line(&mut *out, event);
+    }
+
+    /// Says why the job failed.
+    pub(crate) fn fail(&self, fault: &Fault) {
+        self.say(&Event::Error {
+            kind: fault.kind,
+            message: fault.message.clone(),
+            help: fault.help.clone(),
+        });
+    }
+}
+
+/// Writes one value as one line.
+pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_lines_with_a_tag() {
+        let writer = EventWriter::new(Vec::new());
+        writer.say(&Event::Progress {
+            what: "compiling\nkernels".to_owned(),
+            done: 1,
+            total: 3,
+        });
+        writer.fail(&Fault::machine("no GPU", "buy one"));
+        let bytes = writer.0.into_inner().expect("not poisoned");
+        let text = String::from_utf8(bytes).expect("text");
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                r#"{"event":"progress","what":"compiling\nkernels","done":1,"total":3}"#,
+                r#"{"event":"error","kind":"machine","message":"no GPU","help":"buy one"}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn counts_add_up_by_direction() {
+        let mut a = Issued {
+            kernels: 1,
+            ..Issued::default()
+        };
+        a.copies(Direction::H2D, 2);
+        a.copies(Direction::P2P, 3);
+        let mut b = a;
+        b.add(&a);
+        assert_eq!((b.kernels, b.h2d, b.p2p, b.total()), (2, 4, 6, 12));
+    }
+}

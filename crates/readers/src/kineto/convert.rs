@@ -1,0 +1,502 @@
+//! From events of `traceEvents` to activities.
+//!
+//! | category (old one) | becomes |
+//! |---|---|
+//! | `kernel` (`Kernel`), `gpu_memcpy` (`Memcpy`), `gpu_memset` (`Memset`), cuptop's own `gpu_graph` | the operation |
+//! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
+//! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
+//! | `user_annotation`, `cpu_op` (`Operator`), `python_function` | a range of its own kind on its host thread: what the host did in a gap |
+//!
+//! Flow arrows (`ac2g`, `fwdbwd`) say nothing that correlation ids do not. Everything else
+//! (the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host ranges again on the GPU) is counted and
+//! named to the user. The addresses in names of Python's built-in functions say nothing, and make each of them another: they
+//! are left out.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::decimal::ns_from_us;
+use super::event::{Args, Event};
+use super::header::Header;
+use crate::gather::{self, Gather};
+use activity::{
+    Activity, Collective, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, Graph,
+    HostCall, Kernel, LaunchShape, MemoryKind, Memset, Ns, Overhead, Place, ProcessInfo, Range,
+    RangeKind, Span, Sync, SyncKind, What,
+};
+
+/// Categories that are named in the notice; what comes after that many is "others".
+const CATEGORIES_MAX: usize = 40;
+/// Processes that one file may speak of (only cuptop's own exports have more than one).
+const PROCESSES_MAX: i64 = 4096;
+
+/// Takes events in, keeps activities.
+#[derive(Debug, Default)]
+pub(super) struct Converter {
+    pub(super) gather: Gather,
+    /// Events that are not shown, by category.
+    pub(super) left_out: FxHashMap<String, u64>,
+    /// Operations so far.
+    pub(super) operations: u64,
+    /// Names from metadata: of processes by pid, of threads by pid and tid.
+    process_names: FxHashMap<i64, String>,
+    thread_names: FxHashMap<(i64, i64), String>,
+    /// Which host process and thread belong to which process of the timeline.
+    threads: FxHashMap<(i64, i64), u32>,
+}
+
+impl Converter {
+    /// Whether an event with this phase and category need not be read any further.
+    pub(super) fn passes(phase: u8, category: &str) -> bool {
+        matches!(
+            (phase, category),
+            (b's' | b't' | b'f', _) | (b'X', "gpu_user_annotation")
+        )
+    }
+
+    /// Takes in what [`super::event::glance`] saw of an event. False when it has to be read.
+    pub(super) fn pass_over(&mut self, phase: u8, category: &str) -> bool {
+        let passes = Self::passes(phase, category);
+        if passes && phase == b'X' {
+            self.leave_out(category, 1);
+        }
+        passes
+    }
+
+    /// Adds what was taken in of a later part of the same file.
+    pub(super) fn absorb(&mut self, later: Converter) {
+        self.gather.absorb(later.gather);
+        for (category, count) in later.left_out {
+            self.leave_out(&category, count);
+        }
+        self.operations += later.operations;
+        // The last name counts, and the first process.
+        self.process_names.extend(later.process_names);
+        self.thread_names.extend(later.thread_names);
+        for (thread, process) in later.threads {
+            self.threads.entry(thread).or_insert(process);
+        }
+    }
+
+    pub(super) fn take(&mut self, event: &Event<'_>) {
+        match event.phase.0.as_ref() {
+            "X" => {}
+            "M" => return self.metadata(event),
+            // Flow arrows, and Kineto's marks of its own window, which have no category.
+            "s" | "t" | "f" => return,
+            _ if event.category.0.is_empty() => return,
+            _ => return self.leave_out(&event.category.0, 1),
+        }
+        match event.category.0.as_ref() {
+            "kernel" | "Kernel" => self.operation(event, Self::kernel),
+            "gpu_memcpy" | "Memcpy" => self.operation(event, Self::copy),
+            "gpu_memset" | "Memset" => self.operation(event, Self::memset),
+            "gpu_graph" => self.operation(event, Self::graph),
+            "cuda_runtime" | "cuda_driver" | "Runtime" => self.span(event, Self::call),
+            "cuda_sync" => self.span(event, Self::sync),
+            "cuda_event" => self.span(event, Self::event),
+            "overhead" => self.span(event, Self::overhead),
+            "user_annotation" => self.range(event, RangeKind::Nvtx),
+            "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
+            "python_function" => self.range(event, RangeKind::Function),
+            // The profiler's own window, with words in place of ids.
+            "Trace" => {}
+            other => self.leave_out(other, 1),
+        }
+    }
+
+    fn leave_out(&mut self, category: &str, events: u64) {
+        if let Some(count) = self.left_out.get_mut(category) {
+            *count += events;
+            return;
+        }
+        let is_full = self.left_out.len() >= CATEGORIES_MAX;
+        let name = if is_full { "others" } else { category };
+        *self.left_out.entry(name.to_owned()).or_default() += events;
+    }
+
+    fn metadata(&mut self, event: &Event<'_>) {
+        let (Some(pid), args) = (event.pid, Args::of(event)) else {
+            return;
+        };
+        let name = args.name.0.trim();
+        if name.is_empty() {
+            return;
+        }
+        match (event.name.0.as_ref(), event.tid) {
+            ("process_name", _) => {
+                self.process_names.insert(pid, name.to_owned());
+            }
+            ("thread_name", Some(tid)) => {
+                self.thread_names.insert((pid, tid), name.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn operation(
+        &mut self,
+        event: &Event<'_>,
+        what: fn(&mut Self, u32, &Event<'_>, &Args<'_>) -> What,
+    ) {
+        self.operations += 1;
+        self.span(event, what);
+    }
+
+    fn span(&mut self, event: &Event<'_>, what: fn(&mut Self, u32, &Event<'_>, &Args<'_>) -> What) {
+        let args = Args::of(event);
+        let process = process_of(&args);
+        let Some((start, end)) = times(event) else {
+            return self.gather.timeless(process);
+        };
+        let what = what(self, process, event, &args);
+        let correlation = id(args.correlation);
+        if let What::Call(call) = what {
+            self.gather
+                .call_named(process, correlation, call.name, &event.name.0);
+        }
+        self.push(process, start, end, correlation, what);
+    }
+
+    fn push(&mut self, process: u32, start: Ns, end: Ns, correlation: Correlation, what: What) {
+        let activity = Activity {
+            span: Span { start, end },
+            correlation,
+            what,
+        };
+        self.gather.push(process, start, end, activity);
+    }
+
+    fn kernel(&mut self, process: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        let name = self.gather.name(process, &event.name.0);
+        let collective = collective(args);
+        let shape = LaunchShape {
+            name,
+            collective: collective.map_or(0, |it| self.gather.collective(process, it)),
+            grid: args.grid,
+            block: args.block,
+            registers: id(args.registers),
+            // Kineto gives the sum of static and dynamic.
+            static_shared: id(args.shared),
+            ..LaunchShape::default()
+        };
+        What::Kernel(Kernel {
+            place: place(event, args),
+            shape: self.gather.shape(process, shape),
+            graph: id(args.graph),
+            node: args.node.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        })
+    }
+
+    fn copy(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        let place = place(event, args);
+        let (from, to) = memory_kinds(&event.name.0);
+        let peer = [args.from_device, args.to_device]
+            .into_iter()
+            .flatten()
+            .filter_map(|d| u32::try_from(d).ok())
+            .find(|&d| d != place.device);
+        What::Copy(Copy {
+            place,
+            direction: direction(&event.name.0),
+            from,
+            to,
+            // Put right when all calls are known.
+            is_async: true,
+            bytes: bytes(args),
+            peer: peer.unwrap_or(place.device),
+            graph: id(args.graph),
+        })
+    }
+
+    fn memset(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        What::Memset(Memset {
+            place: place(event, args),
+            bytes: bytes(args),
+            graph: id(args.graph),
+        })
+    }
+
+    fn graph(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        What::Graph(Graph {
+            place: place(event, args),
+            graph: id(args.graph),
+        })
+    }
+
+    fn call(&mut self, process: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        What::Call(HostCall {
+            thread: self.thread(process, event),
+            name: self.gather.name(process, &event.name.0),
+            code: args.code.and_then(|c| i32::try_from(c).ok()).unwrap_or(0),
+        })
+    }
+
+    fn sync(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        let kind = match args.sync_kind.0.as_ref() {
+            "" => &event.name.0,
+            kind => kind,
+        };
+        let known = |v: Option<i64>| {
+            v.and_then(|v| u32::try_from(v).ok())
+                .filter(|&v| v != u32::MAX)
+        };
+        What::Sync(Sync {
+            kind: match kind {
+                "Event Sync" => SyncKind::Event,
+                "Stream Wait Event" => SyncKind::StreamWaitEvent,
+                "Stream Sync" => SyncKind::Stream,
+                _ => SyncKind::Context,
+            },
+            context: id(args.context),
+            stream: known(args.stream),
+            event: known(args.event),
+        })
+    }
+
+    fn event(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
+        What::Event(EventRecord {
+            place: place(event, args),
+            event: id(args.event),
+        })
+    }
+
+    fn overhead(&mut self, process: u32, event: &Event<'_>, _: &Args<'_>) -> What {
+        What::Overhead(Overhead {
+            name: self.gather.name(process, &event.name.0),
+            thread: thread_id(event.tid),
+        })
+    }
+
+    fn range(&mut self, event: &Event<'_>, kind: RangeKind) {
+        // Tensor shapes and the like fill the arguments of a cpu_op: they are not looked at.
+        let args = if kind == RangeKind::Nvtx {
+            Args::of(event)
+        } else {
+            Cow::default()
+        };
+        let process = process_of(&args);
+        let Some((start, end)) = times(event) else {
+            return self.gather.timeless(process);
+        };
+        let what = What::Range(Range {
+            kind: match args.range_kind.0.as_ref() {
+                "variant" => RangeKind::Variant,
+                "warmup" => RangeKind::Warmup,
+                "repeat" => RangeKind::Repeat,
+                "phase" => RangeKind::Phase,
+                "python" => RangeKind::Python,
+                "cpu_op" => RangeKind::CpuOp,
+                "python_function" => RangeKind::Function,
+                _ => kind,
+            },
+            name: match kind {
+                RangeKind::Function => {
+                    let name = without_address(&event.name.0);
+                    self.gather.name(process, &name)
+                }
+                _ => self.gather.name(process, &event.name.0),
+            },
+            thread: self.thread(process, event),
+            index: id(args.index),
+        });
+        self.push(process, start, end, 0, what);
+    }
+
+    fn thread(&mut self, process: u32, event: &Event<'_>) -> u32 {
+        let key = (event.pid.unwrap_or(0), event.tid.unwrap_or(0));
+        self.threads.entry(key).or_insert(process);
+        thread_id(event.tid)
+    }
+
+    /// Adds what the header and the metadata say of processes, threads and devices.
+    pub(super) fn finish(&mut self, header: &Header) {
+        let mut threads: Vec<_> = self.threads.drain().collect();
+        threads.sort_unstable();
+        for process in 0..self.gather.processes().max(1) {
+            let mine = || {
+                threads
+                    .iter()
+                    .filter(|(_, p)| *p == process)
+                    .map(|(t, _)| *t)
+            };
+            let pid = mine().map(|(pid, _)| pid).find(|&pid| pid > 0).unwrap_or(0);
+            self.gather.define(
+                process,
+                Def::Process(ProcessInfo {
+                    pid: u32::try_from(pid).unwrap_or(0),
+                    command: self.process_names.get(&pid).cloned().unwrap_or_default(),
+                    rank: header.rank,
+                    world: header.world,
+                    versions: header.versions.join(" · "),
+                    ended_well: Some(true),
+                    ..ProcessInfo::default()
+                }),
+            );
+            for (pid, tid) in mine() {
+                if let Some(name) = self.thread_names.get(&(pid, tid)) {
+                    let thread = thread_id(Some(tid));
+                    let name = name.clone();
+                    self.gather.define(process, Def::Thread { thread, name });
+                }
+            }
+            for id in self.gather.devices(process) {
+                if let Some(info) = device(header, id) {
+                    self.gather.define(process, Def::Device(info));
+                }
+            }
+        }
+    }
+}
+
+/// What a header says of a device; `None` when that is nothing.
+pub(super) fn device(header: &Header, id: u32) -> Option<DeviceInfo> {
+    let known = header.devices.iter().find(|d| d.id == id);
+    (known.is_some() || header.rank.is_some()).then(|| DeviceInfo {
+        id,
+        uuid: header.rank.map(|rank| uuid_of_rank(rank, id)),
+        ..known.cloned().unwrap_or_default()
+    })
+}
+
+/// "<built-in method reshape of Tensor object at 0x7cc1559c5310>" without its address.
+fn without_address(name: &str) -> Cow<'_, str> {
+    let Some((what, _)) = name.rsplit_once(" at 0x") else {
+        return Cow::Borrowed(name);
+    };
+    match name.starts_with('<') {
+        true => Cow::Owned(format!("{what}>")),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// Stands in for the device's own id, which Kineto does not write: each rank of a distributed
+/// program has its GPU for itself, and often all of them call theirs 0.
+fn uuid_of_rank(rank: u32, device: u32) -> [u8; 16] {
+    let mut uuid = *b"rank....device..";
+    uuid[4..8].copy_from_slice(&rank.to_be_bytes());
+    uuid[12..].copy_from_slice(&device.to_be_bytes());
+    uuid
+}
+
+/// What Kineto writes of a kernel of collective communication.
+fn collective(args: &Args<'_>) -> Option<Collective> {
+    let operation = args.collective.0.trim();
+    if operation.is_empty() {
+        return None;
+    }
+    let (name, ranks) = (args.group_name.0.trim(), args.group_ranks.0.trim());
+    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    Some(Collective {
+        operation: operation.to_owned(),
+        group: [name, ranks].join(" ").trim().to_owned(),
+        size: id(args.group_size),
+        elements: [count(args.elements_in), count(args.elements_out)],
+        element: args.element.0.trim().to_owned(),
+    })
+}
+
+fn process_of(args: &Args<'_>) -> u32 {
+    id(args.process.filter(|&p| p < PROCESSES_MAX))
+}
+
+/// An id; 0 for none, and for what is none.
+fn id(value: Option<i64>) -> u32 {
+    value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
+}
+
+/// Thread ids of old traces are pthread handles: 64 bits, folded here.
+fn thread_id(tid: Option<i64>) -> u32 {
+    match tid {
+        None | Some(-1) => 0,
+        Some(tid) => u32::try_from(tid).unwrap_or((tid ^ (tid >> 32)) as u32),
+    }
+}
+
+fn bytes(args: &Args<'_>) -> u64 {
+    args.bytes.and_then(|b| u64::try_from(b).ok()).unwrap_or(0)
+}
+
+fn times(event: &Event<'_>) -> Option<(Ns, Ns)> {
+    let start = ns_from_us(event.ts?)?;
+    Some((start, start.checked_add(ns_from_us(event.dur?)?)?))
+}
+
+/// Where an operation ran. Old traces say it in `pid` and `tid` only.
+fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
+    // A device that is no number stands for one that is out of range, which is counted and refused.
+    let device = args.device.or(event.pid).unwrap_or(-1);
+    let stream = args.stream.or(event.tid).unwrap_or(0);
+    Place {
+        device: u32::try_from(device).unwrap_or(u32::MAX),
+        context: id(args.context),
+        stream: gather::stream_id(stream),
+    }
+}
+
+fn direction(name: &str) -> Direction {
+    const KINDS: [&str; 9] = [
+        "HtoD", "DtoH", "PtoP", "DtoD", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
+    ];
+    KINDS
+        .into_iter()
+        .find(|kind| name.contains(kind))
+        .and_then(gather::direction)
+        .unwrap_or(Direction::Other)
+}
+
+/// "Memcpy HtoD (Pinned -> Device)".
+fn memory_kinds(name: &str) -> (MemoryKind, MemoryKind) {
+    let kind = |word: &str| match word.trim() {
+        "Pageable" => MemoryKind::Pageable,
+        "Pinned" => MemoryKind::Pinned,
+        "Device" | "Device Static" => MemoryKind::Device,
+        "Array" => MemoryKind::Array,
+        "Managed" | "Managed Static" => MemoryKind::Managed,
+        _ => MemoryKind::Unknown,
+    };
+    name.split_once('(')
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .and_then(|(inside, _)| inside.split_once("->"))
+        .map_or_else(Default::default, |(from, to)| (kind(from), kind(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_built_in_functions_have_no_address() {
+        for (name, expected) in [
+            (
+                "<built-in method reshape of Tensor object at 0x7cc1559c5310>",
+                "<built-in method reshape of Tensor object>",
+            ),
+            ("<built-in function len>", "<built-in function len>"),
+            ("look at 0x1.py(3): f", "look at 0x1.py(3): f"),
+        ] {
+            assert_eq!(without_address(name), expected);
+        }
+    }
+
+    /// The directions that CUPTI's kinds of copies have in the collector, and the reference figures give them.
+    #[test]
+    fn copies_of_arrays_have_the_direction_of_their_memory() {
+        let expected = [
+            ("Memcpy HtoD (Pinned -> Device)", Direction::H2D),
+            ("Memcpy HtoA (Pageable -> Array)", Direction::H2D),
+            ("Memcpy AtoH (Array -> Pinned)", Direction::D2H),
+            ("Memcpy AtoA (Array -> Array)", Direction::D2D),
+            ("Memcpy AtoD (Array -> Device)", Direction::D2D),
+            ("Memcpy DtoA (Device -> Array)", Direction::D2D),
+            ("Memcpy PtoP (Device -> Device)", Direction::P2P),
+            ("MemcpyHtoDAsync", Direction::H2D),
+            ("Memcpy HtoH (Pinned -> Pinned)", Direction::Other),
+            ("Memcpy (Unknown -> Unknown)", Direction::Other),
+        ];
+        for (name, wanted) in expected {
+            assert_eq!(direction(name), wanted, "{name}");
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! One event of `traceEvents`, as serde reads it: only what is asked for, borrowed from the text.
+//!
+//! Types are taken as they come. Traces in the wild have numbers in quotes, threads with names in
+//! place of ids, keys that appear twice (the last one counts, as in Python); none of that costs an event.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::repair::repaired;
+use activity::text::fingerprint;
+
+/// An event. What it has no key for is `None` or empty.
+#[derive(Debug, Default)]
+pub(super) struct Event<'a> {
+    /// `ph`: X is a span, M is metadata.
+    pub(super) phase: Text<'a>,
+    pub(super) category: Text<'a>,
+    pub(super) name: Text<'a>,
+    pub(super) pid: Option<i64>,
+    pub(super) tid: Option<i64>,
+    /// Microseconds, as written.
+    pub(super) ts: Option<&'a str>,
+    /// Microseconds, as written.
+    pub(super) dur: Option<&'a str>,
+    /// To be read when the category is known to be of use.
+    pub(super) args: Option<&'a RawValue>,
+    /// What was read of the arguments already, where `args` is none.
+    pub(super) read: Args<'a>,
+}
+
+/// Whether a JSON value looks like an event: it has a phase.
+pub(super) fn is_event(text: &[u8]) -> bool {
+    let read =
+        |text| serde_json::from_slice::<Event<'_>>(text).is_ok_and(|e| !e.phase.0.is_empty());
+    read(text) || read(repaired(text).as_bytes())
+}
+
+/// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's
+/// text is of events that need not be read any further.
+pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
+    let rest = text.strip_prefix(b"{")?.trim_ascii_start();
+    let rest = rest
+        .strip_prefix(b"\"ph\": \"")
+        .or_else(|| rest.strip_prefix(b"\"ph\":\""))?;
+    let (&phase, rest) = rest.split_first()?;
+    let rest = rest.strip_prefix(b"\",")?.trim_ascii_start();
+    if phase != b'X' {
+        return Some((phase, ""));
+    }
+    let rest = rest
+        .strip_prefix(b"\"cat\": \"")
+        .or_else(|| rest.strip_prefix(b"\"cat\":\""))?;
+    let end = memchr::memchr2(b'"', b'\\', rest)?;
+    let category = std::str::from_utf8(&rest[..end]).ok()?;
+    (rest[end] == b'"').then_some((phase, category))
+}
+
+/// `args` of the events that cuptop shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Args<'a> {
+    pub(super) device: Option<i64>,
+    pub(super) context: Option<i64>,
+    pub(super) stream: Option<i64>,
+    pub(super) correlation: Option<i64>,
+    pub(super) bytes: Option<i64>,
+    pub(super) registers: Option<i64>,
+    pub(super) shared: Option<i64>,
+    pub(super) graph: Option<i64>,
+    pub(super) node: Option<i64>,
+    pub(super) from_device: Option<i64>,
+    pub(super) to_device: Option<i64>,
+    pub(super) event: Option<i64>,
+    pub(super) process: Option<i64>,
+    pub(super) code: Option<i64>,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) elements_in: Option<i64>,
+    pub(super) elements_out: Option<i64>,
+    pub(super) group_size: Option<i64>,
+    pub(super) collective: Text<'a>,
+    pub(super) group_name: Text<'a>,
+    pub(super) group_ranks: Text<'a>,
+    pub(super) element: Text<'a>,
+    pub(super) sync_kind: Text<'a>,
+    pub(super) range_kind: Text<'a>,
+    pub(super) index: Option<i64>,
+    /// Of metadata events.
+    pub(super) name: Text<'a>,
+}
+
+impl<'a> Args<'a> {
+    /// Reads `args`; nothing is in it when there are none.
+    pub(super) fn of<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
+        match event.args {
+            Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            None => Cow::Borrowed(&event.read),
+        }
+    }
+
+    /// Where the number of a key goes; `None` for a key that has no number.
+    pub(super) fn number(&mut self, key: ArgsKey) -> Option<&mut Option<i64>> {
+        Some(match key {
+            ArgsKey::Device => &mut self.device,
+            ArgsKey::Context => &mut self.context,
+            ArgsKey::Stream => &mut self.stream,
+            ArgsKey::Correlation => &mut self.correlation,
+            ArgsKey::Bytes => &mut self.bytes,
+            ArgsKey::Registers => &mut self.registers,
+            ArgsKey::Shared => &mut self.shared,
+            ArgsKey::Graph => &mut self.graph,
+            ArgsKey::Node => &mut self.node,
+            ArgsKey::FromDevice => &mut self.from_device,
+            ArgsKey::ToDevice => &mut self.to_device,
+            ArgsKey::Event => &mut self.event,
+            ArgsKey::Process => &mut self.process,
+            ArgsKey::Code => &mut self.code,
+            ArgsKey::Index => &mut self.index,
+            ArgsKey::ElementsIn => &mut self.elements_in,
+            ArgsKey::ElementsOut => &mut self.elements_out,
+            ArgsKey::GroupSize => &mut self.group_size,
+            _ => return None,
+        })
+    }
+
+    /// Where the three sizes of a key go.
+    pub(super) fn triple(&mut self, key: ArgsKey) -> Option<&mut [u32; 3]> {
+        match key {
+            ArgsKey::Grid => Some(&mut self.grid),
+            ArgsKey::Block => Some(&mut self.block),
+            _ => None,
+        }
+    }
+
+    /// Where the text of a key goes.
+    pub(super) fn text(&mut self, key: ArgsKey) -> Option<&mut Text<'a>> {
+        match key {
+            ArgsKey::Collective => Some(&mut self.collective),
+            ArgsKey::GroupName => Some(&mut self.group_name),
+            ArgsKey::GroupRanks => Some(&mut self.group_ranks),
+            ArgsKey::Element => Some(&mut self.element),
+            ArgsKey::SyncKind => Some(&mut self.sync_kind),
+            ArgsKey::RangeKind => Some(&mut self.range_kind),
+            ArgsKey::Name => Some(&mut self.name),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! keys {
+    ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name { $($key,)* Other }
+        impl $name {
+            /// The key that is written like this.
+            pub(super) fn of(key: &str) -> Self {
+                match key {
+                    $($text $(| $other)* => $name::$key,)*
+                    _ => $name::Other,
+                }
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Keys;
+                impl Visitor<'_> for Keys {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a key")
+                    }
+                    fn visit_str<E: Error>(self, key: &str) -> Result<$name, E> {
+                        Ok($name::of(key))
+                    }
+                }
+                deserializer.deserialize_identifier(Keys)
+            }
+        }
+    };
+}
+
+keys!(EventKey {
+    Phase = "ph",
+    Category = "cat",
+    Name = "name",
+    Pid = "pid",
+    Tid = "tid",
+    Ts = "ts",
+    Dur = "dur",
+    Args = "args",
+});
+
+keys!(ArgsKey {
+    Device = "device",
+    Context = "context",
+    Stream = "stream",
+    Correlation = "correlation",
+    Bytes = "bytes",
+    Registers = "registers per thread",
+    Shared = "shared memory",
+    Graph = "graph id",
+    Node = "graph node id",
+    FromDevice = "fromDevice",
+    ToDevice = "toDevice",
+    Event = "wait_on_cuda_event_id" | "event_id",
+    Process = "cuptop process",
+    Code = "return value",
+    Grid = "grid",
+    Block = "block",
+    ElementsIn = "In msg nelems",
+    ElementsOut = "Out msg nelems",
+    GroupSize = "Group size",
+    Collective = "Collective name",
+    GroupName = "Process Group Name",
+    GroupRanks = "Process Group Ranks",
+    Element = "dtype",
+    SyncKind = "cuda_sync_kind",
+    RangeKind = "cuptop range",
+    Index = "index",
+    Name = "name",
+});
+
+impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl<'de> Visitor<'de> for Whole {
+            type Value = Event<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an event: an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
+                let mut event = Event::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        EventKey::Phase => event.phase = map.next_value()?,
+                        EventKey::Category => event.category = map.next_value()?,
+                        EventKey::Name => event.name = map.next_value()?,
+                        EventKey::Pid => event.pid = map.next_value::<Number>()?.0,
+                        EventKey::Tid => event.tid = map.next_value::<Number>()?.0,
+                        EventKey::Ts => event.ts = Some(digits(map.next_value()?)),
+                        EventKey::Dur => event.dur = Some(digits(map.next_value()?)),
+                        EventKey::Args => event.args = Some(map.next_value()?),
+                        EventKey::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(event)
+            }
+        }
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+/// A number as it is written, quotes taken off.
+fn digits(raw: &RawValue) -> &str {
+    raw.get().trim_matches('"')
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl<'de> Visitor<'de> for Whole {
+            type Value = Args<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("arguments: an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
+                let mut args = Args::default();
+                while let Some(key) = map.next_key()? {
+                    if key == ArgsKey::Stream {
+                        args.stream = map.next_value::<Named>()?.0;
+                    } else if let Some(number) = args.number(key) {
+                        *number = map.next_value::<Number>()?.0;
+                    } else if let Some(triple) = args.triple(key) {
+                        *triple = map.next_value::<Triple>()?.0;
+                    } else if let Some(text) = args.text(key) {
+                        *text = map.next_value()?;
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(args)
+            }
+        }
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+/// Steps over whatever a lenient type has no use for.
+macro_rules! otherwise_empty {
+    () => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("any value")
+        }
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+macro_rules! ignore_list {
+    () => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// A string; empty where something else stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Text<'de>;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// An integer, quoted or not; none where something else stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Number(pub(super) Option<i64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Number;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+                Ok(Number(text.trim().parse().ok()))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
+                Ok(Number(Some(value)))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
+                Ok(Number(i64::try_from(value).ok()))
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
+                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+                Ok(Number(is_whole.then_some(value as i64)))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A number that only names something: a word, or a number that is none of 64 bits, has one of its own. It is below zero, where no
+/// profiler counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Named(Option<i64>);
+
+impl Named {
+    fn of_word(word: &str) -> Named {
+        let print = fingerprint(word.as_bytes());
+        Named(
+            word.trim()
+                .parse()
+                .ok()
+                .or(Some((print | 1 << 63).cast_signed())),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Named;
+            otherwise_empty!();
+            ignore_list!();
+            fn visit_str<E: Error>(self, text: &str) -> Result<Named, E> {
+                Ok(Named::of_word(text))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Named, E> {
+                Ok(Named(Some(value)))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Named, E> {
+                Ok(Named(Some(value.cast_signed())))
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Named, E> {
+                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+                Ok(match is_whole {
+                    true => Named(Some(value as i64)),
+                    false => Named::of_word(&value.to_string()),
+                })
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A list of three sizes; what lacks is 0, what is more is ignored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Triple([u32; 3]);
+
+impl<'de> Deserialize<'de> for Triple {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Triple;
+            otherwise_empty!();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Triple, A::Error> {
+                let mut sizes = [0; 3];
+                let mut at = 0;
+                while let Some(Number(value)) = list.next_element()? {
+                    if let Some(size) = sizes.get_mut(at) {
+                        *size = value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
+                    }
+                    at += 1;
+                }
+                Ok(Triple(sizes))
+            }
+            fn visit_str<E: Error>(self, _: &str) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Triple, E> {
+                Ok(Triple::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_sees_what_serde_reads() {
+        let cases = [
+            (
+                r#"{"ph": "X", "cat": "python_function", "name": 1}"#,
+                Some((b'X', "python_function")),
+            ),
+            (
+                "{\n    \"ph\":\"X\",\"cat\":\"kernel\"}",
+                Some((b'X', "kernel")),
+            ),
+            (r#"{"ph": "f", "id": 3}"#, Some((b'f', ""))),
+            (r#"{"name": "a", "ph": "X", "cat": "kernel"}"#, None),
+            (r#"{"ph": "X", "name": "a"}"#, None),
+            (r#"{"ph": "X", "cat": "ker\u006eel"}"#, None),
+            ("{", None),
+            (r#"{"ph": ""#, None),
+        ];
+        for (text, seen) in cases {
+            assert_eq!(glance(text.as_bytes()), seen, "{text}");
+            if let (Some((phase, category)), Ok(event)) =
+                (seen, serde_json::from_str::<Event<'_>>(text))
+            {
+                assert_eq!(event.phase.0.as_bytes(), [phase]);
+                assert!(category.is_empty() || event.category.0 == category);
+            }
+        }
+    }
+}

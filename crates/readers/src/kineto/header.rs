@@ -1,0 +1,142 @@
+//! What stands around `traceEvents`: the clock's base, devices, the rank, versions, who wrote it.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use activity::{DeviceInfo, Ns};
+
+/// The keys of the document that are read; every other one is stepped over.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    /// Nanoseconds since 1970 that times count from.
+    pub(super) base: Ns,
+    pub(super) rank: Option<u32>,
+    /// Ranks of the distributed program.
+    pub(super) world: Option<u32>,
+    pub(super) devices: Vec<DeviceInfo>,
+    pub(super) versions: Vec<String>,
+    /// Whether the trace says of itself that no GPU was involved.
+    pub(super) simulated: bool,
+    /// What cuptop's own export says was lost on the way to it.
+    pub(super) lost: u64,
+    /// Whether it is JSON of rocprofv3, which has no events of this kind.
+    pub(super) of_rocprofv3: bool,
+}
+
+/// The key under which rocprofv3 has all that it writes.
+pub(super) const ROCPROFV3: &str = "rocprofiler-sdk-tool";
+
+/// The keys that [`Header::take`] wants to see.
+pub(super) const KEYS: [&str; 9] = [
+    "baseTimeNanoseconds",
+    "deviceProperties",
+    "distributedInfo",
+    "cuda_driver_version",
+    "cuda_runtime_version",
+    "cupti_version",
+    "simulated",
+    "lost records",
+    "cuptop",
+];
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Properties {
+    id: u32,
+    name: String,
+    total_global_mem: u64,
+    compute_major: u32,
+    compute_minor: u32,
+    max_threads_per_multiprocessor: u32,
+    regs_per_multiprocessor: u32,
+    warp_size: u32,
+    shared_mem_per_multiprocessor: u32,
+    num_sms: u32,
+}
+
+impl Header {
+    /// Takes in the value of one of [`KEYS`]; a value of another type than expected is ignored.
+    pub(super) fn take(&mut self, key: &str, text: &[u8]) {
+        let number = || serde_json::from_slice::<u64>(text).ok();
+        match key {
+            "baseTimeNanoseconds" => {
+                self.base = serde_json::from_slice(text).unwrap_or(0);
+            }
+            "deviceProperties" => {
+                let list: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
+                let known = |v| serde_json::from_value::<Properties>(v).ok();
+                self.devices = list.into_iter().filter_map(known).map(device).collect();
+            }
+            "distributedInfo" => {
+                let info: Value = serde_json::from_slice(text).unwrap_or_default();
+                let number = |key: &str| info[key].as_u64().and_then(|n| u32::try_from(n).ok());
+                self.rank = number("rank");
+                self.world = number("world_size").filter(|&world| Some(world) > self.rank);
+            }
+            "cuda_driver_version" => self.version("driver CUDA", number().map(cuda_version)),
+            "cuda_runtime_version" => self.version("runtime CUDA", number().map(cuda_version)),
+            "cupti_version" => self.version("CUPTI", number().map(|v| v.to_string())),
+            "simulated" => self.simulated = text == b"true",
+            "lost records" => self.lost = number().unwrap_or(0),
+            _ => {}
+        }
+    }
+
+    fn version(&mut self, what: &str, version: Option<String>) {
+        if let Some(version) = version {
+            self.versions.push(format!("{what} {version}"));
+        }
+    }
+}
+
+/// 13000 is 13.0, as `cuDriverGetVersion` counts.
+fn cuda_version(version: u64) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+fn device(p: Properties) -> DeviceInfo {
+    DeviceInfo {
+        id: p.id,
+        name: p.name,
+        capability: (p.compute_major, p.compute_minor),
+        multiprocessors: p.num_sms,
+        memory: p.total_global_mem,
+        max_warps_per_sm: p
+            .max_threads_per_multiprocessor
+            .checked_div(p.warp_size)
+            .unwrap_or(0),
+        shared_per_sm: p.shared_mem_per_multiprocessor,
+        registers_per_sm: p.regs_per_multiprocessor,
+        warp_size: p.warp_size,
+        ..DeviceInfo::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_of_kineto_is_understood() {
+        let mut header = Header::default();
+        header.take("baseTimeNanoseconds", b"1790857026000000000");
+        header.take(
+            "distributedInfo",
+            br#"{"backend": "nccl", "rank": 3, "world_size": 8}"#,
+        );
+        header.take("cuda_driver_version", b"12090");
+        header.take("cupti_version", b"130001");
+        header.take(
+            "deviceProperties",
+            br#"[{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 150109880320, "computeMajor": 9, "computeMinor": 0,
+                "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132}, {"id": "x"}, 7]"#,
+        );
+        assert_eq!(header.base, 1_790_857_026_000_000_000);
+        assert_eq!((header.rank, header.world), (Some(3), Some(8)));
+        assert_eq!(header.versions, ["driver CUDA 12.9", "CUPTI 130001"]);
+        assert_eq!(header.devices.len(), 1);
+        assert_eq!(header.devices[0].max_warps_per_sm, 64);
+        assert_eq!(header.devices[0].capability, (9, 0));
+        assert!(!header.simulated);
+    }
+}

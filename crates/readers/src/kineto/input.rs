@@ -1,0 +1,75 @@
+//! A trace's text: its bytes as they are, or unpacked.
+
+use std::io::{self, BufReader, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::stream::Stream;
+
+/// What gzip data begins with.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+#[derive(Debug)]
+pub(super) enum Input {
+    Plain(Stream),
+    Gzip(Box<MultiGzDecoder<BufReader<Stream>>>),
+}
+
+impl Input {
+    /// The text of a stream that stands at its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn of(stream: Stream) -> io::Result<Input> {
+        Self::open(stream, false)
+    }
+
+    /// The same for somebody who looks at it only: [`Input::into_stream`] gives the stream back as it was.
+    pub(super) fn to_look_at(stream: Stream) -> io::Result<Input> {
+        Self::open(stream, true)
+    }
+
+    fn open(mut stream: Stream, is_kept: bool) -> io::Result<Input> {
+        let mut magic = Vec::new();
+        stream.keep();
+        (&mut stream).take(2).read_to_end(&mut magic)?;
+        stream.rewind();
+        if is_kept {
+            // Before the decoder is made, which begins to read at once.
+            stream.keep();
+        }
+        Ok(if magic == GZIP {
+            let buffered = BufReader::with_capacity(256 * 1024, stream);
+            Input::Gzip(Box::new(MultiGzDecoder::new(buffered)))
+        } else {
+            Input::Plain(stream)
+        })
+    }
+
+    /// The stream as [`Input::to_look_at`] got it.
+    pub(super) fn into_stream(self) -> Stream {
+        let mut stream = match self {
+            Input::Plain(stream) => stream,
+            Input::Gzip(decoder) => decoder.into_inner().into_inner(),
+        };
+        stream.rewind();
+        stream
+    }
+
+    /// Bytes of the file that have been read.
+    pub(super) fn consumed(&self) -> u64 {
+        match self {
+            Input::Plain(stream) => stream.consumed(),
+            Input::Gzip(decoder) => decoder.get_ref().get_ref().consumed(),
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Input::Plain(stream) => stream.read(buffer),
+            Input::Gzip(decoder) => decoder.read(buffer),
+        }
+    }
+}

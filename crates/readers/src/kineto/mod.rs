@@ -1,0 +1,412 @@
+//! Traces of PyTorch's Kineto and other Chrome JSON traces of CUDA programs, gzipped or not.
+//!
+//! The format is Chrome's trace event format, with Kineto's categories and arguments:
+//! <https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp>. One file is one
+//! process. The text is read once, in blocks that threads read beside each other ([`blocks`]), and never held as a
+//! whole. Events of the common shape are read in one pass ([`fast`]); for others [`scan`] finds where they end, and serde
+//! reads them.
+
+mod blocks;
+mod convert;
+mod decimal;
+mod event;
+mod events;
+mod fast;
+mod header;
+mod input;
+mod repair;
+mod scan;
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::gather::{Meter, believable, notice};
+use crate::stream::Stream;
+use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
+use activity::text::printable;
+use activity::units;
+use blocks::{BLOCK, Blocks, Parsed, Rest, Torn};
+use convert::Converter;
+use events::{End, Events, Next};
+use header::Header;
+pub(super) use input::GZIP;
+use input::Input;
+use scan::{Block, ScanError, Scanner};
+
+/// Events and commas between two looks at the stop flag.
+const STRIDE: u64 = 2048;
+/// How far [`peek`] reads into a file: what stands before `traceEvents` in real traces is a tenth of it.
+const PEEK_MAX: u64 = 1 << 20;
+
+/// Values at the beginning of a list among which there has to be an event.
+const LOOKED_AT: usize = 16;
+
+/// What can be told of a file by its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Peek {
+    /// Whether it says of itself that no GPU was involved.
+    pub(super) simulated: bool,
+    /// Whether it is not a trace of this format, but JSON of rocprofv3.
+    pub(super) of_rocprofv3: bool,
+}
+
+/// Looks at a stream's beginning: `None` when it is no Chrome JSON trace. The stream is then where it was.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
+    let input = Input::to_look_at(stream)?;
+    let mut scanner = Scanner::new(input.take(PEEK_MAX));
+    let mut header = Header::default();
+    let seen = walk_to_events(&mut scanner, &mut header);
+    let (_, input) = scanner.into_parts();
+    let is_cut = input.limit() == 0;
+    let stream = input.into_inner().into_stream();
+    let is_trace = match seen {
+        Ok(is_trace) => is_trace,
+        // The text is longer than was looked at: it begins like one, and reading it will tell.
+        Err(_) if is_cut => true,
+        Err(ScanError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(error);
+        }
+        Err(_) => false,
+    };
+    let peek = Peek {
+        simulated: header.simulated,
+        of_rocprofv3: header.of_rocprofv3,
+    };
+    Ok(((is_trace || peek.of_rocprofv3).then_some(peek), stream))
+}
+
+/// Steps over what stands before the first event. False when there is no `traceEvents`.
+fn walk_to_events<R: Read>(
+    scanner: &mut Scanner<R>,
+    header: &mut Header,
+) -> Result<bool, ScanError> {
+    scanner.skip_mark()?;
+    if !scanner.eat(b'[')? {
+        scanner.expect(b'{', "a JSON trace is an object or a list")?;
+        return walk_keys(scanner, header);
+    }
+    // Any list may be one of events: one of the first has to look like it.
+    for _ in 0..LOOKED_AT {
+        match scanner.peek()? {
+            Some(b']') => return Ok(true),
+            Some(b'{') => {
+                if event::is_event(scanner.value()?) {
+                    return Ok(true);
+                }
+            }
+            Some(b'n') => scanner.skip_value()?,
+            _ => return Ok(false),
+        }
+        if !scanner.eat(b',')? {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+/// Reads keys and values up to the value of `traceEvents`; false when the object ends first.
+fn walk_keys<R: Read>(scanner: &mut Scanner<R>, header: &mut Header) -> Result<bool, ScanError> {
+    loop {
+        if scanner.peek()? != Some(b'"') {
+            scanner.expect(b'"', "expected a key")?;
+        }
+        let key: String = serde_json::from_slice(scanner.value()?).unwrap_or_default();
+        scanner.expect(b':', "expected a colon after a key")?;
+        if key == "traceEvents" && scanner.peek()? == Some(b'[') {
+            scanner.eat(b'[')?;
+            return Ok(true);
+        }
+        header.of_rocprofv3 |= key == header::ROCPROFV3;
+        if header::KEYS.contains(&key.as_str()) {
+            header.take(&key, scanner.value()?);
+        } else {
+            scanner.skip_value()?;
+        }
+        if !scanner.eat(b',')? {
+            scanner.expect(b'}', "expected a comma or the end of the object")?;
+            return Ok(false);
+        }
+    }
+}
+
+/// Why reading ended before the file did.
+enum Stop {
+    Broken(ScanError),
+    Asked,
+    Gone,
+}
+
+impl From<ScanError> for Stop {
+    fn from(error: ScanError) -> Self {
+        Stop::Broken(error)
+    }
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Self {
+        Stop::Gone
+    }
+}
+
+/// A trace that was read, to the end or to where it breaks.
+pub(super) struct Loaded {
+    name: String,
+    header: Header,
+    converter: Converter,
+    damaged: Option<(u64, String)>,
+    end: Result<(), Stop>,
+}
+
+/// Reads a trace, which messages call `name`.
+pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> Loaded {
+    load_by(BLOCK, name, stream, outlet)
+}
+
+/// [`load`] in blocks of about so many bytes.
+fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loaded {
+    stream.stop_at(&outlet.stop);
+    let mut reading = Reading {
+        header: Header::default(),
+        events: Events::default(),
+        meter: Meter::new(format!("reading {}", short(name)), stream.length()),
+    };
+    let end = Input::of(stream)
+        .map_err(|error| Stop::Broken(ScanError::Io(error)))
+        .and_then(|input| reading.run(input, block, outlet));
+    let Reading { header, events, .. } = reading;
+    let mut converter = events.converter;
+    converter.finish(&header);
+    Loaded {
+        name: name.to_owned(),
+        header,
+        converter,
+        damaged: events.damaged,
+        end,
+    }
+}
+
+impl Loaded {
+    /// Whether it has operations, and does not say which GPU or machine they ran on.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.converter.operations > 0 && self.header.rank.is_none()
+    }
+
+    /// Sends what was read as the processes from `*next` on, which is moved behind them.
+    pub(super) fn send(self, next: &mut u32, outlet: &Outlet) -> Outcome {
+        let (records, first) = (self.converter.gather.len(), *next);
+        *next += self.converter.gather.processes();
+        if matches!(self.end, Err(Stop::Gone))
+            || self.tell(outlet).is_err()
+            || self
+                .converter
+                .gather
+                .send(outlet, first, believable(self.header.base))
+                .is_err()
+        {
+            return Outcome::Stopped;
+        }
+        match self.end {
+            _ if outlet.stop.is_stopped() => Outcome::Stopped,
+            Ok(()) => Outcome::Complete,
+            Err(Stop::Broken(error)) => failure(&self.name, records, &error),
+            Err(Stop::Asked | Stop::Gone) => Outcome::Stopped,
+        }
+    }
+
+    /// Tells what of the file is not on the timeline.
+    fn tell(&self, outlet: &Outlet) -> Result<(), Gone> {
+        let Loaded {
+            header,
+            converter,
+            damaged,
+            ..
+        } = self;
+        let name = short(&self.name);
+        if header.simulated {
+            notice(
+                outlet,
+                true,
+                format!("{name} was simulated: no GPU was involved"),
+            )?;
+        }
+        if converter.operations == 0 {
+            let text = format!(
+                "{name} holds no operation of a GPU: was the profiler told to record CUDA?"
+            );
+            notice(outlet, true, text)?;
+        }
+        if let Some((at, why)) = &damaged {
+            let text = format!(
+                "{name}: the event at byte {at} can not be read ({why}); such events are counted as lost"
+            );
+            notice(outlet, true, text)?;
+        }
+        if !converter.left_out.is_empty() {
+            let mut list: Vec<_> = converter.left_out.iter().collect();
+            list.sort_by_key(|(category, count)| (std::cmp::Reverse(**count), category.as_str()));
+            let list: Vec<String> = list
+                .iter()
+                .map(|(category, count)| format!("{} {category}", units::count(**count)))
+                .collect();
+            notice(
+                outlet,
+                false,
+                format!("{name}: not shown: {}", list.join(", ")),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A file's name without its folder.
+fn short(name: &str) -> String {
+    let file = Path::new(name).file_name();
+    file.map_or_else(
+        || name.to_owned(),
+        |file| file.to_string_lossy().into_owned(),
+    )
+}
+
+struct Reading {
+    header: Header,
+    events: Events,
+    meter: Meter,
+}
+
+impl Reading {
+    fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop> {
+        let mut scanner = Scanner::new(input);
+        scanner.skip_mark()?;
+        let is_document = scanner.eat(b'[')?;
+        if !is_document {
+            scanner.expect(b'{', "a JSON trace is an object or a list")?;
+            if !walk_keys(&mut scanner, &mut self.header)? {
+                return Err(Stop::Broken(ScanError::NoEvents));
+            }
+        }
+        scanner.peek()?;
+        let (begun, input) = scanner.into_parts();
+        let consumed = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let blocks = Blocks::start(scope, begun, input, Input::consumed, &consumed, block)
+                .map_err(ScanError::Io)?;
+            let mut rest = self.list(blocks, is_document, &consumed, outlet)?;
+            if !is_document {
+                self.rest(&mut rest, outlet)?;
+            }
+            self.events
+                .converter
+                .gather
+                .lost_before(0, self.header.lost);
+            // Looked for to the very end, where gzip has its checksum.
+            match rest.peek()? {
+                None => Ok(()),
+                Some(_) => Err(Stop::Broken(ScanError::Malformed {
+                    at: rest.offset(),
+                    what: "the text goes on behind the end of the trace",
+                })),
+            }
+        })
+    }
+
+    /// Reads the first list of events, to behind its closing bracket, and returns what follows. The format allows a list
+    /// that is the whole document to lack its end.
+    fn list(
+        &mut self,
+        mut blocks: Blocks,
+        is_document: bool,
+        consumed: &AtomicU64,
+        outlet: &Outlet,
+    ) -> Result<Scanner<Rest>, Stop> {
+        let mut torn: Option<Torn> = None;
+        while let Some(parsed) = blocks.next().map_err(ScanError::Io)? {
+            if outlet.stop.is_stopped() {
+                return Err(Stop::Asked);
+            }
+            self.meter.at(outlet, consumed.load(Ordering::Relaxed))?;
+            let Parsed { block, events, end } = match torn.take() {
+                Some(torn) => torn.join(&parsed.block)?,
+                None => parsed,
+            };
+            self.events.absorb(events);
+            let at = self.events.at;
+            match end {
+                Ok(End::List) => return Ok(blocks.into_rest(&block, at)),
+                // What it ends in, or what comes next, is known with the block that follows.
+                Err(ScanError::Cut { .. }) if !block.is_last => {
+                    torn = Some(Torn::of(&block, at, self.events.next));
+                }
+                Ok(_) if self.events.next == Next::Comma => {
+                    torn = Some(Torn::of(&block, at, Next::Comma));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            blocks.recycle(block);
+        }
+        if is_document {
+            return Ok(blocks.into_rest(&Block::default(), self.events.at));
+        }
+        Err(Stop::Broken(ScanError::Cut {
+            at: self.events.at,
+            what: "the text ends here, before its end",
+        }))
+    }
+
+    /// Reads what stands behind the first list of events in an object.
+    fn rest(&mut self, scanner: &mut Scanner<Rest>, outlet: &Outlet) -> Result<(), Stop> {
+        loop {
+            if !scanner.eat(b',')? {
+                scanner.expect(b'}', "expected a comma or the end of the object")?;
+                return Ok(());
+            }
+            if !walk_keys(scanner, &mut self.header)? {
+                return Ok(());
+            }
+            self.events.next = Next::Event;
+            loop {
+                match self.events.read(scanner, STRIDE)? {
+                    End::List => break,
+                    End::Text => {
+                        scanner.expect(b']', "expected the end of the list of events")?;
+                    }
+                    End::Paused if outlet.stop.is_stopped() => return Err(Stop::Asked),
+                    End::Paused => {}
+                }
+            }
+        }
+    }
+}
+
+fn failure(name: &str, events: usize, error: &ScanError) -> Outcome {
+    let (what, help) = match error {
+        ScanError::Io(error) => (format!("cannot be read on: {error}"), ""),
+        ScanError::NoEvents => (
+            "is JSON, but no trace: it has no list \"traceEvents\"".to_owned(),
+            "",
+        ),
+        ScanError::Malformed { .. } | ScanError::Cut { .. } => (
+            format!("is damaged at {error}"),
+            "The program may have ended while it wrote the trace: record it again.",
+        ),
+    };
+    let kept = match events {
+        0 => String::new(),
+        _ => format!(
+            " The {} records before that are on the timeline.",
+            units::count(events as u64)
+        ),
+    };
+    Outcome::Failed(Failure {
+        kind: FailureKind::Input,
+        message: printable(&format!("{name} {what}.{kept}")),
+        help: help.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use std::io::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+use activity::feed::{Feed, Message};
+
+/// All that reading a text in blocks of this size gives, as words.
+fn told(text: &[u8], block: usize) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace");
+    std::fs::write(&path, text).expect("a file");
+    let stream = Stream::open(&path).expect("a file");
+    let name = path.display().to_string();
+    let feed = Feed::spawn("test", move |outlet| {
+        load_by(block, &name, stream, outlet).send(&mut 0, outlet)
+    })
+    .expect("a thread");
+    let mut told = Vec::new();
+    for message in feed.receiver() {
+        match message {
+            Message::Progress(_) => {}
+            Message::Batch(batch) => {
+                told.push(format!("{:?} {:?}", batch.defs, batch.health));
+                told.extend(batch.items.iter().map(|item| format!("{item:?}")));
+            }
+            other => {
+                let place = folder.path().display().to_string();
+                told.push(format!("{other:?}").replace(&place, ""));
+            }
+        }
+    }
+    told
+}
+
+/// Events as they are common and as they are not, of which some look like two.
+const EVENTS: [&str; 12] = [
+    r#"{"ph": "X", "cat": "kernel", "name": "f", "ts": 5, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 3, "grid": [1, 2, 3]}}"#,
+    r#"{"ph": "X", "cat": "kernel", "name": "g", "ts": 3, "dur": 9, "args": {"device": 0, "stream": 7, "correlation": 4}}"#,
+    r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpy", "pid": 5, "tid": 5, "ts": 1.25, "dur": 1, "args": {"correlation": 6}}"#,
+    r#"{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "ts": 1, "dur": "7.5", "args": {"device": 0, "stream": 7, "correlation": 6, "bytes": 12}}"#,
+    r#"{"ph": "X", "cat": "cpu_op", "name": "a}, {\"ph\": \"b", "pid": 5, "tid": 5, "ts": 2, "dur": 1, "args": {"x": [{"ph": 1}, {"ph": 2},
+        {"ph": "X", "cat": "kernel", "name": "not one", "ts": 1, "dur": 1}]}}"#,
+    r#"{"ph": "X", "cat": "cpu_op", "name": "b \"}, {", "pid": 5, "tid": 5, "ts": 2, "dur": NaN}"#,
+    r#"{"ph": "s", "id": 4, "name": "ac2g"}"#,
+    r#"{"ph": "X", "cat": "python_function", "name": "p", "ts": 1, "dur": 1, "args": {"y": [{}, {"ph": "X"}]}}"#,
+    r#"{"name": "thread_name", "ph": "M", "pid": 5, "tid": 5, "args": {"name": "t"}}"#,
+    "null",
+    "[{\"ph\": \"X\"}, {\"ph\": \"X\"}]",
+    r#"{"ph": "i", "cat": "cpu_instant_event", "ts": 1}"#,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A block as large as the text is read from front to back by one thread. A text that breaks off anywhere, or that has
+    /// a byte changed, says the same too, with the same place.
+    #[test]
+    fn blocks_of_any_size_say_the_same(
+        events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..30),
+        block in 1usize..400,
+        is_list in any::<bool>(),
+        cut in proptest::option::weighted(0.4, any::<prop::sample::Index>()),
+        change in proptest::option::weighted(0.3, (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\",:x \n".to_vec()))),
+        more in prop::sample::select(vec!["", ",", ", \"traceEvents\": [{\"ph\": \"X\", \"cat\": \"later\"},]", ", \"lost records\": 3"]),
+    ) {
+        let list = events.join(",\n");
+        let mut text = if is_list {
+            format!("[{list}").into_bytes()
+        } else {
+            format!("{{\"schemaVersion\": 1, \"traceEvents\": [\n{list}\n]{more}}}\n").into_bytes()
+        };
+        if let Some((at, byte)) = change {
+            let at = at.index(text.len());
+            text[at] = byte;
+        }
+        if let Some(cut) = cut {
+            text.truncate(cut.index(text.len()));
+        }
+        let expected = told(&text, 1 << 20);
+        prop_assert_eq!(told(&text, block), expected);
+    }
+}
+
+#[test]
+fn what_follows_the_trace_is_told() {
+    let says = |text: &[u8]| told(text, BLOCK).pop().expect("an end");
+    assert_eq!(says(b"{\"traceEvents\": []} \n"), "Finished(Complete)");
+    assert_eq!(says(b"[{\"ph\": \"M\"}]\n"), "Finished(Complete)");
+    for text in [
+        "{\"traceEvents\": []} {}",
+        "[] x",
+        "{\"traceEvents\": []}\0",
+    ] {
+        let said = says(text.as_bytes());
+        assert!(
+            said.contains("the text goes on behind the end of the trace"),
+            "{said}"
+        );
+    }
+}
+
+/// A wrong checksum, and a length that is not what was unpacked, in the last eight bytes of the file.
+#[test]
+fn the_checksum_of_gzip_is_looked_at() {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer
+        .write_all(b"{\"traceEvents\": [{\"ph\": \"M\"}]}")
+        .expect("gzip");
+    let packed = packer.finish().expect("gzip");
+    assert_eq!(
+        told(&packed, BLOCK).pop().expect("an end"),
+        "Finished(Complete)"
+    );
+    for at in [packed.len() - 8, packed.len() - 1] {
+        let mut packed = packed.clone();
+        packed[at] ^= 1;
+        let said = told(&packed, BLOCK).pop().expect("an end");
+        assert!(said.contains("cannot be read on"), "{said}");
+    }
+}

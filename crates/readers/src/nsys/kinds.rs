@@ -1,0 +1,145 @@
+//! What the numbers in an export mean.
+//!
+//! The kinds of memory are NOT numbered as in CUPTI (there 0 is unknown, 1 pageable, 2 pinned; here 0
+//! is pageable, 1 pinned, 2 device). Each export carries tables of its enumerations, and those are
+//! believed; the numbers below stand in where a table is missing (schema 3.25.0, Nsight Systems 2026.2).
+
+use rustc_hash::FxHashMap;
+
+use super::tables::Tables;
+use crate::gather;
+use activity::{Direction, MemoryAction, MemoryKind, SyncKind};
+
+/// The enumerations of one export.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    memory: FxHashMap<i64, String>,
+    copy: FxHashMap<i64, String>,
+    sync: FxHashMap<i64, String>,
+    action: FxHashMap<i64, String>,
+    overhead: FxHashMap<i64, String>,
+}
+
+/// An enumerator's name as it counts in the fallback order.
+fn numbered(names: &[&str]) -> FxHashMap<i64, String> {
+    (0..).zip(names.iter().map(|n| (*n).to_owned())).collect()
+}
+
+impl Kinds {
+    /// Reads the enumerations of an export.
+    pub(super) fn of(tables: &Tables) -> rusqlite::Result<Kinds> {
+        let or = |table: &str, names: &[&str]| -> rusqlite::Result<_> {
+            let known = tables.names(table)?;
+            Ok(match known.is_empty() {
+                true => numbered(names),
+                false => known,
+            })
+        };
+        Ok(Kinds {
+            memory: or(
+                "ENUM_CUDA_MEM_KIND",
+                &[
+                    "KIND_PAGEABLE",
+                    "KIND_PINNED",
+                    "KIND_DEVICE",
+                    "KIND_ARRAY",
+                    "KIND_MANAGED",
+                    "KIND_DEVICE_STATIC",
+                    "KIND_MANAGED_STATIC",
+                    "KIND_UNKNOWN",
+                ],
+            )?,
+            copy: or(
+                "ENUM_CUDA_MEMCPY_OPER",
+                &[
+                    "KIND_UNKNOWN",
+                    "KIND_HTOD",
+                    "KIND_DTOH",
+                    "KIND_HTOA",
+                    "KIND_ATOH",
+                    "KIND_ATOA",
+                    "KIND_ATOD",
+                    "KIND_DTOA",
+                    "KIND_DTOD",
+                    "KIND_HTOH",
+                    "KIND_PTOP",
+                    "KIND_UVM_HTOD",
+                    "KIND_UVM_DTOH",
+                    "KIND_UVM_DTOD",
+                ],
+            )?,
+            sync: or(
+                "ENUM_CUPTI_SYNC_TYPE",
+                &[
+                    "TYPE_UNKNOWN",
+                    "TYPE_EVENT_SYNCHRONIZE",
+                    "TYPE_STREAM_WAIT_EVENT",
+                    "TYPE_STREAM_SYNCHRONIZE",
+                    "TYPE_CONTEXT_SYNCHRONIZE",
+                ],
+            )?,
+            action: or(
+                "ENUM_CUDA_DEV_MEM_EVENT_OPER",
+                &["OPR_ALLOCATION", "OPR_DEALLOCATION"],
+            )?,
+            overhead: tables.names("ENUM_CUPTI_OVERHEAD_TYPE")?,
+        })
+    }
+
+    /// The kind of memory.
+    pub(super) fn memory(&self, id: Option<i64>) -> MemoryKind {
+        let name = id.and_then(|id| self.memory.get(&id));
+        match after(name, "KIND_") {
+            "PAGEABLE" => MemoryKind::Pageable,
+            "PINNED" => MemoryKind::Pinned,
+            "DEVICE" | "DEVICE_STATIC" => MemoryKind::Device,
+            "ARRAY" => MemoryKind::Array,
+            "MANAGED" | "MANAGED_STATIC" => MemoryKind::Managed,
+            _ => MemoryKind::Unknown,
+        }
+    }
+
+    /// The direction of a copy, and whether it is the driver's own migration of managed memory.
+    pub(super) fn direction(&self, id: Option<i64>) -> (Direction, bool) {
+        let name = after(id.and_then(|id| self.copy.get(&id)), "KIND_");
+        let migrated = name.strip_prefix("UVM_");
+        let direction = gather::direction(migrated.unwrap_or(name));
+        (direction.unwrap_or(Direction::Other), migrated.is_some())
+    }
+
+    /// What a synchronization waited for.
+    pub(super) fn sync(&self, id: Option<i64>) -> SyncKind {
+        let name = id.and_then(|id| self.sync.get(&id));
+        match after(name, "TYPE_") {
+            "EVENT_SYNCHRONIZE" => SyncKind::Event,
+            "STREAM_WAIT_EVENT" => SyncKind::StreamWaitEvent,
+            "STREAM_SYNCHRONIZE" => SyncKind::Stream,
+            _ => SyncKind::Context,
+        }
+    }
+
+    /// Whether memory was taken or given back; `None` for what is neither.
+    pub(super) fn action(&self, id: Option<i64>) -> Option<MemoryAction> {
+        let name = id.and_then(|id| self.action.get(&id));
+        match after(name, "OPR_") {
+            "ALLOCATION" => Some(MemoryAction::Alloc),
+            "DEALLOCATION" => Some(MemoryAction::Free),
+            _ => None,
+        }
+    }
+
+    /// What an overhead was for: "lazy function loading".
+    pub(super) fn overhead(&self, id: Option<i64>) -> String {
+        let name = id.and_then(|id| self.overhead.get(&id));
+        match after(name, "OVERHEAD_") {
+            "" => "overhead".to_owned(),
+            name => name.to_lowercase().replace('_', " "),
+        }
+    }
+}
+
+/// "PINNED" of "CUDA_MEMOPR_MEMORY_KIND_PINNED".
+fn after<'a>(name: Option<&'a String>, mark: &str) -> &'a str {
+    name.and_then(|name| name.split_once(mark))
+        .map_or("", |(_, rest)| rest)
+}

@@ -1,0 +1,166 @@
+//! SQLite exports of Nsight Systems (`nsys export --type sqlite`).
+//!
+//! The schema is documented with the product ("Exporter → SQLite Schema Reference") and differs
+//! between releases: tables and columns are looked for, and what is missing is missing. Times count
+//! from the start of the capture, whose own time (`utcEpochNs`) is added. Processes are told apart
+//! by `globalPid`. Operations whose host call was not recorded are kept.
+
+mod kinds;
+mod rows;
+mod schema;
+mod tables;
+mod targets;
+
+use std::path::Path;
+
+use crate::gather::{Meter, believable, notice};
+use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
+use activity::text::printable;
+use activity::{Ns, units};
+use rows::Reader;
+use tables::{Tables, int};
+
+/// What an SQLite file begins with.
+pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Whether an SQLite file looks like an export of Nsight Systems: it has at least one of the tables
+/// that say what the GPU or the host did.
+///
+/// # Errors
+/// When it can not be read as a database.
+pub(super) fn is_export(path: &Path) -> rusqlite::Result<bool> {
+    let tables = Tables::open(path)?;
+    Ok(schema::TABLES.iter().any(|table| tables.has(table.name))
+        || tables.has("TARGET_INFO_SESSION_START_TIME"))
+}
+
+/// Why reading ended early.
+enum Stop {
+    Broken(rusqlite::Error),
+    Asked,
+    Gone,
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Stop::Broken(error)
+    }
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Self {
+        Stop::Gone
+    }
+}
+
+/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them.
+pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
+    let tables = match Tables::open(path) {
+        Ok(tables) => tables,
+        Err(error) => return failure(path, 0, &error),
+    };
+    let mut reader = match Reader::new(&tables) {
+        Ok(reader) => reader,
+        Err(error) => return failure(path, 0, &error),
+    };
+    let shift = match began(&tables) {
+        Ok(began) => believable(began),
+        Err(error) => return failure(path, 0, &error),
+    };
+    let mut end = run(path, &tables, &mut reader, outlet);
+    if !matches!(end, Err(Stop::Gone)) {
+        let described = targets::describe(&tables, &mut reader);
+        if let (Ok(()), Err(error)) = (&end, described) {
+            end = Err(Stop::Broken(error));
+        }
+    }
+    let (records, first) = (reader.gather.len(), *next);
+    *next += reader.gather.processes();
+    if matches!(end, Err(Stop::Gone))
+        || tell(outlet, path, &reader).is_err()
+        || reader.gather.send(outlet, first, shift).is_err()
+    {
+        return Outcome::Stopped;
+    }
+    match end {
+        Ok(()) if !outlet.stop.is_stopped() => Outcome::Complete,
+        Err(Stop::Broken(error)) => failure(path, records, &error),
+        _ => Outcome::Stopped,
+    }
+}
+
+fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -> Result<(), Stop> {
+    let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut meter = Meter::new(format!("reading {name}"), Some(total));
+    let mut done = 0u64;
+    for table in schema::TABLES {
+        let Some(mut query) = tables.select(table.name, table.columns)? else {
+            continue;
+        };
+        let mut list = query.query([])?;
+        while let Some(row) = list.next()? {
+            (table.take)(reader, row)?;
+            done += 1;
+            if done.is_multiple_of(1024) {
+                if outlet.stop.is_stopped() {
+                    return Err(Stop::Asked);
+                }
+                meter.at(outlet, done)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// When the capture began, in nanoseconds since 1970; 0 when it does not say.
+fn began(tables: &Tables) -> rusqlite::Result<Ns> {
+    let mut began = 0;
+    tables.each("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| {
+        began = int(row, 0).unwrap_or(0);
+    })?;
+    Ok(began)
+}
+
+/// Tells what of the file is not on the timeline.
+fn tell(outlet: &Outlet, path: &Path, reader: &Reader<'_>) -> Result<(), Gone> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if reader.graphs > 0 {
+        let text = format!(
+            "{name}: {} launches of CUDA graphs were recorded as a whole, without what is in them; \
+             nsys profile --cuda-graph-trace=node records their kernels",
+            units::count(reader.graphs)
+        );
+        notice(outlet, false, text)?;
+    }
+    if reader.operations == 0 {
+        let text = format!("{name} holds no operation of a GPU: was nsys told to trace CUDA?");
+        notice(outlet, true, text)?;
+    }
+    if reader.left_out > 0 {
+        let text = format!(
+            "{name}: not shown: {} NVTX events without an end, and records without a time",
+            units::count(reader.left_out)
+        );
+        notice(outlet, false, text)?;
+    }
+    Ok(())
+}
+
+fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
+    let kept = match records {
+        0 => String::new(),
+        n => format!(
+            " The {} records before that are on the timeline.",
+            units::count(n as u64)
+        ),
+    };
+    Outcome::Failed(Failure {
+        kind: FailureKind::Input,
+        message: printable(&format!(
+            "{} can not be read as an SQLite database: {error}.{kept}",
+            path.display()
+        )),
+        help: "Export the report again: nsys export --type sqlite REPORT.nsys-rep".to_owned(),
+    })
+}

@@ -1,0 +1,226 @@
+//! What an export says of the machine and the programs: processes, threads, devices, streams.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::Reader;
+use super::tables::{Tables, int, large, small, text};
+use crate::gather::stream_id;
+use activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo};
+
+/// Adds definitions for everything that the activities mention.
+pub(super) fn describe(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+    processes(tables, reader)?;
+    threads(tables, reader)?;
+    devices(tables, reader)?;
+    streams(tables, reader)
+}
+
+/// The system's id of the process that a global id belongs to.
+fn pid_of(key: i64) -> u32 {
+    (key & 0xff_ffff) as u32
+}
+
+fn processes(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+    let mut names: FxHashMap<i64, String> = FxHashMap::default();
+    tables.each("PROCESSES", &["globalPid", "name"], |row| {
+        if let Some(global) = int(row, 0) {
+            names.insert(global >> 24, text(row, 1));
+        }
+    })?;
+    let mut version = String::new();
+    tables.each("META_DATA_EXPORT", &["name", "value"], |row| {
+        if text(row, 0) == "EXPORT_PRODUCT_VERSION" {
+            version = format!("Nsight Systems {}", text(row, 1));
+        }
+    })?;
+    for (&key, &process) in &reader.processes {
+        let info = ProcessInfo {
+            pid: pid_of(key),
+            command: names.get(&key).cloned().unwrap_or_default(),
+            versions: version.clone(),
+            ended_well: Some(true),
+            ..ProcessInfo::default()
+        };
+        reader.gather.define(process, Def::Process(info));
+    }
+    Ok(())
+}
+
+fn threads(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+    let mut names: FxHashMap<i64, i64> = FxHashMap::default();
+    tables.each("ThreadNames", &["globalTid", "nameId"], |row| {
+        if let (Some(thread), Some(name)) = (int(row, 0), int(row, 1)) {
+            names.insert(thread, name);
+        }
+    })?;
+    let mut threads: Vec<_> = reader.threads.iter().copied().collect();
+    threads.sort_unstable();
+    for (process, global) in threads {
+        if let Some(name) = names.get(&global)
+            && let Some(name) = tables.string(*name)?
+        {
+            let thread = (global & 0xff_ffff) as u32;
+            reader.gather.define(process, Def::Thread { thread, name });
+        }
+    }
+    Ok(())
+}
+
+fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+    let mut gpus: Vec<(i64, Option<i64>, DeviceInfo)> = Vec::new();
+    let columns = [
+        "id",
+        "cuDevice",
+        "name",
+        "uuid",
+        "totalMemory",
+        "memoryBandwidth",
+        "clockRate",
+        "smCount",
+        "computeMajor",
+        "computeMinor",
+        "asyncEngines",
+        "maxWarpsPerSm",
+        "maxBlocksPerSm",
+        "maxShmemPerSm",
+        "maxRegistersPerSm",
+        "threadsPerWarp",
+    ];
+    tables.each("TARGET_INFO_GPU", &columns, |row| {
+        let info = DeviceInfo {
+            id: 0,
+            uuid: uuid(&text(row, 3)),
+            name: text(row, 2),
+            capability: (small(row, 8), small(row, 9)),
+            multiprocessors: small(row, 7),
+            memory: large(row, 4),
+            memory_bandwidth: large(row, 5),
+            // The export has Hz.
+            clock_khz: u32::try_from(large(row, 6) / 1000).unwrap_or(0),
+            copy_engines: small(row, 10),
+            max_warps_per_sm: small(row, 11),
+            max_blocks_per_sm: small(row, 12),
+            shared_per_sm: small(row, 13),
+            registers_per_sm: small(row, 14),
+            warp_size: small(row, 15),
+            link: String::new(),
+        };
+        gpus.push((int(row, 0).unwrap_or(-1), int(row, 1), info));
+    })?;
+    if gpus.is_empty() {
+        // Exports of 2020 and early 2021 describe devices by their ordinals, in a table of their own.
+        let columns = [
+            "deviceId",
+            "name",
+            "numMultiprocessors",
+            "computeCapabilityMajor",
+            "computeCapabilityMinor",
+            "numThreadsPerWarp",
+            "maxWarpsPerMultiprocessor",
+        ];
+        tables.each("TARGET_INFO_CUDA_GPU", &columns, |row| {
+            let info = DeviceInfo {
+                name: text(row, 1),
+                multiprocessors: small(row, 2),
+                capability: (small(row, 3), small(row, 4)),
+                warp_size: small(row, 5),
+                max_warps_per_sm: small(row, 6),
+                ..DeviceInfo::default()
+            };
+            gpus.push((int(row, 0).unwrap_or(-1), None, info));
+        })?;
+    }
+    // Which GPU a process means by an ordinal depends on its CUDA_VISIBLE_DEVICES.
+    let mut seen_by: FxHashMap<(u32, u32), i64> = FxHashMap::default();
+    tables.each(
+        "TARGET_INFO_CUDA_DEVICE",
+        &["gpuId", "cudaId", "pid"],
+        |row| {
+            if let Some(gpu) = int(row, 0) {
+                seen_by.insert((small(row, 2), small(row, 1)), gpu);
+            }
+        },
+    )?;
+    for (&key, &process) in &reader.processes {
+        for device in reader.gather.devices(process) {
+            let known = match seen_by.get(&(pid_of(key), device)) {
+                Some(gpu) => gpus.iter().find(|(id, _, _)| id == gpu),
+                None => gpus
+                    .iter()
+                    .find(|(id, cuda, _)| cuda.unwrap_or(*id) == i64::from(device)),
+            };
+            if let Some((_, _, info)) = known {
+                let info = DeviceInfo {
+                    id: device,
+                    ..info.clone()
+                };
+                reader.gather.define(process, Def::Device(info));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn streams(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+    type Key = (u32, u32, u32);
+    let mut names: FxHashMap<Key, String> = FxHashMap::default();
+    let columns = ["name", "processId", "contextId", "streamId"];
+    tables.each("TARGET_INFO_NVTX_CUDA_STREAM", &columns, |row| {
+        let stream = int(row, 3).map_or(0, stream_id);
+        names.insert((small(row, 1), small(row, 2), stream), text(row, 0));
+    })?;
+    let mut kinds: FxHashMap<Key, (i32, i64)> = FxHashMap::default();
+    let columns = ["streamId", "processId", "contextId", "priority", "flag"];
+    tables.each("TARGET_INFO_CUDA_STREAM", &columns, |row| {
+        let priority = int(row, 3).and_then(|p| i32::try_from(p).ok()).unwrap_or(0);
+        let kind = (priority, int(row, 4).unwrap_or(0));
+        let stream = int(row, 0).map_or(0, stream_id);
+        kinds.insert((small(row, 1), small(row, 2), stream), kind);
+    })?;
+    let mut streams: Vec<_> = reader.streams.iter().copied().collect();
+    streams.sort_unstable();
+    let pids: FxHashMap<u32, u32> = reader
+        .processes
+        .iter()
+        .map(|(&key, &p)| (p, pid_of(key)))
+        .collect();
+    for (process, place) in streams {
+        let pid = pids.get(&process).copied().unwrap_or(0);
+        let key = (pid, place.context, place.stream);
+        let name = match place.stream {
+            Place::NO_STREAM => "managed memory".to_owned(),
+            _ => names.remove(&key).unwrap_or_default(),
+        };
+        let (priority, flag) = kinds.get(&key).copied().unwrap_or((0, 0));
+        // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL: the context's own stream.
+        let is_default = flag == 3;
+        if name.is_empty() && priority == 0 && !is_default {
+            continue;
+        }
+        reader.gather.define(
+            process,
+            Def::Stream(StreamInfo {
+                device: place.device,
+                context: place.context,
+                stream: place.stream,
+                name,
+                priority,
+                is_default,
+            }),
+        );
+    }
+    Ok(())
+}
+
+/// "GPU-6a2c...": 32 hexadecimal digits, with dashes.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text
+        .trim_start_matches("GPU-")
+        .chars()
+        .filter(|c| *c != '-')
+        .collect();
+    u128::from_str_radix(&digits, 16)
+        .ok()
+        .filter(|_| digits.len() == 32)
+        .map(u128::to_be_bytes)
+}

@@ -1,0 +1,271 @@
+//! Keeping a stretch of a recording, also while it is being written.
+//!
+//! What touches the stretch is kept as it is, ranges around it with their own ends. To it come what it cannot be read without: the
+//! calls that queued its operations, and the memory that was allocated when it began, told at its beginning. Losses are those of the
+//! whole recording, so that none goes uncounted.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use crate::file::beside::Writer;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Follower, Saver, files, offcpu, readings};
+use activity::feed::Message;
+use activity::{
+    Activity, Batch, Def, Hardware, Health, MemoryAction, Ns, OffCpu, Samples, Sampling, Seen,
+    Span, What,
+};
+
+/// Writes what a recording holds of `window` (its own time) into the new directory `to`. Returns how many records that are.
+///
+/// # Errors
+/// When something cannot be read or written, `to` exists, or nothing of the recording touches the window. What was written until
+/// then is left.
+pub fn excerpt(directory: &Path, to: &Path, window: Span) -> io::Result<u64> {
+    if to.exists() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} exists", to.display()),
+        ));
+    }
+    // Both times the same files: one that comes in between would change what processes are numbered.
+    let files = files::files_of(directory)?;
+    let mut processes: FxHashMap<u32, Touched> = FxHashMap::default();
+    each(&files, |batch| {
+        let process = processes.entry(batch.process).or_default();
+        process.note(&batch, window);
+        Ok(())
+    })?;
+    if !processes.values().any(|it| it.is_there) {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "nothing was recorded in the window",
+        ));
+    }
+    let mut out = Out {
+        window,
+        to: to.to_owned(),
+        saver: Saver::create(to, super::is_simulated(&files))?,
+        samples: FxHashMap::default(),
+        received: FxHashMap::default(),
+        hardware: None,
+        hosts: HashMap::new(),
+    };
+    each(&files, |batch| match processes.get_mut(&batch.process) {
+        Some(process) if process.is_there => out.take(batch, process),
+        _ => out.machine(&batch.hardware),
+    })?;
+    let records = out.received.values().sum();
+    out.saver.finish();
+    Ok(records)
+}
+
+/// Every batch of these recordings as they are now.
+fn each(
+    files: &[std::path::PathBuf],
+    mut take: impl FnMut(Batch) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut follower = Follower::open_all(files)?;
+    let mut result = Ok(());
+    // The sink below is never gone.
+    let _ = follower.finish_into(&mut |message| {
+        if let Message::Batch(batch) = message
+            && result.is_ok()
+        {
+            result = take(batch);
+        }
+        Ok(())
+    });
+    result
+}
+
+/// What of a process touches the window.
+#[derive(Debug, Default)]
+struct Touched {
+    pid: u32,
+    is_there: bool,
+    /// Of its operations there.
+    correlations: FxHashSet<u32>,
+    /// By address, what happened last before the window: when, and the allocation if it was one.
+    memory: FxHashMap<u64, (Ns, Option<Activity>)>,
+}
+
+impl Touched {
+    fn note(&mut self, batch: &Batch, window: Span) {
+        for def in &batch.defs {
+            if let Def::Process(info) = def {
+                self.pid = info.pid;
+            }
+        }
+        for item in &batch.items {
+            if item.span.overlaps(window) {
+                self.is_there = true;
+                if item.is_operation() {
+                    self.correlations.insert(item.correlation);
+                }
+            }
+            if let What::Memory(it) = item.what
+                && item.span.start < window.start
+            {
+                let last = self.memory.entry(it.address).or_insert((Ns::MIN, None));
+                if item.span.start >= last.0 {
+                    let is_held = it.action == MemoryAction::Alloc;
+                    *last = (item.span.start, is_held.then_some(*item));
+                }
+            }
+        }
+        let mut looks = batch.samples.iter().flat_map(|it| &it.looks);
+        self.is_there |= looks.any(|look| window.contains(look.time));
+    }
+
+    fn wants(&self, item: &Activity, window: Span) -> bool {
+        let is_known = item.correlation == 0 || self.correlations.contains(&item.correlation);
+        match item.what {
+            // An operation that came since the first look has no call here.
+            what if what.is_operation() => is_known && item.span.overlaps(window),
+            What::Call(_) if item.correlation != 0 && is_known => true,
+            _ => item.span.overlaps(window),
+        }
+    }
+}
+
+/// What is known of a series of samples on the way.
+#[derive(Debug, Default)]
+struct Series {
+    /// What each thread was last seen doing.
+    threads: FxHashMap<u32, Seen>,
+    has_begun: bool,
+    /// The totals until the batch before, and of those batches that are kept.
+    before: Sampling,
+    kept: Sampling,
+}
+
+struct Out {
+    window: Span,
+    to: std::path::PathBuf,
+    saver: Saver,
+    /// By process and series.
+    samples: FxHashMap<(u32, u32), Series>,
+    /// By process.
+    received: FxHashMap<u32, u64>,
+    hardware: Option<Writer>,
+    hosts: HashMap<u32, Writer>,
+}
+
+impl Out {
+    fn take(&mut self, mut batch: Batch, process: &mut Touched) -> io::Result<()> {
+        let window = self.window;
+        self.machine(&std::mem::take(&mut batch.hardware))?;
+        self.host(process.pid, &std::mem::take(&mut batch.off_cpu))?;
+        batch.items.retain(|item| process.wants(item, window));
+        for (_, held) in std::mem::take(&mut process.memory).into_values() {
+            // It has no call in the window.
+            batch.items.extend(held.map(|it| Activity {
+                span: Span::at(window.start),
+                correlation: 0,
+                ..it
+            }));
+        }
+        let received = self.received.entry(batch.process).or_default();
+        *received += batch.items.len() as u64;
+        batch.health = batch.health.map(|health| Health {
+            received: *received + health.losses(),
+            oldest_open: None,
+            ..health
+        });
+        if let Some(samples) = batch.samples.take() {
+            let series = (batch.process, samples.series);
+            batch.samples = Some(self.samples.entry(series).or_default().cut(samples, window));
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.saver.save(&batch)
+    }
+
+    /// What was read of GPUs.
+    fn machine(&mut self, all: &[Hardware]) -> io::Result<()> {
+        let mut kept = all.to_vec();
+        kept.retain(|it| match it {
+            Hardware::Reading(reading) => reading.span.overlaps(self.window),
+            _ => true,
+        });
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.hardware {
+            Some(file) => file,
+            none => none.insert(Writer::create(
+                &self.to,
+                readings::KIND,
+                readings::VERSION,
+                0,
+                self.window.start,
+                0,
+            )?),
+        };
+        file.append(&readings::encode(&kept))
+    }
+
+    /// What launching threads did.
+    fn host(&mut self, pid: u32, all: &[OffCpu]) -> io::Result<()> {
+        let mut kept = all.to_vec();
+        kept.retain(|it| match it {
+            OffCpu::Thread(it) => it.span.overlaps(self.window),
+            OffCpu::Group(it) => it.span.overlaps(self.window),
+            OffCpu::Note(_) => true,
+        });
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let file = match self.hosts.entry(pid) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(Writer::create(
+                &self.to,
+                offcpu::KIND,
+                offcpu::VERSION,
+                pid,
+                self.window.start,
+                0,
+            )?),
+        };
+        file.append(&offcpu::encode(&kept))
+    }
+}
+
+impl Series {
+    /// The looks of the window. The first of them names every thread, as looks name what changed.
+    fn cut(&mut self, mut samples: Samples, window: Span) -> Samples {
+        samples.looks.retain_mut(|look| {
+            for seen in &look.changed {
+                match seen.stack {
+                    0 => self.threads.remove(&seen.thread),
+                    _ => self.threads.insert(seen.thread, *seen),
+                };
+            }
+            let is_within = window.contains(look.time);
+            if is_within && !std::mem::replace(&mut self.has_begun, true) {
+                look.changed = self.threads.values().copied().collect();
+                look.changed.sort_unstable_by_key(|it| it.thread);
+            }
+            is_within
+        });
+        let (now, before) = (samples.sampling, self.before);
+        if !samples.looks.is_empty() {
+            // Totals come with each block of looks, half a second.
+            self.kept.torn += now.torn.saturating_sub(before.torn);
+            self.kept.lost += now.lost.saturating_sub(before.lost);
+            self.kept.cost_ns += now.cost_ns.saturating_sub(before.cost_ns);
+            self.kept.looks += samples.looks.len() as u64;
+            self.kept.hz = now.hz;
+        }
+        self.before = now;
+        samples.sampling = self.kept;
+        samples
+    }
+}
+
+#[cfg(test)]
+mod tests;

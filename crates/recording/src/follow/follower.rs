@@ -1,0 +1,442 @@
+//! Following the recordings of one run: every process one file, new ones picked up as they appear.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::file::{OpenError, Reader, State, Wait};
+
+use super::beside::{self, Beside, NotFollowed};
+use super::files::{all_of, is_shared, paths_of};
+use super::pace::{self, Due};
+use super::process::{Process, Sink};
+use super::{notice, silence};
+use activity::feed::{Gone, Message};
+use activity::{Batch, Health};
+
+/// What is known of a process of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessState {
+    /// Its id.
+    pub pid: u32,
+    /// Its recording.
+    pub path: PathBuf,
+    /// Whether it could be traced.
+    pub traced: bool,
+    /// Whether it ended in good order, as far as it has ended.
+    pub ended_well: Option<bool>,
+    /// Records that it received, and what became of them.
+    pub health: Health,
+}
+
+/// Reads all recordings of some directories and files, as they grow.
+#[derive(Debug)]
+pub struct Follower {
+    directories: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    seen: HashSet<PathBuf>,
+    processes: Vec<Process>,
+    beside: Vec<Beside>,
+    /// Processes of the timeline, by folder and the operating system's id, of which only files beside a recording are known
+    /// (yet). Id 0 stands for what is of the whole machine.
+    strangers: HashMap<(PathBuf, u32), u32>,
+    /// Processes of the timeline so far.
+    count: u32,
+    /// Files that are not (yet) readable, with the reason.
+    unreadable: HashMap<PathBuf, String>,
+    /// When it is looked for new files next, in [`Follower::poll_due`].
+    listing: Due,
+    /// Whether a file system is among them that other machines write to.
+    is_shared: bool,
+    /// Those of the directories into which files are copied while they are read.
+    copied: Vec<PathBuf>,
+}
+
+impl Follower {
+    /// Follows a recording directory. It may still be empty, but must exist.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn open(directory: &Path) -> io::Result<Follower> {
+        Follower::open_all(&[directory.to_path_buf()])
+    }
+
+    /// Follows several directories or single recordings as one timeline.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn open_all(paths: &[PathBuf]) -> io::Result<Follower> {
+        let mut follower = Follower {
+            directories: Vec::new(),
+            files: Vec::new(),
+            seen: HashSet::new(),
+            processes: Vec::new(),
+            beside: Vec::new(),
+            strangers: HashMap::new(),
+            count: 0,
+            unreadable: HashMap::new(),
+            listing: Due::now(),
+            is_shared: paths.iter().any(|path| is_shared(path)),
+            copied: Vec::new(),
+        };
+        for path in paths {
+            if path.is_dir() {
+                all_of(path)?;
+                follower.directories.push(path.clone());
+            } else {
+                std::fs::File::open(path)?;
+                follower.files.push(path.clone());
+            }
+        }
+        Ok(follower)
+    }
+
+    /// Follows a directory too, into which somebody copies files from front to back.
+    pub fn follow_copies(&mut self, directory: &Path) {
+        self.directories.push(directory.to_path_buf());
+        self.copied.push(directory.to_path_buf());
+    }
+
+    /// What of a file is waited for.
+    fn wait_for(&self, path: &Path) -> Wait {
+        match self.copied.iter().any(|it| path.starts_with(it)) {
+            true => Wait::Bytes,
+            false if self.is_shared => Wait::Blocks,
+            false => Wait::Never,
+        }
+    }
+
+    /// Up to where files were read.
+    pub fn positions(&mut self) -> Vec<(PathBuf, u64)> {
+        let mut all = Vec::new();
+        for process in &mut self.processes {
+            all.append(&mut process.read_through);
+            all.push((
+                process.reader.path().to_path_buf(),
+                process.reader.position(),
+            ));
+        }
+        all.extend(self.beside.iter().map(Beside::position));
+        all
+    }
+
+    /// Everything that has been published since the last call. What a process or this reader has to say beside
+    /// activities is left out; [`Follower::poll_into`] hands that over too.
+    pub fn poll(&mut self) -> Vec<Batch> {
+        collect(|sink| self.poll_into(sink))
+    }
+
+    /// The processes are over: reads the rest, and marks those that did not close their recording.
+    pub fn finish(&mut self) -> Vec<Batch> {
+        collect(|sink| self.finish_into(sink))
+    }
+
+    /// As [`Follower::poll_into`], but each file no more often than [`pace`] says.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub fn poll_due(&mut self, now: Instant, sink: Sink<'_>) -> Result<(), Gone> {
+        if self.listing.is(now) {
+            let known = self.seen.len();
+            self.look_for_files();
+            // Each folder of a rank is a question of its own, about as dear as ten files.
+            let (folders, least) = (self.folders().max(1) * 10, Duration::from_millis(250));
+            let period = pace::period(folders, self.is_shared).max(least);
+            self.listing.looked(now, self.seen.len() != known, period);
+        }
+        let grow = self.processes.iter().filter(|it| !it.over).count();
+        let period = pace::period(grow + self.beside.len(), self.is_shared);
+        for process in &mut self.processes {
+            if !process.over && process.due.is(now) {
+                let lock = process.last().writer_lives();
+                process.was_alive = lock == Some(true);
+                let lives = lock != Some(false);
+                process.look(now, period, sink)?;
+                // Whether it is of another machine stands in what was read.
+                process.conclude(lives || process.is_elsewhere(), sink)?;
+            }
+        }
+        for file in &mut self.beside {
+            if file.due.is(now) {
+                file.look(now, period, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Folders in which there are files.
+    fn folders(&self) -> usize {
+        let folders: HashSet<&Path> = self.seen.iter().filter_map(|it| it.parent()).collect();
+        folders.len()
+    }
+
+    /// As [`Follower::poll`], one message at a time, so that a long recording is never in memory as a whole.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub fn poll_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        self.look_for_files();
+        for process in &mut self.processes {
+            // A process that ended after this look is read to its end by the next one.
+            let lives = process.over || process.last().writer_lives() != Some(false);
+            process.read(sink)?;
+            process.conclude(lives || process.is_elsewhere(), sink)?;
+        }
+        for file in &mut self.beside {
+            file.read(sink)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Follower::finish`], one message at a time.
+    ///
+    /// # Errors
+    /// When the consumer is gone.
+    pub fn finish_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        self.poll_into(sink)?;
+        for process in &mut self.processes {
+            let lives = process.lives();
+            let is_known = lives || process.life().is_some() || !process.is_elsewhere();
+            process.skip(sink)?;
+            process.conclude(lives || !is_known, sink)?;
+            if !process.over {
+                let pid = process.reader.identity().pid;
+                let text = match is_known {
+                    true => format!("process {pid} still runs; its timeline ends here"),
+                    false => format!(
+                        "process {pid} of host {}: its recording is open, and nothing here tells whether it still runs",
+                        process.info.host
+                    ),
+                };
+                sink(notice(false, text))?;
+            }
+        }
+        for file in &mut self.beside {
+            file.skip(sink)?;
+            file.conclude(sink)?;
+        }
+        for (path, reason) in self.unreadable.drain() {
+            sink(notice(true, format!("{}: {reason}", path.display())))?;
+        }
+        Ok(())
+    }
+
+    /// Whether any process may still write.
+    #[must_use]
+    pub fn any_alive(&self) -> bool {
+        self.processes.iter().any(Process::lives)
+    }
+
+    /// Whether a file beside the recordings is still being written.
+    #[must_use]
+    pub fn any_beside_alive(&self) -> bool {
+        self.beside.iter().any(Beside::lives)
+    }
+
+    /// Whether all that was found has ended at the last looks of [`Follower::poll_due`], as far as that can be told.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.processes.iter().all(|process| process.over)
+            && !self.beside.iter().any(|file| file.was_alive)
+    }
+
+    /// Whether something was being written at the last looks of [`Follower::poll_due`].
+    #[must_use]
+    pub fn was_alive(&self) -> bool {
+        let mut processes = self.processes.iter();
+        processes.any(|it| !it.over && it.was_alive) || self.beside.iter().any(|it| it.was_alive)
+    }
+
+    /// What is lacking at present: ranks that fell silent, that have not come, and files that cannot be read. Of files for which
+    /// `is_excused` somebody else has said so, and their silence begins when it does not any more.
+    pub fn lacks(
+        &mut self,
+        now: Instant,
+        is_excused: &dyn Fn(&Path) -> bool,
+    ) -> Vec<activity::feed::Standing> {
+        for process in &mut self.processes {
+            if is_excused(process.reader.path()) {
+                process.heard = now;
+            }
+        }
+        silence::of(&self.processes, &self.unreadable, now)
+    }
+
+    /// When something was last seen to grow.
+    #[must_use]
+    pub fn heard(&self) -> Option<Instant> {
+        self.processes.iter().map(|process| process.heard).max()
+    }
+
+    /// Whether nothing was found at all: no recording, and no file beside one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty() && self.beside.is_empty()
+    }
+
+    /// What is known of each process, in the order of their indices in batches.
+    #[must_use]
+    pub fn states(&self) -> Vec<ProcessState> {
+        self.processes
+            .iter()
+            .map(|process| ProcessState {
+                pid: process.reader.identity().pid,
+                path: process.reader.path().to_path_buf(),
+                traced: process.reader.status().state != State::Refused,
+                ended_well: process.info.ended_well,
+                health: process.health,
+            })
+            .collect()
+    }
+
+    /// Whether any of the recordings was made by the simulator.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.processes
+            .iter()
+            .any(|process| process.reader.identity().simulated)
+    }
+
+    /// Picks up files that have appeared.
+    pub fn look_for_files(&mut self) {
+        let places = self.directories.iter().chain(&self.files);
+        let mut paths: Vec<PathBuf> = places.flat_map(|place| paths_of(place)).collect();
+        let mut once = HashSet::new();
+        paths.retain(|path| !self.seen.contains(path) && once.insert(path.clone()));
+        let (besides, recordings): (Vec<_>, Vec<_>) =
+            paths.into_iter().partition(|path| beside::is_known(path));
+        self.look_for_recordings(recordings);
+        self.look_beside(besides);
+    }
+
+    fn look_for_recordings(&mut self, paths: Vec<PathBuf>) {
+        let mut found = Vec::new();
+        for path in paths {
+            match Reader::open(&path) {
+                Ok(mut reader) => {
+                    reader.wait_for(self.wait_for(&path));
+                    self.unreadable.remove(&path);
+                    self.seen.insert(path);
+                    found.push(reader);
+                }
+                // A file without its header yet is looked at again.
+                Err(OpenError::NotARecording(_)) => {
+                    let reason = "not a recording of cuptop".to_owned();
+                    self.unreadable.insert(path, reason);
+                }
+                Err(error) => {
+                    self.unreadable.insert(path, error.to_string());
+                }
+            }
+        }
+        found.sort_by_key(|reader| {
+            let it = reader.identity();
+            (it.start.realtime, it.pid, it.part)
+        });
+        for reader in found {
+            self.add(reader);
+        }
+    }
+
+    /// A part of a recording that is known, or another process.
+    fn add(&mut self, reader: Reader) {
+        match self
+            .processes
+            .iter_mut()
+            .find(|process| process.is_continued_by(&reader))
+        {
+            Some(process) => process.parts.push_back(reader),
+            None => {
+                let folder = folder_of(reader.path());
+                let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
+                let known = known(reader.identity().pid).or_else(|| known(0));
+                let index = known.unwrap_or_else(|| self.next());
+                let wait = self.wait_for(reader.path());
+                self.processes.push(Process::new(index, reader, wait));
+            }
+        }
+    }
+
+    /// The number of another process of the timeline.
+    fn next(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// Picks up files beside the recordings that have appeared.
+    fn look_beside(&mut self, paths: Vec<PathBuf>) {
+        let mut found = Vec::new();
+        for path in paths {
+            let number = (self.beside.len() + found.len()) as u32;
+            match Beside::open(&path, number, self.wait_for(&path) == Wait::Blocks) {
+                Ok(file) => {
+                    self.unreadable.remove(&path);
+                    self.seen.insert(path);
+                    found.push(file);
+                }
+                Err(NotFollowed::Unreadable(reason)) => {
+                    self.unreadable.insert(path, reason);
+                }
+                Err(NotFollowed::OtherKind) => {
+                    self.seen.insert(path);
+                }
+            }
+        }
+        found.sort_by_key(|file| (file.start(), file.pid()));
+        for mut file in found {
+            file.process = self.process_of(&file);
+            self.beside.push(file);
+        }
+    }
+
+    /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
+    /// another), the one that was being written when the file was begun, or the next one. Ids are those of one folder: another
+    /// folder may be another machine's. What is of the whole machine goes with the first process there.
+    fn process_of(&mut self, file: &Beside) -> u32 {
+        let (pid, start) = (file.pid(), file.start());
+        let folder = file.folder().to_path_buf();
+        let of_folder = self.processes.iter().filter(|it| it.folder() == folder);
+        if pid == 0 {
+            let strangers = self.strangers.iter().filter(|(it, _)| it.0 == folder);
+            let known = strangers.map(|(_, &index)| index);
+            if let Some(first) = of_folder.map(|it| it.index).chain(known).min() {
+                return first;
+            }
+        } else {
+            let of_pid = of_folder.filter(|process| process.reader.identity().pid == pid);
+            let of_pid = || of_pid.clone();
+            let begun = |process: &&Process| process.reader.identity().start.realtime;
+            let alive = of_pid()
+                .filter(|process| process.was_alive(start))
+                .max_by_key(begun);
+            let next = of_pid()
+                .filter(|process| begun(process) >= start)
+                .min_by_key(begun);
+            if let Some(process) = alive.or(next) {
+                return process.index;
+            }
+        }
+        let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
+        let known = known(pid).or_else(|| known(0));
+        let index = known.unwrap_or_else(|| self.next());
+        self.strangers.insert((folder, pid), index);
+        index
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_path_buf()
+}
+
+fn collect(run: impl FnOnce(Sink<'_>) -> Result<(), Gone>) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    // This sink is never gone.
+    let _ = run(&mut |message| {
+        if let Message::Batch(batch) = message {
+            batches.push(batch);
+        }
+        Ok(())
+    });
+    batches
+}

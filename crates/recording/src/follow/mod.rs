@@ -1,0 +1,66 @@
+//! Recordings as batches: followed live, opened later, saved and copied. `map` turns entries of [`crate::file`] into
+//! [`activity`]'s and back.
+
+mod beside;
+mod bytes;
+mod clock;
+mod decoder;
+mod excerpt;
+pub mod files;
+mod follower;
+mod keep;
+mod map;
+pub mod offcpu;
+mod open;
+pub mod pace;
+mod process;
+pub mod readings;
+mod saver;
+pub mod scratch;
+mod silence;
+pub mod stacks;
+mod tee;
+#[cfg(test)]
+mod tests;
+
+pub use excerpt::excerpt;
+pub use files::folder_in;
+pub use follower::{Follower, ProcessState};
+pub use keep::keep;
+pub use open::{Following, Inlet, open};
+pub use process::Sink;
+pub use saver::Saver;
+pub use tee::tee;
+
+use std::path::{Path, PathBuf};
+
+use activity::feed::Message;
+
+/// Whether any of these recordings was made by the simulator.
+#[must_use]
+pub fn is_simulated(paths: &[PathBuf]) -> bool {
+    Follower::open_all(paths).is_ok_and(|mut follower| {
+        follower.look_for_files();
+        follower.is_simulated()
+    })
+}
+
+/// Whether this path is a recording, or a directory that holds one.
+#[must_use]
+pub fn is_recording(path: &Path) -> bool {
+    if path.is_dir() {
+        return files::all_of(path).is_ok_and(|files| !files.is_empty());
+    }
+    crate::file::Reader::open(path).is_ok()
+}
+
+/// Whether recordings may yet come into this directory: it holds nothing else.
+#[must_use]
+pub fn may_become_one(path: &Path) -> bool {
+    path.is_dir() && files::is_bare(path)
+}
+
+/// A message for what a recording's writer or its reader has to say.
+fn notice(is_warning: bool, text: String) -> Message {
+    Message::Notice { is_warning, text }
+}

@@ -1,0 +1,193 @@
+//! Writing batches of any source as a recording.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::file::{Clocks, Identity, State, Writer, create_directory};
+
+use super::map;
+use super::stacks::Copier;
+use activity::{Activity, Batch, Def, Health, LaunchShape};
+
+/// Writes the batches that pass by into a recording directory, one file for each process.
+#[derive(Debug)]
+pub struct Saver {
+    directory: PathBuf,
+    simulated: bool,
+    processes: HashMap<u32, Saved>,
+    told_error: bool,
+}
+
+#[derive(Debug)]
+struct Saved {
+    pid: u32,
+    writer: Writer,
+    names: HashMap<u32, u32>,
+    shapes: HashMap<u32, u32>,
+    /// For what was never defined.
+    no_name: u32,
+    no_shape: u32,
+    received: u64,
+    health: Option<Health>,
+    ended_well: Option<bool>,
+    /// Stack samples, by series.
+    samples: HashMap<u32, Copier>,
+}
+
+impl Saver {
+    /// Starts a recording in `directory`, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be made, or holds recordings already.
+    pub fn create(directory: &Path, simulated: bool) -> io::Result<Saver> {
+        create_directory(directory)?;
+        if !super::files::all_of(directory)?.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{} holds a recording already", directory.display()),
+            ));
+        }
+        Ok(Saver {
+            directory: directory.to_path_buf(),
+            simulated,
+            processes: HashMap::new(),
+            told_error: false,
+        })
+    }
+
+    /// Saves a batch and publishes it.
+    ///
+    /// # Errors
+    /// When a file cannot be made. What cannot be written to a file that exists is counted in it.
+    pub fn save(&mut self, batch: &Batch) -> io::Result<()> {
+        let saved = match self.processes.entry(batch.process) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Saved::create(&self.directory, self.simulated, batch)?)
+            }
+        };
+        saved.save(batch);
+        if let Some(samples) = &batch.samples {
+            let copier = match saved.samples.entry(samples.series) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    let first = samples.looks.first().map_or(0, |look| look.time);
+                    entry.insert(Copier::create(&self.directory, saved.pid, first)?)
+                }
+            };
+            copier.save(samples)?;
+        }
+        Ok(())
+    }
+
+    /// Why the recording is not whole, in words; once.
+    pub fn trouble(&mut self) -> Option<&'static str> {
+        let mut errors = self.processes.values().map(|saved| saved.writer.error());
+        let found = errors.find_map(|error| error.describe())?;
+        (!std::mem::replace(&mut self.told_error, true)).then_some(found)
+    }
+
+    /// Closes all files. A process that is known not to have ended well keeps an open end.
+    pub fn finish(self) {
+        for saved in self.processes.into_values() {
+            let health = saved.totals();
+            let mut saved = saved;
+            if saved.ended_well == Some(false) {
+                saved.writer.publish(&health);
+            } else {
+                saved.writer.close(&health, State::Closed);
+            }
+        }
+    }
+}
+
+impl Saved {
+    fn create(directory: &Path, simulated: bool, batch: &Batch) -> io::Result<Saved> {
+        let pid = batch.defs.iter().find_map(|def| match def {
+            Def::Process(info) => Some(info.pid),
+            _ => None,
+        });
+        let identity = Identity {
+            pid: pid.unwrap_or(0),
+            simulated,
+            start: Clocks::now(),
+            ..Identity::default()
+        };
+        let mut writer = Writer::create(directory, identity, 0)?;
+        let no_name = writer.name(b"");
+        let no_shape = writer.shape(&LaunchShape {
+            name: no_name,
+            ..LaunchShape::default()
+        });
+        Ok(Saved {
+            pid: identity.pid,
+            writer,
+            names: HashMap::new(),
+            shapes: HashMap::new(),
+            no_name,
+            no_shape,
+            received: 0,
+            health: None,
+            ended_well: None,
+            samples: HashMap::new(),
+        })
+    }
+
+    fn save(&mut self, batch: &Batch) {
+        for def in &batch.defs {
+            self.define(def);
+        }
+        for item in &batch.items {
+            let what = map::with_ids(
+                item.what,
+                |id| self.names.get(&id).copied().unwrap_or(self.no_name),
+                |id| self.shapes.get(&id).copied().unwrap_or(self.no_shape),
+            );
+            self.writer.record(&Activity { what, ..*item });
+        }
+        self.received += batch.items.len() as u64;
+        self.health = batch.health.or(self.health);
+        let health = self.totals();
+        self.writer.publish(&health);
+    }
+
+    fn totals(&self) -> Health {
+        self.health.unwrap_or_else(|| Health {
+            received: self.received,
+            ..Health::default()
+        })
+    }
+
+    fn define(&mut self, def: &Def) {
+        match def {
+            Def::Name { id, text } => {
+                let own = self.writer.name(text.as_bytes());
+                self.names.insert(*id, own);
+            }
+            Def::Shape { id, shape } => {
+                let name = self.names.get(&shape.name).copied().unwrap_or(self.no_name);
+                let own = self.writer.shape(&LaunchShape {
+                    name,
+                    // Told apart by ids alone: what it is follows.
+                    collective: *id + 1,
+                    ..*shape
+                });
+                self.shapes.insert(*id, own);
+            }
+            Def::Collective { shape, collective } => {
+                if let Some(&own) = self.shapes.get(shape) {
+                    self.writer.collective(own, collective);
+                }
+            }
+            Def::Device(info) => self.writer.device(info),
+            Def::Stream(info) => self.writer.stream(info),
+            Def::Thread { thread, name } => self.writer.thread(*thread, name.as_bytes()),
+            Def::Mode(mode) => self.writer.mode(*mode),
+            Def::Process(info) => {
+                self.ended_well = info.ended_well;
+                self.writer.process(info);
+            }
+        }
+    }
+}

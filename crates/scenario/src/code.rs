@@ -1,0 +1,103 @@
+//! Finding kernel sources: beside the scenario, in its folder of kernels, or among the bundled ones.
+
+use std::sync::Arc;
+
+use super::Source;
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::file::decl::KernelDecl;
+use super::signature::{self, Entry};
+
+/// Bytes of a kernel source.
+const MAX_SOURCE: u64 = 1 << 20;
+
+/// Gives each kernel its source and the parameters of its entry; reports what is missing.
+pub(super) fn load(kernels: &mut [KernelDecl], place: &Source, diagnostics: &mut Diagnostics) {
+    let mut read: Vec<(String, Option<Arc<str>>)> = Vec::new();
+    for kernel in kernels {
+        if kernel.file.text.is_empty() {
+            continue;
+        }
+        let known = read.iter().find(|(name, _)| *name == kernel.file.text);
+        let source = match known {
+            Some((_, source)) => source.clone(),
+            None => {
+                let source = source(kernel, place, diagnostics);
+                read.push((kernel.file.text.clone(), source.clone()));
+                source
+            }
+        };
+        if let Some(source) = source {
+            kernel.code = code(kernel, source, diagnostics);
+        }
+    }
+}
+
+fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
+    let name = kernel.file.text.as_str();
+    let folders = place
+        .kernel_dir
+        .iter()
+        .flat_map(|dir| [dir.clone(), dir.join("kernels"), dir.join("../kernels")]);
+    for path in folders.map(|folder| folder.join(name)) {
+        // Only a file of sensible size: a device or a pipe would never end.
+        let Ok(meta) = std::fs::metadata(&path) else {
+            continue;
+        };
+        if !meta.is_file() {
+            continue;
+        }
+        let text = if meta.len() > MAX_SOURCE {
+            Err("it is larger than 1 MiB".to_owned())
+        } else {
+            std::fs::read_to_string(&path).map_err(|error| error.to_string())
+        };
+        return match text {
+            Ok(text) => Some(text.into()),
+            Err(error) => {
+                let message = format!(
+                    "{} cannot be read: {error}",
+                    quoted(&path.display().to_string())
+                );
+                diagnostics.push(Diagnostic::error(kernel.file.loc.range(), message));
+                None
+            }
+        };
+    }
+    if let Some(text) = place.library.kernel(name) {
+        return Some(text.into());
+    }
+    let bundled = || place.library.kernels.iter().map(|(file, _)| *file);
+    let known = format!(
+        "the bundled ones are {}; your own belong beside the scenario or in its kernels/",
+        list(bundled())
+    );
+    let help =
+        did_you_mean(name, bundled()).map_or(known.clone(), |meant| format!("{meant} {known}"));
+    let message = format!("there is no kernel file {}", quoted(name));
+    diagnostics.push(Diagnostic::error(kernel.file.loc.range(), message).help(help));
+    None
+}
+
+fn code(
+    kernel: &KernelDecl,
+    source: Arc<str>,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Arc<str>, Vec<signature::Param>)> {
+    if kernel.entry.text.is_empty() {
+        return None;
+    }
+    let entries = signature::entries(&source);
+    if let Some(entry) = entries.iter().find(|entry| entry.name == kernel.entry.text) {
+        return Some((source, entry.params.clone()));
+    }
+    let names = || entries.iter().map(|entry: &Entry| entry.name.as_str());
+    let help = did_you_mean(&kernel.entry.text, names())
+        .unwrap_or_else(|| format!("its entries are {}", list(names())));
+    let message = format!(
+        "{} has no extern \"C\" __global__ function {}",
+        quoted(&kernel.file.text),
+        quoted(&kernel.entry.text)
+    );
+    diagnostics.push(Diagnostic::error(kernel.entry.loc.range(), message).help(help));
+    None
+}

@@ -1,0 +1,395 @@
+//! What is wrong with a scenario file, where, and what to do about it.
+//!
+//! Findings are collected, not thrown: one look at a file reports all of them. Each is shown as the
+//! compiler shows its own: the line, what is meant underlined, and help below.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use activity::text::{is_unprintable, printable};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// The scenario runs, but probably does not do what was meant.
+    Warning,
+    /// The scenario cannot run.
+    Error,
+}
+
+/// Another place that belongs to a diagnostic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// Bytes in the file.
+    pub span: Range<usize>,
+    /// What is there.
+    pub label: String,
+}
+
+/// One thing that is wrong, or worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop. Free of control characters.
+    pub message: String,
+    /// A few words for the underlined text; empty for none.
+    pub label: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Bytes in the file. Empty where the command line is meant (`--set`).
+    pub span: Range<usize>,
+    /// Line, from 1; 0 where the command line is meant.
+    pub line: u32,
+    /// Column in characters, from 1; 0 where the command line is meant.
+    pub column: u32,
+    /// Other places that belong to it.
+    pub related: Vec<Related>,
+    /// Whether it is a race: what the scenario computes is not to be trusted.
+    pub is_race: bool,
+}
+
+impl Diagnostic {
+    /// A diagnostic about the bytes `span`; [`Diagnostics`] fills in line and column.
+    #[must_use]
+    pub fn new(severity: Severity, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            message: message.into(),
+            label: String::new(),
+            help: None,
+            span,
+            line: 0,
+            column: 0,
+            related: Vec::new(),
+            is_race: false,
+        }
+    }
+
+    #[must_use]
+    pub fn error(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, span, message)
+    }
+
+    #[must_use]
+    pub fn warning(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, span, message)
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// As [`Self::help`], when there is any.
+    #[must_use]
+    pub fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
+    /// Names the underlined text.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Points at another place.
+    #[must_use]
+    pub fn related(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
+        self.related.push(Related {
+            span,
+            label: label.into(),
+        });
+        self
+    }
+}
+
+/// Errors kept of one file; what comes after them is counted.
+const MAX_ITEMS: usize = 50;
+
+/// The diagnostics of one file.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    /// The file's name as shown.
+    name: String,
+    text: Arc<str>,
+    /// The same as it is shown, byte for byte as long.
+    shown: Arc<str>,
+    items: Vec<Diagnostic>,
+    /// Errors that were left out because there were so many.
+    left_out: usize,
+}
+
+impl Diagnostics {
+    /// None yet, for a file of this name and text.
+    #[must_use]
+    pub fn new(name: &str, text: Arc<str>) -> Self {
+        Self {
+            name: printable(name),
+            shown: harmless(&text),
+            text,
+            items: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Adds one, unless the same place already has one as bad: the iterations of a loop, the variants
+    /// and the values of a sweep all read the same text.
+    pub fn push(&mut self, mut item: Diagnostic) {
+        item.message = printable(&item.message);
+        item.label = printable(&item.label);
+        item.help = item.help.as_deref().map(printable);
+        item.span = self.inside(item.span);
+        for related in &mut item.related {
+            related.label = printable(&related.label);
+            related.span = self.inside(related.span.clone());
+        }
+        let is_known = self.items.iter().any(|known| {
+            known.span == item.span
+                && known.severity >= item.severity
+                && (known.message == item.message
+                    || (!item.span.is_empty() && known.severity == Severity::Error))
+        });
+        if is_known {
+            return;
+        }
+        if self.items.len() >= MAX_ITEMS {
+            self.left_out += 1;
+            return;
+        }
+        if item.line == 0 && !(item.span.is_empty() && item.span.start == 0) {
+            (item.line, item.column) = line_and_column(&self.text, item.span.start);
+        }
+        self.items.push(item);
+    }
+
+    /// All of them, in the order of the file, errors, warnings and notes together.
+    #[must_use]
+    pub fn items(&self) -> &[Diagnostic] {
+        &self.items
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// How many there are of a severity.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        self.items.iter().filter(|i| i.severity == severity).count()
+            + if severity == Severity::Error {
+                self.left_out
+            } else {
+                0
+            }
+    }
+
+    /// Whether any is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.items.iter().any(|i| i.severity == Severity::Error)
+    }
+
+    /// Puts them in the file's order.
+    pub(super) fn sort(&mut self) {
+        self.items.sort_by_key(|item| (item.span.start, item.line));
+    }
+
+    /// Text for people, with ANSI colours or without. Ends with a newline unless it is empty.
+    #[must_use]
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        }
+        .term_width(100);
+        let mut out = String::new();
+        for item in &self.items {
+            out.push_str(&renderer.render(&[self.group(item)]));
+            out.push_str("\n\n");
+        }
+        if self.left_out > 0 {
+            let _ = writeln!(out, "{} more errors are not shown\n", self.left_out);
+        }
+        out.pop();
+        out
+    }
+
+    /// Each of them with its text for people, without colours.
+    pub fn each(&self) -> impl Iterator<Item = (&Diagnostic, String)> {
+        let renderer = Renderer::plain().term_width(100);
+        self.items
+            .iter()
+            .map(move |item| (item, renderer.render(&[self.group(item)])))
+    }
+
+    fn group<'a>(&'a self, item: &'a Diagnostic) -> Group<'a> {
+        let level = match item.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let mut group = level
+            .primary_title(item.message.as_str())
+            .elements((item.line > 0).then(|| {
+                let label = (!item.label.is_empty()).then_some(item.label.as_str());
+                Snippet::source(&*self.shown)
+                    .path(self.name.as_str())
+                    .annotation(AnnotationKind::Primary.span(item.span.clone()).label(label))
+                    .annotations(item.related.iter().map(|related| {
+                        AnnotationKind::Context
+                            .span(related.span.clone())
+                            .label(related.label.as_str())
+                    }))
+            }));
+        if let Some(help) = &item.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        group
+    }
+
+    /// A span that lies in the text, on character boundaries.
+    fn inside(&self, span: Range<usize>) -> Range<usize> {
+        let mut start = span.start.min(self.text.len());
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let mut end = span.end.clamp(start, self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        start..end
+    }
+}
+
+/// A file's text without what a terminal obeys or hides beyond ASCII, each character as many bytes as before, so that every
+/// place stays where it is. The renderer writes ASCII controls out, and of the others some.
+fn harmless(text: &Arc<str>) -> Arc<str> {
+    let is_meant = |c: char| !c.is_ascii() && is_unprintable(c);
+    if !text.contains(is_meant) {
+        return Arc::clone(text);
+    }
+    let shown = text.chars().map(|c| match c.len_utf8() {
+        _ if !is_meant(c) => c,
+        2 => '\u{b7}',
+        3 => char::REPLACEMENT_CHARACTER,
+        _ => '\u{1fbc4}',
+    });
+    shown.collect::<String>().into()
+}
+
+/// Line and column (in characters), from 1, of a byte in a text.
+#[must_use]
+pub fn line_and_column(text: &str, at: usize) -> (u32, u32) {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let column = before[start..].chars().count() + 1;
+    (
+        u32::try_from(line).unwrap_or(u32::MAX),
+        u32::try_from(column).unwrap_or(u32::MAX),
+    )
+}
+
+/// A piece of the file for a message: short, in backticks.
+pub(super) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        format!("`{text}`")
+    } else {
+        let head: String = text.chars().take(LONGEST - 1).collect();
+        format!("`{head}…`")
+    }
+}
+
+/// "did you mean `x`?", when one of the candidates is close.
+pub fn did_you_mean<'a>(
+    wrong: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    closest(wrong, candidates).map(|name| format!("did you mean {}?", quoted(name)))
+}
+
+/// The candidate that a misspelt name most likely meant.
+pub(super) fn closest<'a>(
+    wrong: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // strsim is quadratic in the lengths; no name that anyone meant is that long.
+    if wrong.len() > 100 {
+        return None;
+    }
+    let folded = wrong.to_lowercase();
+    let length = wrong.chars().count();
+    let allowed = (length / 3).max(usize::from(length > 1));
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= 100 && *candidate != wrong)
+        .map(|candidate| {
+            let other = candidate.to_lowercase();
+            let distance = strsim::damerau_levenshtein(&folded, &other);
+            (distance, strsim::jaro_winkler(&folded, &other), candidate)
+        })
+        .filter(|(distance, similarity, _)| *distance <= allowed || *similarity > 0.9)
+        .min_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// Names for a message: "`a`, `b` and `c`", the first few of many.
+pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const MOST: usize = 12;
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| quoted(name)).collect();
+    match (shown.split_last(), names.len()) {
+        (None, _) => "none".to_owned(),
+        (Some(_), count) if count > MOST => {
+            format!("{} and {} more", shown.join(", "), count - MOST)
+        }
+        (Some((last, [])), _) => last.clone(),
+        (Some((last, rest)), _) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_not_shown_and_places_stay() {
+        // C0, C1 (two bytes), a bidirectional mark (three), a tag (four).
+        let text = "a = 1 # \u{1b}[2J \u{9b}31m \u{85} \u{202e} \u{2028} \u{e0041} é\nb = ?\n";
+        let mut found = Diagnostics::new("x.toml", text.into());
+        let at = text.find('\u{e0041}').expect("it is there") + 5;
+        found.push(Diagnostic::error(at..at + 2, "of the first line").label("here"));
+        let at = text.find('?').expect("it is there");
+        found.push(Diagnostic::error(at..at + 1, "of the second"));
+        let shown = found.render(false);
+        let steers = |c: char| c != '\n' && is_unprintable(c);
+        assert!(!shown.contains(steers), "{shown:?}");
+        // The underlined letter is the one that was meant.
+        let lines: Vec<&str> = shown.lines().collect();
+        let line = lines.iter().position(|it| it.contains('é')).expect("shown");
+        let column = |text: &str, sign| text.chars().position(|c| c == sign);
+        assert_eq!(
+            column(lines[line], 'é'),
+            column(lines[line + 1], '^'),
+            "{shown}"
+        );
+        assert_eq!(found.items()[1].line, 2);
+    }
+}

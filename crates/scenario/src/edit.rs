@@ -1,0 +1,547 @@
+//! What-if edits: `pin`, `no-sync+own-stream`, `scale:matmul=0.5@forward`.
+//!
+//! A scenario's `[[pair]]` and the command line write them the same way: edits joined by `+`, each
+//! with an operand behind `:` where it takes one, and limited to a range or a function behind `@`.
+//! A name that holds `+`, `@` or `=` stands in quotes: `drop:"operator+"`.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use super::diagnostics::{did_you_mean, list, quoted};
+use super::expr::parse::{self, Piece};
+use super::expr::value::{Unit, Value};
+use super::expr::{ExprError, Loc};
+use activity::text::is_unprintable;
+
+/// Bytes of a set of edits.
+const MAX_LENGTH: usize = 1000;
+
+/// Workers that one edit may ask for.
+const WORKERS_MAX: f64 = 1024.0;
+
+/// How each edit is written, and what it changes.
+pub const FORMS: &[(&str, &str)] = &[
+    (
+        "pin",
+        "pageable copies run at the rate of pinned ones; `pin:55GB/s` says the rate",
+    ),
+    ("async", "copies that the host waits for return at once"),
+    (
+        "no-sync",
+        "the host does not wait between the first operation and the end",
+    ),
+    (
+        "own-stream",
+        "independent chains of one stream run on a stream each",
+    ),
+    (
+        "merge-copies",
+        "neighbouring copies of one direction become one",
+    ),
+    ("graph", "kernels are launched together, as a CUDA graph"),
+    (
+        "fuse",
+        "neighbouring kernels become one; with `fuse:once`, shared bytes are moved once",
+    ),
+    ("reuse", "memory is allocated once and kept"),
+    (
+        "scale",
+        "`scale:NAME=0.5`: what has this name takes that share of its time",
+    ),
+    ("drop", "`drop:NAME`: what has this name is left out"),
+    (
+        "prefetch",
+        "`prefetch:NAME`: what the host does in this range is done ahead by a worker; `prefetch:NAME=4` by four",
+    ),
+];
+
+/// Edits that are made together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditSet {
+    text: String,
+    /// Each edit as it was written.
+    texts: Vec<String>,
+    edits: Vec<Edit>,
+}
+
+/// One edit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// What changes.
+    pub kind: EditKind,
+    /// The range or function that it is limited to.
+    pub range: Option<String>,
+}
+
+/// What an edit changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EditKind {
+    /// Pageable copies become pinned ones.
+    Pin {
+        /// Their rate in GB/s; `None` for what is known of the GPU.
+        gb_per_s: Option<f64>,
+    },
+    /// Synchronous copies become asynchronous.
+    Async,
+    /// Waits of the host go.
+    NoSync,
+    /// Independent chains get streams of their own.
+    OwnStream,
+    /// Neighbouring copies become one.
+    MergeCopies,
+    /// Launches become a graph.
+    Graph,
+    /// Neighbouring kernels become one.
+    Fuse {
+        /// Whether bytes that several of them touch are read and written once.
+        once: bool,
+    },
+    /// Memory is allocated once.
+    Reuse,
+    /// Operations or host work of a name take another time.
+    Scale {
+        name: String,
+        /// The new time over the old one, above 0.
+        factor: f64,
+    },
+    /// Operations or host work of a name go.
+    Drop { name: String },
+    /// What the host does in ranges of a name is done ahead.
+    Prefetch {
+        name: String,
+        /// By so many at a time, at least one.
+        workers: u32,
+    },
+}
+
+/// Why a text is not a set of edits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditError {
+    /// Bytes of the text.
+    pub span: Range<usize>,
+    /// One sentence.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl EditSet {
+    /// The edits, at least one, in the order given.
+    #[must_use]
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// These and others together, each once.
+    #[must_use]
+    pub fn with(&self, others: &EditSet) -> EditSet {
+        let mut all = self.clone();
+        for (edit, text) in others.edits.iter().zip(&others.texts) {
+            if !all.edits.contains(edit) {
+                all.edits.push(edit.clone());
+                all.texts.push(text.clone());
+            }
+        }
+        all.text = all.texts.join("+");
+        all
+    }
+}
+
+impl fmt::Display for EditSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// As it is written.
+impl Serialize for EditSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
+impl FromStr for EditSet {
+    type Err = EditError;
+
+    fn from_str(text: &str) -> Result<Self, EditError> {
+        let piece = Piece {
+            text,
+            start: Some(0),
+            whole: Loc::from(0..text.len()),
+        };
+        read(piece).map_err(|error| EditError {
+            span: error.loc.range(),
+            message: error.message,
+            help: error.help,
+        })
+    }
+}
+
+/// Reads a set of edits.
+///
+/// # Errors
+/// What is wrong with it and where.
+pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
+    if piece.text.len() > MAX_LENGTH {
+        return Err(error(piece, "these edits are too long"));
+    }
+    if piece.text.chars().any(is_unprintable) {
+        return Err(error(piece, "these edits have control characters"));
+    }
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    let mut at = 0;
+    loop {
+        let end = find(piece, at, '+')?.unwrap_or(piece.text.len());
+        let part = trimmed(piece.slice(at, end));
+        let edit = one(part)?;
+        if edits.contains(&edit) {
+            return Err(error(
+                part,
+                format!("{} stands there twice", quoted(part.text)),
+            ));
+        }
+        edits.push(edit);
+        texts.push(part.text.to_owned());
+        if end == piece.text.len() {
+            break;
+        }
+        at = end + 1;
+    }
+    Ok(EditSet {
+        text: piece.text.to_owned(),
+        texts,
+        edits,
+    })
+}
+
+/// One edit with its operand and its range.
+fn one(piece: Piece<'_>) -> Result<Edit, ExprError> {
+    let (edit, range) = match find(piece, 0, '@')? {
+        Some(at) => (
+            piece.slice(0, at),
+            Some(piece.slice(at + 1, piece.text.len())),
+        ),
+        None => (piece, None),
+    };
+    let (word, operand) = match edit.text.find(':') {
+        Some(at) => (edit.slice(0, at), Some(edit.slice(at + 1, edit.text.len()))),
+        None => (edit, None),
+    };
+    let kind = kind(trimmed(word), operand)?;
+    let range = range
+        .map(|range| {
+            name(
+                range,
+                "`@` is followed by the name of a range or a function",
+            )
+        })
+        .transpose()?;
+    Ok(Edit { kind, range })
+}
+
+fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
+    let plain = match word.text {
+        "pin" => {
+            let gb_per_s = operand.map(rate).transpose()?;
+            return Ok(EditKind::Pin { gb_per_s });
+        }
+        "fuse" => {
+            return match operand {
+                None => Ok(EditKind::Fuse { once: false }),
+                Some(operand) if operand.text.trim() == "once" => Ok(EditKind::Fuse { once: true }),
+                Some(operand) => Err(ExprError {
+                    help: Some("write `fuse` or `fuse:once`".to_owned()),
+                    ..error(operand, format!("{} is not `once`", quoted(operand.text)))
+                }),
+            };
+        }
+        "scale" => return scale(word, operand),
+        "drop" => {
+            let named = operand.unwrap_or(word.slice(word.text.len(), word.text.len()));
+            let name = name(named, "this edit needs a name: `drop:NAME`")?;
+            return Ok(EditKind::Drop { name });
+        }
+        "prefetch" => return prefetch(word, operand),
+        "async" => EditKind::Async,
+        "no-sync" => EditKind::NoSync,
+        "own-stream" => EditKind::OwnStream,
+        "merge-copies" => EditKind::MergeCopies,
+        "graph" => EditKind::Graph,
+        "reuse" => EditKind::Reuse,
+        other => {
+            let words = || FORMS.iter().map(|(word, _)| *word);
+            let message = if other.is_empty() {
+                "an edit is missing here".to_owned()
+            } else {
+                format!("there is no edit {}", quoted(other))
+            };
+            let help = did_you_mean(other, words())
+                .unwrap_or_else(|| format!("the edits are {}", list(words())));
+            return Err(ExprError {
+                help: Some(help),
+                ..error(word, message)
+            });
+        }
+    };
+    match operand {
+        None => Ok(plain),
+        Some(operand) => Err(error(
+            operand,
+            format!("nothing follows {}", quoted(word.text)),
+        )),
+    }
+}
+
+/// `55GB/s`.
+fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
+    match number(piece) {
+        Some(value) if value.unit() == Unit::Rate && value.as_f64() > 0.0 => Ok(value.as_f64()),
+        _ => Err(ExprError {
+            help: Some("write it with its unit: `pin:55GB/s`".to_owned()),
+            ..error(piece, format!("{} is not a rate", quoted(piece.text)))
+        }),
+    }
+}
+
+/// `NAME=0.5`.
+fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
+    const SHAPE: &str = "write `scale:NAME=0.5` for half of its time";
+    let Some(operand) = operand else {
+        return Err(ExprError {
+            help: Some(SHAPE.to_owned()),
+            ..error(word, "this edit needs a name and a factor")
+        });
+    };
+    let Some(equals) = last_equals(operand)? else {
+        return Err(ExprError {
+            help: Some(SHAPE.to_owned()),
+            ..error(operand, format!("{} says no factor", quoted(operand.text)))
+        });
+    };
+    let factor = operand.slice(equals + 1, operand.text.len());
+    let value = number(factor).filter(|value| value.unit() == Unit::None && value.as_f64() > 0.0);
+    let Some(value) = value else {
+        return Err(ExprError {
+            help: Some(format!("{SHAPE}; `drop:NAME` leaves it out")),
+            ..error(
+                factor,
+                format!("{} is not a factor above 0", quoted(factor.text)),
+            )
+        });
+    };
+    Ok(EditKind::Scale {
+        name: name(operand.slice(0, equals), SHAPE)?,
+        factor: value.as_f64(),
+    })
+}
+
+/// `NAME`, or `NAME=4`.
+fn prefetch(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
+    const SHAPE: &str = "write `prefetch:NAME`, or `prefetch:NAME=4` for four workers";
+    let operand = operand.unwrap_or(word.slice(word.text.len(), word.text.len()));
+    let Some(equals) = last_equals(operand)? else {
+        let name = name(operand, "this edit needs a name: `prefetch:NAME`")?;
+        return Ok(EditKind::Prefetch { name, workers: 1 });
+    };
+    let count = operand.slice(equals + 1, operand.text.len());
+    let is_count = |value: &Value| {
+        let number = value.as_f64();
+        value.unit() == Unit::None && number.fract() == 0.0 && (1.0..=WORKERS_MAX).contains(&number)
+    };
+    match number(count).filter(is_count) {
+        Some(value) => Ok(EditKind::Prefetch {
+            name: name(operand.slice(0, equals), SHAPE)?,
+            workers: value.as_f64() as u32,
+        }),
+        None => Err(ExprError {
+            help: Some(SHAPE.to_owned()),
+            ..error(
+                count,
+                format!("{} is not a number of workers", quoted(count.text)),
+            )
+        }),
+    }
+}
+
+/// The last `=` outside of quotes: names may hold it, what follows may not.
+fn last_equals(piece: Piece<'_>) -> Result<Option<usize>, ExprError> {
+    let (mut equals, mut from) = (None, 0);
+    while let Some(at) = find(piece, from, '=')? {
+        equals = Some(at);
+        from = at + 1;
+    }
+    Ok(equals)
+}
+
+fn number(piece: Piece<'_>) -> Option<Value> {
+    let value = parse::expression(piece).ok()?.eval(&|_| None).ok()?;
+    value.as_f64().is_finite().then_some(value)
+}
+
+/// A name, perhaps in quotes, which go.
+fn name(piece: Piece<'_>, lacking: &str) -> Result<String, ExprError> {
+    let piece = trimmed(piece);
+    let bare = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| {
+            piece
+                .text
+                .strip_prefix(quote)
+                .and_then(|text| text.strip_suffix(quote))
+        })
+        .unwrap_or(piece.text);
+    if bare.trim().is_empty() {
+        return Err(error(piece, lacking));
+    }
+    Ok(bare.to_owned())
+}
+
+/// The first `wanted` from `from` on that does not stand in quotes.
+fn find(piece: Piece<'_>, from: usize, wanted: char) -> Result<Option<usize>, ExprError> {
+    let mut quote: Option<(usize, char)> = None;
+    for (at, c) in piece.text.char_indices().filter(|(at, _)| *at >= from) {
+        match quote {
+            Some((_, open)) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '"' || c == '\'' => quote = Some((at, c)),
+            None if c == wanted => return Ok(Some(at)),
+            None => {}
+        }
+    }
+    match quote {
+        Some((at, _)) => Err(error(piece.slice(at, at + 1), "this quote is not closed")),
+        None => Ok(None),
+    }
+}
+
+fn trimmed(piece: Piece<'_>) -> Piece<'_> {
+    let start = piece.text.len() - piece.text.trim_start().len();
+    let end = piece.text.trim_end().len().max(start);
+    piece.slice(start, end)
+}
+
+fn error(piece: Piece<'_>, message: impl Into<String>) -> ExprError {
+    ExprError::new(piece.loc(0, piece.text.len()), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<EditKind> {
+        let set: EditSet = text.parse().expect(text);
+        assert_eq!(set.to_string(), text);
+        set.edits().iter().map(|edit| edit.kind.clone()).collect()
+    }
+
+    #[test]
+    fn every_form_is_read_and_given_back_as_it_was() {
+        use EditKind as K;
+        assert_eq!(kinds("pin"), [K::Pin { gb_per_s: None }]);
+        let rate = Some(55.0);
+        assert_eq!(kinds("pin:55GB/s"), [K::Pin { gb_per_s: rate }]);
+        assert_eq!(kinds("pin:0.055 TB/s"), [K::Pin { gb_per_s: rate }]);
+        assert_eq!(kinds("async"), [K::Async]);
+        assert_eq!(kinds("own-stream + no-sync"), [K::OwnStream, K::NoSync]);
+        assert_eq!(kinds("merge-copies+graph"), [K::MergeCopies, K::Graph]);
+        let fuses = [K::Fuse { once: false }, K::Fuse { once: true }];
+        assert_eq!(kinds("fuse+fuse:once"), fuses);
+        assert_eq!(kinds("reuse"), [K::Reuse]);
+        let scale = |name: &str, factor| K::Scale {
+            name: name.to_owned(),
+            factor,
+        };
+        assert_eq!(
+            kinds("scale:at::add<int>=0.5+scale:\"a=b+c\"=2"),
+            [scale("at::add<int>", 0.5), scale("a=b+c", 2.0)]
+        );
+        let drop = |name: &str| K::Drop {
+            name: name.to_owned(),
+        };
+        assert_eq!(
+            kinds("drop:'operator+'+drop:aten::copy_"),
+            [drop("operator+"), drop("aten::copy_")]
+        );
+        let prefetch = |name: &str, workers| K::Prefetch {
+            name: name.to_owned(),
+            workers,
+        };
+        assert_eq!(
+            kinds("prefetch:load+prefetch:'a=b'=4"),
+            [prefetch("load", 1), prefetch("a=b", 4)]
+        );
+    }
+
+    #[test]
+    fn an_edit_may_be_limited_to_a_range() {
+        let set: EditSet = "pin@load batch+drop:x@\"a@b\"".parse().expect("valid");
+        let ranges: Vec<_> = set.edits().iter().map(|e| e.range.as_deref()).collect();
+        assert_eq!(ranges, [Some("load batch"), Some("a@b")]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, span, message, help) in [
+            (
+                "pinn",
+                0..4,
+                "there is no edit `pinn`",
+                "did you mean `pin`?",
+            ),
+            ("pin+nosync", 4..10, "no edit `nosync`", "`no-sync`"),
+            ("pin+", 4..4, "an edit is missing", "the edits are"),
+            ("", 0..0, "an edit is missing", "the edits are"),
+            ("pin:55", 4..6, "`55` is not a rate", "pin:55GB/s"),
+            ("pin:0GB/s", 4..9, "is not a rate", "pin:55GB/s"),
+            ("pin:", 4..4, "is not a rate", "pin:55GB/s"),
+            ("graph:2", 6..7, "nothing follows `graph`", ""),
+            ("fuse:twice", 5..10, "`twice` is not `once`", "fuse:once"),
+            ("scale", 0..5, "needs a name and a factor", "scale:NAME=0.5"),
+            ("scale:x", 6..7, "says no factor", "scale:NAME=0.5"),
+            ("scale:x=fast", 8..12, "`fast` is not a factor", "drop:NAME"),
+            ("scale:x=0", 8..9, "not a factor above 0", "drop:NAME"),
+            ("scale:=2", 6..6, "scale:NAME=0.5", ""),
+            ("prefetch", 8..8, "prefetch:NAME", ""),
+            ("prefetch:x=0", 11..12, "not a number of workers", "four"),
+            ("prefetch:x=1.5", 11..14, "not a number of workers", "four"),
+            ("drop", 4..4, "drop:NAME", ""),
+            ("drop:  ", 5..5, "drop:NAME", ""),
+            ("drop:'a", 5..6, "not closed", ""),
+            ("pin@", 4..4, "the name of a range", ""),
+            ("pin + pin", 6..9, "twice", ""),
+            ("drop:\u{1b}[2J", 0..9, "control characters", ""),
+        ] {
+            let error = text.parse::<EditSet>().expect_err(text);
+            assert_eq!(error.span, span, "{text}: {error}");
+            assert!(error.message.contains(message), "{text}: {error}");
+            let given = error.help.clone().unwrap_or_default();
+            assert!(given.contains(help), "{text}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_edit_or_an_error_within_it(text in "([a-z:=@+\"' .0-9]|pin|scale|é){0,20}") {
+            match text.parse::<EditSet>() {
+                Ok(set) => assert_eq!(set.to_string(), text),
+                Err(error) => assert!(text.get(error.span).is_some()),
+            }
+        }
+    }
+}

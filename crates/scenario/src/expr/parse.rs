@@ -1,0 +1,463 @@
+//! Reading expressions, names with expressions in them ("s{i}"), and references to buffers
+//! (`batch[i]`): a tokenizer and a Pratt parser.
+
+use super::super::diagnostics::{did_you_mean, quoted};
+use super::value::{self, Operator, UNITS, Unit, Value};
+use super::{Expr, ExprError, FUNCTIONS, Function, Loc, Node};
+
+/// Parentheses, signs and powers may nest this deep; deeper ones are an error, not a stack overflow.
+const MAX_DEPTH: u32 = 64;
+/// Bytes of an expression; bounds the depth of a chain like `1+1+1…` too.
+const MAX_LENGTH: usize = 1000;
+
+/// Text of the file with the bytes that it stands at.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    pub text: &'a str,
+    /// Where `text` starts in the file, when it stands there literally (no escapes).
+    pub start: Option<usize>,
+    /// The bytes of the whole value.
+    pub whole: Loc,
+}
+
+impl<'a> Piece<'a> {
+    /// Where bytes of the text are in the file.
+    #[must_use]
+    pub fn loc(&self, start: usize, end: usize) -> Loc {
+        match self.start {
+            Some(at) => Loc {
+                start: at + start,
+                end: at + end,
+            },
+            None => self.whole,
+        }
+    }
+
+    /// Part of it.
+    #[must_use]
+    pub fn slice(&self, start: usize, end: usize) -> Piece<'a> {
+        Piece {
+            text: &self.text[start..end],
+            start: self.start.map(|at| at + start),
+            whole: self.whole,
+        }
+    }
+}
+
+/// Whether a text can name a parameter, a buffer or a kernel.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Reads an expression.
+///
+/// # Errors
+/// What is wrong with it and where.
+pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
+    let tokens = tokenize(piece)?;
+    let mut parser = Parser {
+        tokens: &tokens,
+        next: 0,
+        end: piece.loc(piece.text.len(), piece.text.len()),
+        whole: piece,
+    };
+    let expr = parser.expr(0, 0)?;
+    match parser.peek() {
+        None => Ok(expr),
+        Some(token) => Err(ExprError::new(
+            token.loc,
+            format!("{} is not expected here", quoted(piece_text(piece, token))),
+        )),
+    }
+}
+
+/// Reads a reference to a buffer: a name, and perhaps an index in brackets.
+///
+/// # Errors
+/// What is wrong with it and where.
+pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>), ExprError> {
+    let text = piece.text.trim_end();
+    let (name, index) = match text.find('[') {
+        Some(open) if text.ends_with(']') => {
+            let index = expression(piece.slice(open + 1, text.len() - 1))?;
+            (&text[..open], Some(index))
+        }
+        _ => (text, None),
+    };
+    let loc = piece.loc(0, name.len());
+    if !is_identifier(name) {
+        return Err(ExprError {
+            help: Some("write its name, or `name[index]` for one of an array".to_owned()),
+            ..ExprError::new(
+                loc,
+                format!("{} does not name a buffer", quoted(piece.text)),
+            )
+        });
+    }
+    Ok((name.to_owned(), loc, index))
+}
+
+/// A name with expressions in braces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    /// Its bytes in the file.
+    pub loc: Loc,
+    pub(crate) parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    Text(String),
+    Expr(Expr),
+}
+
+/// Reads a name with expressions in braces.
+///
+/// # Errors
+/// A brace without its partner, or what is wrong with an expression.
+pub fn template(piece: Piece<'_>) -> Result<Template, ExprError> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(open) = piece.text[at..].find(['{', '}']).map(|found| at + found) {
+        let close = piece.text[open..].find('}').map(|found| open + found);
+        let close = match close {
+            Some(close) if close > open => close,
+            _ => {
+                let loc = piece.loc(open, open + 1);
+                return Err(ExprError::new(loc, "this brace has no partner"));
+            }
+        };
+        if open > at {
+            parts.push(Part::Text(piece.text[at..open].to_owned()));
+        }
+        parts.push(Part::Expr(expression(piece.slice(open + 1, close))?));
+        at = close + 1;
+    }
+    if at < piece.text.len() {
+        parts.push(Part::Text(piece.text[at..].to_owned()));
+    }
+    Ok(Template {
+        loc: piece.whole,
+        parts,
+    })
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Number(Value),
+    Name(String),
+    /// An operator or punctuation.
+    Sign(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Token {
+    kind: Kind,
+    loc: Loc,
+    /// Bytes in the piece.
+    at: (usize, usize),
+}
+
+fn piece_text<'a>(piece: Piece<'a>, token: &Token) -> &'a str {
+    &piece.text[token.at.0..token.at.1]
+}
+
+/// Longer signs first, so that `**` is not read as two `*`.
+const SIGNS: [&str; 18] = [
+    "**", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "!", "(", ")", ",",
+];
+
+fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
+    let text = piece.text;
+    if text.len() > MAX_LENGTH {
+        return Err(ExprError::new(
+            piece.whole,
+            format!("an expression may have {MAX_LENGTH} characters"),
+        ));
+    }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        }
+        let (kind, end) = if c.is_ascii_digit() {
+            number(piece, at)?
+        } else if c.is_ascii_alphabetic() || c == '_' {
+            let end = word_end(text, at);
+            (Kind::Name(text[at..end].to_owned()), end)
+        } else if let Some(sign) = SIGNS.iter().find(|sign| text[at..].starts_with(**sign)) {
+            (Kind::Sign(sign), at + sign.len())
+        } else {
+            let loc = piece.loc(at, at + c.len_utf8());
+            let mut error = ExprError::new(
+                loc,
+                format!("{} means nothing in an expression", quoted(&c.to_string())),
+            );
+            if c == '"' || c == '\'' {
+                error.help = Some("names stand in expressions without quotes".to_owned());
+            }
+            return Err(error);
+        };
+        tokens.push(Token {
+            kind,
+            loc: piece.loc(at, end),
+            at: (at, end),
+        });
+        at = end;
+    }
+    Ok(tokens)
+}
+
+/// The end of the word that starts at `at`.
+fn word_end(text: &str, at: usize) -> usize {
+    text[at..]
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .map_or(text.len(), |length| at + length)
+}
+
+/// A number with its unit, if it has one.
+fn number(piece: Piece<'_>, at: usize) -> Result<(Kind, usize), ExprError> {
+    let text = piece.text;
+    let bytes = text.as_bytes();
+    let digits = |mut at: usize| {
+        while at < bytes.len() && (bytes[at].is_ascii_digit() || bytes[at] == b'_') {
+            at += 1;
+        }
+        at
+    };
+    let mut end = digits(at);
+    // `0..8` is a range, not a number with a fraction.
+    let mut is_float =
+        bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
+    if is_float {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
+        if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
+            end = digits(end + 1 + sign);
+            is_float = true;
+        }
+    }
+    let loc = piece.loc(at, end);
+    let plain = text[at..end].replace('_', "");
+    let too_large = || {
+        ExprError::new(
+            loc,
+            format!("{} is too large a number", quoted(&text[at..end])),
+        )
+    };
+    let value = if is_float {
+        let value: f64 = plain.parse().map_err(|_| too_large())?;
+        if !value.is_finite() {
+            return Err(too_large());
+        }
+        Value::Float(value, Unit::None)
+    } else {
+        Value::Int(plain.parse().map_err(|_| too_large())?, Unit::None)
+    };
+    let gap = text[end..].len() - text[end..].trim_start().len();
+    let start = end + gap;
+    let mut word = word_end(text, start);
+    if word == start {
+        return Ok((Kind::Number(value), end));
+    }
+    if text[word..].starts_with("/s") && word_end(text, word + 1) == word + 2 {
+        word += 2;
+    }
+    let name = &text[start..word];
+    let Some((unit, scale)) = value::unit(name) else {
+        let help = did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).or_else(|| {
+            Some("sizes are in B, KiB, MiB, GiB, kB, MB, GB; times in ns, us, ms, s".to_owned())
+        });
+        return Err(ExprError {
+            help,
+            ..ExprError::new(
+                piece.loc(start, word),
+                format!("{} is not a unit", quoted(name)),
+            )
+        });
+    };
+    let value = value
+        .with_unit(unit, scale)
+        .map_err(|message| ExprError::new(piece.loc(at, word), message))?;
+    Ok((Kind::Number(value), word))
+}
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+    next: usize,
+    /// Behind the last token.
+    end: Loc,
+    whole: Piece<'a>,
+}
+
+/// An infix operator: how tightly it binds on its left and on its right.
+fn infix(sign: &str) -> Option<(Operator, u8, u8)> {
+    Some(match sign {
+        "||" => (Operator::Or, 1, 2),
+        "&&" => (Operator::And, 3, 4),
+        "==" => (Operator::Eq, 5, 6),
+        "!=" => (Operator::Ne, 5, 6),
+        "<" => (Operator::Lt, 5, 6),
+        "<=" => (Operator::Le, 5, 6),
+        ">" => (Operator::Gt, 5, 6),
+        ">=" => (Operator::Ge, 5, 6),
+        "+" => (Operator::Add, 7, 8),
+        "-" => (Operator::Sub, 7, 8),
+        "*" => (Operator::Mul, 9, 10),
+        "/" => (Operator::Div, 9, 10),
+        "%" => (Operator::Rem, 9, 10),
+        "**" => (Operator::Pow, 14, 13),
+        _ => return None,
+    })
+}
+
+/// How tightly a leading `-` or `!` binds: tighter than `*`, looser than `**`.
+const PREFIX: u8 = 11;
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.next)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Some(Token { kind: Kind::Sign(s), .. }) if *s == sign);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn expr(&mut self, least: u8, depth: u32) -> Result<Expr, ExprError> {
+        let mut left = self.operand(depth)?;
+        while let Some(Token {
+            kind: Kind::Sign(sign),
+            ..
+        }) = self.peek()
+        {
+            let Some((operator, binds_left, binds_right)) = infix(sign) else {
+                break;
+            };
+            if binds_left < least {
+                break;
+            }
+            self.next += 1;
+            let right = self.expr(binds_right, depth + 1)?;
+            left = Expr {
+                loc: left.loc.to(right.loc),
+                node: Node::Binary(operator, Box::new(left), Box::new(right)),
+            };
+        }
+        Ok(left)
+    }
+
+    fn operand(&mut self, depth: u32) -> Result<Expr, ExprError> {
+        let Some(token) = self.tokens.get(self.next) else {
+            let message = if self.tokens.is_empty() {
+                "an expression is missing here"
+            } else {
+                "the expression ends too early"
+            };
+            let loc = if self.tokens.is_empty() {
+                self.whole.whole
+            } else {
+                self.end
+            };
+            return Err(ExprError::new(loc, message));
+        };
+        if depth > MAX_DEPTH {
+            return Err(ExprError::new(
+                token.loc,
+                "this expression is nested too deeply",
+            ));
+        }
+        self.next += 1;
+        let loc = token.loc;
+        match &token.kind {
+            Kind::Number(value) => Ok(Expr::constant(*value, loc)),
+            Kind::Name(name) if self.take("(") => self.call(name, loc, depth),
+            Kind::Name(name) => Ok(Expr {
+                loc,
+                node: Node::Name(name.clone()),
+            }),
+            Kind::Sign(sign @ ("-" | "!")) => {
+                let inner = self.expr(PREFIX, depth + 1)?;
+                let whole = loc.to(inner.loc);
+                let node = if *sign == "-" {
+                    Node::Negate(Box::new(inner))
+                } else {
+                    Node::Not(Box::new(inner))
+                };
+                Ok(Expr { loc: whole, node })
+            }
+            Kind::Sign("(") => {
+                let inner = self.expr(0, depth + 1)?;
+                if self.take(")") {
+                    Ok(inner)
+                } else {
+                    Err(ExprError::new(loc, "this parenthesis is not closed"))
+                }
+            }
+            Kind::Sign(sign) => Err(ExprError::new(
+                loc,
+                format!("a number or a name is missing before {}", quoted(sign)),
+            )),
+        }
+    }
+
+    fn call(&mut self, name: &str, loc: Loc, depth: u32) -> Result<Expr, ExprError> {
+        let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
+            let names = FUNCTIONS.iter().map(|(known, _)| *known);
+            return Err(ExprError {
+                help: did_you_mean(name, names.clone()).or_else(|| {
+                    Some(format!(
+                        "the functions are {}",
+                        super::super::diagnostics::list(names)
+                    ))
+                }),
+                ..ExprError::new(loc, format!("there is no function {}", quoted(name)))
+            });
+        };
+        let mut arguments = Vec::new();
+        if !self.take(")") {
+            loop {
+                arguments.push(self.expr(0, depth + 1)?);
+                if self.take(")") {
+                    break;
+                }
+                if !self.take(",") {
+                    return Err(ExprError::new(
+                        loc,
+                        format!("the parenthesis behind {} is not closed", quoted(name)),
+                    ));
+                }
+            }
+        }
+        let fits = match function {
+            Function::Min | Function::Max => arguments.len() >= 2,
+            Function::CeilDiv => arguments.len() == 2,
+            Function::Log2 => arguments.len() == 1,
+        };
+        if !fits {
+            return Err(ExprError::new(
+                loc,
+                format!(
+                    "{} does not take {} arguments",
+                    quoted(name),
+                    arguments.len()
+                ),
+            ));
+        }
+        let end = self.tokens[self.next - 1].loc;
+        Ok(Expr {
+            loc: loc.to(end),
+            node: Node::Call(*function, arguments),
+        })
+    }
+}

@@ -1,0 +1,398 @@
+//! What operations mean, said once for the runner, the simulator, the checks and the reports.
+
+use super::{Arg, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan};
+use activity::{Direction, units};
+
+/// Which side of a buffer. Managed memory has the device's side alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Device memory.
+    Device,
+    /// Host memory.
+    Host,
+}
+
+/// Memory that an operation uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Where it begins.
+    pub at: MemRef,
+    /// How much.
+    pub bytes: u64,
+    /// Which side of the buffer.
+    pub side: Side,
+    /// Whether it writes. A kernel may write through any pointer that it gets.
+    pub writes: bool,
+    /// Which argument of a kernel it is; the kernel's signature may say that it is only read through.
+    pub arg: Option<usize>,
+}
+
+/// One call of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Read from.
+    pub from: MemRef,
+    /// Written to.
+    pub to: MemRef,
+    /// Bytes of this piece.
+    pub bytes: u64,
+}
+
+/// The calls of a copy, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces {
+    rest: Piece,
+    /// Bytes of a piece, at least 1.
+    size: u64,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        let bytes = self.size.min(self.rest.bytes);
+        if bytes == 0 {
+            return None;
+        }
+        let piece = Piece { bytes, ..self.rest };
+        self.rest.from.offset += bytes;
+        self.rest.to.offset += bytes;
+        self.rest.bytes -= bytes;
+        Some(piece)
+    }
+}
+
+impl Pieces {
+    /// How many are left.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.rest.bytes.div_ceil(self.size)
+    }
+}
+
+impl VariantPlan {
+    /// What one pass runs, in program order: a launch of a graph is what the graph holds.
+    pub fn operations(&self) -> impl Iterator<Item = &Op> {
+        self.unrolled(&self.ops)
+    }
+
+    /// As [`Self::operations`], of some of a pass's operations.
+    pub fn unrolled<'a>(&'a self, ops: &'a [Op]) -> impl Iterator<Item = &'a Op> {
+        ops.iter().flat_map(|op| match op.kind {
+            OpKind::GraphLaunch { graph, .. } => self.graphs[graph].ops.as_slice(),
+            _ => std::slice::from_ref(op),
+        })
+    }
+
+    /// Every operation that the plan holds, once: those of a pass, then those of the graphs, launched
+    /// or not.
+    pub fn listed(&self) -> impl Iterator<Item = &Op> {
+        let graphs = self.graphs.iter().flat_map(|graph| &graph.ops);
+        self.ops.iter().chain(graphs)
+    }
+}
+
+impl OpKind {
+    /// The calls of a copy; nothing for other operations.
+    #[inline]
+    #[must_use]
+    pub fn pieces(&self) -> Pieces {
+        let nowhere = MemRef {
+            buffer: 0,
+            offset: 0,
+        };
+        let (from, to, bytes, chunk) = match *self {
+            OpKind::Copy {
+                from,
+                to,
+                bytes,
+                chunk,
+                ..
+            } => (from, to, bytes, chunk),
+            _ => (nowhere, nowhere, 0, 0),
+        };
+        Pieces {
+            rest: Piece { from, to, bytes },
+            size: if chunk == 0 { bytes.max(1) } else { chunk },
+        }
+    }
+
+    /// The stream that it is put on; `None` for what the host does.
+    #[must_use]
+    pub fn stream(&self) -> Option<StreamId> {
+        match *self {
+            OpKind::Copy { stream, .. }
+            | OpKind::Memset { stream, .. }
+            | OpKind::Launch { stream, .. }
+            | OpKind::Record { stream, .. }
+            | OpKind::Wait { stream, .. }
+            | OpKind::GraphLaunch { stream, .. } => Some(stream),
+            OpKind::Alloc { stream, .. } | OpKind::Free { stream, .. } => stream,
+            OpKind::Sync(_)
+            | OpKind::Capture { .. }
+            | OpKind::Host(_)
+            | OpKind::RangeBegin(_)
+            | OpKind::RangeEnd => None,
+        }
+    }
+
+    /// The driver's function that does it; `None` where there is not just one.
+    #[must_use]
+    pub fn driver_call(&self) -> Option<&'static str> {
+        Some(match *self {
+            OpKind::Copy {
+                direction,
+                is_async,
+                ..
+            } => copy_call(direction, is_async),
+            OpKind::Memset { .. } => "cuMemsetD8Async",
+            OpKind::Launch { .. } => "cuLaunchKernel",
+            OpKind::Record { .. } => "cuEventRecord",
+            OpKind::Wait { .. } => "cuStreamWaitEvent",
+            OpKind::Sync(SyncTarget::Stream(_)) => "cuStreamSynchronize",
+            OpKind::Sync(SyncTarget::Event(_)) => "cuEventSynchronize",
+            OpKind::Sync(SyncTarget::Device(_)) => "cuCtxSynchronize",
+            OpKind::Alloc { stream: None, .. } => "cuMemAlloc",
+            OpKind::Free { stream: None, .. } => "cuMemFree",
+            OpKind::Alloc { .. } => "cuMemAllocAsync",
+            OpKind::Free { .. } => "cuMemFreeAsync",
+            OpKind::GraphLaunch { .. } => "cuGraphLaunch",
+            OpKind::Capture { .. } | OpKind::Host(_) | OpKind::RangeBegin(_) | OpKind::RangeEnd => {
+                return None;
+            }
+        })
+    }
+
+    /// Whether the call returns only when what it puts on a stream is done, as [`copy_waits`] has it.
+    #[must_use]
+    pub fn waits_for_itself(&self, plan: &VariantPlan) -> bool {
+        match *self {
+            OpKind::Copy {
+                direction,
+                from,
+                is_async,
+                ..
+            } => {
+                let is_pageable = plan.buffers[from.buffer].host == HostMemory::Pageable;
+                copy_waits(direction, is_async, is_pageable)
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls `touch` with the memory that it uses, what is read first. Graphs touch what they hold.
+    pub fn touches(&self, plan: &VariantPlan, mut touch: impl FnMut(Touch)) {
+        let whole = |buffer| MemRef { buffer, offset: 0 };
+        let mut uses = |at: MemRef, bytes, side, writes, arg| {
+            let is_managed = plan.buffers[at.buffer].host == HostMemory::Managed;
+            let side = if is_managed { Side::Device } else { side };
+            touch(Touch {
+                at,
+                bytes,
+                side,
+                writes,
+                arg,
+            });
+        };
+        match *self {
+            OpKind::Copy {
+                direction,
+                from,
+                to,
+                bytes,
+                ..
+            } => {
+                let (read, written) = match direction {
+                    Direction::H2D => (Side::Host, Side::Device),
+                    Direction::D2H => (Side::Device, Side::Host),
+                    _ => (Side::Device, Side::Device),
+                };
+                uses(from, bytes, read, false, None);
+                uses(to, bytes, written, true, None);
+            }
+            OpKind::Memset { to, bytes, .. } => uses(to, bytes, Side::Device, true, None),
+            OpKind::Launch { launch, .. } => {
+                for (number, arg) in plan.launches[launch].args.iter().enumerate() {
+                    if let Arg::Device(at) = *arg {
+                        let bytes = plan.buffers[at.buffer].bytes.saturating_sub(at.offset);
+                        uses(at, bytes, Side::Device, true, Some(number));
+                    }
+                }
+            }
+            OpKind::Alloc { buffer, .. } | OpKind::Free { buffer, .. } => {
+                let bytes = plan.buffers[buffer].bytes;
+                uses(whole(buffer), bytes, Side::Device, true, None);
+            }
+            OpKind::Host(HostWork::Sum(at, bytes)) => uses(at, bytes, Side::Host, false, None),
+            OpKind::Host(HostWork::Sin(at, bytes)) => uses(at, bytes, Side::Host, true, None),
+            OpKind::Host(HostWork::Matmul(a, b, c, n)) => {
+                let bytes = u64::from(n) * u64::from(n) * 4;
+                for (buffer, writes) in [(a, false), (b, false), (c, true)] {
+                    uses(whole(buffer), bytes, Side::Host, writes, None);
+                }
+            }
+            OpKind::Host(HostWork::Busy(_))
+            | OpKind::Record { .. }
+            | OpKind::Wait { .. }
+            | OpKind::Sync(_)
+            | OpKind::Capture { .. }
+            | OpKind::GraphLaunch { .. }
+            | OpKind::RangeBegin(_)
+            | OpKind::RangeEnd => {}
+        }
+    }
+
+    /// What it does, in the words of the scenario and of CUDA: "launching kernel `k` on stream `s`".
+    #[must_use]
+    pub fn words(&self, plan: &VariantPlan) -> String {
+        let stream = |id: usize| format!("stream `{}`", plan.streams[id].name);
+        let buffer = |id: usize| format!("`{}`", plan.buffers[id].name);
+        match *self {
+            OpKind::Launch { launch, stream: s } => {
+                let kernel = &plan.kernels[plan.launches[launch].kernel];
+                format!("launching kernel `{}` on {}", kernel.name, stream(s))
+            }
+            OpKind::Copy {
+                direction,
+                from,
+                bytes,
+                stream: s,
+                ..
+            } => format!(
+                "copying {} {} from {} on {}",
+                units::bytes(bytes),
+                match direction {
+                    Direction::Other => "host to host",
+                    named => named.label(),
+                },
+                buffer(from.buffer),
+                stream(s)
+            ),
+            OpKind::Memset { to, stream: s, .. } => {
+                format!("memset of {} on {}", buffer(to.buffer), stream(s))
+            }
+            OpKind::Record { event, stream: s } => {
+                format!("recording event `{}` on {}", plan.events[event], stream(s))
+            }
+            OpKind::Wait { event, stream: s } => {
+                format!(
+                    "making {} wait for event `{}`",
+                    stream(s),
+                    plan.events[event]
+                )
+            }
+            OpKind::Sync(SyncTarget::Stream(s)) => format!("waiting for {}", stream(s)),
+            OpKind::Sync(SyncTarget::Event(e)) => format!("waiting for event `{}`", plan.events[e]),
+            OpKind::Sync(SyncTarget::Device(d)) => format!("waiting for device {d}"),
+            OpKind::Alloc { buffer: b, .. } => format!(
+                "allocating {} for {}",
+                units::bytes(plan.buffers[b].bytes),
+                buffer(b)
+            ),
+            OpKind::Free { buffer: b, .. } => format!("freeing {}", buffer(b)),
+            OpKind::Capture { graph, stream: s } => format!(
+                "capturing graph `{}` on {}",
+                plan.graphs[graph].name,
+                stream(s)
+            ),
+            OpKind::GraphLaunch { graph, stream: s } => format!(
+                "launching graph `{}` on {}",
+                plan.graphs[graph].name,
+                stream(s)
+            ),
+            OpKind::Host(_) => "host work".to_owned(),
+            OpKind::RangeBegin(_) | OpKind::RangeEnd => "a phase".to_owned(),
+        }
+    }
+}
+
+/// Whether a copy's call returns only when the copy is done: synchronous ones from or to the host do,
+/// except from pageable memory, where the driver takes the data and returns.
+#[must_use]
+pub fn copy_waits(direction: Direction, is_async: bool, is_from_pageable: bool) -> bool {
+    let is_taken_at_once = direction == Direction::H2D && is_from_pageable;
+    !is_async && matches!(direction, Direction::H2D | Direction::D2H) && !is_taken_at_once
+}
+
+/// The driver's function for a copy.
+#[must_use]
+pub fn copy_call(direction: Direction, is_async: bool) -> &'static str {
+    match (direction, is_async) {
+        (Direction::H2D, true) => "cuMemcpyHtoDAsync",
+        (Direction::H2D, false) => "cuMemcpyHtoD",
+        (Direction::D2H, true) => "cuMemcpyDtoHAsync",
+        (Direction::D2H, false) => "cuMemcpyDtoH",
+        (Direction::D2D, true) => "cuMemcpyDtoDAsync",
+        (Direction::D2D, false) => "cuMemcpyDtoD",
+        (Direction::P2P, true) => "cuMemcpyPeerAsync",
+        (Direction::P2P, false) => "cuMemcpyPeer",
+        (Direction::Other, true) => "cuMemcpyAsync",
+        (Direction::Other, false) => "cuMemcpy",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::GraphSpec;
+
+    fn copy(bytes: u64, chunk: u64) -> OpKind {
+        let at = |buffer, offset| MemRef { buffer, offset };
+        OpKind::Copy {
+            direction: Direction::H2D,
+            from: at(0, 5),
+            to: at(1, 7),
+            bytes,
+            chunk,
+            stream: 0,
+            is_async: true,
+        }
+    }
+
+    #[test]
+    fn a_copy_is_cut_into_pieces_and_the_last_one_is_what_is_left() {
+        let pieces: Vec<_> = copy(100, 30)
+            .pieces()
+            .map(|piece| (piece.from.offset, piece.to.offset, piece.bytes))
+            .collect();
+        let expected = [(5, 7, 30), (35, 37, 30), (65, 67, 30), (95, 97, 10)];
+        assert_eq!(pieces, expected);
+        for (bytes, chunk, count) in [(100, 30, 4), (90, 30, 3), (5, 0, 1), (0, 0, 0), (0, 4, 0)] {
+            assert_eq!(copy(bytes, chunk).pieces().left(), count);
+            assert_eq!(copy(bytes, chunk).pieces().count() as u64, count);
+        }
+        assert_eq!(OpKind::RangeEnd.pieces().left(), 0);
+    }
+
+    #[test]
+    fn a_launch_of_a_graph_is_what_it_holds() {
+        let op = |kind| Op { kind, site: 0 };
+        let (graph, stream) = (0, 0);
+        let launch = |launch| op(OpKind::Launch { launch, stream });
+        let plan = VariantPlan {
+            graphs: vec![GraphSpec {
+                name: "g".to_owned(),
+                ops: vec![launch(7), launch(8)],
+            }],
+            ops: vec![
+                op(OpKind::Capture { graph, stream }),
+                op(OpKind::GraphLaunch { graph, stream }),
+                launch(1),
+                op(OpKind::GraphLaunch { graph, stream }),
+            ],
+            ..VariantPlan::default()
+        };
+        let launches = |ops: Vec<&Op>| -> Vec<usize> {
+            ops.iter()
+                .filter_map(|op| match op.kind {
+                    OpKind::Launch { launch, .. } => Some(launch),
+                    _ => None,
+                })
+                .collect()
+        };
+        assert_eq!(launches(plan.operations().collect()), [7, 8, 1, 7, 8]);
+        assert_eq!(launches(plan.listed().collect()), [1, 7, 8]);
+        assert_eq!(plan.listed().count(), 6);
+    }
+}

@@ -1,0 +1,122 @@
+//! Where a scenario's text comes from: a file, or the binary itself.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::bundled::{self, Library};
+use super::diagnostics::{did_you_mean, list, quoted};
+
+/// A scenario's text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As messages name it: the path as given, or "pipeline.toml" for a bundled one.
+    pub name: String,
+    /// The file, unless it is a bundled one.
+    pub path: Option<PathBuf>,
+    /// The TOML text.
+    pub text: Arc<str>,
+    /// Where kernel files are looked for before the bundled ones: here, in `kernels/`, in `../kernels/`.
+    pub kernel_dir: Option<PathBuf>,
+    /// What is bundled with the program.
+    pub library: Library,
+}
+
+/// Why a scenario was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// No file and no bundled scenario has that name.
+    #[error("there is no scenario {}; {help}", quoted(name))]
+    Unknown {
+        /// As asked for.
+        name: String,
+        /// A suggestion, or the list of the bundled ones.
+        help: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the scenario {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Source {
+    /// A file's path, or the name of a bundled scenario or the beginning of one name.
+    ///
+    /// # Errors
+    /// When there is neither, with a suggestion; when the file cannot be read.
+    pub fn find(arg: &str, library: Library) -> Result<Source, FindError> {
+        let path = Path::new(arg);
+        let is_path = arg.ends_with(".toml") || arg.contains(['/', '\\']);
+        if is_path || path.is_file() {
+            return Source::read(path, library);
+        }
+        let begun = library.beginning(arg);
+        let name = match begun.as_slice() {
+            [one] => one,
+            _ => arg,
+        };
+        library.get(name).ok_or_else(|| FindError::Unknown {
+            name: arg.to_owned(),
+            help: match begun.len() {
+                // Every name begins with nothing.
+                2.. if !arg.is_empty() => bundled::which(&begun),
+                _ => did_you_mean(arg, library.names())
+                    .unwrap_or_else(|| format!("the bundled ones are {}", list(library.names()))),
+            },
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read as text. A missing file whose name is close to a bundled scenario's says so.
+    pub fn read(path: &Path, library: Library) -> Result<Source, FindError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let stem = path
+                    .file_stem()
+                    .and_then(|stem| stem.to_str())
+                    .unwrap_or_default();
+                return Err(if library.names().any(|name| name == stem) {
+                    let help = format!(
+                        "there is no such file, but a bundled scenario: {}",
+                        quoted(stem)
+                    );
+                    FindError::Unknown {
+                        name: path.display().to_string(),
+                        help,
+                    }
+                } else {
+                    FindError::Unreadable {
+                        path: path.to_owned(),
+                        error,
+                    }
+                });
+            }
+            Err(error) => {
+                return Err(FindError::Unreadable {
+                    path: path.to_owned(),
+                    error,
+                });
+            }
+        };
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let folder = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        Ok(Source {
+            name: path.display().to_string(),
+            path: Some(path.to_owned()),
+            text: text.into(),
+            kernel_dir: Some(folder.to_owned()),
+            library,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! A model of a GPU and its host, which runs a plan where there is no GPU.
+//!
+//! ```text
+//! plan ─ lower ─► steps ─ machine (streams, devices) ─► activities ─ feed ─► trace store
+//!                   ▲              ▲
+//!                   └─── cost ◄─ profile (h200.toml, or what `cuptop calibrate` wrote)
+//! ```
+//!
+//! The model knows no scenarios ([`program`]); only `lower` does. It is deterministic: with
+//! [`Pace::AsFastAsPossible`] the same plan and profile give the same activities to the nanosecond.
+//! What it does not model: which data is in the L2 cache (what fits is taken to be there), clock and
+//! power limits, several processes on one GPU, and the tail of a kernel, during which the next one could
+//! already start. `docs/SIMULATOR.md` says how well it agrees with an H200.
+
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the documentation is for those who work on the program"
+)]
+#![allow(
+    missing_docs,
+    reason = "a name that says it all needs no sentence that says it again"
+)]
+
+mod cost;
+mod device;
+mod lower;
+pub mod machine;
+pub mod program;
+mod stream;
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use self::lower::Lowering;
+use self::machine::Machine;
+use self::program::HostThread;
+use activity::feed::{Feed, Gone, Message, Outcome, Outlet};
+use activity::{Batch, Health, Ns};
+pub use profile::Profile;
+use scenario::plan::Plan;
+
+/// How simulated time relates to the clock on the wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Nanosecond for nanosecond, as a live source; the timeline starts at the present time.
+    RealTime,
+    /// As fast as it can be computed and consumed; the timeline starts at a fixed time.
+    AsFastAsPossible,
+}
+
+/// A batch every so often of simulated time: what the collector's flush thread does.
+const FLUSH: Ns = 20_000_000;
+/// The longest sleep, after which a request to stop is seen.
+const NAP: Duration = Duration::from_millis(5);
+/// Where timelines start that do not follow the clock: 2025-01-01 00:00:00 UTC.
+const FIXED_START: Ns = 1_735_689_600_000_000_000;
+/// The one simulated process.
+const PROCESS: u32 = 0;
+
+/// Runs a plan on the model.
+///
+/// # Errors
+/// When the operating system gives no thread.
+pub fn run(plan: Arc<Plan>, profile: &Profile, pace: Pace) -> io::Result<Feed> {
+    let profile = Arc::new(profile.clone());
+    Feed::spawn("cuptop-sim", move |outlet| {
+        simulate(plan, &profile, pace, outlet)
+    })
+}
+
+fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet) -> Outcome {
+    let devices = Lowering::devices(&plan);
+    let start = match pace {
+        Pace::RealTime => now(),
+        Pace::AsFastAsPossible => FIXED_START,
+    };
+    let failure = Arc::new(OnceLock::new());
+    let steps = Box::new(Lowering::new(plan, profile.clone(), failure.clone()));
+    let threads = vec![HostThread {
+        id: lower::THREAD,
+        steps,
+    }];
+    let mut sender = Sender {
+        machine: Machine::new(profile, devices, threads, start),
+        outlet,
+        health: Health::default(),
+    };
+    let result = match pace {
+        Pace::RealTime => sender.in_step(start),
+        Pace::AsFastAsPossible => sender.at_once(),
+    };
+    match result {
+        Ok(true) => match failure.get() {
+            Some(failure) => Outcome::Failed(failure.clone()),
+            None => Outcome::Complete,
+        },
+        Ok(false) | Err(Gone) => Outcome::Stopped,
+    }
+}
+
+/// The model and the channel that it feeds.
+struct Sender<'a> {
+    machine: Machine,
+    outlet: &'a Outlet,
+    health: Health,
+}
+
+impl Sender<'_> {
+    /// Runs to the end, or until asked to stop. Returns whether the end was reached.
+    fn at_once(&mut self) -> Result<bool, Gone> {
+        while let Some(next) = self.machine.next_time() {
+            if self.outlet.stop.is_stopped() {
+                return Ok(false);
+            }
+            // Long host work would otherwise mean many empty batches.
+            self.machine.advance(next + FLUSH);
+            self.flush()?;
+        }
+        Ok(true)
+    }
+
+    /// The same in step with the clock.
+    fn in_step(&mut self, start: Ns) -> Result<bool, Gone> {
+        let began = Instant::now();
+        let mut due = start;
+        while self.machine.next_time().is_some() {
+            due += FLUSH;
+            loop {
+                if self.outlet.stop.is_stopped() {
+                    return Ok(false);
+                }
+                // The monotonic clock: a step of the wall clock must not stop the simulation.
+                let elapsed = Ns::try_from(began.elapsed().as_nanos()).unwrap_or(Ns::MAX);
+                let left = due - start - elapsed;
+                if left <= 0 {
+                    break;
+                }
+                std::thread::sleep(NAP.min(Duration::from_nanos(left.unsigned_abs())));
+            }
+            self.machine.advance(due);
+            self.flush()?;
+        }
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> Result<(), Gone> {
+        let (defs, items) = self.machine.take();
+        if defs.is_empty() && items.is_empty() {
+            return Ok(());
+        }
+        self.health.received += items.len() as u64;
+        let health = Some(self.health);
+        self.outlet.send(Message::Batch(Batch {
+            process: PROCESS,
+            defs,
+            items,
+            health,
+            ..Batch::default()
+        }))
+    }
+}
+
+/// `CLOCK_REALTIME`, as CUPTI has it.
+fn now() -> Ns {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|d| Ns::try_from(d.as_nanos()).ok())
+        .unwrap_or(FIXED_START)
+}

@@ -1,0 +1,362 @@
+//! The plan's operations, one by one.
+
+use super::Lowering;
+use super::tables::context_of;
+use crate::cost::{self, CopyCost, transfer_ns};
+use crate::program::{EventKey, Item, Operation, Returns, Step, StreamKey, Target};
+use activity::{
+    Copy, Direction, EventRecord, MemoryAction, MemoryKind, MemoryOp, Memset, Ns, Place, RangeKind,
+    Sync, SyncKind, What,
+};
+use scenario::plan::{
+    BufferId, EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, Pieces, StreamId,
+    SyncTarget, VariantPlan, copy_call, copy_waits,
+};
+
+/// A copy of which some pieces are still to come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingCopy {
+    template: Copy,
+    pieces: Pieces,
+    stream: StreamKey,
+}
+
+impl Lowering {
+    pub(super) fn lower_op(&mut self, spec: &VariantPlan, kind: OpKind) {
+        let api = self.profile.api.clone();
+        match kind {
+            OpKind::Copy {
+                direction,
+                from,
+                to,
+                stream,
+                is_async,
+                ..
+            } => {
+                let template = self.copy_template(spec, direction, (from, to), stream, is_async);
+                let stream = self.current.streams[stream];
+                self.lower_piece(PendingCopy {
+                    template,
+                    pieces: kind.pieces(),
+                    stream,
+                });
+            }
+            OpKind::Memset { bytes, stream, .. } => {
+                let op = self.memset(bytes, stream);
+                let call_ns = cost::memset_call_ns(&self.profile, bytes);
+                self.submit("cuMemsetD8Async", call_ns, stream, Item::Run(op));
+            }
+            OpKind::Launch { launch, stream } => self.launch(spec, launch, stream),
+            OpKind::Record { event, stream } => {
+                let (key, place) = (self.event_key(event), self.stream_place(stream));
+                self.current.event_context[event] = place.context;
+                let record = EventRecord {
+                    place,
+                    event: key + 1,
+                };
+                let item = Item::Record(key, record);
+                self.submit("cuEventRecord", api.event_record_ns, stream, item);
+            }
+            OpKind::Wait { event, stream } => {
+                let (key, place) = (self.event_key(event), self.stream_place(stream));
+                let record = Sync {
+                    kind: SyncKind::StreamWaitEvent,
+                    context: place.context,
+                    stream: Some(place.stream),
+                    event: Some(key + 1),
+                };
+                let item = Item::Wait(key, record);
+                self.submit("cuStreamWaitEvent", api.event_wait_ns, stream, item);
+            }
+            OpKind::Sync(SyncTarget::Device(device)) => self.sync_device(device),
+            OpKind::Sync(SyncTarget::Stream(stream)) => self.sync_stream(stream),
+            OpKind::Sync(SyncTarget::Event(event)) => self.sync_event(event),
+            OpKind::Alloc {
+                buffer,
+                stream: None,
+            } => self.allocate(buffer, &spec.buffers[buffer]),
+            OpKind::Free {
+                buffer,
+                stream: None,
+            } => self.free(buffer, &spec.buffers[buffer]),
+            OpKind::Alloc {
+                buffer,
+                stream: Some(stream),
+            } => {
+                if let Some(address) = self.take_memory(buffer, &spec.buffers[buffer]) {
+                    self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+                }
+            }
+            OpKind::Free {
+                buffer,
+                stream: Some(stream),
+            } => {
+                let address = self.give_memory_back(buffer, &spec.buffers[buffer]);
+                self.pool(spec, MemoryAction::Free, buffer, address, stream);
+            }
+            OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
+            OpKind::GraphLaunch { graph, stream } => self.launch_graph(graph, stream),
+            OpKind::Host(work) => {
+                self.current.cache.work(spec, work);
+                let time = self.host_time(work);
+                self.push(Step::Work(time));
+            }
+            OpKind::RangeBegin(phase) => {
+                let index = self.current.phases[phase];
+                self.current.phases[phase] += 1;
+                self.begin_range(RangeKind::Phase, &spec.phases[phase], index);
+            }
+            OpKind::RangeEnd => self.push(Step::End),
+        }
+    }
+
+    /// Lowers one piece of a copy and keeps the rest for later.
+    pub(super) fn lower_piece(&mut self, mut copy: PendingCopy) {
+        if let Some(piece) = copy.pieces.next() {
+            let again = self.current.cache.copy(&copy.template, &piece);
+            self.push_copy(copy.template, piece.bytes, again, copy.stream);
+            self.copy = Some(copy);
+        }
+    }
+
+    /// One call that copies; `again` as [`cost::copy`] takes it.
+    pub(super) fn push_copy(
+        &mut self,
+        template: Copy,
+        bytes: u64,
+        again: Option<u64>,
+        stream: StreamKey,
+    ) {
+        let Copy {
+            direction,
+            from,
+            to,
+            is_async,
+            place,
+            ..
+        } = template;
+        let cost = cost::copy(&self.profile, direction, from, to, bytes, again);
+        let what = What::Copy(Copy { bytes, ..template });
+        let op = Operation {
+            what,
+            engine: cost.engine,
+            ns: cost.ns,
+        };
+        let call = self.name(copy_call(direction, is_async));
+        let first_use = self.first_copy(place.device, direction);
+        self.push(Step::Submit {
+            call,
+            cost: cost.call_ns,
+            stream,
+            item: Item::Run(op),
+            returns: returns(&template, cost, is_async),
+            first_use,
+        });
+    }
+
+    pub(super) fn copy_template(
+        &self,
+        spec: &VariantPlan,
+        direction: Direction,
+        (from, to): (MemRef, MemRef),
+        stream: StreamId,
+        is_async: bool,
+    ) -> Copy {
+        let (source, target) = (&spec.buffers[from.buffer], &spec.buffers[to.buffer]);
+        let place = self.stream_place(stream);
+        let peer = match direction {
+            Direction::P2P => (source.device.into_iter().chain(target.device))
+                .find(|device| *device != place.device)
+                .unwrap_or(place.device),
+            _ => place.device,
+        };
+        let is_from_host = direction == Direction::H2D;
+        let is_to_host = direction == Direction::D2H;
+        Copy {
+            place,
+            direction,
+            from: memory_kind(source.host, is_from_host),
+            to: memory_kind(target.host, is_to_host),
+            is_async,
+            bytes: 0,
+            peer,
+            graph: 0,
+        }
+    }
+
+    pub(super) fn memset(&self, bytes: u64, stream: StreamId) -> Operation {
+        self.memset_at(bytes, self.stream_place(stream))
+    }
+
+    pub(super) fn memset_at(&self, bytes: u64, place: Place) -> Operation {
+        let (engine, ns) = cost::memset(&self.profile, bytes);
+        let what = What::Memset(Memset {
+            place,
+            bytes,
+            graph: 0,
+        });
+        Operation { what, engine, ns }
+    }
+
+    /// The operation of a launch on a stream.
+    pub(super) fn kernel(&self, launch: LaunchId, stream: StreamId) -> Operation {
+        let mut op = self.current.launches[launch];
+        if let What::Kernel(kernel) = &mut op.what {
+            kernel.place = self.stream_place(stream);
+        }
+        op
+    }
+
+    fn launch(&mut self, spec: &VariantPlan, launch: LaunchId, stream: StreamId) {
+        let op = self.kernel(launch, stream);
+        let entry = &spec.kernels[spec.launches[launch].kernel].entry;
+        let first_use = self.first_launch(self.stream_place(stream).device, entry);
+        let call = self.name("cuLaunchKernel");
+        let step = Step::Submit {
+            call,
+            cost: self.profile.api.launch_ns,
+            stream: self.current.streams[stream],
+            item: Item::Run(op),
+            returns: Returns::AtOnce,
+            first_use,
+        };
+        self.push(step);
+    }
+
+    pub(super) fn submit(&mut self, call: &str, cost: Ns, stream: StreamId, item: Item) {
+        let call = self.name(call);
+        let stream = self.current.streams[stream];
+        self.push(Step::Submit {
+            call,
+            cost,
+            stream,
+            item,
+            returns: Returns::AtOnce,
+            first_use: None,
+        });
+    }
+
+    pub(super) fn sync_device(&mut self, device: u32) {
+        let record = Sync {
+            kind: SyncKind::Context,
+            context: context_of(device),
+            stream: None,
+            event: None,
+        };
+        let call = self.name("cuCtxSynchronize");
+        self.push(Step::Sync {
+            call,
+            target: Target::Device(device),
+            record,
+        });
+    }
+
+    fn sync_stream(&mut self, stream: StreamId) {
+        let place = self.stream_place(stream);
+        let record = Sync {
+            kind: SyncKind::Stream,
+            context: place.context,
+            stream: Some(place.stream),
+            event: None,
+        };
+        let call = self.name("cuStreamSynchronize");
+        let target = Target::Stream(self.current.streams[stream]);
+        self.push(Step::Sync {
+            call,
+            target,
+            record,
+        });
+    }
+
+    fn sync_event(&mut self, event: EventId) {
+        let key = self.event_key(event);
+        let record = Sync {
+            kind: SyncKind::Event,
+            context: self.current.event_context[event],
+            stream: None,
+            event: Some(key + 1),
+        };
+        let call = self.name("cuEventSynchronize");
+        self.push(Step::Sync {
+            call,
+            target: Target::Event(key),
+            record,
+        });
+    }
+
+    /// An allocation or a free in the order of a stream, from the device's pool.
+    fn pool(
+        &mut self,
+        spec: &VariantPlan,
+        action: MemoryAction,
+        buffer: BufferId,
+        address: u64,
+        stream: StreamId,
+    ) {
+        let m = &self.profile.memory;
+        let (call, cost) = match action {
+            MemoryAction::Alloc => ("cuMemAllocAsync", m.pool_alloc_ns),
+            MemoryAction::Free => ("cuMemFreeAsync", m.pool_free_ns),
+        };
+        let call = self.name(call);
+        let op = MemoryOp {
+            action,
+            kind: MemoryKind::Device,
+            place: self.stream_place(stream),
+            bytes: spec.buffers[buffer].bytes,
+            address,
+            is_async: true,
+        };
+        self.push(Step::Memory {
+            call,
+            cost,
+            op,
+            waits_for: None,
+        });
+        // A pair costs the stream something; which half does, the records do not tell.
+        if action == MemoryAction::Free {
+            let pause = Item::Pause(self.profile.memory.pool_stream_ns);
+            self.push(Step::Queue(self.current.streams[stream], pause));
+        }
+    }
+
+    fn host_time(&self, work: HostWork) -> Ns {
+        let host = &self.profile.host;
+        match work {
+            HostWork::Busy(ns) => ns,
+            HostWork::Sum(_, bytes) => transfer_ns(bytes, host.sum_gbps),
+            HostWork::Sin(_, bytes) => transfer_ns(bytes, host.sin_gbps),
+            HostWork::Matmul(_, _, _, n) => {
+                let flops = 2.0 * f64::from(n).powi(3);
+                (flops / host.matmul_gflops).round() as Ns
+            }
+        }
+    }
+
+    pub(super) fn stream_place(&self, stream: StreamId) -> Place {
+        self.place(self.current.streams[stream])
+    }
+
+    fn event_key(&self, event: EventId) -> EventKey {
+        self.current.first_event + event as EventKey
+    }
+}
+
+/// When the call returns: pageable memory needs the host for staging, and
+/// the synchronous calls wait for the host's side of a copy, but not for copies between devices.
+fn returns(copy: &Copy, cost: CopyCost, is_async: bool) -> Returns {
+    let is_pageable = copy.from == MemoryKind::Pageable;
+    if cost.returns == Returns::AtOnce && copy_waits(copy.direction, is_async, is_pageable) {
+        return Returns::After(0);
+    }
+    cost.returns
+}
+
+fn memory_kind(host: HostMemory, is_host_side: bool) -> MemoryKind {
+    match (host, is_host_side) {
+        (HostMemory::Managed, _) => MemoryKind::Managed,
+        (HostMemory::Pinned, true) => MemoryKind::Pinned,
+        (HostMemory::Pageable | HostMemory::None, true) => MemoryKind::Pageable,
+        (_, false) => MemoryKind::Device,
+    }
+}

@@ -1,0 +1,176 @@
+//! The discrete-event model: host threads, streams, events and devices, in one order of time.
+//!
+//! ```text
+//! host thread ─ step ─► call record
+//!                  └──► stream queue ─ head, when its turn has come ─► device ─ done ─► operation record
+//!                            ▲                                                   │
+//!                            └── event recorded, graph node done, thread wakes ◄─┘
+//! ```
+//!
+//! [`Machine::advance`] handles everything up to a time; [`Machine::take`] hands over what was recorded.
+//! Memory stays bounded: steps are taken one at a time, and a stream that holds
+//! [`profile::Api::queue_depth`] items makes its thread wait, as the driver does. Nothing is
+//! random, and things of one instant happen in the order in which they were caused.
+
+mod host;
+mod queue;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use self::host::Thread;
+use super::device::Device;
+use super::program::{EventKey, HostThread, StreamKey};
+use super::stream::Stream;
+use activity::{Activity, Correlation, Def, Ns, Span, What};
+use profile::{Api, Latency, Profile};
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SimEvent {
+    /// A host thread takes its next step.
+    Thread(usize),
+    /// The head of a stream may be ready.
+    Stream(StreamKey),
+    /// A node of the graph at the head of a stream is ready.
+    Node(StreamKey, u32),
+    /// Something on a device ends or can start; the number is the turn's generation.
+    Device(usize, u64),
+}
+
+/// How often an event was recorded by calls, and by its streams.
+#[derive(Clone, Default)]
+struct EventState {
+    queued: u64,
+    /// Every recording up to this one was reached.
+    reached: u64,
+    /// Later ones that were reached as well: an event recorded on two streams may be reached on the
+    /// second first, and who waits for the first recording is not served by that.
+    ahead: Vec<u64>,
+    /// Streams whose head waits for it.
+    waiting: Vec<StreamKey>,
+}
+
+impl EventState {
+    fn has_reached(&self, turn: u64) -> bool {
+        turn <= self.reached || self.ahead.contains(&turn)
+    }
+
+    fn reach(&mut self, turn: u64) {
+        self.ahead.push(turn);
+        while let Some(i) = self.ahead.iter().position(|&t| t == self.reached + 1) {
+            self.ahead.swap_remove(i);
+            self.reached += 1;
+        }
+    }
+}
+
+/// The model, somewhere in its run.
+pub struct Machine {
+    api: Api,
+    latency: Latency,
+    now: Ns,
+    sequence: u64,
+    due: BinaryHeap<Reverse<(Ns, u64, SimEvent)>>,
+    threads: Vec<Thread>,
+    devices: Vec<Device>,
+    streams: Vec<Stream>,
+    events: Vec<EventState>,
+    /// Streams whose head waits for other streams, by the rules of the default stream.
+    held: Vec<StreamKey>,
+    correlation: Correlation,
+    defs: Vec<Def>,
+    items: Vec<Activity>,
+}
+
+impl Machine {
+    /// A machine with `devices` devices that starts `threads` at `start`.
+    #[must_use]
+    pub fn new(profile: &Profile, devices: u32, threads: Vec<HostThread>, start: Ns) -> Machine {
+        let mut machine = Machine {
+            api: profile.api.clone(),
+            latency: profile.latency.clone(),
+            now: start,
+            sequence: 0,
+            due: BinaryHeap::new(),
+            threads: Vec::new(),
+            devices: (0..devices).map(|_| Device::new(profile)).collect(),
+            streams: Vec::new(),
+            events: Vec::new(),
+            held: Vec::new(),
+            correlation: 0,
+            defs: Vec::new(),
+            items: Vec::new(),
+        };
+        for (index, thread) in threads.into_iter().enumerate() {
+            machine.threads.push(Thread::from(thread));
+            machine.at(start, SimEvent::Thread(index));
+        }
+        machine
+    }
+
+    /// Handles everything up to and including `until`.
+    pub fn advance(&mut self, until: Ns) {
+        while let Some(Reverse((time, _, _))) = self.due.peek() {
+            if *time > until {
+                break;
+            }
+            let Some(Reverse((time, _, event))) = self.due.pop() else {
+                break;
+            };
+            self.now = time;
+            match event {
+                SimEvent::Thread(thread) => self.run_thread(thread),
+                SimEvent::Stream(stream) => self.pump(stream),
+                SimEvent::Node(stream, node) => self.start_node(stream, node),
+                SimEvent::Device(device, generation) => {
+                    if self.devices[device].generation == generation {
+                        self.turn(device);
+                    }
+                }
+            }
+        }
+    }
+
+    /// When the next thing happens; `None` when everything is over.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Ns> {
+        self.due.peek().map(|Reverse((time, _, _))| *time)
+    }
+
+    /// Whether every thread came to its end and every stream is empty. Once nothing more happens
+    /// ([`Machine::next_time`] is `None`), `false` means that something waits for ever.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.threads.iter().all(|t| t.is_done) && self.streams.iter().all(|s| s.queue.is_empty())
+    }
+
+    /// What was recorded since the last call.
+    pub fn take(&mut self) -> (Vec<Def>, Vec<Activity>) {
+        (
+            std::mem::take(&mut self.defs),
+            std::mem::take(&mut self.items),
+        )
+    }
+
+    fn at(&mut self, time: Ns, event: SimEvent) {
+        self.sequence += 1;
+        self.due.push(Reverse((time, self.sequence, event)));
+    }
+
+    fn record(&mut self, span: Span, correlation: Correlation, what: What) {
+        self.items.push(Activity {
+            span,
+            correlation,
+            what,
+        });
+    }
+
+    fn event(&mut self, event: EventKey) -> &mut EventState {
+        let index = event as usize;
+        if self.events.len() <= index {
+            self.events.resize(index + 1, EventState::default());
+        }
+        &mut self.events[index]
+    }
+}

@@ -1,0 +1,375 @@
+//! Host threads: they take steps, make calls, and wait.
+
+use super::{Machine, SimEvent};
+use crate::program::{EventKey, HostThread, Item, Returns, Step, StreamKey, Target};
+use activity::{Correlation, HostCall, NameId, Ns, Range, RangeKind, Span, Sync, What};
+
+/// A host thread.
+pub(super) struct Thread {
+    id: u32,
+    steps: Box<dyn Iterator<Item = Step> + Send>,
+    phases: Vec<(RangeKind, NameId, u32, Ns)>,
+    blocked: Option<Blocked>,
+    pub(super) is_done: bool,
+}
+
+impl From<HostThread> for Thread {
+    fn from(thread: HostThread) -> Thread {
+        Thread {
+            id: thread.id,
+            steps: thread.steps,
+            phases: Vec::new(),
+            blocked: None,
+            is_done: false,
+        }
+    }
+}
+
+/// A host thread inside a call that waits.
+struct Blocked {
+    began: Ns,
+    /// How long the call takes at least.
+    cost: Ns,
+    until: WaitFor,
+    then: Continuation,
+}
+
+/// What a thread waits for.
+#[derive(Default)]
+struct WaitFor {
+    /// Streams that must have come so far.
+    streams: Vec<(StreamKey, u64)>,
+    /// An event that must have been recorded so often.
+    event: Option<(EventKey, u64)>,
+}
+
+impl WaitFor {
+    /// A stream has come so far.
+    fn stream(key: StreamKey, ticket: u64) -> WaitFor {
+        WaitFor {
+            streams: vec![(key, ticket)],
+            event: None,
+        }
+    }
+}
+
+/// What a thread does when it need not wait any longer.
+enum Continuation {
+    /// The call returns.
+    Return {
+        call: NameId,
+        correlation: Correlation,
+        sync: Option<Sync>,
+        /// Host time between the wait's end and the return.
+        after: Ns,
+    },
+    /// The step is tried again (its stream was full).
+    Again(Step),
+    /// The memory is freed.
+    Memory(Step),
+}
+
+impl Machine {
+    pub(super) fn run_thread(&mut self, thread: usize) {
+        // Steps that take no time are all done at once.
+        while let Some(step) = self.threads[thread].steps.next() {
+            if let Some(next) = self.execute(thread, step, self.now) {
+                if next > self.now {
+                    self.at(next, SimEvent::Thread(thread));
+                    return;
+                }
+            } else {
+                return;
+            }
+        }
+        self.threads[thread].is_done = true;
+    }
+
+    /// Carries out a step that began at `began`. Returns when the thread goes on, or `None` when it waits.
+    fn execute(&mut self, thread: usize, step: Step, began: Ns) -> Option<Ns> {
+        match step {
+            Step::Define(def) => self.defs.push(def),
+            Step::Open(key, config) => self.open(key, config),
+            Step::Work(ns) => return Some(self.now + ns.max(0)),
+            Step::Begin { kind, name, index } => {
+                let now = self.now;
+                self.threads[thread].phases.push((kind, name, index, now));
+            }
+            Step::End => self.end_phase(thread),
+            Step::Queue(stream, item) => {
+                self.enqueue(stream, item, 0, self.now, 0);
+            }
+            Step::Call {
+                call,
+                cost,
+                overhead,
+            } => {
+                let span = Span::new(began, began + cost);
+                let correlation = self.next_correlation();
+                if let Some(overhead) = overhead {
+                    self.record(span, correlation, What::Overhead(overhead));
+                }
+                return Some(self.end_call(thread, span, call, correlation));
+            }
+            Step::Submit { stream, .. } if self.is_full(stream) => {
+                let room = self.streams[stream as usize].completed + 1;
+                let until = WaitFor::stream(stream, room);
+                return self.wait(thread, began, 0, until, Continuation::Again(step));
+            }
+            Step::Submit {
+                stream,
+                returns: Returns::Staged(_),
+                ..
+            } if self.streams[stream as usize].is_behind() => {
+                let until = WaitFor::stream(stream, self.streams[stream as usize].submitted);
+                return self.wait(thread, began, 0, until, Continuation::Again(step));
+            }
+            Step::Submit {
+                call,
+                mut cost,
+                stream,
+                item,
+                returns,
+                first_use,
+            } => {
+                if let Some((overhead, ns)) = first_use {
+                    let span = Span::new(self.now, self.now + ns);
+                    self.record(span, self.correlation + 1, What::Overhead(overhead));
+                    cost += ns;
+                }
+                return self.submit(thread, began, (call, cost), stream, item, returns);
+            }
+            Step::Sync {
+                call,
+                target,
+                record,
+            } => {
+                let until = self.conditions(target);
+                let correlation = self.next_correlation();
+                let then = Continuation::Return {
+                    call,
+                    correlation,
+                    sync: Some(record),
+                    after: 0,
+                };
+                return self.wait(thread, began, self.api.sync_ns, until, then);
+            }
+            Step::Memory {
+                call,
+                cost,
+                op,
+                waits_for: Some(device),
+            } => {
+                let until = self.conditions(Target::Device(device));
+                let then = Continuation::Memory(Step::Memory {
+                    call,
+                    cost,
+                    op,
+                    waits_for: None,
+                });
+                return self.wait(thread, began, 0, until, then);
+            }
+            Step::Memory {
+                call,
+                cost,
+                op,
+                waits_for: None,
+            } => {
+                let span = Span::new(began, self.now + cost);
+                let correlation = self.next_correlation();
+                self.record(Span::at(span.end), correlation, What::Memory(op));
+                return Some(self.end_call(thread, span, call, correlation));
+            }
+        }
+        Some(self.now)
+    }
+
+    fn submit(
+        &mut self,
+        thread: usize,
+        began: Ns,
+        (call, cost): (NameId, Ns),
+        stream: StreamKey,
+        item: Item,
+        returns: Returns,
+    ) -> Option<Ns> {
+        let correlation = self.next_correlation();
+        let queued = self.now + cost;
+        let sync = match &item {
+            Item::Wait(_, sync) => Some(*sync),
+            _ => None,
+        };
+        let latency = match &item {
+            Item::Run(op) if matches!(op.what, What::Copy(_)) => self.latency.copy_ns,
+            Item::Run(_) => self.latency.launch_ns,
+            // Its nodes arrive one by one, while the call goes on.
+            Item::Graph(_, upload) => upload.fixed_ns - cost,
+            Item::Record(..) | Item::Wait(..) | Item::Pause(_) => 0,
+        };
+        let event_turn = match &item {
+            Item::Record(event, _) => {
+                let state = self.event(*event);
+                state.queued += 1;
+                state.queued
+            }
+            Item::Wait(event, _) => self.event(*event).queued,
+            _ => 0,
+        };
+        let ticket = self.enqueue(stream, item, correlation, queued + latency, event_turn);
+        if let Returns::After(after) = returns {
+            let then = Continuation::Return {
+                call,
+                correlation,
+                sync,
+                after,
+            };
+            let until = WaitFor::stream(stream, ticket);
+            return self.wait(thread, began, cost, until, then);
+        }
+        let beside = match returns {
+            Returns::Staged(ns) => ns,
+            _ => 0,
+        };
+        let span = Span::new(began, queued + beside);
+        if let Some(sync) = sync {
+            self.record(span, correlation, What::Sync(sync));
+        }
+        Some(self.end_call(thread, span, call, correlation))
+    }
+
+    /// Makes a thread wait, unless what it waits for is there already.
+    fn wait(
+        &mut self,
+        thread: usize,
+        began: Ns,
+        cost: Ns,
+        until: WaitFor,
+        then: Continuation,
+    ) -> Option<Ns> {
+        let mut blocked = Blocked {
+            began,
+            cost,
+            until,
+            then,
+        };
+        if self.may_go_on(&mut blocked) {
+            return self.unblock(thread, blocked, 0);
+        }
+        self.threads[thread].blocked = Some(blocked);
+        None
+    }
+
+    fn may_go_on(&mut self, blocked: &mut Blocked) -> bool {
+        let until = &mut blocked.until;
+        while let Some((stream, ticket)) = until.streams.last() {
+            if self.streams[*stream as usize].completed < *ticket {
+                return false;
+            }
+            until.streams.pop();
+        }
+        match until.event {
+            Some((event, turn)) => self.event(event).has_reached(turn),
+            None => true,
+        }
+    }
+
+    /// The wait is over, `wake` after now.
+    fn unblock(&mut self, thread: usize, blocked: Blocked, wake: Ns) -> Option<Ns> {
+        match blocked.then {
+            Continuation::Return {
+                call,
+                correlation,
+                sync,
+                after,
+            } => {
+                let end = (self.now + wake + after).max(blocked.began + blocked.cost);
+                let span = Span::new(blocked.began, end);
+                if let Some(sync) = sync {
+                    self.record(span, correlation, What::Sync(sync));
+                }
+                Some(self.end_call(thread, span, call, correlation))
+            }
+            Continuation::Again(step) => self.execute(thread, step, blocked.began),
+            Continuation::Memory(mut step) => {
+                if let Step::Memory { cost, .. } = &mut step {
+                    *cost += wake;
+                }
+                self.execute(thread, step, blocked.began)
+            }
+        }
+    }
+
+    /// Lets threads go on whose wait is over.
+    pub(super) fn wake_threads(&mut self) {
+        for thread in 0..self.threads.len() {
+            let Some(mut blocked) = self.threads[thread].blocked.take() else {
+                continue;
+            };
+            if self.may_go_on(&mut blocked) {
+                if let Some(next) = self.unblock(thread, blocked, self.latency.wake_ns) {
+                    self.at(next, SimEvent::Thread(thread));
+                }
+            } else {
+                self.threads[thread].blocked = Some(blocked);
+            }
+        }
+    }
+
+    fn conditions(&mut self, target: Target) -> WaitFor {
+        match target {
+            Target::Stream(key) => WaitFor::stream(key, self.streams[key as usize].submitted),
+            Target::Event(event) => WaitFor {
+                event: Some((event, self.event(event).queued)),
+                ..WaitFor::default()
+            },
+            Target::Device(device) => WaitFor {
+                streams: (self.streams.iter().zip(0..))
+                    .filter(|(s, _)| s.config.place.device == device && s.is_behind())
+                    .map(|(s, key)| (key, s.submitted))
+                    .collect(),
+                event: None,
+            },
+        }
+    }
+
+    /// Records a call and returns when its thread goes on.
+    fn end_call(
+        &mut self,
+        thread: usize,
+        span: Span,
+        call: NameId,
+        correlation: Correlation,
+    ) -> Ns {
+        let thread = self.threads[thread].id;
+        let what = What::Call(HostCall {
+            thread,
+            name: call,
+            code: 0,
+        });
+        self.record(span, correlation, what);
+        span.end + self.api.between_ns
+    }
+
+    fn end_phase(&mut self, thread: usize) {
+        if let Some((kind, name, index, start)) = self.threads[thread].phases.pop() {
+            let thread = self.threads[thread].id;
+            let span = Span::new(start, self.now);
+            self.record(
+                span,
+                0,
+                What::Range(Range {
+                    kind,
+                    name,
+                    thread,
+                    index,
+                }),
+            );
+        }
+    }
+
+    fn next_correlation(&mut self) -> Correlation {
+        // 0 means none.
+        self.correlation = self.correlation.checked_add(1).unwrap_or(1);
+        self.correlation
+    }
+}

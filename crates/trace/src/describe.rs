@@ -1,0 +1,277 @@
+//! What things of a timeline are called: streams, threads, devices, processes, operations. Every view, export
+//! and sentence asks here, so a stream has one name.
+
+use super::{LaneId, LaneKey, LaneKind, Trace};
+use activity::{Direction, Place, StreamInfo, SyncKind, What};
+
+/// Whether a host thread waits in this for the GPU.
+#[must_use]
+pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
+    match what {
+        What::Sync(sync) => sync.kind != SyncKind::StreamWaitEvent,
+        What::Call(call) => trace.names().full(call.name).contains("Synchronize"),
+        _ => false,
+    }
+}
+
+/// What the process said of a stream. `None` for lanes that are no streams.
+#[must_use]
+pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
+    let LaneKind::Stream {
+        context, stream, ..
+    } = key.kind
+    else {
+        return None;
+    };
+    let process = trace.processes().get(key.process)?;
+    let is_it = |s: &&StreamInfo| (s.context, s.stream) == (context, stream);
+    process.streams.iter().find(is_it)
+}
+
+/// A stream: the program's own name for it, "default", or its id. Empty for lanes that are no streams.
+#[must_use]
+pub fn stream(trace: &Trace, key: LaneKey) -> String {
+    let LaneKind::Stream { stream, .. } = key.kind else {
+        return String::new();
+    };
+    match stream_info(trace, key) {
+        Some(info) if !info.name.is_empty() => info.name.clone(),
+        Some(info) if info.is_default => "default".to_owned(),
+        _ => format!("stream {stream}"),
+    }
+}
+
+/// The stream at a place.
+#[must_use]
+pub fn stream_at(trace: &Trace, process: usize, place: Place) -> String {
+    let kind = LaneKind::Stream {
+        device: place.device as usize,
+        context: place.context,
+        stream: place.stream,
+    };
+    stream(trace, LaneKey { process, kind })
+}
+
+/// A thread: the program's own name for it, "main" for the one whose id is the process's, or its id.
+#[must_use]
+pub fn thread(trace: &Trace, process: usize, thread: u32) -> String {
+    let process = trace.processes().get(process);
+    let is_main = process.is_some_and(|p| p.info.pid == thread && thread != 0);
+    if let Some(name) = process.and_then(|p| p.threads.get(&thread)) {
+        // PyTorch's profiler names every thread so, the main one too: "thread 4711 (python3)".
+        let is_number = name.starts_with(&format!("thread {thread} ("));
+        if !(is_main && is_number) {
+            return name.clone();
+        }
+    }
+    if is_main {
+        return "main".to_owned();
+    }
+    format!("thread {thread}")
+}
+
+/// A device with its model: "GPU 0 NVIDIA H200".
+#[must_use]
+pub fn device(trace: &Trace, device: usize) -> String {
+    let name = trace.devices().get(device).map_or("", |d| &d.info.name);
+    format!("{} {name}", device_id(trace, device))
+        .trim_end()
+        .to_owned()
+}
+
+/// A device by its id alone: "GPU 0".
+#[must_use]
+pub fn device_id(trace: &Trace, device: usize) -> String {
+    let id = trace
+        .devices()
+        .get(device)
+        .map_or(device as u32, |d| d.info.id);
+    format!("GPU {id}")
+}
+
+/// A process in a few words: rank, process id, command, and whether it ended badly.
+#[must_use]
+pub fn process(trace: &Trace, process: usize) -> String {
+    let Some(info) = trace.processes().get(process).map(|p| &p.info) else {
+        return String::new();
+    };
+    let mut parts = Vec::new();
+    parts.extend(info.rank.map(|rank| format!("rank {rank}")));
+    parts.extend((info.pid != 0).then(|| format!("pid {}", info.pid)));
+    parts.extend((!info.command.is_empty()).then(|| info.command.clone()));
+    parts.extend((info.ended_well == Some(false)).then(|| "did not end well".to_owned()));
+    parts.join(" · ")
+}
+
+/// An activity in a word or two: "H2D", "memset", a kernel's short name, the function of a host call.
+#[must_use]
+pub fn activity(trace: &Trace, what: &What) -> String {
+    match what {
+        What::Kernel(k) => trace.names().short(trace.shape(k.shape).name).to_owned(),
+        What::Copy(c) => c.direction.label().to_owned(),
+        What::Memset(_) => "memset".to_owned(),
+        What::Graph(g) => format!("graph {}", g.graph),
+        What::Call(c) => trace.names().full(c.name).to_owned(),
+        What::Overhead(o) => trace.names().full(o.name).to_owned(),
+        What::Range(r) => trace.names().full(r.name).to_owned(),
+        What::Sync(_) => "sync".to_owned(),
+        What::Memory(_) => "memory".to_owned(),
+        What::Event(_) => "event".to_owned(),
+    }
+}
+
+/// What kind of operation of the GPU this is, in a word. `None` for what is none.
+#[must_use]
+pub fn operation_kind(what: &What) -> Option<&'static str> {
+    match what {
+        What::Kernel(_) => Some("kernel"),
+        What::Copy(_) => Some("copy"),
+        What::Memset(_) => Some("memset"),
+        What::Graph(_) => Some("graph"),
+        _ => None,
+    }
+}
+
+/// The same with the whole name of a kernel, and with what a synchronization waits for.
+#[must_use]
+pub fn whole(trace: &Trace, what: &What) -> String {
+    match what {
+        What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
+        What::Sync(s) => match s.kind {
+            SyncKind::Event => "event sync",
+            SyncKind::StreamWaitEvent => "stream wait event",
+            SyncKind::Stream => "stream sync",
+            SyncKind::Context => "device sync",
+        }
+        .to_owned(),
+        _ => activity(trace, what),
+    }
+}
+
+/// An activity as a sentence names it: "the H2D copy", "a wait for the device".
+#[must_use]
+pub fn in_sentence(trace: &Trace, what: &What) -> String {
+    match what {
+        What::Copy(c) if c.direction == Direction::Other => "a copy".to_owned(),
+        What::Copy(c) => format!("the {} copy", c.direction.label()),
+        What::Memset(_) => "the memset".to_owned(),
+        What::Sync(s) => match s.kind {
+            SyncKind::Event => "a wait for an event",
+            SyncKind::StreamWaitEvent => "a stream's wait",
+            SyncKind::Stream => "a wait for a stream",
+            SyncKind::Context => "a wait for the device",
+        }
+        .to_owned(),
+        What::Memory(_) => "an allocation".to_owned(),
+        What::Event(_) => "an event".to_owned(),
+        What::Kernel(_) | What::Graph(_) | What::Call(_) | What::Overhead(_) | What::Range(_) => {
+            activity(trace, what)
+        }
+    }
+}
+
+/// The stream of a lane, as a sentence names it.
+#[must_use]
+pub fn lane_stream(trace: &Trace, lane: LaneId) -> String {
+    match trace.lanes().get(lane).map(|lane| lane.key()) {
+        Some(key) if matches!(key.kind, LaneKind::Stream { .. }) => stream(trace, key),
+        _ => "another lane".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SourceInfo;
+    use activity::{Batch, Def, DeviceInfo, ProcessInfo};
+
+    fn key(stream: u32) -> LaneKey {
+        LaneKey {
+            process: 0,
+            kind: LaneKind::Stream {
+                device: 0,
+                context: 1,
+                stream,
+            },
+        }
+    }
+
+    fn trace(evil: &str) -> Trace {
+        let stream = |stream, name: String, is_default| {
+            Def::Stream(StreamInfo {
+                context: 1,
+                stream,
+                name,
+                is_default,
+                ..StreamInfo::default()
+            })
+        };
+        let mut trace = Trace::new(SourceInfo::default());
+        trace.apply(Batch {
+            defs: vec![
+                Def::Device(DeviceInfo {
+                    name: format!("NVIDIA {evil}"),
+                    link: evil.to_owned(),
+                    ..DeviceInfo::default()
+                }),
+                Def::Process(ProcessInfo {
+                    pid: 7,
+                    command: format!("python{evil}"),
+                    rank: Some(3),
+                    host: evil.to_owned(),
+                    versions: evil.to_owned(),
+                    ended_well: Some(false),
+                    ..ProcessInfo::default()
+                }),
+                stream(7, String::new(), true),
+                stream(13, format!("copy{evil}"), false),
+                Def::Thread {
+                    thread: 9,
+                    name: format!("loader{evil}"),
+                },
+            ],
+            ..Batch::default()
+        });
+        trace
+    }
+
+    #[test]
+    fn things_have_names() {
+        let t = trace("");
+        assert_eq!(stream(&t, key(7)), "default");
+        assert_eq!(stream(&t, key(13)), "copy");
+        assert_eq!(stream(&t, key(14)), "stream 14");
+        assert_eq!(thread(&t, 0, 7), "main");
+        assert_eq!(thread(&t, 0, 9), "loader");
+        assert_eq!(thread(&t, 0, 10), "thread 10");
+        let mut t = t;
+        t.processes[0]
+            .threads
+            .insert(7, "thread 7 (python3)".to_owned());
+        assert_eq!(thread(&t, 0, 7), "main");
+        assert_eq!(device(&t, 0), "GPU 0 NVIDIA");
+        assert_eq!(device_id(&t, 0), "GPU 0");
+        assert_eq!(process(&t, 0), "rank 3 · pid 7 · python · did not end well");
+    }
+
+    #[test]
+    fn what_sources_say_of_things_is_fit_to_be_shown_wherever_it_is_asked_for() {
+        let t = trace("\u{1b}[2J\u{200b}\u{202e}");
+        let info = &t.devices()[0].info;
+        for text in [
+            stream(&t, key(13)),
+            thread(&t, 0, 9),
+            device(&t, 0),
+            process(&t, 0),
+            info.name.clone(),
+            info.link.clone(),
+            t.processes()[0].info.versions.clone(),
+        ] {
+            assert!(text.contains("\\u{1b}[2J\\u{200b}\\u{202e}"), "{text:?}");
+            assert!(
+                !text.chars().any(activity::text::is_unprintable),
+                "{text:?}"
+            );
+        }
+    }
+}

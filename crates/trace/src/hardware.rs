@@ -1,0 +1,425 @@
+//! What GPUs' counters and sensors said, by GPU: windows of time with a value of each metric.
+
+use super::Clock;
+use super::windows::{Window, Windows};
+use activity::text::printable;
+use activity::{GpuLimits, Hardware, Metric, Ns, Occupant, Owner, Reading, Span, Uuid, WatchCost};
+
+const METRICS: usize = Metric::ALL.len();
+
+/// A window: what was read from one look to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpuWindow {
+    /// When.
+    pub span: Span,
+    /// Why clocks were lower than they could be, at its end: NVML's bits.
+    pub reasons: u64,
+    values: [f32; METRICS],
+}
+
+impl GpuWindow {
+    /// The value of a metric; `None` where it was not read.
+    #[must_use]
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let value = self.values[usize::from(metric.code())];
+        (!value.is_nan()).then_some(f64::from(value))
+    }
+}
+
+/// What windows of one metric add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sum {
+    /// Value times ns.
+    area: f64,
+    /// ns in which it was read.
+    time: f64,
+    most: f64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64, time: f64) {
+        self.most = if self.time > 0.0 {
+            self.most.max(value)
+        } else {
+            value
+        };
+        self.area += value * time;
+        self.time += time;
+    }
+
+    fn join(&mut self, other: &Sum) {
+        if other.time > 0.0 {
+            self.most = if self.time > 0.0 {
+                self.most.max(other.most)
+            } else {
+                other.most
+            };
+            self.area += other.area;
+            self.time += other.time;
+        }
+    }
+}
+
+/// What a metric came to within some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Its mean over the time in which it was read.
+    pub mean: f64,
+    /// The greatest value of a window.
+    pub max: f64,
+}
+
+impl Window for GpuWindow {
+    type Sums = [Sum; METRICS];
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn set_span(&mut self, span: Span) {
+        self.span = span;
+    }
+
+    fn add_to(&self, sums: &mut [Sum; METRICS]) {
+        for (sum, value) in sums.iter_mut().zip(self.values) {
+            if !value.is_nan() {
+                sum.add(f64::from(value), self.span.len() as f64);
+            }
+        }
+    }
+}
+
+/// A GPU.
+#[derive(Clone, Debug, Default)]
+pub struct GpuReadings {
+    /// What is known of it.
+    pub limits: GpuLimits,
+    /// The process that sent it first: index into [`super::Trace::processes`].
+    by: usize,
+    /// From the times of who read it to those of the timeline.
+    clock: Clock,
+    windows: Windows<GpuWindow>,
+    /// Each process that was ever listed on it, with the most memory that it was seen with.
+    pub occupants: Vec<Occupant>,
+}
+
+impl GpuReadings {
+    fn add(&mut self, reading: &Reading) {
+        let span = self.clock.span(reading.span);
+        let mut values = [f32::NAN; METRICS];
+        for (metric, value) in &reading.values {
+            values[usize::from(metric.code())] = *value as f32;
+        }
+        // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
+        self.windows.add(GpuWindow {
+            span,
+            reasons: reading.reasons,
+            values,
+        });
+    }
+
+    /// All windows in order of time. They do not overlap.
+    pub fn windows(&self) -> impl Iterator<Item = &GpuWindow> {
+        self.windows.iter()
+    }
+
+    /// The window at a moment.
+    #[must_use]
+    pub fn at(&self, time: Ns) -> Option<&GpuWindow> {
+        let moment = Span::new(time, time.saturating_add(1));
+        self.windows.within(moment).map(|(window, _)| window).next()
+    }
+
+    /// The first start to the last end.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        self.windows.span()
+    }
+
+    /// What a metric came to within `scope`; a window across its edge counts in proportion. `None` where it was not read.
+    #[must_use]
+    pub fn level(&self, metric: Metric, scope: Span) -> Option<Level> {
+        let index = usize::from(metric.code());
+        let mut sum = Sum::default();
+        for piece in self.windows.pieces(scope) {
+            if piece.is_within(scope) {
+                sum.join(&piece.sums[index]);
+                continue;
+            }
+            for (window, time) in piece.within(scope) {
+                if let Some(value) = window.value(metric) {
+                    sum.add(value, time as f64);
+                }
+            }
+        }
+        (sum.time > 0.0).then(|| Level {
+            mean: sum.area / sum.time,
+            max: sum.most,
+        })
+    }
+
+    /// How long clocks were held down within `scope` for one of the reasons in `bits`, in ns, and how long it was looked at.
+    #[must_use]
+    pub fn slowed(&self, bits: u64, scope: Span) -> (Ns, Ns) {
+        let mut slowed = 0;
+        let mut looked = 0;
+        for (window, time) in self.windows.within(scope) {
+            looked += time;
+            if window.reasons & bits != 0 {
+                slowed += time;
+            }
+        }
+        (slowed, looked)
+    }
+
+    /// Whether any window has a value of this metric.
+    #[must_use]
+    pub fn has(&self, metric: Metric) -> bool {
+        let index = usize::from(metric.code());
+        let mut pieces = self.windows.pieces(Span::new(Ns::MIN, Ns::MAX));
+        pieces.any(|it| it.sums[index].time > 0.0)
+    }
+
+    /// Why a metric is not there, in words; `None` when it is, or nobody asked.
+    #[must_use]
+    pub fn lack(&self, metric: Metric) -> Option<&str> {
+        let mut lacks = self.limits.lacks.iter();
+        lacks.find(|it| it.0 == metric).map(|it| it.1.as_str())
+    }
+
+    /// The most that a metric can reach, where that is known: shares reach 1.
+    #[must_use]
+    pub fn most(&self, metric: Metric) -> Option<f64> {
+        if metric.unit() == activity::MetricUnit::Share {
+            return Some(1.0);
+        }
+        let mut most = self.limits.most.iter();
+        most.find(|it| it.0 == metric).map(|it| it.1)
+    }
+
+    /// The processes that are another program's.
+    pub fn others(&self) -> impl Iterator<Item = &Occupant> {
+        self.occupants.iter().filter(|it| it.owner == Owner::Other)
+    }
+
+    /// The same windows by another clock.
+    fn retime(&mut self, clock: Clock) {
+        let old = std::mem::replace(&mut self.clock, clock);
+        self.windows.retime(|span| {
+            let read = Span::new(old.first(span.start), old.first(span.end));
+            clock.span(read)
+        });
+    }
+
+    fn list(&mut self, all: Vec<Occupant>) {
+        for mut it in all {
+            it.name = printable(&it.name);
+            match self.occupants.iter_mut().find(|known| known.pid == it.pid) {
+                Some(known) => {
+                    known.memory = known.memory.max(it.memory);
+                    // Later is better: whose a process is may be known only then.
+                    known.owner = it.owner;
+                }
+                None => self.occupants.push(it),
+            }
+        }
+    }
+}
+
+/// All GPUs that were read.
+#[derive(Clone, Debug, Default)]
+pub struct HardwareReadings {
+    gpus: Vec<GpuReadings>,
+    /// Why something is not there, each once.
+    pub notes: Vec<String>,
+    /// What watching took.
+    pub cost: WatchCost,
+}
+
+impl HardwareReadings {
+    /// Takes in something that a process sent. `clock_of` says on which clock a GPU was read that was never heard of.
+    pub(super) fn take(&mut self, by: usize, it: Hardware, clock_of: impl Fn(Uuid) -> Clock) {
+        match it {
+            Hardware::Limits(mut limits) => {
+                for lack in &mut limits.lacks {
+                    lack.1 = printable(&lack.1);
+                }
+                let uuid = limits.uuid;
+                self.gpu(uuid, by, clock_of).limits = limits;
+            }
+            Hardware::Reading(reading) => self.gpu(reading.uuid, by, clock_of).add(&reading),
+            Hardware::Occupants { uuid, all, .. } => self.gpu(uuid, by, clock_of).list(all),
+            // A device of the timeline.
+            Hardware::Gpu(_) => {}
+            Hardware::Note(text) => {
+                let text = printable(&text);
+                if !self.notes.contains(&text) {
+                    self.notes.push(text);
+                }
+            }
+            // Of several recordings, the one that watched longest.
+            Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
+            Hardware::Cost(_) => {}
+        }
+    }
+
+    /// The same readings, each GPU's by the clock that is its now: of its UUID and of the process that sent it.
+    pub(super) fn retime(&mut self, clock_of: impl Fn(Uuid, usize) -> Clock) {
+        for gpu in &mut self.gpus {
+            let clock = clock_of(gpu.limits.uuid, gpu.by);
+            if clock != gpu.clock {
+                gpu.retime(clock);
+            }
+        }
+    }
+
+    /// Lets go of windows that end before `time`.
+    pub(super) fn forget_before(&mut self, time: Ns) {
+        for gpu in &mut self.gpus {
+            gpu.windows.forget_before(time);
+        }
+    }
+
+    /// Bytes that windows take.
+    pub(super) fn memory(&self) -> usize {
+        self.gpus.iter().map(|it| it.windows.memory()).sum()
+    }
+
+    fn gpu(&mut self, uuid: Uuid, by: usize, clock_of: impl Fn(Uuid) -> Clock) -> &mut GpuReadings {
+        let at = self.gpus.iter().position(|it| it.limits.uuid == uuid);
+        let at = at.unwrap_or_else(|| {
+            let mut gpu = GpuReadings::default();
+            gpu.limits.uuid = uuid;
+            (gpu.by, gpu.clock) = (by, clock_of(uuid));
+            self.gpus.push(gpu);
+            self.gpus.len() - 1
+        });
+        &mut self.gpus[at]
+    }
+
+    /// That of a GPU.
+    #[must_use]
+    pub fn of(&self, uuid: Uuid) -> Option<&GpuReadings> {
+        self.gpus.iter().find(|it| it.limits.uuid == uuid)
+    }
+
+    /// Whether counters or sensors of any GPU were read at least once.
+    #[must_use]
+    pub fn was_read(&self) -> bool {
+        self.gpus.iter().any(|it| it.windows().next().is_some())
+    }
+
+    /// Whether nothing was read, and nothing is to be said of it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.gpus.is_empty() && self.notes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reading(start: Ns, end: Ns, sm: Option<f64>, reasons: u64) -> Hardware {
+        Hardware::Reading(Reading {
+            uuid: [1; 16],
+            span: Span::new(start, end),
+            values: sm.map(|it| (Metric::Sm, it)).into_iter().collect(),
+            reasons,
+        })
+    }
+
+    fn made(all: Vec<Hardware>) -> HardwareReadings {
+        let mut readings = HardwareReadings::default();
+        for it in all {
+            readings.take(0, it, |_| Clock::default());
+        }
+        readings
+    }
+
+    #[test]
+    fn what_was_not_read_is_no_zero() {
+        let readings = made(vec![
+            reading(0, 100, Some(0.5), 0),
+            reading(100, 200, None, 0x4),
+            reading(200, 300, Some(1.0), 0),
+        ]);
+        let gpu = readings.of([1; 16]).expect("there");
+        let level = gpu.level(Metric::Sm, Span::new(0, 300)).expect("read");
+        assert_eq!((level.mean, level.max), (0.75, 1.0));
+        assert_eq!(gpu.level(Metric::Sm, Span::new(100, 200)), None);
+        assert_eq!(gpu.level(Metric::Power, Span::new(0, 300)), None);
+        assert!(gpu.has(Metric::Sm) && !gpu.has(Metric::Power));
+        assert_eq!(gpu.slowed(0x4, Span::new(50, 150)), (50, 100));
+        assert_eq!(gpu.at(100).map(|it| it.value(Metric::Sm)), Some(None));
+        assert_eq!(gpu.at(300), None);
+    }
+
+    #[test]
+    fn windows_of_two_recordings_of_one_gpu_do_not_overlap() {
+        let readings = made(vec![
+            reading(0, 100, Some(0.1), 0),
+            reading(300, 400, Some(0.3), 0),
+            reading(150, 250, Some(0.2), 0),
+            reading(90, 160, Some(0.9), 0),
+        ]);
+        let gpu = readings.of([1; 16]).expect("there");
+        let starts: Vec<Ns> = gpu.windows().map(|it| it.span.start).collect();
+        assert_eq!(starts, [0, 150, 300]);
+    }
+
+    #[test]
+    fn an_owner_may_be_known_later_and_memory_is_the_most() {
+        let listed = |memory, owner| Hardware::Occupants {
+            uuid: [1; 16],
+            time: 0,
+            all: vec![Occupant {
+                pid: 5,
+                name: "a\u{1b}[31mb".to_owned(),
+                memory: Some(memory),
+                owner,
+            }],
+        };
+        let readings = made(vec![listed(70, Owner::Unknown), listed(30, Owner::Other)]);
+        let gpu = readings.of([1; 16]).expect("there");
+        let others: Vec<_> = gpu.others().collect();
+        assert_eq!((others.len(), others[0].memory), (1, Some(70)));
+        assert!(!others[0].name.contains('\u{1b}'));
+    }
+
+    proptest! {
+        /// Against a walk over all windows.
+        #[test]
+        fn levels_are_those_of_the_windows(
+            steps in prop::collection::vec((0i64..5, 1i64..9, prop::option::of(0u8..100)), 1..900),
+            from in 0i64..4000,
+            length in 1i64..4000,
+        ) {
+            let scope = Span::new(from, from + length);
+            let (mut at, mut area, mut time, mut most) = (0, 0.0, 0.0, f64::MIN);
+            let mut all = Vec::new();
+            for (gap, length, value) in steps {
+                let span = Span::new(at + gap, at + gap + length);
+                at = span.end;
+                let value = value.map(|it| f64::from(it) / 64.0);
+                all.push(reading(span.start, span.end, value, 0));
+                let seen = (span.end.min(scope.end) - span.start.max(scope.start)).max(0) as f64;
+                if let Some(value) = value && seen > 0.0 {
+                    area += value * seen;
+                    time += seen;
+                    most = most.max(value);
+                }
+            }
+            let readings = made(all);
+            let found = readings.of([1; 16]).expect("there").level(Metric::Sm, scope);
+            match found {
+                None => prop_assert_eq!(time, 0.0),
+                Some(level) => {
+                    prop_assert!((level.mean - area / time).abs() < 1e-9);
+                    prop_assert_eq!(level.max, most);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Takes batches in: ids of a process become the store's own, records find their lanes.
+
+use super::clock::shown;
+use super::rows::Row;
+use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
+use activity::text::printable;
+use activity::{
+    Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
+    NameId, RangeKind, ShapeId, What,
+};
+
+/// How many distinct things of a process are remembered in full. Beyond it (unique addresses, sizes)
+/// remembering costs more than it saves.
+const KNOWN_MAX: usize = 1 << 16;
+
+impl Trace {
+    /// Takes in a batch. Whatever it refers to and did not define is kept under the name "?".
+    pub fn apply(&mut self, mut batch: Batch) {
+        self.revision += 1;
+        let process = batch.process as usize;
+        while self.processes.len() <= process {
+            self.processes.push(Process::default());
+        }
+        if !batch.defs.is_empty() {
+            // What ids mean may have changed.
+            self.processes[process].known.clear();
+        }
+        self.join_host(process, &batch.defs);
+        let clock = self.processes[process].clock;
+        if !clock.is_same() {
+            shown(&mut batch, &clock);
+        }
+        self.source.simulated |= batch.simulated;
+        for def in batch.defs {
+            self.define(process, def);
+        }
+        let mut touched: Vec<LaneId> = Vec::new();
+        for item in &batch.items {
+            self.take(process, item, &mut touched);
+        }
+        for lane in touched {
+            self.late += self.lanes[lane].settle() as u64;
+        }
+        for device in &mut self.devices {
+            device.settle();
+        }
+        let mut taken = batch.items.len() + batch.hardware.len() + batch.off_cpu.len();
+        for it in batch.hardware {
+            match it {
+                Hardware::Gpu(gpu) => self.define_gpu(gpu),
+                other => {
+                    let mut hardware = std::mem::take(&mut self.hardware);
+                    hardware.take(process, other, |uuid| self.clock_of_gpu(uuid, process));
+                    self.hardware = hardware;
+                }
+            }
+        }
+        for it in batch.off_cpu {
+            self.processes[process].off_cpu.take(it);
+        }
+        if let Some(samples) = batch.samples {
+            taken += samples.looks.len();
+            self.sample(process, samples);
+        }
+        if let Some(health) = batch.health {
+            self.processes[process].health = health;
+        }
+        self.keep_within_limit(taken);
+    }
+
+    fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {
+        let known = self.processes[process].known.get(&item.what).copied();
+        let known = known.unwrap_or_else(|| self.know(process, item.what));
+        let lane = &mut self.lanes[known.lane];
+        if !lane.has_queued() {
+            touched.push(known.lane);
+        }
+        lane.queue(Row {
+            span: item.span,
+            correlation: item.correlation,
+            detail: known.detail,
+        });
+        if let Some((device, engine)) = known.engine {
+            let device = &mut self.devices[device];
+            device.pending.push((item.span, engine));
+            if let What::Copy(copy) = item.what
+                && let Some(slot) = slot(copy.direction)
+            {
+                device.copied[slot].push((item.span, copy.bytes));
+            }
+        }
+        self.extent = Some(match self.extent {
+            Some(extent) => extent.hull(item.span),
+            None => item.span,
+        });
+    }
+
+    /// Where things like this go; the same for all of them until something is defined anew.
+    fn know(&mut self, process: usize, raw: What) -> Known {
+        let what = self.globalize(process, raw);
+        let known = Known {
+            lane: self.lane_for(process, &what),
+            detail: self.intern(what),
+            engine: what
+                .place()
+                .map(|place| place.device as usize)
+                .zip(engine_of(&what)),
+        };
+        let table = &mut self.processes[process].known;
+        if table.len() >= KNOWN_MAX {
+            table.clear();
+        }
+        table.insert(raw, known);
+        known
+    }
+
+    fn define(&mut self, process: usize, def: Def) {
+        match def {
+            Def::Name { id, text } => {
+                let global = self.names.intern(&text);
+                put(&mut self.processes[process].names, id, global);
+            }
+            Def::Shape { id, mut shape } => {
+                shape.name = self.name_in(process, shape.name);
+                shape.collective = 0;
+                let global = self.intern_shape(shape);
+                put(&mut self.processes[process].shapes, id, global);
+            }
+            Def::Collective { shape, collective } => {
+                self.define_collective(process, shape, collective);
+            }
+            Def::Device(info) => self.define_device(process, info),
+            Def::Stream(mut info) => {
+                info.device = self.device_in(process, info.device) as u32;
+                info.name = printable(&info.name);
+                let streams = &mut self.processes[process].streams;
+                streams.retain(|s| (s.context, s.stream) != (info.context, info.stream));
+                streams.push(info);
+            }
+            Def::Thread { thread, name } => {
+                self.processes[process]
+                    .threads
+                    .insert(thread, printable(&name));
+            }
+            Def::Mode(mode) => self.processes[process].recorded.take(mode),
+            Def::Process(mut info) => {
+                info.host = printable(&info.host);
+                info.command = printable(&info.command);
+                info.versions = printable(&info.versions);
+                self.processes[process].info.add(info);
+            }
+        }
+    }
+
+    fn intern_shape(&mut self, shape: LaunchShape) -> ShapeId {
+        *self
+            .shape_ids
+            .entry(shape)
+            .or_insert_with(|| self.shapes.push(shape) as ShapeId)
+    }
+
+    /// From here on, kernels of this shape are those of the collective.
+    fn define_collective(&mut self, process: usize, shape: ShapeId, collective: Collective) {
+        let Collective {
+            operation,
+            group,
+            element,
+            ..
+        } = &collective;
+        let collective = Collective {
+            operation: printable(operation),
+            group: printable(group),
+            element: printable(element),
+            ..collective
+        };
+        let id = match self.collective_ids.get(&collective) {
+            Some(&id) => id,
+            None => {
+                let id = self.collectives.push(collective.clone()) as u32 + 1;
+                self.collective_ids.insert(collective, id);
+                id
+            }
+        };
+        let global = self.shape_in(process, shape);
+        let global = self.intern_shape(LaunchShape {
+            collective: id,
+            ..self.shape(global)
+        });
+        put(&mut self.processes[process].shapes, shape, global);
+    }
+
+    fn define_device(&mut self, process: usize, info: DeviceInfo) {
+        let ordinal = info.id;
+        let same = |d: &Device| match (d.info.uuid, info.uuid) {
+            (Some(a), Some(b)) => a == b,
+            // Nothing says whether it is the same machine; another model is another GPU for sure.
+            _ => {
+                let (known, said) = (d.info.name.as_str(), printable(&info.name));
+                let is_other = !known.is_empty() && !said.is_empty() && *known != said;
+                d.info.id == ordinal && !is_other
+            }
+        };
+        let known = self.processes[process].devices.get(&ordinal).copied();
+        let index = known
+            .or_else(|| self.devices.iter().position(same))
+            .unwrap_or_else(|| self.add_device(ordinal));
+        self.processes[process].devices.insert(ordinal, index);
+        let id = self.devices[index].info.id;
+        self.devices[index].info = DeviceInfo {
+            id,
+            name: printable(&info.name),
+            link: printable(&info.link),
+            ..info
+        };
+    }
+
+    /// A GPU that was looked at and that no process's records tell of (yet).
+    fn define_gpu(&mut self, gpu: GpuIdentity) {
+        let is_same = |it: &Device| it.info.uuid == Some(gpu.uuid);
+        if self.devices.iter().any(is_same) {
+            return;
+        }
+        let index = self.add_device(gpu.index);
+        self.devices[index].info = DeviceInfo {
+            id: self.devices[index].info.id,
+            uuid: Some(gpu.uuid),
+            name: printable(&gpu.name),
+            ..DeviceInfo::default()
+        };
+    }
+
+    fn add_device(&mut self, ordinal: u32) -> usize {
+        let is_taken = |id: u32| self.devices.iter().any(|d| d.info.id == id);
+        let id = (ordinal..u32::MAX)
+            .find(|&id| !is_taken(id))
+            .unwrap_or(ordinal);
+        self.devices.push(Device {
+            info: DeviceInfo {
+                id,
+                ..DeviceInfo::default()
+            },
+            ..Device::default()
+        });
+        self.devices.len() - 1
+    }
+
+    fn device_in(&mut self, process: usize, ordinal: u32) -> usize {
+        if let Some(&index) = self.processes[process].devices.get(&ordinal) {
+            return index;
+        }
+        let index = self
+            .devices
+            .iter()
+            .position(|d| d.info.id == ordinal)
+            .unwrap_or_else(|| self.add_device(ordinal));
+        self.processes[process].devices.insert(ordinal, index);
+        index
+    }
+
+    fn name_in(&mut self, process: usize, id: NameId) -> NameId {
+        match self.processes[process].names.get(id as usize) {
+            Some(&global) if global != NameId::MAX => global,
+            _ => self.names.intern("?"),
+        }
+    }
+
+    fn shape_in(&mut self, process: usize, id: ShapeId) -> ShapeId {
+        match self.processes[process].shapes.get(id as usize) {
+            Some(&global) if global != ShapeId::MAX => global,
+            _ => {
+                let name = self.names.intern("?");
+                self.intern_shape(LaunchShape {
+                    name,
+                    ..LaunchShape::default()
+                })
+            }
+        }
+    }
+
+    /// The same thing with the store's ids in place of the process's.
+    fn globalize(&mut self, process: usize, mut what: What) -> What {
+        if let What::Copy(copy) = &mut what {
+            copy.peer = self.device_in(process, copy.peer) as u32;
+        }
+        if let Some(place) = what.place_mut() {
+            place.device = self.device_in(process, place.device) as u32;
+        }
+        if let Some(name) = what.name_mut() {
+            *name = self.name_in(process, *name);
+        }
+        if let Some(shape) = what.shape_mut() {
+            *shape = self.shape_in(process, *shape);
+        }
+        what
+    }
+
+    fn lane_for(&mut self, process: usize, what: &What) -> LaneId {
+        let kind = match what {
+            What::Call(c) => LaneKind::Thread { thread: c.thread },
+            What::Range(r) => LaneKind::Range {
+                kind: match r.kind {
+                    RangeKind::CpuOp => RangeKind::Nvtx,
+                    kind => kind,
+                },
+                thread: r.thread,
+            },
+            What::Overhead(_) => LaneKind::Overhead,
+            What::Sync(_) => LaneKind::Sync,
+            What::Event(_) => LaneKind::Event,
+            What::Memory(m) => LaneKind::Memory {
+                device: m.place.device as usize,
+            },
+            operation => {
+                let place = operation.place().unwrap_or_default();
+                LaneKind::Stream {
+                    device: place.device as usize,
+                    context: place.context,
+                    stream: place.stream,
+                }
+            }
+        };
+        let key = LaneKey { process, kind };
+        if let LaneKind::Stream { device, .. } = kind
+            && let Some(device) = self.devices.get_mut(device)
+            && !device.processes.contains(&process)
+        {
+            device.processes.push(process);
+        }
+        *self.lane_ids.entry(key).or_insert_with(|| {
+            self.lanes.push(Lane::new(key));
+            self.lanes.len() - 1
+        })
+    }
+
+    pub(super) fn intern(&mut self, what: What) -> u32 {
+        *self
+            .detail_ids
+            .entry(what)
+            .or_insert_with(|| self.details.push(what) as u32)
+    }
+}
+
+/// Which engine of its device an operation keeps busy. `None` for what is no operation.
+#[must_use]
+pub fn engine_of(what: &What) -> Option<Engine> {
+    match what {
+        // What a graph holds besides kernels its record does not tell.
+        What::Kernel(_) | What::Graph(_) => Some(Engine::Compute),
+        What::Copy(c) => Some(Engine::Copy(c.direction)),
+        What::Memset(_) => Some(Engine::Memset),
+        _ => None,
+    }
+}
+
+/// Puts `value` at `index`, filling what lies before with "not defined". Ids are dense, so a huge one
+/// is a damaged record: it is ignored, and what refers to it is called "?".
+fn put(table: &mut Vec<u32>, index: u32, value: u32) {
+    const FAR: usize = 1 << 20;
+    let index = index as usize;
+    if index >= table.len() + FAR {
+        return;
+    }
+    if table.len() <= index {
+        table.resize(index + 1, u32::MAX);
+    }
+    table[index] = value;
+}
+
+/// The place of a direction in a device's tables; `None` for one without figures of its own.
+pub(super) fn slot(direction: Direction) -> Option<usize> {
+    Direction::NAMED.iter().position(|&d| d == direction)
+}
+
+impl Device {
+    pub(super) fn settle(&mut self) {
+        self.usage.add(&mut self.pending);
+        self.pending.clear();
+        for (moved, copied) in self.moved.iter_mut().zip(&mut self.copied) {
+            moved.add(copied);
+        }
+    }
+}

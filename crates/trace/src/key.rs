@@ -1,0 +1,49 @@
+//! Which lane: streams, threads, ranges and what else has a row of its own.
+
+use activity::RangeKind;
+
+/// What a lane holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LaneKind {
+    /// Operations of one stream of a device.
+    Stream {
+        /// The device: index into [`super::Trace::devices`].
+        device: usize,
+        /// The process's id of the context.
+        context: u32,
+        /// The process's id of the stream.
+        stream: u32,
+    },
+    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX. CPU ops lie among NVTX ranges, as they nest in
+    /// them.
+    Range {
+        /// Which kind.
+        kind: RangeKind,
+        thread: u32,
+    },
+    /// Calls of the CUDA API on one host thread.
+    Thread {
+        /// The operating system's id.
+        thread: u32,
+    },
+    /// Time of the driver or the profiler itself.
+    Overhead,
+    /// Synchronizations: host waits, and streams made to wait.
+    Sync,
+    /// Event records.
+    Event,
+    /// Allocations and frees on a device.
+    Memory {
+        /// The device: index into [`super::Trace::devices`].
+        device: usize,
+    },
+}
+
+/// Which lane: what it holds, in which process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    /// Index into [`super::Trace::processes`].
+    pub process: usize,
+    /// What it holds.
+    pub kind: LaneKind,
+}

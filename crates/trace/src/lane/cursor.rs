@@ -1,0 +1,190 @@
+//! Asks one lane about one cell of the screen after the other.
+//!
+//! Neighbouring cells share an edge, and a cell is asked several questions about the same two: a cursor
+//! remembers where the last edges lie, so that each is looked for once.
+
+use std::ops::Range;
+
+use super::Lane;
+use super::edge::{Edge, Over};
+use crate::rows::{Longest, STRIDE};
+use activity::{Ns, Span};
+
+/// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
+const EDGES: usize = 4;
+
+/// Rows of an announced cell, on average, from which on all cells are looked into at once: with fewer most are not asked about.
+const MANY: usize = 8;
+
+/// A reader of one lane. Cheap to make: one for each lane and frame.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    lane: &'a Lane,
+    edges: [Option<Edge>; EDGES],
+    next: usize,
+    /// Edges that were announced, in order.
+    announced: Vec<Edge>,
+    /// The one at which the last cell began that was asked about.
+    at: usize,
+    /// For each announced edge but the last the longest row that starts between it and the next; empty until the first
+    /// is asked for.
+    longest: Vec<Option<Longest>>,
+}
+
+/// The edges of a cell.
+struct Ends {
+    from: Edge,
+    to: Edge,
+    /// Which of the announced edges `from` is, where both are announced, one after the other.
+    announced: Option<usize>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(lane: &'a Lane) -> Self {
+        Cursor {
+            lane,
+            edges: [None; EDGES],
+            next: 0,
+            announced: Vec::new(),
+            at: 0,
+            longest: Vec::new(),
+        }
+    }
+
+    /// A cursor that will be asked about these edges, ascending.
+    pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
+        Cursor {
+            announced: lane.edges(times),
+            ..Cursor::new(lane)
+        }
+    }
+
+    /// The edge at `time`, looked for if it is not remembered.
+    fn edge(&mut self, time: Ns) -> Edge {
+        let mut known = self.edges.iter().flatten();
+        if let Some(edge) = known.find(|edge| edge.time == time) {
+            return *edge;
+        }
+        let edge = match self.announced.binary_search_by_key(&time, |e| e.time) {
+            Ok(at) => self.announced[at],
+            Err(_) => self.lane.edge(time),
+        };
+        self.edges[self.next] = Some(edge);
+        self.next = (self.next + 1) % EDGES;
+        edge
+    }
+
+    /// The edges of a window; the second is where its rows end: an instant holds what starts with it.
+    fn ends(&mut self, window: Span) -> Ends {
+        let last = window.end.max(window.start.saturating_add(1));
+        // Mostly it is the cell of the question before, or the next.
+        let near = self.at..self.at + 2;
+        let behind = near
+            .into_iter()
+            .find_map(|at| self.cell(at, window.start, last));
+        let announced = behind.or_else(|| {
+            let first = self.announced.partition_point(|e| e.time < window.start);
+            self.cell(first, window.start, last)
+        });
+        if let Some(at) = announced {
+            self.at = at;
+            return Ends {
+                from: self.announced[at],
+                to: self.announced[at + 1],
+                announced,
+            };
+        }
+        Ends {
+            from: self.edge(window.start),
+            to: self.edge(last),
+            announced: None,
+        }
+    }
+
+    /// `at`, if the cell from there to the next announced edge is this one.
+    fn cell(&self, at: usize, start: Ns, end: Ns) -> Option<usize> {
+        let [from, to, ..] = self.announced.get(at..)? else {
+            return None;
+        };
+        (from.time == start && to.time == end).then_some(at)
+    }
+
+    /// See [`Lane::busy`].
+    #[must_use]
+    pub fn busy(&mut self, window: Span) -> Ns {
+        if window.is_empty() {
+            return 0;
+        }
+        let Ends { from, to, .. } = self.ends(window);
+        to.busy - from.busy
+    }
+
+    /// See [`Lane::rows`].
+    #[must_use]
+    pub fn rows(&mut self, window: Span) -> Range<usize> {
+        let Ends { from, to, .. } = self.ends(window);
+        self.over_edge(&from).first..to.index
+    }
+
+    /// See [`Lane::starting`]; a window without length starts what starts at its moment.
+    #[must_use]
+    pub fn starting(&mut self, window: Span) -> Range<usize> {
+        let Ends { from, to, .. } = self.ends(window);
+        from.index..to.index
+    }
+
+    /// The rows that run over an edge: of the last before it, where they are of several blocks.
+    fn over_edge(&self, edge: &Edge) -> Over {
+        edge.over.unwrap_or_else(|| {
+            let first = self.lane.first_touching(edge.spot, edge.time);
+            let rows = (first..edge.index).rev().take(STRIDE);
+            let mut ends = rows.map(|row| (row, self.lane.span(row).end));
+            let last = ends.find(|(_, end)| *end > edge.time);
+            Over { first, last }
+        })
+    }
+
+    /// The longest row that starts in an announced cell. Where there are many rows to a cell, the first question looks into
+    /// all cells, one after the other: nothing of a cell depends on another, so the memory is asked for several at once, and
+    /// what whoever asks will want to know of a row is read ahead.
+    fn longest_starting(&mut self, ends: &Ends) -> Option<Longest> {
+        let Some(cell) = ends.announced else {
+            return self.lane.longest_of(ends.from.spot, ends.to.spot);
+        };
+        if self.longest.is_empty() {
+            let (first, last) = (self.announced.first()?, self.announced.last()?);
+            if last.index - first.index < MANY * self.announced.len() {
+                return self.lane.longest_of(ends.from.spot, ends.to.spot);
+            }
+            let cells = self.announced.windows(2);
+            let found = cells.map(|two| self.lane.longest_of(two[0].spot, two[1].spot));
+            self.longest = found.collect();
+            let rows = self.longest.iter().flatten();
+            self.lane.warm(rows.map(|longest| longest.row));
+        }
+        self.longest.get(cell).copied().flatten()
+    }
+
+    /// See [`Lane::longest`].
+    #[must_use]
+    pub fn longest(&mut self, window: Span) -> Option<usize> {
+        let ends = self.ends(window);
+        let starting = self.longest_starting(&ends);
+        let running = self.over_edge(&ends.from).last;
+        let (Some(starting), Some((running, end))) = (starting, running) else {
+            return starting.map(|it| it.row).or(running.map(|it| it.0));
+        };
+        let share = end.min(window.end) - window.start;
+        // What starts here ends here too, unless it runs over the end.
+        let may_run_on = ends.to.over.is_none_or(|over| starting.row >= over.first);
+        let length = match may_run_on {
+            true => self.lane.span(starting.row).intersect(window).len(),
+            false => starting.length,
+        };
+        Some(if share > length {
+            running
+        } else {
+            starting.row
+        })
+    }
+}

@@ -1,0 +1,429 @@
+//! The trace store: lanes, columns and names. Plain data: no threads, no screen, no CUDA.
+//!
+//! One owner applies batches ([`Trace::apply`]) and asks questions; there is no lock. Ids that are
+//! local to a process (names, launch shapes) become the store's own on the way in, and process-local
+//! device ordinals become indices of physical devices, so everything that comes out of a [`Trace`]
+//! speaks of one timeline.
+//!
+//! Columns stand in chunks behind reference counts. [`Trace::snapshot`] shares them with another thread, which
+//! reads the timeline as it was then while its owner goes on; a late record makes anew the chunk that it falls into.
+//!
+//! A row costs 16 bytes of columns (24 in a chunk with times more than 4 s apart) and about 3 of prefix sums, of
+//! what finds a time and of what finds the longest row of a range. An operation costs up to 21 more in its device's
+//! [`Usage`] (less where operations touch or overlap), a copy 26 in the table of bytes moved. What rows have in
+//! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
+
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the documentation is for those who work on the program"
+)]
+#![allow(
+    missing_docs,
+    reason = "a name that says it all needs no sentence that says it again"
+)]
+
+mod clock;
+pub mod describe;
+mod forget;
+mod hardware;
+mod index;
+mod intake;
+mod key;
+mod lane;
+mod moved;
+mod names;
+mod off_cpu;
+mod past;
+mod pool;
+mod recorded;
+mod retime;
+mod rows;
+pub mod samples;
+mod series;
+pub mod short;
+mod snapshot;
+mod usage;
+mod windows;
+
+use rustc_hash::FxHashMap;
+
+pub use clock::{Clock, Clocks};
+pub use forget::Forgotten;
+pub use hardware::{GpuReadings, HardwareReadings};
+pub use intake::engine_of;
+pub use key::{LaneKey, LaneKind};
+pub use lane::{Cursor, Lane};
+pub use names::Names;
+pub use off_cpu::{ProcessOffCpu, ThreadTime, Throttling};
+pub use recorded::Recorded;
+pub use samples::{Sampled, Stacks};
+pub use usage::{Engine, Measure, Usage};
+
+use activity::{
+    Activity, Collective, DeviceInfo, Direction, Health, LaunchShape, NameId, Ns, ProcessInfo,
+    ShapeId, Span, StreamInfo, What,
+};
+use moved::Moved;
+use pool::Pool;
+
+/// Index into [`Trace::lanes`].
+pub type LaneId = usize;
+
+/// What kind of source a timeline is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceKind {
+    #[default]
+    Simulator,
+    /// A scenario on a real GPU.
+    Cuda,
+    /// A program that was traced.
+    Traced,
+    /// A program that ran already, and was looked at from outside alone.
+    Attached,
+    /// A saved recording.
+    Recording,
+    /// A Kineto or Chrome JSON trace.
+    Kineto,
+    /// An Nsight Systems SQLite export.
+    Nsys,
+}
+
+impl SourceKind {
+    /// Its word in reports.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            SourceKind::Simulator => "simulator",
+            SourceKind::Cuda => "cuda",
+            SourceKind::Traced => "traced",
+            SourceKind::Attached => "attached",
+            SourceKind::Recording => "recording",
+            SourceKind::Kineto => "kineto",
+            SourceKind::Nsys => "nsys",
+        }
+    }
+}
+
+/// Where a timeline is from.
+#[derive(Clone, Debug, Default)]
+pub struct SourceInfo {
+    /// What kind of source.
+    pub kind: SourceKind,
+    /// What to call it: the scenario, the command, the file.
+    pub title: String,
+    /// The file or directory, where there is one.
+    pub path: Option<std::path::PathBuf>,
+    /// Whether no GPU was involved. Then the screen and every export say so.
+    pub simulated: bool,
+    /// What is known of its processes' clocks beforehand.
+    pub clocks: Clocks,
+}
+
+/// A physical device.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    /// What is known of it. `info.id` is unique in the timeline.
+    pub info: DeviceInfo,
+    /// What it was doing at each moment.
+    pub usage: Usage,
+    /// Bytes that copies have moved, by direction.
+    moved: [Moved; 4],
+    /// The processes that have operations on it, as far as known.
+    processes: Vec<usize>,
+    pending: Vec<(Span, Engine)>,
+    copied: [Vec<(Span, u64)>; 4],
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// What is known of it.
+    pub info: ProcessInfo,
+    /// Its counters.
+    pub health: Health,
+    /// When it was recorded.
+    recorded: Recorded,
+    /// The streams that it named or described.
+    pub streams: Vec<StreamInfo>,
+    /// Names of its threads.
+    pub threads: FxHashMap<u32, String>,
+    /// What they did on and off their processors.
+    pub off_cpu: ProcessOffCpu,
+    /// Stack samples of it.
+    pub sampled: Sampled,
+    /// From its times to those of the timeline.
+    clock: Clock,
+    names: Vec<NameId>,
+    shapes: Vec<ShapeId>,
+    /// Its device ordinals, as indices into [`Trace::devices`].
+    devices: FxHashMap<u32, usize>,
+    /// What it has sent, in its own ids, and where that goes.
+    known: FxHashMap<What, Known>,
+}
+
+/// Where a thing goes: looked up once a record, instead of each part of it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    lane: LaneId,
+    detail: u32,
+    engine: Option<(usize, Engine)>,
+}
+
+/// A timeline.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Where it is from.
+    pub source: SourceInfo,
+    names: Names,
+    shapes: Pool<LaunchShape>,
+    shape_ids: FxHashMap<LaunchShape, ShapeId>,
+    collectives: Pool<Collective>,
+    collective_ids: FxHashMap<Collective, u32>,
+    details: Pool<What>,
+    detail_ids: FxHashMap<What, u32>,
+    lanes: Vec<Lane>,
+    lane_ids: FxHashMap<LaneKey, LaneId>,
+    devices: Vec<Device>,
+    processes: Vec<Process>,
+    stacks: Stacks,
+    extent: Option<Span>,
+    late: u64,
+    forgotten: Forgotten,
+    /// Bytes of memory beyond which old records are forgotten.
+    limit: Option<usize>,
+    /// Records since memory was last looked at.
+    unlooked: usize,
+    hardware: HardwareReadings,
+    /// Whether processes' clocks were set to one, as far as they are known.
+    is_on_one_clock: bool,
+    revision: u64,
+}
+
+impl Trace {
+    /// An empty timeline.
+    #[must_use]
+    pub fn new(source: SourceInfo) -> Self {
+        let mut trace = Trace {
+            source,
+            ..Trace::default()
+        };
+        if let Clocks::Set(clocks) = &trace.source.clocks {
+            let clocks = clocks.clone();
+            trace.retime(&clocks);
+        }
+        trace
+    }
+
+    /// Changes whenever a batch was applied, records were forgotten or clocks were set.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// First start to last end of everything.
+    #[must_use]
+    pub fn extent(&self) -> Option<Span> {
+        self.extent
+    }
+
+    /// First operation's start to the last one's end, over all devices.
+    #[must_use]
+    pub fn operations_extent(&self) -> Option<Span> {
+        self.devices
+            .iter()
+            .filter_map(|d| d.usage.span())
+            .reduce(Span::hull)
+    }
+
+    /// All lanes, in order of first appearance.
+    #[must_use]
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// The lane with this key.
+    #[must_use]
+    pub fn lane_id(&self, key: LaneKey) -> Option<LaneId> {
+        self.lane_ids.get(&key).copied()
+    }
+
+    /// The lanes of the streams of a device, in order of first appearance.
+    pub fn streams_of(&self, device: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes.iter().enumerate().filter(
+            move |(_, lane)| matches!(lane.key().kind, LaneKind::Stream { device: d, .. } if d == device),
+        )
+    }
+
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    #[must_use]
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// What stands in a row. Ids in it are the store's own, devices are indices into [`Trace::devices`].
+    #[must_use]
+    pub fn activity(&self, lane: LaneId, row: usize) -> Activity {
+        let row = self.lanes[lane].row(row);
+        Activity {
+            span: row.span,
+            correlation: row.correlation,
+            what: self.detail(row.detail),
+        }
+    }
+
+    /// What a row is, without when: [`Trace::activity`] reads three times as much memory.
+    #[must_use]
+    pub fn what(&self, lane: LaneId, row: usize) -> What {
+        self.detail(self.what_id(lane, row))
+    }
+
+    /// A number that rows have in common whose [`Trace::what`] is the same: for those who remember what they made of one.
+    #[must_use]
+    pub fn what_id(&self, lane: LaneId, row: usize) -> u32 {
+        self.lanes[lane].detail(row)
+    }
+
+    /// Rows of a lane, of those that are kept, whose [`Trace::what`] is one of these: each distinct one is asked about
+    /// once, and of the rows no more is read than which it is. `each` says whether to go on.
+    pub fn rows_of(
+        &self,
+        lane: LaneId,
+        known: &mut Vec<Option<bool>>,
+        is_one: impl Fn(&What) -> bool,
+        mut each: impl FnMut(usize, bool) -> bool,
+    ) {
+        known.resize(self.details.len(), None);
+        let lane = &self.lanes[lane];
+        for (row, detail) in lane.details_from(lane.kept().start) {
+            let known = &mut known[detail as usize];
+            let is_one = *known.get_or_insert_with(|| is_one(&self.detail(detail)));
+            if !each(row, is_one) {
+                return;
+            }
+        }
+    }
+
+    fn detail(&self, detail: u32) -> What {
+        // A row is queued with a detail that was interned.
+        *self.details.get(detail as usize).expect("interned")
+    }
+
+    /// All strings.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// A launch configuration; its `name` is the store's own.
+    #[must_use]
+    pub fn shape(&self, id: ShapeId) -> LaunchShape {
+        self.shapes.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// The collective that a launch configuration is of.
+    #[must_use]
+    pub fn collective(&self, shape: &LaunchShape) -> Option<&Collective> {
+        self.collectives
+            .get((shape.collective as usize).checked_sub(1)?)
+    }
+
+    /// Bytes that copies of one direction moved within `window` on a device; a copy across its edge
+    /// counts in proportion.
+    #[must_use]
+    pub fn bytes_moved(&self, device: usize, direction: Direction, window: Span) -> f64 {
+        intake::slot(direction)
+            .and_then(|slot| Some(self.devices.get(device)?.moved[slot].within(window)))
+            .unwrap_or(0.0)
+    }
+
+    /// Bytes that copies of a direction moved between each of these moments, which ascend, and the next.
+    #[must_use]
+    pub fn bytes_moved_each(&self, device: usize, direction: Direction, edges: &[Ns]) -> Vec<f64> {
+        intake::slot(direction)
+            .and_then(|slot| Some(self.devices.get(device)?.moved[slot].within_each(edges)))
+            .unwrap_or_else(|| vec![0.0; edges.len().saturating_sub(1)])
+    }
+
+    /// The host call with this correlation id: its lane and row.
+    #[must_use]
+    pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
+        self.find(process, correlation, |kind| {
+            matches!(kind, LaneKind::Thread { .. })
+        })
+    }
+
+    /// The first operation with this correlation id: its lane and row.
+    #[must_use]
+    pub fn operation(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
+        self.find(process, correlation, |kind| {
+            matches!(kind, LaneKind::Stream { .. })
+        })
+    }
+
+    fn find(
+        &self,
+        process: usize,
+        correlation: u32,
+        is_wanted: impl Fn(LaneKind) -> bool,
+    ) -> Option<(LaneId, usize)> {
+        self.lanes
+            .iter()
+            .enumerate()
+            .filter(|(_, lane)| lane.key().process == process && is_wanted(lane.key().kind))
+            .find_map(|(id, lane)| Some((id, lane.find_correlation(correlation)?)))
+    }
+
+    /// What GPUs' counters and sensors said.
+    #[must_use]
+    pub fn hardware(&self) -> &HardwareReadings {
+        &self.hardware
+    }
+
+    /// What the counters and sensors of a device said; `None` where nobody asked.
+    #[must_use]
+    pub fn readings(&self, device: usize) -> Option<&GpuReadings> {
+        self.hardware.of(self.devices.get(device)?.info.uuid?)
+    }
+
+    /// The counters of all processes together.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let mut health = Health::default();
+        for process in &self.processes {
+            health.add(&process.health);
+        }
+        health
+    }
+
+    /// Records that arrived after one that started later on the same lane. They stand where they belong.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Bytes of memory that columns and tables take, without the allocator's slack.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let lanes: usize = self.lanes.iter().map(Lane::memory).sum();
+        let of_device =
+            |d: &Device| d.usage.memory() + d.moved.iter().map(Moved::memory).sum::<usize>();
+        let devices: usize = self.devices.iter().map(of_device).sum();
+        let beside: usize = self
+            .processes
+            .iter()
+            .map(|it| it.sampled.memory() + it.off_cpu.memory())
+            .sum();
+        let details = self.details.len() * 2 * size_of::<What>();
+        lanes + devices + details + beside + self.hardware.memory()
+    }
+
+    /// How far apart, in ns, two neighbouring operations of a device may be without it being called
+    /// idle: anything shorter is launch overhead that the hardware itself has between two operations.
+    pub const GAP_MIN: Ns = 1_000;
+}
+
+#[cfg(test)]
+mod tests;

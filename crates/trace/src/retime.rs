@@ -1,0 +1,184 @@
+//! Sets the clocks of processes: everything that is known of a process moves from its own times to those of one timeline.
+//!
+//! What is stored is made anew, once, so that whatever reads it (lanes, figures, searches, exports) speaks of one clock and knows of no
+//! other. Records that come later are moved as they come. Both ends of a stretch are moved: within a process
+//! all stays in its order, what touches touches, and lengths change by the drift (1e-4 at most between two machines' quartzes). A process whose clock
+//! stays keeps every nanosecond.
+
+use super::{Clock, Clocks, Device, Engine, LaneKind, Trace, engine_of, intake};
+use activity::text::printable;
+use activity::{Def, Ns, Span, Uuid, What};
+
+/// From one clock of a process to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Move {
+    from: Clock,
+    to: Clock,
+}
+
+impl Move {
+    fn is_none(&self) -> bool {
+        self.from == self.to
+    }
+
+    fn to(&self, time: Ns) -> Ns {
+        let own = match self.from.is_same() {
+            true => time,
+            false => self.from.first(time),
+        };
+        self.to.apply(own)
+    }
+
+    fn span(&self, span: Span) -> Span {
+        Span::new(self.to(span.start), self.to(span.end))
+    }
+
+    /// When it was, of a time as it is after the move.
+    fn back(&self, time: Ns) -> Ns {
+        let own = match self.to.is_same() {
+            true => time,
+            false => self.to.first(time),
+        };
+        self.from.apply(own)
+    }
+}
+
+impl Trace {
+    /// From now on a process's times are shown by the clock at its place in `clocks` (none: as they were recorded), those that are there
+    /// and those that come. Processes may be told of before they have sent anything. Rows keep their indices.
+    ///
+    /// A device is on the clock of the first process that has operations on it; where others have other clocks, what it did is added up anew.
+    /// A timeline that is to show what was recorded stays. Returns whether something was moved.
+    pub fn retime(&mut self, clocks: &[Clock]) -> bool {
+        if self.source.clocks == Clocks::AsRecorded {
+            return false;
+        }
+        if self.processes.len() < clocks.len() {
+            self.processes.resize_with(clocks.len(), Default::default);
+        }
+        self.is_on_one_clock = true;
+        self.revision += 1;
+        let moves = self.processes.iter().enumerate().map(|(process, it)| Move {
+            from: it.clock,
+            to: clocks.get(process).copied().unwrap_or_default(),
+        });
+        let moves: Vec<Move> = moves.collect();
+        if moves.iter().all(Move::is_none) {
+            return false;
+        }
+        for (process, by) in self.processes.iter_mut().zip(&moves) {
+            process.clock = by.to;
+            if !by.is_none() {
+                process.recorded.retime(|time| by.to(time));
+                process.off_cpu.retime(|span| by.span(span));
+                process.sampled.retime(|time| by.to(time));
+            }
+        }
+        for lane in &mut self.lanes {
+            let by = &moves[lane.key().process];
+            if !by.is_none() {
+                lane.retime(|time| by.to(time), |time| by.back(time));
+            }
+        }
+        for device in 0..self.devices.len() {
+            self.retime_device(device, &moves);
+        }
+        let mut hardware = std::mem::take(&mut self.hardware);
+        hardware.retime(|uuid, by| self.clock_of_gpu(uuid, by));
+        self.hardware = hardware;
+        if self.forgotten.resolution > 0 {
+            let before = self.forgotten.before;
+            let all = moves.iter().map(|by| by.to(before));
+            self.forgotten.before = all.max().unwrap_or(before);
+        }
+        let lanes = self.lanes.iter().filter_map(super::Lane::extent);
+        let samples = self.processes.iter().filter_map(|it| it.sampled.extent());
+        self.extent = lanes.chain(samples).reduce(Span::hull);
+        true
+    }
+
+    /// A process that comes to a timeline on one clock, and of which nothing is known yet, is shown by the clock of the others of its host.
+    pub(super) fn join_host(&mut self, process: usize, defs: &[Def]) {
+        let is_other = |lane: &super::Lane| lane.key().process != process;
+        if !self.is_on_one_clock || defs.is_empty() || !self.clock(process).is_same() {
+            return;
+        }
+        let host = defs.iter().find_map(|def| match def {
+            Def::Process(info) if !info.host.is_empty() => Some(printable(&info.host)),
+            _ => None,
+        });
+        let Some(host) = host else {
+            return;
+        };
+        let mut others = self.processes.iter();
+        let beside = others.find(|it| it.info.host == host && !it.clock.is_same());
+        if let Some(clock) = beside.map(|it| it.clock)
+            && self.lanes.iter().all(is_other)
+        {
+            self.processes[process].clock = clock;
+        }
+    }
+
+    fn retime_device(&mut self, index: usize, moves: &[Move]) {
+        let device = &mut self.devices[index];
+        let mut by = device.processes.iter().map(|&process| moves[process]);
+        let Some(first) = by.next() else {
+            return;
+        };
+        let is_one = by.all(|it| it == first);
+        if is_one && first.is_none() {
+            return;
+        }
+        let (to, back) = (|time: Ns| first.to(time), |time: Ns| first.back(time));
+        if is_one {
+            device.usage.retime(to, back);
+            for moved in &mut device.moved {
+                moved.retime(to, back);
+            }
+            return;
+        }
+        device.usage.empty(to, back);
+        for moved in &mut device.moved {
+            moved.empty(to, back);
+        }
+        let mut device = std::mem::take(&mut self.devices[index]);
+        for lane in 0..self.lanes.len() {
+            if matches!(self.lanes[lane].key().kind, LaneKind::Stream { device, .. } if device == index)
+            {
+                self.add_up(lane, &mut device);
+            }
+        }
+        self.devices[index] = device;
+    }
+
+    /// Adds the operations of a lane to what its device did.
+    fn add_up(&self, lane: super::LaneId, device: &mut Device) {
+        let mut spans: Vec<(Span, Engine)> = Vec::new();
+        for row in self.lanes[lane].first_row()..self.lanes[lane].len() {
+            let activity = self.activity(lane, row);
+            let Some(engine) = engine_of(&activity.what) else {
+                continue;
+            };
+            spans.push((activity.span, engine));
+            if let What::Copy(copy) = activity.what
+                && let Some(slot) = intake::slot(copy.direction)
+            {
+                device.copied[slot].push((activity.span, copy.bytes));
+            }
+        }
+        device.pending = spans;
+        device.settle();
+    }
+
+    /// On which clock a GPU's readings are shown: that of the first process that has operations on it, else of the one that
+    /// sent them.
+    pub(super) fn clock_of_gpu(&self, uuid: Uuid, by: usize) -> Clock {
+        let mut devices = self.devices.iter();
+        let device = devices.find(|it| it.info.uuid == Some(uuid));
+        let process = device.and_then(|it| it.processes.first());
+        self.clock(process.copied().unwrap_or(by))
+    }
+}
+
+#[cfg(test)]
+mod tests;

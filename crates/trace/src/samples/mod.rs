@@ -1,0 +1,405 @@
+//! Stack samples: what threads were seen doing, and the lanes of nested frames that are drawn from it.
+//!
+//! The samples themselves are kept whole: the moments of all looks, and for each thread what changed at which. The lanes
+//! are an estimate made of them: a frame lasts from the first look that sees it to the first that does not.
+
+mod stacks;
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+
+pub use stacks::{Stacks, short_file, wants};
+
+use super::pool::Pool;
+use super::rows::Row;
+use super::{Lane, LaneId, LaneKey, LaneKind, Trace};
+use activity::{
+    Frame, Ns, Range, RangeKind, SampleDef, Samples, Sampling, Seen, Span, StackId, What,
+};
+
+/// Frames that last are drawn in pieces that end at multiples of this, so that what still runs is seen, too.
+const PIECE: Ns = 500_000_000;
+/// A look that comes later than so many periods after the one before says nothing of the time between.
+const LATE: Ns = 4;
+
+/// What one thread was seen doing from a look on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    /// Which look.
+    look: u32,
+    /// [`Trace::stacks`]'s id; 0 for a thread that is not there.
+    stack: StackId,
+    is_running: bool,
+}
+
+/// A thread at one look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was looked at.
+    pub time: Ns,
+    /// What it was doing: an id of [`Trace::stacks`].
+    pub stack: StackId,
+    /// Whether it was running or about to, as the operating system had it.
+    pub is_running: bool,
+}
+
+/// The stack samples of one process.
+#[derive(Clone, Debug, Default)]
+pub struct Sampled {
+    looks: Pool<Ns>,
+    threads: FxHashMap<u32, Pool<Change>>,
+    /// Totals of each series.
+    totals: FxHashMap<u32, Sampling>,
+    /// Stretches in which nobody looked, from one look to one that came late.
+    blind: Pool<Span>,
+    /// Looks that came before one that was there already.
+    disordered: u64,
+    /// The stacks of each series.
+    ids: FxHashMap<u32, Vec<StackId>>,
+    frames: FxHashMap<u32, Vec<Frame>>,
+    /// What is being drawn of each thread.
+    open: FxHashMap<u32, Open>,
+}
+
+/// The frames of a thread that have not ended.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    stack: StackId,
+    frames: Vec<(Box<str>, Ns)>,
+}
+
+impl Sampled {
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.looks.len() == 0
+    }
+
+    /// The totals of all series.
+    #[must_use]
+    pub fn totals(&self) -> Sampling {
+        let mut sum = Sampling::default();
+        for it in self.totals.values() {
+            sum.hz = sum.hz.max(it.hz);
+            sum.looks += it.looks;
+            sum.torn += it.torn;
+            sum.lost += it.lost;
+            sum.cost_ns += it.cost_ns;
+        }
+        sum.lost += self.disordered;
+        sum
+    }
+
+    /// That lanes of frames are an estimate, and of what; `None` where they are made of no samples.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let hz = self.totals().hz;
+        let words = || {
+            format!(
+                "estimated: stacks sampled at {hz} Hz, ends are exact to some {} ms",
+                1000 / hz.max(1)
+            )
+        };
+        (!self.is_empty()).then(words)
+    }
+
+    /// Whether a thread was seen.
+    #[must_use]
+    pub fn has(&self, thread: u32) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
+    /// The threads that were seen, in order of their ids.
+    #[must_use]
+    pub fn threads(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.threads.keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// First look to last.
+    #[must_use]
+    pub fn extent(&self) -> Option<Span> {
+        let last = self.looks.len().checked_sub(1)?;
+        let first = self.looks.get(self.looks.first())?;
+        Some(Span::new(*first, *self.looks.get(last)?))
+    }
+
+    /// How much of `window` lies where somebody looked, in ns.
+    #[must_use]
+    pub fn looked(&self, window: Span) -> Ns {
+        let window = window.intersect(self.extent().unwrap_or_default());
+        let from = partition(&self.blind, |blind| blind.end <= window.start);
+        let blind: Ns = (from..self.blind.len())
+            .map_while(|at| self.blind.get(at).filter(|it| it.start < window.end))
+            .map(|it| it.intersect(window).len())
+            .sum();
+        window.len() - blind
+    }
+
+    /// Lets go of looks before `time`, whole chunks of them.
+    pub(super) fn forget_before(&mut self, time: Ns) {
+        self.looks
+            .forget_before(partition(&self.looks, |&it| it < time));
+        let first = self.looks.first();
+        for changes in self.threads.values_mut() {
+            // What a thread was doing at the first look that stays is said by the last change until then.
+            let after = partition(changes, |change| change.look as usize <= first);
+            changes.forget_before(after.saturating_sub(1));
+        }
+        self.blind
+            .forget_before(partition(&self.blind, |it| it.end <= time));
+    }
+
+    /// The same looks at other times.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
+        self.looks.map(|&time| to(time));
+        self.blind
+            .map(|blind| Span::new(to(blind.start), to(blind.end)));
+        for (_, start) in self.open.values_mut().flat_map(|it| &mut it.frames) {
+            *start = to(*start);
+        }
+    }
+
+    /// Bytes that samples take.
+    pub(super) fn memory(&self) -> usize {
+        let changes: usize = self.threads.values().map(Pool::memory).sum();
+        self.looks.memory() + self.blind.memory() + changes
+    }
+
+    /// The samples of a thread within a window, in order of time.
+    pub fn of(&self, thread: u32, window: Span) -> impl Iterator<Item = Sample> + '_ {
+        let changes = self.threads.get(&thread);
+        let from = partition(&self.looks, |&time| time < window.start);
+        let to = partition(&self.looks, |&time| time < window.end);
+        let mut at = changes.map_or(0, |it| partition(it, |change| change.look as usize <= from));
+        (from..to).filter_map(move |look| {
+            let changes = changes?;
+            while changes.get(at).is_some_and(|it| it.look as usize <= look) {
+                at += 1;
+            }
+            let change = changes.get(at.checked_sub(1)?)?;
+            let time = *self.looks.get(look)?;
+            (change.stack != 0).then_some(Sample {
+                time,
+                stack: change.stack,
+                is_running: change.is_running,
+            })
+        })
+    }
+
+    /// The same to be read.
+    pub(super) fn snapshot(&self) -> Sampled {
+        Sampled {
+            looks: self.looks.clone(),
+            threads: self.threads.clone(),
+            totals: self.totals.clone(),
+            blind: self.blind.clone(),
+            disordered: self.disordered,
+            ..Sampled::default()
+        }
+    }
+}
+
+/// How many entries from the beginning on are such, those that were let go among them.
+fn partition<T: Clone>(pool: &Pool<T>, is_such: impl Fn(&T) -> bool) -> usize {
+    let (mut from, mut to) = (pool.first(), pool.len());
+    while from < to {
+        let middle = from + (to - from) / 2;
+        match pool.get(middle) {
+            Some(entry) if is_such(entry) => from = middle + 1,
+            _ => to = middle,
+        }
+    }
+    from
+}
+
+/// A frame that has been drawn to its end, or a piece of it.
+struct Drawn {
+    thread: u32,
+    name: Box<str>,
+    span: Span,
+}
+
+impl Trace {
+    /// All stacks that samples refer to.
+    #[must_use]
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// Takes samples in.
+    pub(super) fn sample(&mut self, process: usize, samples: Samples) {
+        let sampled = &mut self.processes[process].sampled;
+        let series = samples.series;
+        for def in samples.defs {
+            match def {
+                SampleDef::Frame { id, frame } => {
+                    put(sampled.frames.entry(series).or_default(), id, frame);
+                }
+                SampleDef::Stack { id, caller, frame } => {
+                    let ids = sampled.ids.entry(series).or_default();
+                    let caller = caller.checked_sub(1).and_then(|it| ids.get(it as usize));
+                    let frames = sampled.frames.get(&series);
+                    let frame = frames.and_then(|it| it.get((frame as usize).checked_sub(1)?));
+                    let frame = frame.cloned().unwrap_or_default();
+                    let global = self.stacks.define(caller.copied().unwrap_or(0), frame);
+                    put(ids, id, global);
+                }
+            }
+        }
+        sampled.totals.insert(series, samples.sampling);
+        let period = 1_000_000_000 / Ns::from(samples.sampling.hz.max(1));
+        let mut drawn = Vec::new();
+        for look in samples.looks {
+            let changed = look.changed.into_iter().map(|seen| {
+                let ids = sampled.ids.get(&series);
+                let stack = ids.and_then(|it| it.get((seen.stack as usize).checked_sub(1)?));
+                Seen {
+                    stack: stack.copied().unwrap_or(0),
+                    ..seen
+                }
+            });
+            let changed: Vec<Seen> = changed.collect();
+            sampled.take(look.time, &changed, LATE * period, &self.stacks, &mut drawn);
+        }
+        if let Some(extent) = sampled.extent() {
+            self.extent = Some(self.extent.map_or(extent, |it| it.hull(extent)));
+        }
+        self.draw(process, drawn);
+    }
+
+    /// Puts frames into the lanes of their threads.
+    fn draw(&mut self, process: usize, drawn: Vec<Drawn>) {
+        let mut touched: Vec<LaneId> = Vec::new();
+        for it in drawn {
+            let range = Range {
+                kind: RangeKind::Python,
+                name: self.names.intern(&it.name),
+                thread: it.thread,
+                index: 0,
+            };
+            let key = LaneKey {
+                process,
+                kind: LaneKind::Range {
+                    kind: RangeKind::Python,
+                    thread: it.thread,
+                },
+            };
+            let detail = self.intern(What::Range(range));
+            let lane = *self.lane_ids.entry(key).or_insert_with(|| {
+                self.lanes.push(Lane::new(key));
+                self.lanes.len() - 1
+            });
+            touched.push(lane);
+            self.lanes[lane].queue(Row {
+                span: it.span,
+                correlation: 0,
+                detail,
+            });
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for lane in touched {
+            // A caller ends after what it called: that it comes later is no sign of anything.
+            self.lanes[lane].settle();
+        }
+    }
+}
+
+impl Sampled {
+    /// Takes in a look, whose changes are by [`Stacks`]' ids.
+    fn take(
+        &mut self,
+        time: Ns,
+        changed: &[Seen],
+        late: Ns,
+        stacks: &Stacks,
+        drawn: &mut Vec<Drawn>,
+    ) {
+        let count = self.looks.len();
+        let last = count
+            .checked_sub(1)
+            .and_then(|it| self.looks.get(it))
+            .copied();
+        if last.is_some_and(|last| last >= time) || count >= u32::MAX as usize {
+            self.disordered += 1;
+            return;
+        }
+        self.looks.push(time);
+        for seen in changed {
+            self.threads.entry(seen.thread).or_default().push(Change {
+                look: count as u32,
+                stack: seen.stack,
+                is_running: seen.is_running,
+            });
+        }
+        let last = last.unwrap_or(time);
+        if time - last > late {
+            self.blind.push(Span::new(last, time));
+            // Nobody looked for a while: what was open lasted one look more, as far as is known.
+            let until = last + late / LATE;
+            for (&thread, open) in &mut self.open {
+                open.cut(thread, 0, until, drawn);
+                let stack = std::mem::take(&mut open.stack);
+                open.enter(stack, time, stacks);
+            }
+        } else if time.div_euclid(PIECE) != last.div_euclid(PIECE) {
+            for (&thread, open) in &mut self.open {
+                let names: Vec<Box<str>> = open.frames.iter().map(|it| it.0.clone()).collect();
+                open.cut(thread, 0, time, drawn);
+                open.frames
+                    .extend(names.into_iter().map(|name| (name, time)));
+            }
+        }
+        for seen in changed {
+            let open = self.open.entry(seen.thread).or_default();
+            if open.stack == seen.stack {
+                continue;
+            }
+            let names = stacks.drawn(seen.stack);
+            let same = open.frames.iter().zip(&names);
+            let same = same.take_while(|(a, b)| *a.0 == ***b).count();
+            open.cut(seen.thread, same, time, drawn);
+            open.stack = seen.stack;
+            let new = names.into_iter().skip(same);
+            open.frames.extend(new.map(|name| (name.into(), time)));
+        }
+        self.open.retain(|_, open| open.stack != 0);
+    }
+}
+
+impl Open {
+    /// Ends the frames from a depth on.
+    fn cut(&mut self, thread: u32, depth: usize, end: Ns, drawn: &mut Vec<Drawn>) {
+        let ended = self.frames.drain(depth.min(self.frames.len())..);
+        drawn.extend(
+            ended
+                .filter(|(_, start)| *start < end)
+                .map(|(name, start)| Drawn {
+                    thread,
+                    name,
+                    span: Span::new(start, end),
+                }),
+        );
+    }
+
+    fn enter(&mut self, stack: StackId, time: Ns, stacks: &Stacks) {
+        self.stack = stack;
+        let names = stacks.drawn(stack).into_iter();
+        self.frames.extend(names.map(|name| (name.into(), time)));
+    }
+}
+
+/// Puts a value where an id that counts from 1 says.
+fn put<T: Clone + Default>(table: &mut Vec<T>, id: u32, value: T) {
+    // The reader of samples keeps ids dense, and below two million.
+    let Some(index) = (id as usize).checked_sub(1) else {
+        return;
+    };
+    if table.len() <= index {
+        table.resize(index + 1, T::default());
+    }
+    table[index] = value;
+}

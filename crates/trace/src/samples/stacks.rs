@@ -1,0 +1,137 @@
+//! Stacks, each defined once, and which of their frames are the user's own.
+
+use rustc_hash::FxHashMap;
+
+use super::super::pool::Pool;
+use activity::{Frame, StackId};
+
+/// All stacks of a timeline, each defined once.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    frames: Pool<Frame>,
+    stacks: Pool<(StackId, u32)>,
+    frame_ids: FxHashMap<Frame, u32>,
+    stack_ids: FxHashMap<(StackId, u32), StackId>,
+}
+
+/// Whether a source file is one of the user's own: not of the interpreter, and not of an installed package.
+#[must_use]
+pub(crate) fn is_own(file: &str) -> bool {
+    let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
+    let installed = [
+        "/site-packages/",
+        "/dist-packages/",
+        "/lib/python",
+        "/lib64/python",
+    ];
+    !of_interpreter && !installed.iter().any(|part| file.contains(part))
+}
+
+/// A source file in few words: the user's own by its name, one of a package by its path in there.
+#[must_use]
+pub fn short_file(file: &str) -> &str {
+    for folder in ["/site-packages/", "/dist-packages/"] {
+        if let Some((_, rest)) = file.rsplit_once(folder) {
+            return rest;
+        }
+    }
+    for folder in ["/lib/python", "/lib64/python"] {
+        // The version stands between the folder and the rest.
+        if let Some((_, rest)) = file.rsplit_once(folder) {
+            return rest.split_once('/').map_or(rest, |(_, rest)| rest);
+        }
+    }
+    match file.starts_with('/') {
+        true => file.rsplit('/').next().unwrap_or(file),
+        // Relative to where the program was started, or to a package's folder.
+        false => file,
+    }
+}
+
+impl Stacks {
+    pub(super) fn define(&mut self, caller: StackId, frame: Frame) -> StackId {
+        let frame = match self.frame_ids.get(&frame) {
+            Some(&known) => known,
+            None => {
+                let id = self.frames.push(frame.clone()) as u32;
+                self.frame_ids.insert(frame, id);
+                id
+            }
+        };
+        let stacks = &mut self.stacks;
+        let new = || stacks.push((caller, frame)) as StackId + 1;
+        *self.stack_ids.entry((caller, frame)).or_insert_with(new)
+    }
+
+    /// The frames of a stack, innermost first.
+    pub fn frames(&self, stack: StackId) -> impl Iterator<Item = &Frame> {
+        let mut next = stack;
+        std::iter::from_fn(move || {
+            let index = (next as usize).checked_sub(1)?;
+            let &(caller, frame) = self.stacks.get(index)?;
+            // A caller is always defined before its callee, so this ends.
+            next = caller;
+            self.frames.get(frame as usize)
+        })
+    }
+
+    /// The innermost frame of the user's own, and the frame that it called.
+    #[must_use]
+    pub fn own_line(&self, stack: StackId) -> Option<(&Frame, Option<&Frame>)> {
+        let mut called = None;
+        for frame in self.frames(stack) {
+            if is_own(&frame.file) {
+                return Some((frame, called));
+            }
+            called = Some(frame);
+        }
+        None
+    }
+
+    /// What is drawn of a stack, outermost first: the user's own frames with their lines, and what the innermost of them
+    /// called. All of it where none is the user's own.
+    pub(super) fn drawn(&self, stack: StackId) -> Vec<String> {
+        let mut drawn = Vec::new();
+        let mut called = None;
+        for frame in self.frames(stack) {
+            let file = short_file(&frame.file);
+            if is_own(&frame.file) {
+                if drawn.is_empty() {
+                    drawn.extend(called.take());
+                }
+                drawn.push(format!("{file}:{} {}", frame.line, frame.function));
+            } else {
+                called = Some(format!("{file} {}", frame.function));
+            }
+        }
+        if drawn.is_empty() {
+            let whole = |f: &Frame| format!("{} {}", short_file(&f.file), f.function);
+            drawn = self.frames(stack).map(whole).collect();
+        }
+        drawn.reverse();
+        drawn
+    }
+
+    /// The same to be read.
+    pub(crate) fn snapshot(&self) -> Stacks {
+        Stacks {
+            frames: self.frames.clone(),
+            stacks: self.stacks.clone(),
+            ..Stacks::default()
+        }
+    }
+}
+
+/// Whether a process that loads data for PyTorch waits for something to do in this stack; `None` for stacks of others.
+#[must_use]
+pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
+    let is_worker = |it: &Frame| {
+        it.function == "_worker_loop" && it.file.ends_with("torch/utils/data/_utils/worker.py")
+    };
+    if !stacks.frames(stack).any(is_worker) {
+        return None;
+    }
+    // The loop asks its queue of indices; fetching a batch leads through a `fetch`.
+    let mut inner = stacks.frames(stack).take_while(|it| !is_worker(it));
+    Some(inner.any(|it| it.function == "get" && it.file.ends_with("multiprocessing/queues.py")))
+}

@@ -1,0 +1,193 @@
+use super::stacks::is_own;
+use super::*;
+use activity::{Batch, Look};
+
+fn frame(file: &str, function: &str, line: u32) -> Frame {
+    Frame {
+        file: file.to_owned(),
+        function: function.to_owned(),
+        line,
+    }
+}
+
+/// `main` at line 3 calls `step` at 10, then at 11, where it calls into a library.
+fn defs() -> Vec<SampleDef> {
+    let frames = [
+        frame("/home/me/train.py", "<module>", 3),
+        frame("/home/me/train.py", "step", 10),
+        frame("/home/me/train.py", "step", 11),
+        frame(
+            "/opt/lib/python3.12/site-packages/torch/nn/module.py",
+            "forward",
+            99,
+        ),
+        frame("/opt/lib/python3.12/threading.py", "wait", 5),
+    ];
+    let define = |(frame, id)| SampleDef::Frame { id, frame };
+    let mut defs: Vec<SampleDef> = frames.into_iter().zip(1..).map(define).collect();
+    for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 3, 4), (5, 4, 5)] {
+        defs.push(SampleDef::Stack { id, caller, frame });
+    }
+    defs
+}
+
+const MS: Ns = 1_000_000;
+
+fn trace(seen: &[(Ns, StackId)]) -> Trace {
+    let look = |&(at, stack): &(Ns, StackId)| Look {
+        time: at * MS,
+        changed: vec![Seen {
+            thread: 7,
+            stack,
+            is_running: true,
+        }],
+    };
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 3,
+            defs: defs(),
+            looks: seen.iter().map(look).collect(),
+            sampling: Sampling {
+                hz: 100,
+                looks: seen.len() as u64,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    });
+    trace
+}
+
+fn drawn(trace: &Trace) -> Vec<(String, Ns, Ns)> {
+    let lane = &trace.lanes()[0];
+    (0..lane.len())
+        .map(|row| {
+            let it = trace.activity(0, row);
+            let What::Range(range) = it.what else {
+                panic!("{it:?}")
+            };
+            let name = trace.names().full(range.name).to_owned();
+            (name, it.span.start / MS, it.span.end / MS)
+        })
+        .collect()
+}
+
+#[test]
+fn frames_last_from_the_first_look_that_sees_them_to_the_first_that_does_not() {
+    let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 5), (40, 2), (50, 0)]);
+    let expected = [
+        ("train.py:3 <module>", 0, 50),
+        ("train.py:10 step", 0, 20),
+        ("train.py:11 step", 20, 40),
+        ("torch/nn/module.py forward", 20, 40),
+        ("train.py:10 step", 40, 50),
+    ];
+    let expected = expected.map(|(name, start, end)| (name.to_owned(), start, end));
+    assert_eq!(drawn(&trace), expected);
+    assert_eq!(trace.late(), 0);
+}
+
+#[test]
+fn what_lasts_is_drawn_in_pieces_and_what_nobody_saw_is_not_drawn() {
+    // Nobody looked between 510 and 700 ms.
+    let trace = trace(&[(490, 1), (500, 1), (510, 1), (700, 1), (710, 0)]);
+    let expected = [(490, 500), (500, 520), (700, 710)]
+        .map(|(start, end)| ("train.py:3 <module>".to_owned(), start, end));
+    assert_eq!(drawn(&trace), expected);
+}
+
+#[test]
+fn samples_of_a_window_are_those_whose_look_lies_in_it() {
+    let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 0), (40, 5)]);
+    let sampled = &trace.processes()[0].sampled;
+    let of = |from: Ns, to: Ns| -> Vec<Ns> {
+        let samples = sampled.of(7, Span::new(from * MS, to * MS));
+        samples.map(|it| it.time / MS).collect()
+    };
+    assert_eq!(of(0, 100), [0, 10, 20, 40]);
+    assert_eq!(of(10, 20), [10]);
+    assert!(of(11, 20).is_empty());
+    assert_eq!(sampled.of(8, Span::new(0, 100 * MS)).count(), 0);
+    let stack = sampled
+        .of(7, Span::new(20 * MS, 21 * MS))
+        .next()
+        .expect("one");
+    let (own, called) = trace.stacks().own_line(stack.stack).expect("an own frame");
+    assert_eq!((own.function.as_str(), own.line), ("step", 11));
+    assert_eq!(called.map(|it| it.line), Some(99));
+    // The snapshot says the same.
+    let copy = trace.snapshot();
+    assert_eq!(
+        copy.processes()[0]
+            .sampled
+            .of(7, Span::new(0, 100 * MS))
+            .count(),
+        4
+    );
+    assert_eq!(copy.stacks().frames(5).count(), 4);
+}
+
+#[test]
+fn own_files_are_told_from_installed_ones() {
+    for (file, own, short) in [
+        ("/home/me/train.py", true, "train.py"),
+        ("train.py", true, "train.py"),
+        ("<string>", true, "<string>"),
+        (
+            "<frozen importlib._bootstrap>",
+            false,
+            "<frozen importlib._bootstrap>",
+        ),
+        ("/usr/lib/python3.12/threading.py", false, "threading.py"),
+        (
+            "/usr/lib/python3/dist-packages/numpy/a.py",
+            false,
+            "numpy/a.py",
+        ),
+        (
+            "/work/.venv/lib/python3.12/site-packages/torch/_ops.py",
+            false,
+            "torch/_ops.py",
+        ),
+    ] {
+        assert_eq!((is_own(file), short_file(file)), (own, short), "{file}");
+    }
+}
+
+#[test]
+fn time_in_which_nobody_looked_is_known() {
+    // Looks 100 times a second, none between 20 and 300 ms.
+    let trace = trace(&[(0, 1), (10, 1), (20, 1), (300, 1), (310, 1)]);
+    let sampled = &trace.processes()[0].sampled;
+    let looked = |from: Ns, to: Ns| sampled.looked(Span::new(from * MS, to * MS)) / MS;
+    assert_eq!((looked(0, 310), looked(-50, 1000)), (30, 30));
+    assert_eq!(
+        (looked(15, 25), looked(25, 290), looked(295, 305)),
+        (5, 0, 5)
+    );
+}
+
+#[test]
+fn old_looks_are_let_go_and_the_others_stay_what_they_were() {
+    // Two stacks in turns, for 50 s.
+    let looks: Vec<(Ns, StackId)> = (0..5_000)
+        .map(|at| (at * 10, 1 + (at as u32 / 7) % 2))
+        .collect();
+    let mut trace = trace(&looks);
+    let late = Span::new(41_000 * MS, 50_000 * MS);
+    let of = |trace: &Trace| -> Vec<Sample> { trace.processes()[0].sampled.of(7, late).collect() };
+    let (before, memory) = (of(&trace), trace.processes()[0].sampled.memory());
+    assert_eq!(before.len(), 900);
+    trace.forget_before(late.start);
+    assert_eq!(of(&trace), before);
+    let sampled = &trace.processes()[0].sampled;
+    assert!(
+        sampled.memory() < memory / 2,
+        "{} of {memory}",
+        sampled.memory()
+    );
+    // Four chunks of 1024 looks are gone.
+    let kept = sampled.of(7, Span::new(0, 50_000 * MS)).count();
+    assert_eq!(kept, 5_000 - 4 * 1024, "{:?}", sampled.extent());
+}
