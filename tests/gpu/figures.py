@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Cuts the output of `cuptop run SCENARIO --headless --json` down to the figures that
-tests/sim_against_h200.rs compares the simulator with.
+tests/scenarios/sim_against_h200.rs compares the simulator with.
 
 usage: figures.py "DATE, driver VERSION" SCENARIO.json...   (writes tests/data/h200/SCENARIO.json)
 """

@@ -1,5 +1,5 @@
 //! Everything that reads what somebody else wrote, each as a function of bytes that must end well whatever they are. The fuzzer
-//! (`fuzz/`) and the replay of its corpus (`tests/corpus.rs`) call the same.
+//! (`fuzz/`) and the replay of its corpus (`tests/traces/corpus.rs`) call the same.
 
 use std::fmt::Write as _;
 use std::io;

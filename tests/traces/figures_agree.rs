@@ -1,11 +1,10 @@
 //! What the screen shows of a run is what its JSON report says: of every bundled scenario, and of a run
 //! written down by hand whose figures are reckoned here.
 
-mod common;
-
 use cuptop::bundled::LIBRARY;
 use std::sync::Arc;
 
+use crate::common::{load, real_traces};
 use activity::feed::{Message, Outcome};
 use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
@@ -13,7 +12,6 @@ use activity::{
 };
 use analysis::figures::Peaks;
 use analysis::findings::Finding;
-use common::{load, real_traces};
 use cuptop::report::Report;
 use cuptop::report::compare::Comparison;
 use cuptop::tui::action::Action;

@@ -2,14 +2,12 @@
 //!
 //! Most of the traces lie beside the checkout where they are at hand; a test says which it skipped.
 
-mod common;
-
 use std::path::PathBuf;
 
+use crate::common::{load, trace_folders};
 use activity::What;
 use activity::feed::Message;
 use analysis::steps::{self, Origin};
-use common::{load, trace_folders};
 use readers::file;
 use trace::Trace;
 

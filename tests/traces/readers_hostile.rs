@@ -1,11 +1,9 @@
 //! Trace files that are none, that break off, that lie: each ends in words, and nothing that was read is lost.
 
-mod common;
-
 use std::io::Write;
 
+use crate::common::{data, drain, exported, figures, load};
 use activity::feed::{Message, Outcome};
-use common::{data, drain, exported, figures, load};
 use proptest::prelude::*;
 use readers::file::{self, Format, OpenError};
 

@@ -2,15 +2,13 @@
 //!
 //! The figures were printed by `tests/data/traces/oracle.py`, an independent implementation of their definitions.
 
-mod common;
-
 use cuptop::bundled::LIBRARY;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::common::{load, real_traces, trace_folders};
 use activity::feed::{Message, Outcome};
 use analysis::figures::Peaks;
-use common::{load, real_traces, trace_folders};
 use cuptop::report::{Report, text};
 use scenario::{Overrides, compile};
 use serde_json::Value;

@@ -1,19 +1,16 @@
 //! Laws that hold for whatever the simulator runs: random programs of streams, events, copies and kernels.
 
-#[path = "sim/program.rs"]
 #[allow(
     dead_code,
     reason = "each test program uses another part of these helpers"
 )]
-mod program;
-
 use std::collections::HashMap;
 
 use activity::{Activity, Direction, Ns, Span, What};
 use proptest::prelude::*;
 use sim::program::{Item, Step, Target};
 
-use program::{Run, copy_in, copy_out, kernel, record, submit, submit_blocking, sync, wait};
+use crate::program::{Run, copy_in, copy_out, kernel, record, submit, submit_blocking, sync, wait};
 
 const STREAMS: u32 = 4;
 const EVENTS: u32 = 3;

@@ -1,11 +1,9 @@
 //! CSV exports, and what holds for files of every format.
 
-mod common;
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use common::made::{made, written};
+use crate::common::made::{made, written};
 use cuptop::export::{self, Timeline};
 use trace::Trace;
 

@@ -1,16 +1,14 @@
 //! Traces that come through pipes, and several at once: what cannot be read twice, or must not be.
 
-mod common;
-
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use crate::common::{data, exported, figures, load};
 use activity::What;
 use activity::feed::Outcome;
 use analysis::figures::Peaks;
-use common::{data, exported, figures, load};
 use cuptop::report::Report;
 use readers::file;
 

@@ -1,18 +1,16 @@
 //! Chrome JSON exports come back through cuptop's own reader with nothing changed.
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::made::{made, written};
+use crate::common::{figures, load, real_traces};
 use activity::What;
 use activity::feed::Outcome;
-use common::made::{made, written};
-use common::{figures, load, real_traces};
 use cuptop::export::{self, Timeline};
 use trace::{LaneKind, Trace};
 
 /// Exports, opens the export, and hands the new timeline out with the text.
-fn round_trip(trace: &Trace) -> (common::Loaded, String) {
+fn round_trip(trace: &Trace) -> (crate::common::Loaded, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("again.json");
     export::to_file(&path, |out| export::to(Timeline::Chrome, trace, out)).expect("a file");

@@ -1,17 +1,15 @@
 //! What somebody sees first, and every view at the sizes that screens have.
 
-mod common;
-
 use cuptop::bundled::LIBRARY;
 use scenario::bundled::Bundled;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::common::job::Job;
 use activity::feed::{Message, Outcome};
 use activity::{
     Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Range, RangeKind, Span, What,
 };
-use common::job::Job;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
 use cuptop::tui::{Peaks, Theme, render};

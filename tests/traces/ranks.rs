@@ -1,7 +1,6 @@
 //! Jobs of several ranks: what was put into them is found again.
 
-mod common;
-
+use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{
     Activity, Batch, Frame, Kernel, Look, Place, SampleDef, Samples, Sampling, Seen, Span, What,
@@ -11,7 +10,6 @@ use analysis::figures::Peaks;
 use analysis::graph::Graph;
 use analysis::ranks::{Heat, Matched, Pattern, Ranks, Reason, Stretch};
 use analysis::steps::{self, Steps};
-use common::job::{Clock, Job};
 use cuptop::report::Report;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
@@ -611,7 +609,7 @@ fn collectives_that_fit_badly_are_not_matched() {
     ];
     let mut trace = Trace::new(SourceInfo::default());
     for (rank, kernels) in made.iter().enumerate() {
-        trace.apply(common::job::collectives(rank as u32, kernels));
+        trace.apply(crate::common::job::collectives(rank as u32, kernels));
     }
     let ranks = ranks_of(&trace, None, &[]).expect("two share all-gathers");
     assert!(ranks.clocks.residual.is_none(), "{:?}", ranks.clocks);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-#[path = "../fuzz/src/targets/mod.rs"]
+#[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
 
 use targets::TARGETS;
@@ -100,7 +100,7 @@ impl Chance {
     }
 }
 
-/// Without coverage, but in any build of the tests: `CUPTOP_FUZZ_SECONDS=600 cargo test --test corpus -- --ignored --nocapture`.
+/// Without coverage, but in any build of the tests: `CUPTOP_FUZZ_SECONDS=600 cargo test --test traces corpus -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes CUPTOP_FUZZ_SECONDS (2) for each reader"]
 fn changes_of_the_corpus_end_well_and_soon() {

@@ -1,11 +1,9 @@
 //! Perfetto exports, read back by a small decoder of the test's own.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::made::{made, written};
-use common::{load, real_traces};
+use crate::common::made::{made, written};
+use crate::common::{load, real_traces};
 use cuptop::export::Timeline;
 use trace::{Lane, LaneKind, Trace};
 

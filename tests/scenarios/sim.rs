@@ -1,17 +1,14 @@
 //! The simulator against programs whose timeline can be worked out by hand.
 
-#[path = "sim/program.rs"]
-mod program;
-
 use activity::{Direction, Ns, Span, What};
 use sim::program::{Graph, Item, Node, Order, Step, Target, Upload};
 
-use program::{
+use crate::program::{
     Run, alloc, copy_in, copy_out, free, kernel, kernel_with, profile, record, submit,
     submit_blocking, sync, wait, whole_kernel, work,
 };
 
-// The profile of these tests has round numbers (`program::profile`):
+// The profile of these tests has round numbers (`crate::program::profile`):
 //   a submitting call takes 10 ns and its item is known to the device 100 ns after the call's end,
 //   events take calls of 10 ns and are known at once; a sync call takes at least 5 ns;
 //   on one stream operations follow each other after 20 ns,

@@ -1,15 +1,12 @@
 //! A job on another machine, followed through a stand-in for ssh: what breaks, what is said, and that nothing is lost or comes twice.
 
-#[path = "common/grown.rs"]
-mod grown;
-
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::grown::{Came, PATIENCE, Rank};
 use activity::feed::{Feed, Outcome};
-use grown::{Came, PATIENCE, Rank};
 use hosts::{Place, connect_by};
 
 /// Follows places by a program in the place of ssh, as for a screen that opens when the links are there.

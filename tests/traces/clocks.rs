@@ -1,12 +1,10 @@
 //! A job whose ranks' clocks are off is one timeline: of every lane, figure and export.
 
-mod common;
-
+use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{Batch, Span};
 use analysis::figures::Peaks;
 use analysis::ranks;
-use common::job::{Clock, Job};
 use cuptop::export::{self, Timeline};
 use cuptop::report::Report;
 use cuptop::tui::app::App;

@@ -1,13 +1,11 @@
 //! Trace files of other profilers: read whole, to the nanosecond.
 
-mod common;
-
+use crate::common::{data, drain, exported, figures, load, real_traces};
 use activity::feed::Outcome;
 use activity::{
     Activity, Batch, Collective, Def, MemoryKind, Memset, Place, ProcessInfo, RangeKind, Span,
     SyncKind, What,
 };
-use common::{data, drain, exported, figures, load, real_traces};
 use readers::file::{self, Format};
 use recording::Saver;
 use trace::{LaneKind, Trace};

@@ -1,14 +1,11 @@
 //! A job whose ranks write into one directory, followed while it runs.
 
-#[path = "common/grown.rs"]
-mod grown;
-
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::grown::{Came, Rank};
 use activity::feed::Outcome;
-use grown::{Came, Rank};
 use readers::file::{OpenError, open, open_live};
 use recording::Follower;
 use recording::file::{Entry, Reader, Wait};

@@ -6,7 +6,7 @@
 //!
 //! `tests/data/h200/SCENARIO.json` holds what `cuptop run SCENARIO --headless --json` said on the GPU,
 //! cut down by `tests/gpu/figures.py`. A scenario that was not measured is not compared, and a line says
-//! so. `cargo test --test sim_against_h200 -- --nocapture` prints both sides, kernel by kernel.
+//! so. `cargo test --test scenarios sim_against_h200 -- --nocapture` prints both sides, kernel by kernel.
 
 #![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
 
@@ -24,8 +24,8 @@ use serde::Deserialize;
 use sim::{Pace, Profile, run};
 use trace::{SourceInfo, Trace};
 
-const PROFILE: &str = include_str!("../crates/profile/src/h200.toml");
-const HELD_OUT: &str = include_str!("data/h200/held_out.txt");
+const PROFILE: &str = include_str!("../../crates/profile/src/h200.toml");
+const HELD_OUT: &str = include_str!("../data/h200/held_out.txt");
 
 /// The scenarios that no number of the profile comes from.
 fn held_out() -> impl Iterator<Item = &'static str> {

@@ -1,10 +1,8 @@
 //! Replays of real traces.
 
-mod common;
-
+use crate::common::{load, real_traces};
 use analysis::graph::Graph;
 use analysis::program::{Known, Program};
-use common::{load, real_traces};
 
 /// Fewer operations than this owe too much to each delay.
 const OPS_MIN: usize = 500;

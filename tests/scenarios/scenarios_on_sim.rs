@@ -1,6 +1,6 @@
 //! Every bundled scenario runs on the simulator, and what it expects of a GPU holds there too.
 //!
-//! `cargo test --test scenarios_on_sim -- --nocapture` prints the figures.
+//! `cargo test --test scenarios scenarios_on_sim -- --nocapture` prints the figures.
 
 #![expect(clippy::print_stdout, reason = "figures, for whoever tunes the model")]
 

@@ -51,7 +51,7 @@ impl Session {
     fn accident(accident: &str) -> Session {
         let this = std::env::current_exe().expect("a test program");
         let mut command = CommandBuilder::new(this);
-        command.args(["--exact", "child", "--nocapture"]);
+        command.args(["--exact", "pty::child", "--nocapture"]);
         command.env(ACCIDENT, accident);
         let size = PtySize {
             rows: 24,
@@ -449,7 +449,7 @@ fn the_picker_runs_what_it_points_at() {
 fn saving_the_file_runs_it_again_and_a_mistake_keeps_the_last_good_run() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("mine.toml");
-    let good = include_str!("../scenarios/pipeline.toml");
+    let good = include_str!("../../scenarios/pipeline.toml");
     std::fs::write(&file, good).expect("a file");
     let path = file.to_str().expect("a plain path").to_owned();
     let mut session = Session::start(&["run", &path, "--backend", "sim"], 110, 30);
