@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use activity::door;
 use recording::file::{Entry, HEADER, Reader, State, Wait, beside};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -272,7 +273,7 @@ impl Served {
             id,
             name: name.to_owned(),
             path: path.to_owned(),
-            file: File::open(path).map_err(|error| Some(format!("{name}: {error}")))?,
+            file: door::open(path).map_err(|error| Some(format!("{name}: {error}")))?,
             content,
             sent: sent.max(first),
             page: None,
@@ -299,7 +300,7 @@ impl Served {
             Content::Recording(reader) => {
                 if self.is_shared {
                     reader.reopen();
-                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
+                    self.file = door::open(&self.path).or_else(|_| self.file.try_clone())?;
                 }
                 let mut page = Box::new([0; PAGE]);
                 self.file.read_exact_at(&mut page[..], 0)?;
@@ -336,7 +337,7 @@ impl Served {
             Content::Beside(reader) => {
                 if self.is_shared {
                     reader.reopen();
-                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
+                    self.file = door::open(&self.path).or_else(|_| self.file.try_clone())?;
                     while reader.read(&mut |_| {})? {}
                     reader.position()
                 } else {

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use activity::door;
 use activity::entry::{self, Entry, UNIT, Unreadable};
 
 use super::HEADER;
@@ -116,7 +117,7 @@ impl Reader {
     /// When the file cannot be read or is no recording.
     pub fn open(path: &Path) -> Result<Reader, OpenError> {
         let io = |error| OpenError::Io(path.to_path_buf(), error);
-        let file = File::open(path).map_err(io)?;
+        let file = door::open_any(path).map_err(io)?;
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::NotARecording(path.to_path_buf()));
         }
@@ -194,7 +195,7 @@ impl Reader {
     /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
     /// or is another one, the one that was opened is read on.
     pub fn reopen(&mut self) {
-        let Ok(file) = File::open(&self.path) else {
+        let Ok(file) = door::open(&self.path) else {
             return;
         };
         let page = read_page(&file).ok().flatten();

@@ -4,6 +4,8 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use activity::door;
+
 use super::super::reader::read_at_most;
 use super::{HEAD, HEADER, Header, LONGEST, payload_of};
 
@@ -65,7 +67,7 @@ impl Reader {
     /// When it cannot be read, or has no sound header.
     pub fn open(path: &Path) -> Result<Reader, OpenError> {
         let io = |error| OpenError::Io(path.to_path_buf(), error);
-        let file = File::open(path).map_err(io)?;
+        let file = door::open_any(path).map_err(io)?;
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::Damaged(path.to_path_buf()));
         }
@@ -106,7 +108,7 @@ impl Reader {
     /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
     /// or is another one, the one that was opened is read on.
     pub fn reopen(&mut self) {
-        let Ok(file) = File::open(&self.path) else {
+        let Ok(file) = door::open(&self.path) else {
             return;
         };
         let mut bytes = [0; HEADER];
