@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use tempfile::TempDir;
-
 use super::args::{Attach, ScreenArgs, Switch};
 use super::drain::drain;
 use super::exit::{self, Ending};
@@ -87,7 +85,7 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
 struct Looked<'a> {
     args: &'a Attach,
     sight: attach::Sight,
-    scratch: Option<TempDir>,
+    scratch: Option<scratch::Scratch>,
     runs: usize,
     dir: PathBuf,
 }

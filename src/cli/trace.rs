@@ -4,8 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tempfile::TempDir;
-
 use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs};
 use super::drain::drain;
 use super::exit::{self, Ending};
@@ -93,7 +91,7 @@ struct Watched<'a> {
     args: &'a TraceArgs,
     max_bytes: u64,
     /// Where the recording lies that nobody asked to keep. The run before has ended when it is replaced.
-    scratch: Option<TempDir>,
+    scratch: Option<scratch::Scratch>,
     runs: usize,
     /// Where the present one is recorded.
     dir: PathBuf,
@@ -116,6 +114,7 @@ impl Watched<'_> {
                 (keep, self.max_bytes)
             }
         };
+        let at = dir.clone();
         let started = attach::run(AttachRequest {
             library: crate::inject::LIBRARY,
             command: self.args.command.clone(),
@@ -133,6 +132,13 @@ impl Watched<'_> {
             hardware: self.args.hardware == Switch::On,
             python: self.args.python.looks(),
             output,
+        })
+        .map_err(|error| match error.kind() {
+            // The system does not say where.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                io::Error::new(error.kind(), format!("{}: {error}", at.display()))
+            }
+            _ => error,
         })?;
         self.runs += 1;
         Ok(started)

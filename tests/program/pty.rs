@@ -391,11 +391,19 @@ fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
 
 #[test]
 fn signals_end_it_with_their_code() {
-    for (signal, code) in [(15, 143), (1, 129), (2, 130)] {
+    // The last is a switch of `trace` and ends nothing.
+    for (signal, code) in [15, 1, 2, 3, 6, 10, 14, 24, 26, 27, 29, 30, 16]
+        .map(|signal| (signal, 128 + signal as u32))
+        .into_iter()
+        .chain([(12, 0)])
+    {
         let mut session = Session::start(&RUN, 80, 24);
         session.wait_for("SIMULATED");
         session.signal(signal);
-        assert_eq!(session.end(), code);
+        if code == 0 {
+            session.press("q");
+        }
+        assert_eq!(session.end(), code, "{signal}");
         session.assert_restored();
     }
 }
@@ -614,4 +622,31 @@ fn it_ends_when_the_terminal_goes() {
         assert!(began.elapsed() < PATIENCE, "it goes on without a terminal");
         std::thread::sleep(Duration::from_millis(10));
     }
+    let status = child.wait().expect("a child");
+    assert_eq!(status.exit_code(), 129, "{status:?}");
+}
+
+#[test]
+fn a_scenario_that_becomes_a_fifo_or_has_no_end_is_said_and_the_screen_lives_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s.toml");
+    let text = include_str!("../../scenarios/pipeline.toml");
+    std::fs::write(&path, text).expect("written");
+    let file = path.to_str().expect("UTF-8");
+    let mut session = Session::start(&["run", file, "--backend", "sim"], 120, 40);
+    session.wait_for("DONE");
+    for make in ["mkfifo", "ln -s /dev/zero", "ln -s /dev/tty"] {
+        std::fs::remove_file(&path).expect("removed");
+        let made = std::process::Command::new("sh")
+            .args(["-c", &format!("{make} \"$1\""), "sh", file])
+            .status();
+        assert!(made.expect("a shell").success());
+        session.wait_for("not a plain file");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, text).expect("written");
+        session.wait_for("DONE");
+    }
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
 }

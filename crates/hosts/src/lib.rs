@@ -32,8 +32,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 pub use place::Place;
 pub use serve::process_main;
 
@@ -42,7 +40,8 @@ use activity::text::cut;
 use frame::{Frames, Word, greeting};
 use link::Link;
 use mirror::Mirror;
-use recording::{Inlet, Sink, scratch};
+use recording::scratch::{self, Scratch};
+use recording::{Inlet, Sink};
 use shared::{Phase, Shared};
 
 /// The variable that names another program than `ssh`, with its first arguments.
@@ -65,7 +64,7 @@ pub struct Host {
     /// Where its files are here.
     root: PathBuf,
     /// Goes with the last of them.
-    _folder: Arc<TempDir>,
+    _folder: Arc<Scratch>,
 }
 
 /// Takes what a machine sent as a link does, without one: into files of a folder. How many bytes arrived; the fuzzer calls it.
@@ -137,7 +136,7 @@ impl Host {
         ssh: &[String],
         place: &Place,
         root: PathBuf,
-        folder: Arc<TempDir>,
+        folder: Arc<Scratch>,
         may_ask: bool,
     ) -> Result<Host, String> {
         let (shared, stop) = (Shared::new(Mirror::new(root.clone())), Stop::default());

@@ -275,6 +275,7 @@ impl<'a> Loop<'a> {
                 None
             }
             Input::Lost => {
+                self.signal = Some(signal_hook::consts::SIGHUP);
                 self.is_over = true;
                 None
             }

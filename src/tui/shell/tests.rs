@@ -176,7 +176,7 @@ fn a_signal_ends_it() {
 #[test]
 fn the_end_of_the_terminal_ends_it() {
     let out = run(Some(Wanted::Same), None, vec![Input::Lost]);
-    assert_eq!(out.exit.signal, None);
+    assert_eq!(out.exit.signal, Some(1), "SIGHUP");
 }
 
 #[test]
