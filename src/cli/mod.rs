@@ -34,6 +34,8 @@ use clap::Parser as _;
 use args::{Cli, Command};
 use exit::Ending;
 
+use activity::text::printable_lines;
+
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -67,7 +69,12 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
             } else {
                 exit::FINE
             };
-            let _ = error.print();
+            let text = error.render().to_string();
+            match printable_lines(&text) {
+                // What was typed is quoted, and must not steer the terminal.
+                plain if plain != text => eprint(&plain),
+                _ => drop(error.print()),
+            }
             return Err(ExitCode::from(code));
         }
     };

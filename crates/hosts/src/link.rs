@@ -45,6 +45,8 @@ const CONNECTING: Duration = Duration::from_secs(30);
 const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 /// What a shell over there may print before cuptop speaks.
 const NOISE: usize = 64 << 10;
+/// Bytes of what it could not do that it may say: a line for each of 1,000 files.
+const TROUBLES: usize = 128 << 10;
 /// Lines of ssh that are kept to say why.
 const LINES: usize = 20;
 
@@ -193,6 +195,8 @@ struct Talk<'a> {
     next: Instant,
     /// Bytes of the present answer.
     came: usize,
+    /// Bytes of troubles that it told of.
+    troubles: usize,
     held: Option<Instant>,
     lines: Vec<String>,
     line: Vec<u8>,
@@ -215,6 +219,7 @@ impl<'a> Talk<'a> {
             is_waiting: true,
             next: Instant::now(),
             came: 0,
+            troubles: 0,
             held: None,
             lines: Vec::new(),
             line: Vec::new(),
@@ -365,13 +370,12 @@ impl<'a> Talk<'a> {
                 Err(broken) => return hostile(&broken),
             };
             self.came += payload.len();
-            if !self.is_waiting || self.came > BUDGET as usize + BESIDE {
-                // A trouble with the place comes before anything is asked.
-                if !matches!(Word::decode(payload), Ok(Word::Trouble { .. })) {
-                    return hostile(&"more than it was asked for");
-                }
-            }
             let word: Result<Word, Broken> = Word::decode(payload);
+            // A trouble with the place comes before anything is asked.
+            let is_trouble = matches!(word, Ok(Word::Trouble { .. }));
+            if !is_trouble && (!self.is_waiting || self.came > BUDGET as usize + BESIDE) {
+                return hostile(&"more than it was asked for");
+            }
             let taken: Result<(), Refused> = match word {
                 Err(broken) => return hostile(&broken),
                 Ok(Word::End { has_more }) => {
@@ -389,6 +393,10 @@ impl<'a> Talk<'a> {
                     let text = printable(&format!("{host}: {text}"));
                     if is_last {
                         return Some(End::Broke(text));
+                    }
+                    self.troubles += payload.len();
+                    if self.troubles > TROUBLES {
+                        return hostile(&"more words than anybody reads");
                     }
                     self.link.shared.say(true, text);
                     Ok(())

@@ -180,7 +180,8 @@ impl Run {
         {
             return Outcome::Stopped;
         }
-        conclude(&self.name, code, &states, outlet)
+        let had_room = !recording::files::had_no_room(&self.live.directory);
+        conclude(&self.name, code, &states, had_room, outlet)
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -271,7 +272,13 @@ fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<Str
 }
 
 /// The outcome for the program's exit code, and what was not traced.
-fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) -> Outcome {
+fn conclude(
+    name: &str,
+    code: i32,
+    processes: &[ProcessState],
+    had_room: bool,
+    outlet: &Outlet,
+) -> Outcome {
     let traced = processes.iter().filter(|process| process.traced).count();
     let untraced = processes.len() - traced;
     let silent = processes.is_empty();
@@ -299,6 +306,10 @@ fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) 
             help: help.to_owned(),
         })
     };
+    if silent && !had_room {
+        let text = format!("{name} ran, but no space was left for its recording");
+        return machine(text, "--save names a folder where there is more");
+    }
     if silent {
         return machine(
             format!("{name} ran, but no process of it reported in: nothing was traced"),
