@@ -4,7 +4,7 @@
 //! [dependency graph](super::graph) that bound each start; what of it lies in the gap are the gap's
 //! pieces, and they sum to it. Beyond the gap's start the walk goes on to the GPU operation that it
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
-//! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
+//! `docs/WHY.md` explains it, and has the table of causes and thresholds.
 //!
 //! `kinds` lists the causes, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines

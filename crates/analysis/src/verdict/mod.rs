@@ -3,7 +3,7 @@
 //! The time of a device falls into classes that sum to it (`split`): what ran while anything ran, and
 //! why nothing did while nothing did (the pieces of [`super::causes`]). How much of the chain of
 //! dependencies that ends with the last operation lies on the host (`path`) says whether a GPU that is mostly busy
-//! would be faster if its kernels were. `docs/FINDINGS.md` has the rule and its thresholds.
+//! would be faster if its kernels were. `docs/WHY.md` has the rule and its thresholds.
 //!
 //! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
 //! looked at.
