@@ -1,6 +1,7 @@
 //! A feed to its end, without a screen: progress on standard error, everything into a trace.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use activity::Batch;
@@ -11,16 +12,28 @@ use trace::Trace;
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
+/// Whether `--verbose` was given.
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Takes `--verbose` from the command line, once, before anything is drained.
+pub(super) fn set_verbose(is_verbose: bool) {
+    IS_VERBOSE.store(is_verbose, Ordering::Relaxed);
+}
+
 /// Takes in everything that `feed` sends.
 ///
 /// Progress and notices go to standard error, progress only when that is a terminal. A source that
 /// ends without a last word has panicked, which is a failure.
 pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
-    drain_into(feed, |batch| trace.apply(batch))
+    take_all(feed, true, |batch| trace.apply(batch))
 }
 
-/// The same into something else than a trace.
-pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
+/// The same for files, and into something else than a trace. Notices that warn of nothing need `--verbose`.
+pub(super) fn drain_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
+    take_all(feed, IS_VERBOSE.load(Ordering::Relaxed), take)
+}
+
+fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Outcome {
     let mut line = ProgressLine::default();
     for message in feed.receiver() {
         match message {
@@ -32,7 +45,7 @@ pub(super) fn drain_into(feed: &Feed, mut take: impl FnMut(Batch)) -> Outcome {
                 line.clear();
                 if is_warning {
                     eprint_line(&format!("warning: {text}"));
-                } else {
+                } else if says_notices {
                     eprint_line(&text);
                 }
             }

@@ -82,6 +82,7 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
     let mut screen = cli.screen;
+    drain::set_verbose(screen.verbose);
     // What speaks of the program alone also does so while the configuration is wrong.
     let speaks = matches!(
         cli.command,

@@ -11,7 +11,7 @@ use super::drain::drain_into;
 use super::exit::Ending;
 use super::handed::Handed;
 use super::screen;
-use crate::export::{self, screen::Cast};
+use crate::export::{self, Readers, screen::Cast};
 use crate::replay::Reel;
 use crate::tui::{FileFn, Film, Peaks, Replay, Running, Shown, Wanted};
 use activity::feed::{Feed, Outcome, Pause};
@@ -88,7 +88,7 @@ impl Played {
             return Ok(());
         };
         let film = self.film(replayed.replay, picture.size, first, args)?;
-        export::to_file(path, |out| film.write(out)).map_err(Ending::input)
+        export::to_file(path, Readers::AsUmask, |out| film.write(out)).map_err(Ending::input)
     }
 
     /// It as a whole.

@@ -11,7 +11,7 @@ use super::handed::Handed;
 use super::played::Played;
 use super::screen::Shot;
 use super::{print, screen};
-use crate::export;
+use crate::export::{self, Readers, Timeline};
 use crate::report::{Report, text};
 use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
 use activity::feed::Outcome;
@@ -116,17 +116,14 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         let message = format!("--replay is for .cast, and {} stands still", format.name);
         return Err(Ending::input(message));
     }
-    let is_folded = matches!(
-        format.format,
-        export::Format::Timeline(export::Timeline::Folded(_))
-    );
+    let is_folded = matches!(format.format, export::Format::Timeline(Timeline::Folded(_)));
     if args.weight.is_some() && !is_folded {
         let message = format!("--weight is for `--to folded`, and not for {}", format.name);
         return Err(Ending::input(message));
     }
     let (first, handed) = (&args.first, Handed::on(args.anonymous));
     match format.format {
-        export::Format::Timeline(export::Timeline::Folded(_)) => {
+        export::Format::Timeline(Timeline::Folded(_)) => {
             let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             let is_sampled = export::folded::has_stacks(&trace);
             let is_recorded = analysis::lines::has_functions(&trace);
@@ -155,25 +152,32 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
                         .help("--weight samples weighs the stacks of all threads by their samples"),
                 );
             }
-            let format = export::Timeline::Folded(weight);
-            write(args, |out| export::to(format, &trace, out))?;
+            let format = Timeline::Folded(weight);
+            write(args, Readers::AsUmask, |out| {
+                export::to(format, &trace, out)
+            })?;
             Ok(code)
         }
         export::Format::Cast => {
             let played = play(&args.traces, handed, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
-            write(args, |out| film.write(out))?;
+            write(args, Readers::AsUmask, |out| film.write(out))?;
             code_of(played.outcome)
         }
         export::Format::Timeline(format) => {
             let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
-            write(args, |out| export::to(format, &trace, out))?;
+            // Only whole timelines hold command lines.
+            let readers = match format {
+                Timeline::Perfetto | Timeline::Chrome if !args.anonymous => Readers::Owner,
+                _ => Readers::AsUmask,
+            };
+            write(args, readers, |out| export::to(format, &trace, out))?;
             Ok(code)
         }
         export::Format::Screen(format) => {
             let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
             let drawn = screen::draw(Shown::of(trace), args.size, first, screen_args)?;
-            write(args, |out| drawn.write(format, out))?;
+            write(args, Readers::AsUmask, |out| drawn.write(format, out))?;
             Ok(code)
         }
     }
@@ -182,6 +186,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
 /// Writes an export where it was asked for.
 fn write(
     args: &Export,
+    readers: Readers,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<(), Ending> {
     let Some(path) = &args.output else {
@@ -196,8 +201,8 @@ fn write(
     };
     let is_there = path.is_file();
     match export::is_compressed(path) {
-        true => export::to_file(path, |out| export::compressed(out, write)),
-        false => export::to_file(path, write),
+        true => export::to_file(path, readers, |out| export::compressed(out, write)),
+        false => export::to_file(path, readers, write),
     }
     .map_err(Ending::input)?;
     if is_there {

@@ -71,10 +71,14 @@ fn on_screen(
 fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
     Runner::find(&args.scenario)?;
     let place = place(args.backend)?;
-    if let Some(why) = place.reason() {
-        super::eprint(&format!("cuptop: simulating: {why}\n"));
-    }
+    let is_instead = place.reason().is_some();
     let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
+    if is_instead {
+        let device = runner.device();
+        super::eprint(&format!(
+            "cuptop: no usable GPU: simulating {device} (cuptop doctor says why)\n"
+        ));
+    }
     let started = runner.start(&args.scenario, super::stderr_has_color())?;
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));

@@ -9,8 +9,8 @@ use ratatui::layout::Size;
 use super::args::{Color, First, Palette, Picture, Replayed, ScreenArgs};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
-use crate::export;
 use crate::export::screen::{self, Format, Look};
+use crate::export::{self, Readers};
 use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
 use activity::feed::Outcome;
 use activity::text;
@@ -169,8 +169,10 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
             title: "cuptop",
             is_light,
         };
-        export::to_file(&path, |out| screen::write(format, buffer, &look, out))
-            .map_err(|error| error.to_string())?;
+        export::to_file(&path, Readers::AsUmask, |out| {
+            screen::write(format, buffer, &look, out)
+        })
+        .map_err(|error| error.to_string())?;
     }
     Ok(format!("wrote {stem}.svg and {stem}.txt"))
 }
@@ -213,7 +215,7 @@ pub(super) fn take_picture(
         return Ok(());
     };
     let drawn = draw(shown, picture.size, show, args)?;
-    export::to_file(path, |out| drawn.write(format, out)).map_err(Ending::input)
+    export::to_file(path, Readers::AsUmask, |out| drawn.write(format, out)).map_err(Ending::input)
 }
 
 /// A screen, ready to be written.

@@ -54,7 +54,10 @@ pub enum OpenError {
         error: io::Error,
     },
     /// It is something else.
-    #[error("{path} is not a trace that cuptop understands ({what})\n{UNDERSTOOD}")]
+    #[error(
+        "{path} is not a trace that cuptop understands ({what})\n{}",
+        advice(path)
+    )]
     NotATrace {
         /// The file.
         path: PathBuf,
@@ -72,6 +75,17 @@ pub enum OpenError {
 /// What can be opened, for error messages and help.
 pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
      Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), folders of such files, and recordings of cuptop";
+
+/// What to do about a file that is no trace.
+fn advice(path: &Path) -> String {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        return format!("a scenario is run: cuptop run {}", path.display());
+    }
+    UNDERSTOOD.to_owned()
+}
 
 /// A file of which it is known what it is.
 struct Found {

@@ -21,6 +21,9 @@ pub struct ScreenArgs {
     /// Use ASCII instead of block and box characters.
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Also say what is worth no warning, such as which kinds of events of a trace are not shown.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
     /// Read this configuration instead of the usual one (see `cuptop config`).
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -138,6 +138,11 @@ impl Runner {
         &self.current
     }
 
+    /// The name of the GPU that the profile is of.
+    pub(super) fn device(&self) -> &str {
+        &self.profile.device.name
+    }
+
     /// The peaks that rates are compared with.
     pub(super) fn peaks(&self) -> Peaks {
         peaks(&self.profile, &self.place)
