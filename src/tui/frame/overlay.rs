@@ -171,7 +171,9 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
         vec![
             ("  GPU ".to_owned(), text),
             (format!("{levels} "), theme.fg(Role::Good)),
-            words("busy; behind it why it is idle:"),
+            words("kernels, "),
+            (format!("{levels} "), theme.fg(Role::H2D)),
+            words("copies alone; behind them why it is idle:"),
         ],
     ];
     for pair in IdleGroup::ALL.chunks(3) {

@@ -3,7 +3,7 @@
 use super::content::{Content, Shown};
 use super::counters;
 use crate::tui::draw::label;
-use crate::tui::draw::lane::{LaneRow, Plot};
+use crate::tui::draw::lane::{Busy, LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
@@ -106,8 +106,14 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     let mut shares = Vec::with_capacity(usize::from(scale.columns));
     let mut causes = Vec::with_capacity(usize::from(scale.columns));
     let edges = scale.edges();
-    for (cell, busy) in cells(&edges).zip(usage.times(Measure::Busy, &edges)) {
-        shares.push(busy as f64 / cell.len().max(1) as f64);
+    let times = usage.times(Measure::Busy, &edges);
+    let kernels = usage.times(Measure::Compute, &edges);
+    for ((cell, busy), kernels) in cells(&edges).zip(times).zip(kernels) {
+        let share = |ns| ns as f64 / cell.len().max(1) as f64;
+        shares.push(Busy {
+            kernels: share(kernels),
+            all: share(busy),
+        });
         // Before its first operation and after its last there is nothing to be explained.
         let is_between = cell.overlaps(extent) && busy < cell.len();
         let of_cell = is_between.then(|| state.idle.within(run, device, cell));
