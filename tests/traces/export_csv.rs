@@ -174,7 +174,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     // A link leads to the new content and stays a link.
     let link = folder.path().join("link.csv");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    export::to_file(&link, |out| out.write_all(b"new")).expect("written");
+    export::to_file(&link, Readers::Owner, |out| out.write_all(b"new")).expect("written");
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_to_string(&path).expect("there"), "new");
     assert_eq!(names(), 2);
