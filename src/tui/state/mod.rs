@@ -308,7 +308,8 @@ impl State {
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
         let all = rows::all(trace, scope, is_whole, self.counters);
-        self.rows = self.lanes.choose(all);
+        let minor = rows::minor(trace, scope, &all);
+        self.rows = self.lanes.choose(all, minor);
         rows::deepen(trace, scope, self.room, &mut self.rows);
         self.ghosted = self.ghost.version();
         rows::put_ghost(
