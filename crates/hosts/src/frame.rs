@@ -27,7 +27,7 @@ use std::fmt;
 /// What the far side begins with. A shell there may have printed something before it.
 pub(super) const HELLO: &[u8; 16] = b"\0cuptop-serves\x1a\n";
 /// The version of this protocol.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// Bytes of a file in one frame.
 pub(super) const PIECE: usize = 256 << 10;
 /// The longest payload.

@@ -35,7 +35,6 @@ struct Mirrored {
     path: PathBuf,
     /// Made when the first of it arrives. It is locked as long as its writer there may live.
     file: Option<File>,
-    is_recording: bool,
     /// Up to where it has arrived, was read, and was given back.
     arrived: u64,
     read: u64,
@@ -98,14 +97,11 @@ impl Mirror {
             if self.files.len() >= MOST_FILES {
                 return Err(Refused::TooMany);
             }
-            let is_recording = files::is_of_recording(&place);
-            let first = if is_recording { PAGE as u64 } else { 0 };
             let mirrored = Mirrored {
                 path: self.root.join(place),
                 file: None,
-                is_recording,
-                arrived: first,
-                read: first,
+                arrived: PAGE as u64,
+                read: PAGE as u64,
                 given: PAGE as u64,
                 is_read: false,
                 is_left: false,
@@ -123,18 +119,14 @@ impl Mirror {
 
     /// A recording's header page as it is now.
     fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refused> {
-        let it = self.of(id)?;
-        match it.is_recording {
-            true => Ok(it.opened()?.write_all_at(page, 0)?),
-            false => Err(Refused::Unknown),
-        }
+        Ok(self.of(id)?.opened()?.write_all_at(page, 0)?)
     }
 
     /// What a file holds from `offset` on.
     fn data(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), Refused> {
         let it = self.of(id)?;
         // A recording's page comes first.
-        if offset != it.arrived || (it.is_recording && it.file.is_none()) {
+        if offset != it.arrived || it.file.is_none() {
             return Err(Refused::Order);
         }
         if !it.is_left {
@@ -252,7 +244,7 @@ mod tests {
         for name in [
             "12-1a.cuptop",
             "12-1a.3.cuptop",
-            "gpu01-77.run/12-1a.stacks",
+            "gpu01-77.run/12-1a.outside.cuptop",
             "train-20261122.cuptop",
         ] {
             assert_eq!(place_of(name), Some(PathBuf::from(name)), "{name}");

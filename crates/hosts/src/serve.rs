@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use recording::file::{Entry, HEADER, Reader, State, Wait, beside};
+use recording::file::{Entry, HEADER, OpenError, Reader, State, Wait};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::frame::{Ask, Frames, PAGE, PIECE, Word, hello};
@@ -146,7 +146,7 @@ impl Server {
                     return Err(error);
                 }
                 let text = format!("{} cannot be read any more: {error}", file.name);
-                file.content = Content::Done;
+                file.reader = None;
                 trouble(text, out)?;
             }
             file.due.looked(now, budget != before, period);
@@ -215,9 +215,8 @@ fn say(word: &Word, out: &mut impl Write) -> io::Result<()> {
 struct Served {
     id: u32,
     name: String,
-    path: PathBuf,
-    file: File,
-    content: Content,
+    /// `None` when all of it was sent, and no more comes.
+    reader: Option<Reader>,
     /// Up to where it was sent.
     sent: u64,
     page: Option<Box<[u8; PAGE]>>,
@@ -229,13 +228,6 @@ struct Served {
     host: String,
 }
 
-enum Content {
-    Recording(Box<Reader>),
-    Beside(Box<beside::Reader>),
-    /// All of it was sent, and no more comes.
-    Done,
-}
-
 impl Served {
     /// `Err(None)` when it has no header yet.
     fn open(
@@ -245,36 +237,18 @@ impl Served {
         sent: u64,
         is_shared: bool,
     ) -> Result<Served, Option<String>> {
-        use recording::file::OpenError;
-        let is_recording = files::is_of_recording(path);
-        let content = if is_recording {
-            match Reader::open(path) {
-                Ok(mut reader) => {
-                    reader.wait_for(Wait::Blocks);
-                    Content::Recording(Box::new(reader))
-                }
-                Err(OpenError::NotARecording(_)) => return Err(None),
-                Err(error) => return Err(Some(error.to_string())),
-            }
-        } else {
-            match beside::Reader::open(path) {
-                Ok(mut reader) => {
-                    reader.wait_for_blocks(is_shared);
-                    Content::Beside(Box::new(reader))
-                }
-                Err(beside::OpenError::NoHeader(_)) => return Err(None),
-                Err(error) => return Err(Some(error.to_string())),
-            }
+        let mut reader = match Reader::open(path) {
+            Ok(reader) => reader,
+            Err(OpenError::NotARecording(_)) => return Err(None),
+            Err(error) => return Err(Some(error.to_string())),
         };
-        // The page goes by itself.
-        let first = if is_recording { HEADER as u64 } else { 0 };
+        reader.wait_for(Wait::Blocks);
         Ok(Served {
             id,
             name: name.to_owned(),
-            path: path.to_owned(),
-            file: File::open(path).map_err(|error| Some(format!("{name}: {error}")))?,
-            content,
-            sent: sent.max(first),
+            reader: Some(reader),
+            // The page goes by itself.
+            sent: sent.max(HEADER as u64),
             page: None,
             life: None,
             has_more: true,
@@ -285,64 +259,40 @@ impl Served {
     }
 
     fn is_done(&self) -> bool {
-        matches!(self.content, Content::Done)
+        self.reader.is_none()
     }
 
     /// Sends what is new of it.
     fn look(&mut self, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
         // Asked before it is read: what is written until a process ends is read after that.
         let life = self.life();
-        let (mut is_final, mut is_same) = (false, true);
+        let Some(reader) = &mut self.reader else {
+            return Ok(());
+        };
+        if self.is_shared {
+            reader.reopen();
+        }
+        let mut page = Box::new([0; PAGE]);
+        reader.file().read_exact_at(&mut page[..], 0)?;
+        let is_same = self.page.as_ref() == Some(&page);
+        if !is_same {
+            let (id, page) = (self.id, page.clone());
+            say(&Word::Page { id, page }, out)?;
+        }
+        self.page = Some(page);
+        reader.refresh()?;
+        let status = *reader.status();
         let host = &mut self.host;
-        let limit = match &mut self.content {
-            Content::Done => return Ok(()),
-            Content::Recording(reader) => {
-                if self.is_shared {
-                    reader.reopen();
-                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
+        let limit = if self.is_shared {
+            // What is published and has not arrived here must not be sent as it is.
+            while reader.read(&mut |entry| {
+                if let Entry::Process(process) = entry {
+                    *host = process.host;
                 }
-                let mut page = Box::new([0; PAGE]);
-                self.file.read_exact_at(&mut page[..], 0)?;
-                is_same = self.page.as_ref() == Some(&page);
-                if !is_same {
-                    say(
-                        &Word::Page {
-                            id: self.id,
-                            page: page.clone(),
-                        },
-                        out,
-                    )?;
-                    self.page = Some(page);
-                }
-                reader.refresh()?;
-                let status = reader.status();
-                is_final = matches!(
-                    status.state,
-                    State::Closed | State::Refused | State::Continued
-                );
-                let published = status.published;
-                if self.is_shared {
-                    // What is published and has not arrived here must not be sent as it is.
-                    while reader.read(&mut |entry| {
-                        if let Entry::Process(process) = entry {
-                            *host = process.host;
-                        }
-                    })? {}
-                    reader.position()
-                } else {
-                    published
-                }
-            }
-            Content::Beside(reader) => {
-                if self.is_shared {
-                    reader.reopen();
-                    self.file = File::open(&self.path).or_else(|_| self.file.try_clone())?;
-                    while reader.read(&mut |_| {})? {}
-                    reader.position()
-                } else {
-                    self.file.metadata()?.len()
-                }
-            }
+            })? {}
+            reader.position()
+        } else {
+            status.published
         };
         self.send(limit, budget, out)?;
         self.has_more = self.sent < limit;
@@ -357,22 +307,25 @@ impl Served {
             self.life = Some(life);
         }
         // Of the page that says so all has been sent.
-        if is_final && is_same && !self.has_more {
+        if status.state != State::Running && is_same && !self.has_more {
             if life != Some(false) {
                 let lives = Some(false);
                 say(&Word::Life { id: self.id, lives }, out)?;
             }
-            self.content = Content::Done;
+            self.reader = None;
         }
         Ok(())
     }
 
     fn send(&mut self, limit: u64, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
+        let Some(reader) = &self.reader else {
+            return Ok(());
+        };
         while self.sent < limit && *budget > 0 {
             let room = PIECE.min(*budget);
             let want = usize::try_from(limit - self.sent).map_or(room, |left| left.min(room));
             let mut bytes = vec![0; want];
-            let got = self.file.read_at(&mut bytes, self.sent)?;
+            let got = reader.file().read_at(&mut bytes, self.sent)?;
             if got == 0 {
                 // Cut short, or not here yet.
                 break;
@@ -392,10 +345,9 @@ impl Served {
 
     /// Whether its writer lives, as far as that can be told here.
     fn life(&self) -> Option<bool> {
-        let lock = match &self.content {
-            Content::Recording(reader) => reader.writer_lives(),
-            Content::Beside(reader) => reader.writer_lives(),
-            Content::Done => Some(false),
+        let lock = match &self.reader {
+            Some(reader) => reader.writer_lives(),
+            None => Some(false),
         };
         let is_here = rustix::system::uname().nodename().to_bytes() == self.host.as_bytes();
         lock.filter(|lives| *lives || !self.is_shared || is_here)

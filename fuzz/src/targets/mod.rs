@@ -97,7 +97,7 @@ fn configuration(data: &[u8]) {
     }
 }
 
-/// Files beside a recording. The first byte says of which kind.
+/// Files that builds of before wrote beside a recording. The first byte says of which kind.
 fn beside(data: &[u8], folder: &Path) {
     let (kind, data) = data.split_first().unwrap_or((&0, &[]));
     let kind = ["stacks", "hardware", "host"][usize::from(*kind) % 3];
