@@ -4,7 +4,7 @@
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
-//! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
+//! [`breakdown`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
 //! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
 
@@ -18,6 +18,7 @@
 )]
 
 pub mod advice;
+pub mod breakdown;
 pub mod calls;
 pub mod causes;
 pub mod collectives;
@@ -35,7 +36,6 @@ pub mod passes;
 pub mod program;
 pub mod ranks;
 pub mod steps;
-pub mod stretch;
 pub mod tables;
 pub mod variants;
 pub mod verdict;

@@ -4,13 +4,14 @@ use rustc_hash::FxHashMap;
 
 use crate::report::Report;
 use activity::{Ns, Span, What};
+use analysis::CallIndex;
+use analysis::breakdown::Breakdown;
 use analysis::causes::Causes;
 use analysis::figures::{self, Peaks};
 use analysis::graph::Graph;
 use analysis::passes::Passes;
 use analysis::steps::{self, Origin, Steps};
-use analysis::{CallIndex, tables};
-use trace::{LaneKind, Measure, Trace};
+use trace::{LaneKind, Trace};
 
 /// What is compared: something that takes time, and is done once or several times in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +40,8 @@ pub(super) struct Stretch {
     /// When it was.
     pub(super) window: Span,
     pub(super) time: Ns,
-    /// At least one kernel ran, on any device.
-    pub(super) compute: Ns,
-    /// At least one copy ran.
-    pub(super) copy: Ns,
-    /// A kernel and a copy ran.
-    pub(super) overlap: Ns,
-    /// Only memsets ran.
-    pub(super) memset: Ns,
-    /// Nothing was seen to run, on any device, and recording was off on one: it may have run.
-    pub(super) not_recorded: Ns,
+    /// Of all devices together.
+    pub(super) parts: Breakdown,
     /// Nothing ran, by cause.
     pub(super) idle: Vec<(String, Ns)>,
     /// By name: how many, and the sum of their durations.
@@ -61,36 +54,12 @@ impl Stretch {
     }
 
     fn of(trace: &Trace, calls: &CallIndex, causes: &Causes<'_>, window: Span) -> Self {
-        let union_of = |measures: &[Measure]| {
-            let devices = trace.devices().iter();
-            let spans = devices.flat_map(|d| {
-                measures
-                    .iter()
-                    .flat_map(move |&m| d.usage.stretches(m, window))
-            });
-            tables::union(spans.collect())
-        };
-        let (compute, copy) = (union_of(&[Measure::Compute]), union_of(&[Measure::Copy]));
-        let either = union_of(&[Measure::Compute, Measure::Copy]);
-        let busy = union_of(&[Measure::Busy]);
-        let not_recorded = {
-            let seen = trace.devices().iter();
-            let mut spans: Vec<Span> = seen
-                .flat_map(|d| d.usage.stretches(Measure::Busy, window))
-                .collect();
-            spans.extend((0..trace.devices().len()).flat_map(|d| trace.unrecorded(d, window)));
-            tables::union(spans) - busy
-        };
-        let idle = window.len() - busy - not_recorded;
+        let parts = Breakdown::together(trace, window);
         Stretch {
             window,
             time: window.len(),
-            compute,
-            copy,
-            overlap: compute + copy - either,
-            memset: busy - either,
-            not_recorded,
-            idle: by_cause(trace, calls, causes, window, idle),
+            parts,
+            idle: by_cause(trace, calls, causes, window, parts.idle()),
             operations: operations(trace, window),
         }
     }

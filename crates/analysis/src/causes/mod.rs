@@ -6,12 +6,13 @@
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
 //! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
 //!
-//! `kinds` lists the causes, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! `kinds` is the table of causes, `groups` says what each is added up under, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
 //! that samples saw meanwhile, `words` says them.
 
 mod explain;
 mod gaps;
+mod groups;
 mod growing;
 mod host;
 mod kinds;
@@ -27,8 +28,9 @@ mod words;
 
 pub use explain::{explain_device, explain_stream};
 pub use gaps::Pieces;
+pub use groups::{Cut, LAUNCH_GAP_MAX, Waits};
 pub use growing::Growing;
-pub use kinds::{Cause, Certainty, Culprit, Gap, Piece};
+pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece};
 pub use sum::IdleCause;
 pub use words::Explanation;
 

@@ -2,16 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Waits};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
-use super::super::findings::thresholds::LAUNCH_GAP_MAX;
-use super::super::graph::{EdgeKind, Engine, NONE, OpId};
+use super::super::graph::OpId;
 use super::super::lines::Seen;
 use super::super::ranks::{Ranks, Wait};
-use super::{Bound, STALL_SHARE, Waits, path};
+use super::{Bound, STALL_SHARE, path};
 use activity::{Direction, NameId, Ns, Span, What};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, Trace};
 
 /// The time of a device (or of several, added up) by what bounds it.
 #[derive(Clone, Debug, Default)]
@@ -281,106 +280,54 @@ impl Split {
         (gap, pieces): (Gap, &[Piece]),
     ) {
         for piece in pieces {
-            let mut time = piece.span.len();
-            if let Some((wait, part)) = waits.take(causes, piece) {
-                time -= part;
+            let cut = waits.cut(causes, gap, piece);
+            if let Some((wait, part)) = cut.wait {
                 self.sync += part;
                 if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
                     *self.sync_by.entry(name).or_default() += part;
                 }
             }
-            let class = match time {
-                0 => Bound::Sync,
-                time => self.piece(trace, causes, gap, piece, time),
-            };
+            let bound = causes.bound(gap, piece.cause);
+            if cut.rest > 0 {
+                self.piece(trace, causes, piece, (bound, cut.rest));
+            }
             if piece.cause.is_of_host() {
-                let is_waited = 2 * time < piece.span.len();
-                let class = if is_waited { Bound::Sync } else { class };
-                let seen = self.seen.entry(class).or_default();
+                let is_waited = 2 * cut.rest < piece.span.len();
+                let bound = if is_waited { Bound::Sync } else { bound };
+                let seen = self.seen.entry(bound).or_default();
                 causes.look(gap.next, piece.span, seen);
             }
         }
     }
 
-    /// Puts a piece where it belongs. Returns its class.
+    /// Puts what is left of a piece where it belongs.
     fn piece(
         &mut self,
         trace: &Trace,
         causes: &Causes<'_>,
-        gap: Gap,
         piece: &Piece,
-        time: Ns,
-    ) -> Bound {
-        // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
-        let is_launched = causes.graph().ops.call[gap.next as usize] != NONE;
-        let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
-        let (class, sum) = match piece.cause {
-            Cause::Missing | Cause::Profiler => (Bound::Nothing, &mut self.left_out),
-            Cause::Unknown => (Bound::Unknown, &mut self.unknown),
-            Cause::SyncDevice
-            | Cause::SyncStream
-            | Cause::SyncEvent
-            | Cause::BlockingH2D
-            | Cause::BlockingD2H
-            | Cause::BlockingCopy => (Bound::Sync, &mut self.sync),
-            Cause::Staging => (Bound::Copy, &mut self.copy),
-            // One launch that takes so long is no matter of launching often.
-            Cause::SlowLaunch if !is_short => {
-                let name = name_of(trace, causes, piece.culprit);
-                let doing = name.map_or(Doing::Untraced, Doing::Name);
-                *self.host_by.entry(doing).or_default() += time;
-                (Bound::Host, &mut self.host)
-            }
-            Cause::Launching
-            | Cause::SlowLaunch
-            | Cause::GraphSetup
-            | Cause::QueueFull
-            | Cause::Latency => (Bound::Launch, &mut self.launch),
-            // A GPU takes its time between kernels launched one by one, however far ahead they queue.
-            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => {
-                (Bound::Launch, &mut self.launch)
-            }
-            Cause::Host | Cause::Call | Cause::Lock if is_short => {
-                if piece.cause == Cause::Host {
-                    self.between += time;
-                }
-                (Bound::Launch, &mut self.launch)
-            }
-            Cause::Host | Cause::Call | Cause::Lock | Cause::Load | Cause::Memory => {
-                let doing = match piece.cause {
-                    Cause::Load => Doing::Load,
-                    _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
-                };
-                *self.host_by.entry(doing).or_default() += time;
-                (Bound::Host, &mut self.host)
-            }
-            Cause::Event | Cause::Stream | Cause::Engine if is_elsewhere(trace, causes, gap) => {
-                (Bound::Peer, &mut self.peer)
-            }
-            // Between two queued operations: the GPU's own.
-            _ => match causes.graph().ops.engine[gap.next as usize] {
-                Engine::Compute | Engine::Memset => (Bound::Compute, &mut self.compute),
-                Engine::P2P => (Bound::Peer, &mut self.peer),
-                _ => (Bound::Copy, &mut self.copy),
-            },
-        };
-        *sum += time;
-        class
+        (bound, time): (Bound, Ns),
+    ) {
+        if bound == Bound::Host {
+            let doing = match piece.cause {
+                Cause::Load => Doing::Load,
+                _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
+            };
+            *self.host_by.entry(doing).or_default() += time;
+        } else if bound == Bound::Launch && piece.cause == Cause::Host {
+            self.between += time;
+        }
+        *match bound {
+            Bound::Host => &mut self.host,
+            Bound::Launch => &mut self.launch,
+            Bound::Sync => &mut self.sync,
+            Bound::Copy => &mut self.copy,
+            Bound::Compute | Bound::Memory => &mut self.compute,
+            Bound::Peer => &mut self.peer,
+            Bound::Unknown => &mut self.unknown,
+            Bound::Nothing => &mut self.left_out,
+        } += time;
     }
-}
-
-/// Whether what a gap's next operation waited for ran on another device.
-fn is_elsewhere(trace: &Trace, causes: &Causes<'_>, gap: Gap) -> bool {
-    let ops = &causes.graph().ops;
-    let device = |op: OpId| match trace.lanes()[ops.place(op).0].key().kind {
-        LaneKind::Stream { device, .. } => Some(device),
-        _ => None,
-    };
-    let has_source = !matches!(
-        ops.edge[gap.next as usize],
-        EdgeKind::None | EdgeKind::Launch
-    );
-    has_source && device(gap.next) != device(ops.bind[gap.next as usize])
 }
 
 /// What names a culprit.

@@ -14,6 +14,7 @@ pub use bounds::{Faster, Ideal};
 use parts::Part;
 pub use predict::{Outcome, Prediction};
 
+use crate::breakdown::Breakdown;
 use crate::graph::Graph;
 pub use crate::passes::Passes;
 use crate::program::{Known, Times};
@@ -30,8 +31,7 @@ pub const ERROR_MAX: f64 = 0.05;
 fn unrecorded(trace: &Trace) -> Option<String> {
     let of_device = |device: usize| -> Ns {
         let span = trace.devices()[device].usage.span().unwrap_or_default();
-        let stretches = trace.unrecorded(device, span);
-        stretches.iter().map(|stretch| stretch.len()).sum()
+        Breakdown::of_device(trace, device, span).not_recorded
     };
     let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
     (sum > 0).then(|| {
