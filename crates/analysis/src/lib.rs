@@ -6,7 +6,7 @@
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`breakdown`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
+//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`facts`] makes each of them once; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -23,6 +23,7 @@ pub mod calls;
 pub mod causes;
 pub mod collectives;
 pub mod edits;
+pub mod facts;
 pub mod figures;
 pub mod findings;
 pub mod graph;
@@ -44,10 +45,19 @@ pub mod whatif;
 
 pub use activity::occupancy;
 pub use calls::CallIndex;
+pub use facts::Facts;
 pub use figures::DeviceFigures;
 pub use variants::VariantFigures;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(any(test, feature = "testing"))]
+use testing::made;
+
+/// Counts what is made of a timeline, for tests.
+#[cfg(not(any(test, feature = "testing")))]
+#[inline]
+fn made(_what: &'static str) {}
+
 #[cfg(test)]
 mod tests;

@@ -272,7 +272,7 @@ fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
             .map(|(_, m)| stats::median(&m.samples))
             .collect::<Option<_>>()?,
     };
-    measured.sort_by_key(|(_, m)| m.median.time);
+    measured.sort_by_key(|(_, m)| m.median.window.len());
     let middle = measured.len().checked_sub(1)? / 2;
     let (run, median) = measured.swap_remove(middle);
     Some(Side {

@@ -1,7 +1,6 @@
 //! What was measured between two marks, in words.
 
 use crate::tui::state::State;
-use crate::tui::state::idle::Shares;
 use crate::tui::state::marks::{Measured, OfDevice};
 use activity::text::plural;
 use activity::{Ns, units};
@@ -76,7 +75,8 @@ fn causes(of: &OfDevice) -> String {
     let between = of.parts.idle() - of.outside;
     match &of.causes {
         Some(causes) => {
-            parts.extend(groups(causes));
+            let groups = Group::most(*causes, 0).into_iter();
+            parts.extend(groups.map(|(group, ns)| (ns, group.label())));
             let known: Ns = causes.iter().sum();
             if between > known {
                 parts.push((between - known, "not looked into"));
@@ -97,17 +97,6 @@ fn causes(of: &OfDevice) -> String {
     } else {
         format!(": {}", parts.join(", "))
     }
-}
-
-fn groups(causes: &Shares) -> impl Iterator<Item = (Ns, &'static str)> {
-    let mut groups: Vec<(Ns, &'static str)> = Group::ALL
-        .iter()
-        .zip(causes)
-        .map(|(group, ns)| (*ns, group.label()))
-        .filter(|(ns, _)| *ns > 0)
-        .collect();
-    groups.sort_by_key(|(ns, _)| -ns);
-    groups.into_iter()
 }
 
 /// What began in the stretch, counted.

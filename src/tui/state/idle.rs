@@ -3,14 +3,14 @@
 //! The pieces of every gap of a stretch around the window are summed in cells much finer than columns, off
 //! the drawing thread; the stretch is taken from a ladder of zooms, so that small steps ask nothing anew.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::analyst::{Analyst, Question, Weight};
 use super::{Camera, Run, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::causes::{Causes, Group, Waits};
-use analysis::graph::Graph;
+use analysis::Facts;
+use analysis::causes::{Group, Shares, Waits};
 use trace::{LaneKind, Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
@@ -22,11 +22,8 @@ const MOST: usize = 1_000_000;
 /// What was done this long before a stretch is looked at too: it may be what the first gaps waited for.
 const BEFORE: Ns = 50_000_000;
 
-/// While a program runs, answers are at least this far apart, and nine times what the last one took.
+/// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
-
-/// Idle time by group.
-pub type Shares = [Ns; Group::ALL.len()];
 
 /// The idle time of each device over a stretch, cell by cell.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +32,10 @@ struct IdleMap {
     /// By device: the sums of all cells before each one, and of all; empty for a device without operations in the
     /// stretch.
     sums: Vec<Vec<Shares>>,
-    took: Duration,
 }
 
 impl IdleMap {
     fn of(trace: &Trace, stretch: Span, stop: &Stop) -> Option<IdleMap> {
-        let began = Instant::now();
         let mut map = IdleMap {
             stretch,
             ..IdleMap::default()
@@ -54,7 +49,6 @@ impl IdleMap {
             map.add(&mut cells[device], span, group);
         })?;
         map.sums = cells.into_iter().map(sums).collect();
-        map.took = began.elapsed();
         Some(map)
     }
 
@@ -159,8 +153,8 @@ fn pieces(
     mut each: impl FnMut(usize, Span, Group),
 ) -> Option<()> {
     let around = around(trace, stretch);
-    let graph = Graph::within(trace, around);
-    let causes = Causes::new(trace, &graph);
+    let facts = Facts::within(trace, around);
+    let causes = facts.causes();
     for (device, of) in trace.devices().iter().enumerate() {
         let usage = &of.usage;
         let mut waits = Waits::default();
@@ -186,18 +180,10 @@ fn pieces(
     Some(())
 }
 
-/// What is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct About {
-    stretch: Span,
-}
-
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Idle {
-    question: Question<About, IdleMap>,
-    /// The run that was last asked about while it ran, and when.
-    asked: Option<(u64, Duration)>,
+    question: Question<Span, IdleMap>,
     /// Goes up with every answer.
     pub version: u64,
 }
@@ -205,8 +191,7 @@ pub struct Idle {
 impl Default for Idle {
     fn default() -> Self {
         Idle {
-            question: Question::new("idle", Weight::Heavy),
-            asked: None,
+            question: Question::new("idle", Weight::Heavy).paced(|_, _, _| PACE),
             version: 0,
         }
     }
@@ -221,22 +206,10 @@ impl Idle {
         let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
             return;
         };
-        if run.is_running() {
-            let rest = self
-                .question
-                .last(run)
-                .map_or(PACE, |a| PACE.max(a.took * 9));
-            let is_due =
-                |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
-            if !self.asked.is_none_or(is_due) {
-                return;
-            }
-            self.asked = Some((run.number, run.elapsed));
-        }
         let stretch = stretch(camera.viewport.window, scope, camera.scope);
         let is_new = self
             .question
-            .ask(analyst, run, About { stretch }, move |trace, stop| {
+            .ask(analyst, run, stretch, move |trace, stop| {
                 IdleMap::of(trace, stretch, stop).unwrap_or_default()
             });
         self.version += u64::from(is_new);

@@ -1,7 +1,7 @@
 //! The causes that there are, and the pieces of a gap that have one.
 
 use crate::graph::{CallId, OpId};
-use activity::Span;
+use activity::{Ns, Span};
 use serde::Serialize;
 use trace::LaneId;
 
@@ -103,7 +103,19 @@ pub enum Bound {
     Unknown,
 }
 
+/// Idle time by group.
+pub type Shares = [Ns; Group::ALL.len()];
+
 impl Group {
+    /// The groups with more than `least`, most first.
+    #[must_use]
+    pub fn most(shares: Shares, least: Ns) -> Vec<(Group, Ns)> {
+        let mut groups: Vec<(Group, Ns)> = Group::ALL.into_iter().zip(shares).collect();
+        groups.retain(|(_, ns)| *ns > least);
+        groups.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        groups
+    }
+
     /// All, in the order of the legend.
     pub const ALL: [Group; 6] = [
         Group::Host,

@@ -90,8 +90,18 @@ fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
         let devices = figures::of(&trace, None, None);
         let split = Split::of(&trace, &causes, &devices[0], None, None);
         let [host, launch, sync, set_up, queue, unknown] = by_group(&causes);
-        assert_eq!([split.host, split.launch], [host + set_up, launch]);
-        assert_eq!([split.sync, split.unknown, queue], [sync, unknown, 0]);
+        assert_eq!(
+            [split.time_of(Bound::Host), split.time_of(Bound::Launch)],
+            [host + set_up, launch]
+        );
+        assert_eq!(
+            [
+                split.time_of(Bound::Sync),
+                split.time_of(Bound::Unknown),
+                queue
+            ],
+            [sync, unknown, 0]
+        );
         // 49 gaps of the host's time and of 6 us around it, by hand.
         let gaps = 49 * (rest + 6_000);
         assert_eq!(host + launch + sync + set_up + unknown, gaps);

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::tui::state::idle::{self, Shares};
+use crate::tui::state::idle;
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
 use analysis::breakdown::Breakdown;
+use analysis::causes::Shares;
 use analysis::graph::CallKind;
 use trace::{LaneKind, Trace};
 

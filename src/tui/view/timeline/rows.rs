@@ -13,7 +13,7 @@ use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::{Direction, Ns, Span, units};
 use analysis::breakdown::Breakdown;
-use analysis::causes::Group;
+use analysis::causes::{Group, Shares};
 use trace::{LaneId, LaneKind, Measure, Trace};
 
 #[cfg(test)]
@@ -141,22 +141,22 @@ pub(super) fn legend(state: &State) -> Vec<(Group, String)> {
         RowKind::Gpu(device) => Some(device),
         _ => None,
     });
-    let (mut sum, mut count) = ([0; Group::ALL.len()], 0);
+    let (mut sum, mut count) = (Shares::default(), 0);
     for device in devices {
         count += 1;
         for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, window)) {
             *sum += ns;
         }
     }
-    let whole = (window.len() * count).max(1) as f64;
-    let mut groups: Vec<(Group, i64)> = Group::ALL.into_iter().zip(sum).collect();
-    groups.retain(|(_, ns)| *ns as f64 / whole >= 0.001);
-    groups.sort_by_key(|(_, ns)| -ns);
-    let words = |(group, ns): (Group, i64)| {
-        let share = units::percent(ns as f64 / whole);
-        (group, format!("{} {share}", group.label()))
-    };
-    groups.into_iter().map(words).collect()
+    // What is less than a thousandth of the time is not shown.
+    let whole = (window.len() * count).max(1);
+    let groups = Group::most(sum, (whole - 1) / 1_000).into_iter();
+    groups
+        .map(|(group, ns)| {
+            let share = units::percent(ns as f64 / whole as f64);
+            (group, format!("{} {share}", group.label()))
+        })
+        .collect()
 }
 
 /// The cells between edges.
