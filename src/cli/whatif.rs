@@ -7,7 +7,7 @@ use super::print;
 use super::profile;
 use super::report::load_handed;
 use crate::report::whatif::{Answer, known};
-use analysis::graph::Graph;
+use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
 use scenario::edit::{EditError, EditSet, FORMS};
 
@@ -21,10 +21,9 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous), OnClock::default())?;
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
-    let graph = Graph::new(&trace);
-    let known = known(&trace, &profile);
-    let whatif =
-        WhatIf::new(&trace, &graph, args.variant.as_deref(), &known).map_err(Ending::input)?;
+    let mut facts = Facts::new(&trace);
+    facts.known = known(&trace, &profile);
+    let whatif = WhatIf::new(&facts, args.variant.as_deref()).map_err(Ending::input)?;
     let predictions = if sets.is_empty() {
         all(&whatif)
     } else {

@@ -198,6 +198,9 @@ pub fn of_each(
     calls: Option<&CallIndex>,
     window: &(dyn Fn(usize) -> Option<Span> + Sync),
 ) -> Vec<DeviceFigures> {
+    if window(0).is_none() {
+        super::made("figures");
+    }
     let mut streams: Vec<Vec<LaneId>> = vec![Vec::new(); trace.devices().len()];
     let mut records = 0;
     for (id, lane) in trace.lanes().iter().enumerate() {

@@ -16,7 +16,7 @@ use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
 use activity::units;
-use analysis::stretch::Stretch;
+use analysis::breakdown::Breakdown;
 use analysis::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
@@ -154,8 +154,8 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
         return totals;
     }
     let stretch = match state.camera.scope {
-        Scope::Pass(_) => Stretch::together(&state.run.trace, window),
-        Scope::Whole => Stretch::each(&state.run.trace, window),
+        Scope::Pass(_) => Breakdown::together(&state.run.trace, window),
+        Scope::Whole => Breakdown::each(&state.run.trace, window),
     };
     let is_zoomed = state.camera.is_zoomed(&state.run);
     let prefix = if is_zoomed { "in view " } else { "" };
@@ -168,7 +168,7 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     };
     let shares = format!(
         "idle {} · compute {} · copy {}",
-        units::percent(stretch.share(stretch.idle)),
+        units::percent(stretch.share(stretch.idle())),
         units::percent(stretch.share(stretch.compute)),
         units::percent(stretch.share(stretch.copy)),
     );

@@ -1,5 +1,7 @@
 //! The source lines that the GPUs waited for.
 
+use std::sync::Arc;
+
 use ratatui::layout::Rect;
 
 use super::list::{Cell, Filter, List};
@@ -13,8 +15,9 @@ use activity::RangeKind;
 use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration, percent};
+use analysis::Facts;
 use analysis::lines::{self, DeviceLines, workers_in_words};
-use analysis::{CallIndex, steps};
+
 use trace::{LaneKind, Trace, describe};
 
 /// What was found.
@@ -53,12 +56,12 @@ impl Default for LinesView {
     }
 }
 
-fn find(trace: &Trace, stop: &Stop) -> Found {
-    let calls = CallIndex::new(trace);
+fn find(facts: &Facts<'_>, stop: &Stop) -> Found {
+    let (trace, calls) = (facts.trace, facts.calls());
     if stop.is_stopped() {
         return Found::default();
     }
-    let devices = lines::of(trace, &calls, &steps::of(trace, None), None);
+    let devices = lines::of(trace, calls, facts.steps(), None);
     let workers = lines::workers(trace);
     let (samples, waiting) = workers.iter().fold((0, 0), |(samples, waiting), it| {
         (samples + it.samples, waiting + it.waiting)
@@ -98,6 +101,12 @@ impl View for LinesView {
         }
         let trace = &state.run.trace;
         if has_lines(trace) {
+            let run = (!state.run.is_running()).then_some(state.run.number);
+            let last = Arc::clone(&state.answers.facts);
+            let find = move |trace: &Trace, stop: &Stop| match run {
+                Some(number) => find(&last.of(number, trace), stop),
+                None => find(&Facts::new(trace), stop),
+            };
             self.question.ask(&state.analyst, &state.run, (), find);
         }
         self.list.empty = match has_lines(trace) {
