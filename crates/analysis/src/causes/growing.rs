@@ -14,7 +14,7 @@ use super::{Causes, Gap, IdleCause, limits};
 use crate::figures::share;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
-use trace::{Forgotten, Trace};
+use trace::{Evicted, Trace};
 
 /// Causes that a line has.
 const CAUSES_SHOWN: usize = 4;
@@ -65,7 +65,7 @@ pub struct Growing {
     sealed: Sealed,
     /// What is not summed again: the graph begins behind it.
     base: Sealed,
-    forgotten: Option<Forgotten>,
+    forgotten: Option<Evicted>,
     limits: limits::Limits,
     /// Operations before the seal before which others ran that left no record.
     missing: Vec<(OpId, CallId)>,
@@ -117,9 +117,9 @@ impl Growing {
         until: Ns,
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<Vec<IdleSoFar>> {
-        let is_new = trace.forgotten() != self.forgotten || self.graph.memory() > self.graph_max;
+        let is_new = trace.evicted() != self.forgotten || self.graph.memory() > self.graph_max;
         if is_new {
-            self.forgotten = trace.forgotten();
+            self.forgotten = trace.evicted();
             self.base = self.sealed.clone();
             self.graph = Graph::beginning(trace, self.base.until.saturating_sub(BEFORE));
         }
