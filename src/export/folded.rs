@@ -67,7 +67,7 @@ pub(super) fn write(trace: &Trace, weight: Weight, out: &mut dyn Write) -> io::R
                 let whole = Span::new(extent.start, extent.end + 1);
                 for thread in process.sampled.threads() {
                     let of = thread_of(process, thread);
-                    for sample in process.sampled.of(thread, whole) {
+                    for sample in process.sampled.within(thread, whole) {
                         *folded.entry(line(trace, &of, sample.stack)).or_default() += 1;
                     }
                 }

@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{Color, First, OnClock, Palette, Picture, Replayed, ScreenArgs};
+pub use screen::{Color, First, OnClock, Palette, Picture, ReplayOptions, ScreenArgs};
 pub use trace::{Attach, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.

@@ -100,7 +100,7 @@ pub struct First {
 /// A timeline played as if it were live.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "What is shown first")]
-pub struct Replayed {
+pub struct ReplayOptions {
     /// Play the complete timeline as if it were live, at this speed: 0.001x takes a second for each millisecond. The
     /// space bar holds it. Of a .cast the speed; without it, one that takes 15 seconds.
     #[arg(long, value_name = "SPEED", num_args = 0..=1, default_missing_value = "1x", value_parser = speed)]

@@ -15,7 +15,7 @@ use crate::figures::share;
 use activity::feed::Stop;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
-use trace::{Forgotten, Trace};
+use trace::{Evicted, Trace};
 
 /// Causes that a line has.
 const CAUSES_SHOWN: usize = 4;
@@ -66,7 +66,7 @@ pub struct Growing {
     sealed: Sealed,
     /// What is not summed again: the graph begins behind it.
     base: Sealed,
-    forgotten: Option<Forgotten>,
+    forgotten: Option<Evicted>,
     limits: limits::Limits,
     /// Operations before the seal before which others ran that left no record.
     missing: Vec<(OpId, CallId)>,
@@ -113,9 +113,9 @@ impl Growing {
     /// Sums what `trace` has up to `until`, which should lie before what is still to come, as far as nothing that belongs to it is
     /// still awaited. `None` when it was told to stop: then everything is summed again the next time.
     pub fn grow(&mut self, trace: &Trace, until: Ns, stop: &Stop) -> Option<Vec<IdleSoFar>> {
-        let is_new = trace.forgotten() != self.forgotten || self.graph.memory() > self.graph_max;
+        let is_new = trace.evicted() != self.forgotten || self.graph.memory() > self.graph_max;
         if is_new {
-            self.forgotten = trace.forgotten();
+            self.forgotten = trace.evicted();
             self.base = self.sealed.clone();
             self.graph = Graph::beginning(trace, self.base.until.saturating_sub(BEFORE));
         }

@@ -175,8 +175,8 @@ fn what_was_let_go_stays_in_the_sums() {
     growing
         .grow(&trace, 10_000 * count, &Stop::default())
         .expect("not stopped");
-    trace.forget_before(10_000 * (count / 2));
-    assert!(trace.forgotten().is_some_and(|of| of.rows > 0));
+    trace.evict_before(10_000 * (count / 2));
+    assert!(trace.evicted().is_some_and(|of| of.rows > 0));
     for i in count..count + 10 {
         let at = 10_000 * i;
         scene.call("cudaLaunchKernel", at, at + 3_000);

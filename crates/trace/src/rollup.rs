@@ -1,4 +1,4 @@
-//! What is left of a stretch whose single records were forgotten: sums at the points of a coarse grid.
+//! Sums over an evicted span, at the points of a coarse grid.
 //!
 //! They are exact at each point and, for a time between two, in proportion.
 
@@ -32,23 +32,23 @@ where
     }
 }
 
-/// A sum over a stretch that was forgotten.
+/// A sum over an evicted span.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Past<T> {
-    /// When the stretch begins and ends.
+pub(super) struct Rollup<T> {
+    /// When the span begins and ends.
     start: Ns,
     edge: Ns,
-    /// ns from point to point, which are multiples of it; 0 before anything was forgotten.
+    /// The distance of two points, ns; each point is a multiple of it. 0 before anything was evicted.
     step: Ns,
     /// Which multiple the first point is.
     first: Ns,
     points: Vec<T>,
-    /// The sum at the end of the stretch.
+    /// The sum at the end of the span.
     at_edge: T,
 }
 
-impl<T: Sum> Past<T> {
-    /// Forgets up to `edge` what begins at `start`. `until` says the sum up to any moment, which it still knows.
+impl<T: Sum> Rollup<T> {
+    /// Extends the evicted span, which begins at `start`, up to `edge`. `until` gives the sum up to any moment of it.
     pub(super) fn extend(&mut self, start: Ns, edge: Ns, step: Ns, until: impl Fn(Ns) -> T) {
         if self.step == 0 {
             self.start = start;
@@ -59,7 +59,7 @@ impl<T: Sum> Past<T> {
             let ratio = (step / self.step).max(1);
             let skip = (-self.first).rem_euclid(ratio);
             let first = self.first.div_euclid(ratio);
-            // The coarser grid's first point lies before the first of the finer, unless they are the same.
+            // The coarser grid's first point lies before the finer grid's first, unless they are the same.
             let before = (skip > 0).then(T::default);
             let kept = self
                 .points
@@ -79,8 +79,8 @@ impl<T: Sum> Past<T> {
         self.edge = edge;
     }
 
-    /// The same stretch at other times, which `to` and its inverse `back` say. Its points are multiples of the same step again, so what
-    /// was exact at a point is now in proportion between two.
+    /// Moves the span in time by `to`; `back` is its inverse. Its points are again multiples of the same step. So a sum
+    /// that was exact at a point is now in proportion between two.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
         if self.step == 0 {
             return;
@@ -98,12 +98,12 @@ impl<T: Sum> Past<T> {
         (self.start, self.edge, self.first) = (start, edge, first);
     }
 
-    /// When the stretch begins; `None` before anything was forgotten.
+    /// When the span begins; `None` before anything was evicted.
     pub(super) fn start(&self) -> Option<Ns> {
         (self.step > 0).then_some(self.start)
     }
 
-    /// The sum up to `time`; `None` for a time that is not in the stretch.
+    /// The sum up to `time`; `None` for a time outside the span.
     pub(super) fn until(&self, time: Ns) -> Option<T> {
         if self.step == 0 || time > self.edge {
             return None;

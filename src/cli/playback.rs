@@ -1,4 +1,4 @@
-//! `--replay` and `.cast`: a complete timeline, played as if it were live.
+//! `--replay` and `.cast`: plays a complete timeline as if it were live.
 
 use std::io;
 use std::sync::Arc;
@@ -6,61 +6,61 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use super::args::{First, Picture, Replayed, ScreenArgs};
-use super::drain::drain_into;
+use super::args::{First, Picture, ReplayOptions, ScreenArgs};
+use super::collect::collect_into;
 use super::exit::Ending;
-use super::handed::Handed;
+use super::redaction::Redaction;
 use super::screen;
 use crate::export::{self, Readers, screen::Cast};
-use crate::replay::Reel;
+use crate::replay::ReplayBuffer;
 use crate::tui::{FileFn, Film, Peaks, Replay, Running, Shown, Wanted};
 use activity::feed::{Feed, Outcome, Pause};
 use analysis::ranks;
 use scenario::plan::Plan;
 use trace::{SourceInfo, Trace};
 
-/// How long a cast is played where no speed was asked for.
+/// How long a cast lasts by default.
 const USUAL: Duration = Duration::from_secs(12);
-/// How long its last screen stands.
+/// How long its last screen stays.
 const REST: Duration = Duration::from_secs(3);
 /// Time between two of its screens.
 const FRAME: Duration = Duration::from_millis(50);
-/// The longest that is written.
+/// The longest cast that it writes.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// A complete timeline.
-pub(super) struct Played {
-    reel: Arc<Reel>,
+/// A complete timeline, ready to be played.
+pub(super) struct Playback {
+    buffer: Arc<ReplayBuffer>,
     source: SourceInfo,
     plan: Option<Arc<Plan>>,
     peaks: Peaks,
     pub(super) outcome: Outcome,
 }
 
-impl Played {
-    /// Takes in all that a feed sends; progress and notices go to standard error.
+impl Playback {
+    /// Collects all that a feed sends; progress and notices go to standard error.
     pub(super) fn gather(
         feed: &Feed,
         source: SourceInfo,
         plan: Option<Arc<Plan>>,
         peaks: Peaks,
-        mut handed: Handed,
-    ) -> Result<Played, Ending> {
-        let mut reel = Reel::default();
-        let outcome = drain_into(feed, |batch| reel.add(handed.batch(batch)));
-        let source = match reel.processes() > 1 {
-            true => reel.set(source, ranks::clocks_of),
+        mut redaction: Redaction,
+    ) -> Result<Playback, Ending> {
+        let mut buffer = ReplayBuffer::default();
+        let outcome = collect_into(feed, |batch| buffer.add(redaction.apply(batch)));
+        let source = match buffer.processes() > 1 {
+            true => buffer.align(source, ranks::clocks_of),
             false => source,
         };
-        let reel = reel.finished();
-        if reel.is_empty() {
+        let buffer = buffer.finish();
+        if buffer.is_empty() {
             return Err(match outcome {
                 Outcome::Failed(failure) => failure.into(),
                 _ => Ending::input("nothing was recorded that could be played"),
             });
         }
-        Ok(Played {
-            reel: Arc::new(reel),
+        Ok(Playback {
+            buffer: Arc::new(buffer),
             source,
             plan,
             peaks,
@@ -76,11 +76,11 @@ impl Played {
         self.peaks
     }
 
-    /// Writes how its screen fills to the file that was asked for.
+    /// Writes a picture or a cast of its screens to the file that the user named.
     pub(super) fn write(
         &self,
         picture: &Picture,
-        replayed: Replayed,
+        replayed: ReplayOptions,
         first: &First,
         args: &ScreenArgs,
     ) -> Result<(), Ending> {
@@ -91,15 +91,15 @@ impl Played {
         export::to_file(path, Readers::AsUmask, |out| film.write(out)).map_err(Ending::input)
     }
 
-    /// It as a whole.
+    /// The timeline as a whole.
     pub(super) fn trace(&self) -> Trace {
-        self.reel.trace(self.source.clone())
+        self.buffer.trace(self.source.clone())
     }
 
     fn replay(&self, speed: f64) -> Replay {
         Replay {
             speed,
-            stretches: self.reel.stretches().to_vec(),
+            stretches: self.buffer.stretches().to_vec(),
             pause: Pause::default(),
         }
     }
@@ -116,7 +116,7 @@ impl Played {
             Box::new(|_| {
                 let replay = self.replay(speed);
                 let feed = self
-                    .reel
+                    .buffer
                     .play(speed, replay.pause.clone(), self.outcome.clone())
                     .map_err(|error| {
                         Ending::machine(format!("cannot play: {error}")).for_screen(None)
@@ -135,23 +135,23 @@ impl Played {
         )
     }
 
-    /// Makes its screens, to be written as a cast.
+    /// Makes its screens for a cast.
     pub(super) fn film(
         &self,
         speed: Option<f64>,
         (width, height): (u16, u16),
         first: &First,
         args: &ScreenArgs,
-    ) -> Result<Reeled<'_>, Ending> {
+    ) -> Result<CastScreens<'_>, Ending> {
         let size = Size { width, height };
-        // What is not there is said before anything is written.
+        // The user learns what is missing before anything is written.
         let shown = Shown {
             plan: self.plan.clone(),
             peaks: self.peaks,
             ..Shown::of(self.trace())
         };
         let last = screen::draw(shown, (width, height), first, args)?;
-        let length = self.reel.length() as f64 / 1e9;
+        let length = self.buffer.length() as f64 / 1e9;
         let usual = round(length / USUAL.as_secs_f64());
         let speed = speed.unwrap_or(usual).max(1e-9);
         let lasts = length / speed;
@@ -166,7 +166,7 @@ impl Played {
         let replay = self.replay(speed);
         let theme = screen::picture_theme(args);
         let plan = self.plan.clone();
-        Ok(Reeled {
+        Ok(CastScreens {
             played: self,
             film: Film::new(source, plan, self.peaks, replay, theme, size),
             title: last.title,
@@ -178,14 +178,14 @@ impl Played {
     }
 }
 
-/// A number with two digits: 0.0183 as 0.018.
+/// Rounds a number to two digits: 0.0183 to 0.018.
 fn round(value: f64) -> f64 {
     format!("{value:.1e}").parse().unwrap_or(value)
 }
 
-/// Screens to come.
-pub(super) struct Reeled<'a> {
-    played: &'a Played,
+/// The screens of a cast.
+pub(super) struct CastScreens<'a> {
+    played: &'a Playback,
     film: Film,
     title: String,
     first: First,
@@ -194,15 +194,15 @@ pub(super) struct Reeled<'a> {
     lasts: Duration,
 }
 
-impl Reeled<'_> {
+impl CastScreens<'_> {
     /// Draws and writes them.
     pub(super) fn write(mut self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut cast = Cast::begin(self.size, &self.title, out)?;
-        let reel = &self.played.reel;
-        let mut head = reel.head();
+        let buffer = &self.played.buffer;
+        let mut head = buffer.cursor();
         let mut at = Duration::ZERO;
         while at < self.lasts {
-            let moment = reel.moment(self.speed, at).unwrap_or(i64::MAX);
+            let moment = buffer.moment(self.speed, at).unwrap_or(i64::MAX);
             let batches = head.until(moment);
             cast.frame(at, &self.film.frame(at, batches))?;
             at += FRAME;

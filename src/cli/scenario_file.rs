@@ -1,4 +1,4 @@
-//! Scenario files of one's own: from the template, or a copy of another scenario. Never over a file that is there.
+//! Makes scenario files of the user's own: from the template, or a copy of another scenario. It never overwrites a file.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
@@ -11,7 +11,7 @@ use crate::bundled::LIBRARY;
 use activity::text::printable;
 use scenario::{Overrides, Source, compile, fork, template};
 
-/// Writes a scenario file to start from.
+/// Writes a new scenario file from the template.
 pub(super) fn new(args: &New) -> Result<u8, Ending> {
     let stem = args.name.trim_end_matches(".toml");
     let path = Path::new(stem).with_extension("toml");
@@ -26,7 +26,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
     })?;
     let shown = printable(&path.display().to_string());
     print(&format!("wrote {shown}\n"))?;
-    // A copy in another folder may miss kernels of its own, which stay where they are.
+    // A copy in another folder may lack kernels of its own, which stay where they are.
     let source = Source::read(&path, LIBRARY).map_err(Ending::input)?;
     if let Err(diagnostics) = compile(&source, &Overrides::default()) {
         let rendered = diagnostics.render(super::stderr_has_color());
@@ -40,8 +40,8 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
     Ok(exit::FINE)
 }
 
-/// The file of a scenario, for an editor. A bundled one is copied into the working directory, under a name that is
-/// free or that of a copy which nobody changed.
+/// The file of a scenario, for an editor. A bundled one is copied into the working directory, under a free name or the
+/// name of an unchanged copy.
 pub(super) fn editable(name: &str) -> Result<PathBuf, String> {
     let source = Source::find(name, LIBRARY).map_err(|error| error.to_string())?;
     if let Some(path) = source.path {

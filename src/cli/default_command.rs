@@ -1,4 +1,4 @@
-//! A first word that is no command: a scenario runs, a trace is opened.
+//! The command for a bare first word: it runs a scenario or opens a trace.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -10,8 +10,8 @@ use hosts::Place;
 use scenario::bundled::which;
 use scenario::did_you_mean;
 
-/// The command line with the command that was left out. `bare` is what stands behind the options of the
-/// program, the word first.
+/// Adds the missing command to a command line. `bare` is what stands behind the options of the program, the bare word
+/// first.
 pub(super) fn complete(
     mut line: Vec<OsString>,
     bare: &[OsString],
@@ -22,8 +22,8 @@ pub(super) fn complete(
     Ok(line)
 }
 
-/// The command that a word asks for: `run` of a scenario by its name, the beginning of it or its file,
-/// `open` of every other file or folder. A bundled scenario goes before a folder of its name.
+/// The command that a word asks for: `run` for a scenario's name, its beginning or its file, `open` for every other
+/// file or folder. A bundled scenario goes before a folder of its name.
 fn command(word: &OsStr) -> Result<&'static str, Ending> {
     let path = Path::new(word);
     let is_scenario_file = path.extension().is_some_and(|e| e == "toml");
@@ -44,7 +44,7 @@ fn command(word: &OsStr) -> Result<&'static str, Ending> {
     let commands = help::commands();
     let begun = |name: &&String| name.starts_with(&*word);
     let scenarios = LIBRARY.beginning(&word);
-    // What is nearly a command is not taken for a scenario.
+    // A word that is nearly a command is not taken for a scenario.
     match (scenarios.as_slice(), commands.iter().find(begun)) {
         ([_], None) => return Ok("run"),
         (_, Some(command)) => return Err(unknown.help(format!("did you mean `cuptop {command}`?"))),

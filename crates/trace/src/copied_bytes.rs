@@ -1,10 +1,10 @@
 //! Bytes that copies of one direction have moved on a device up to any moment.
 //!
-//! Lanes know streams, not directions: to ask each of forty streams for each column of the screen would
-//! cost more than the rest of a frame. Copies that are under way count in proportion.
+//! Lanes know streams, not directions. To ask each of forty streams for each column of the screen would cost more than
+//! the rest of a frame. Copies that are under way count in proportion.
 
 use super::index::Index;
-use super::past::Past;
+use super::rollup::Rollup;
 use super::series::{Chunk, Series, Spot};
 use activity::{Ns, Span};
 
@@ -43,7 +43,7 @@ struct Copies {
     ends: Vec<Ns>,
     bytes: Vec<u64>,
     index: Index,
-    /// Of this chunk's copies before every [`STRIDE`]th.
+    /// Sums of this chunk's copies before every [`STRIDE`]th.
     sums: Vec<Sum>,
     running: Sum,
 }
@@ -92,14 +92,14 @@ impl Chunk for Copies {
 }
 
 impl Copies {
-    /// Bytes of the first `rows` copies, and what of it they have still to move at `time`.
+    /// Bytes of the first `rows` copies, and how many of them remain at `time`.
     fn until(&self, time: Ns, rows: usize) -> (u64, f64) {
         let mut part = 0.0;
         let block = rows.saturating_sub(1) / STRIDE;
         let mut whole = self.sums[block].bytes;
         for row in block * STRIDE..rows {
             whole += self.bytes[row];
-            part += self.rest(row, time);
+            part += self.remaining(row, time);
         }
         // Copies of earlier blocks that are still under way: few, as one engine carries a direction.
         for block in (0..block).rev() {
@@ -107,20 +107,20 @@ impl Copies {
                 break;
             }
             for row in block * STRIDE..(block + 1) * STRIDE {
-                part += self.rest(row, time);
+                part += self.remaining(row, time);
             }
         }
         (whole, part)
     }
 
-    /// Bytes of a copy that it has still to move at `time`.
-    fn rest(&self, row: usize, time: Ns) -> f64 {
-        rest(self.entry(row), time)
+    /// Bytes of a copy that remain at `time`.
+    fn remaining(&self, row: usize, time: Ns) -> f64 {
+        remaining(self.entry(row), time)
     }
 }
 
-/// Bytes of a copy that it has still to move at `time`.
-fn rest((span, bytes): (Span, u64), time: Ns) -> f64 {
+/// Bytes of a copy that remain at `time`.
+fn remaining((span, bytes): (Span, u64), time: Ns) -> f64 {
     if span.end <= time {
         return 0.0;
     }
@@ -129,15 +129,15 @@ fn rest((span, bytes): (Span, u64), time: Ns) -> f64 {
 
 /// The copies of one direction on one device, from all streams, sorted by start.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moved {
+pub(super) struct CopiedBytes {
     copies: Series<Copies>,
-    /// What was forgotten.
-    past: Past<f64>,
-    /// Forgotten copies that end behind it.
+    /// Sums of the evicted copies.
+    rollup: Rollup<f64>,
+    /// Evicted copies that end behind it.
     open: Vec<(Span, u64)>,
 }
 
-impl Moved {
+impl CopiedBytes {
     /// Adds copies, in any order, and leaves `new` empty.
     pub(super) fn add(&mut self, new: &mut Vec<(Span, u64)>) {
         if !new.is_sorted() {
@@ -147,7 +147,7 @@ impl Moved {
         new.clear();
     }
 
-    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
         let chunks = self.copies.old(time);
         let (Some(first), Some(edge)) = (self.copies.first(), self.copies.first_of(chunks)) else {
             return;
@@ -155,10 +155,10 @@ impl Moved {
         if chunks == 0 {
             return;
         }
-        let start = self.past.start().unwrap_or(first);
-        let mut past = std::mem::take(&mut self.past);
-        past.extend(start, edge, step, |time| self.until(time));
-        self.past = past;
+        let start = self.rollup.start().unwrap_or(first);
+        let mut rollup = std::mem::take(&mut self.rollup);
+        rollup.extend(start, edge, step, |time| self.until(time));
+        self.rollup = rollup;
         self.open.retain(|(span, _)| span.end > edge);
         for chunk in 0..chunks {
             let copies = self.copies.chunk(chunk);
@@ -168,9 +168,9 @@ impl Moved {
         self.copies.forget(chunks);
     }
 
-    /// The same copies at other times, which `to` and its inverse `back` say.
+    /// Moves all copies in time by `to`; `back` is its inverse.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.past.retime(&to, back);
+        self.rollup.retime(&to, back);
         let span = |span: Span| Span::new(to(span.start), to(span.end));
         for copy in &mut self.open {
             copy.0 = span(copy.0);
@@ -182,7 +182,7 @@ impl Moved {
         self.copies.map(base, |(at, bytes)| (span(at), bytes));
     }
 
-    /// Forgets what was added, but for what is known of a stretch whose single copies were forgotten, which other times are said of.
+    /// Drops the single copies to make room for new ones. The sums of evicted copies stay, moved in time by `to`; `back` is its inverse.
     pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
         self.copies.remake(*self.copies.base(), &[]);
         self.retime(to, back);
@@ -198,7 +198,7 @@ impl Moved {
 
     /// Bytes moved between each of these moments, which ascend, and the next.
     pub(super) fn within_each(&self, edges: &[Ns]) -> Vec<f64> {
-        // All are looked for before any is reckoned: so the memory is asked for several at once.
+        // It finds all before it adds any up, so that several reads of memory are under way at once.
         let begun = self.copies.begun_each(edges);
         let spots: Vec<Option<Spot>> = begun
             .zip(edges)
@@ -212,7 +212,7 @@ impl Moved {
         until.windows(2).map(|two| two[1] - two[0]).collect()
     }
 
-    /// Where the copies of a chunk end that start before `time`.
+    /// The end of the copies of a chunk that start before `time`.
     fn spot(&self, chunk: usize, time: Ns) -> Spot {
         let copies = self.copies.chunk(chunk);
         Spot {
@@ -226,12 +226,12 @@ impl Moved {
         self.until_spot(time, spot)
     }
 
-    /// [`Moved::until`], where the copies end at `spot` that start before `time`.
+    /// [`CopiedBytes::until`] for a known `spot`: the end of the copies that start before `time`.
     fn until_spot(&self, time: Ns, spot: Option<Spot>) -> f64 {
-        if let Some(bytes) = self.past.until(time) {
+        if let Some(bytes) = self.rollup.until(time) {
             return bytes;
         }
-        let open: f64 = self.open.iter().map(|&copy| rest(copy, time)).sum();
+        let open: f64 = self.open.iter().map(|&copy| remaining(copy, time)).sum();
         let Some(Spot { chunk, row: rows }) = spot else {
             return self.copies.base().bytes as f64 - open;
         };
@@ -256,7 +256,7 @@ impl Moved {
         };
         self.copies.chunks().map(of_chunk).sum::<usize>()
             + self.copies.overhead()
-            + self.past.memory()
+            + self.rollup.memory()
     }
 }
 
@@ -273,7 +273,7 @@ mod tests {
             a in -5i64..480,
             b in -5i64..480,
         ) {
-            let mut moved = Moved::default();
+            let mut moved = CopiedBytes::default();
             let mut all = Vec::new();
             for batch in batches {
                 let mut new: Vec<_> = batch

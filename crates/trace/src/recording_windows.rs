@@ -1,27 +1,27 @@
-//! When a process was recorded, and when it was recorded what its streams wait for.
+//! When a process was recorded, and when its recording held what streams wait for.
 //!
-//! Recording can be off for a while, at the start, or for good. What ran meanwhile nobody knows, and what was launched
-//! meanwhile may still have run afterwards without a record. So a stretch of a device without an operation that touches
-//! such a while is as a whole *not recorded*: it is not idle, and has no cause.
+//! Recording can be off for a while, at the start, or for good. Nobody knows what ran then. What was launched then may
+//! run on afterwards without a record. So where a device runs no operation and such a while touches that stretch, all
+//! of it is *not recorded*. It is not idle, and has no cause.
 
 use super::Trace;
 use activity::{Mode, Ns, Span};
 
-/// What of a process was recorded when.
+/// When a process was recorded, and when its waits were.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    /// What holds now; `None` where it was never said, and all is recorded.
+pub struct RecordingWindows {
+    /// What holds now; `None` where no record tells it, and all is recorded.
     now: Option<Mode>,
-    /// Whiles in which nothing was recorded, in order and apart. The last may have no end yet: then it is [`Ns::MAX`].
+    /// Windows in which nothing was recorded, in order and apart. An open last one ends at [`Ns::MAX`].
     off: Vec<Span>,
-    /// Whiles in which waits were recorded, likewise.
+    /// Windows in which waits were recorded, likewise.
     waits: Vec<Span>,
 }
 
-impl Recorded {
+impl RecordingWindows {
     pub(super) fn take(&mut self, mode: Mode) {
         if self.now.is_some_and(|now| mode.from <= now.from) {
-            // Each part of a recording says again what holds at its beginning.
+            // Each part of a recording repeats at its beginning what holds.
             return;
         }
         go_on(&mut self.off, mode.from, !mode.recording);
@@ -29,14 +29,14 @@ impl Recorded {
         self.now = Some(mode);
     }
 
-    /// The same at other times.
+    /// Moves all windows in time.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
         if let Some(now) = &mut self.now {
             now.from = to(now.from);
         }
         for span in self.off.iter_mut().chain(&mut self.waits) {
             span.start = to(span.start);
-            // What has no end yet goes on.
+            // An open window stays open.
             if span.end != Ns::MAX {
                 span.end = to(span.end);
             }
@@ -49,19 +49,18 @@ impl Recorded {
         self.now.is_none_or(|now| now.recording)
     }
 
-    /// Whether a while in which nothing was recorded shares time with `span`.
+    /// Whether recording was off somewhere in `span`.
     #[must_use]
     pub fn misses(&self, span: Span) -> bool {
         within(&self.off, span).next().is_some()
     }
 
-    /// The whiles that share time with `window` in which nothing was recorded, in order.
+    /// The windows in which nothing was recorded and that share time with `window`, in order.
     pub fn off(&self, window: Span) -> impl Iterator<Item = Span> + '_ {
         within(&self.off, window)
     }
 
-    /// Whether all waits between two moments were recorded: a record that would lie between them exists, or there was
-    /// none.
+    /// Whether all waits between two moments were recorded. Then a wait without a record did not happen.
     #[must_use]
     pub fn knows_waits(&self, from: Ns, until: Ns) -> bool {
         self.now.is_none()
@@ -70,7 +69,7 @@ impl Recorded {
     }
 }
 
-/// The whiles of a thing go on at `time`, where it is or is not the case.
+/// Opens or closes the last window at `time`.
 fn go_on(whiles: &mut Vec<Span>, time: Ns, is_so: bool) {
     match (whiles.last_mut(), is_so) {
         (Some(last), true) if last.end == Ns::MAX => {}
@@ -91,8 +90,8 @@ fn within(whiles: &[Span], window: Span) -> impl Iterator<Item = Span> + '_ {
 impl Trace {
     /// When a process was recorded.
     #[must_use]
-    pub fn recorded(&self, process: usize) -> &Recorded {
-        static ALL: Recorded = Recorded {
+    pub fn recorded(&self, process: usize) -> &RecordingWindows {
+        static ALL: RecordingWindows = RecordingWindows {
             now: None,
             off: Vec::new(),
             waits: Vec::new(),
@@ -102,14 +101,14 @@ impl Trace {
             .map_or(&ALL, |process| &process.recorded)
     }
 
-    /// Whether some while of some process was not recorded.
+    /// Whether recording of some process was off for a while.
     #[must_use]
     pub fn has_unrecorded(&self) -> bool {
         self.processes.iter().any(|p| !p.recorded.off.is_empty())
     }
 
-    /// Whether a stretch without an operation of a device (index into [`Trace::devices`]), or of one of its streams, is not
-    /// recorded: one of the device's processes was not, for some of it.
+    /// Whether an idle-looking stretch of a device (index into [`Trace::devices`]), or of one of its streams, is not
+    /// recorded. It is when recording of one of the device's processes was off for some of it.
     #[must_use]
     pub fn is_unrecorded(&self, device: usize, gap: Span) -> bool {
         self.devices.get(device).is_some_and(|device| {
@@ -118,8 +117,8 @@ impl Trace {
         })
     }
 
-    /// The stretches of a device without an operation that are not recorded, cut to `window`, in order and apart. Before the
-    /// first operation and after the last one it is the time in which recording was off.
+    /// The not recorded stretches of a device without an operation, cut to `window`, in order and apart. Before the
+    /// first operation and after the last one, they are the windows in which recording was off.
     #[must_use]
     pub fn unrecorded(&self, device: usize, window: Span) -> Vec<Span> {
         let Some(on) = self.devices.get(device).filter(|_| !window.is_empty()) else {
@@ -221,7 +220,7 @@ mod tests {
 
     #[test]
     fn whiles_follow_what_was_said() {
-        let mut it = Recorded::default();
+        let mut it = RecordingWindows::default();
         let all = Span::new(0, 1_000);
         assert!(it.is_on() && it.knows_waits(0, 1_000) && !it.misses(all));
         it.take(mode(10, false, false));

@@ -1,4 +1,4 @@
-//! A feed to its end, without a screen: progress on standard error, everything into a trace.
+//! Collects a feed to its end, without a screen: progress on standard error, everything into a trace.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,21 +15,21 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Whether `--verbose` was given.
 static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Takes `--verbose` from the command line, once, before anything is drained.
+/// Takes `--verbose` from the command line, once, before anything is collected.
 pub(super) fn set_verbose(is_verbose: bool) {
     IS_VERBOSE.store(is_verbose, Ordering::Relaxed);
 }
 
-/// Takes in everything that `feed` sends.
+/// Collects everything that `feed` sends into a trace.
 ///
 /// Progress and notices go to standard error, progress only when that is a terminal. A source that
-/// ends without a last word has panicked, which is a failure.
-pub(super) fn drain(feed: &Feed, trace: &mut Trace) -> Outcome {
+/// ends without a last message has panicked, which is a failure.
+pub(super) fn collect(feed: &Feed, trace: &mut Trace) -> Outcome {
     take_all(feed, true, |batch| trace.apply(batch))
 }
 
-/// The same for files, and into something else than a trace. Notices that warn of nothing need `--verbose`.
-pub(super) fn drain_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
+/// The same for files, but hands everything to `take`. Notices that warn of nothing need `--verbose`.
+pub(super) fn collect_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
     take_all(feed, IS_VERBOSE.load(Ordering::Relaxed), take)
 }
 
@@ -38,7 +38,7 @@ fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Out
     for message in feed.receiver() {
         match message {
             Message::Batch(batch) => take(batch),
-            // Who waits for a report sees what was lacking in what is said at the end.
+            // A report's last messages tell what was missing.
             Message::Standing(_) => {}
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
@@ -69,12 +69,12 @@ fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Out
 }
 
 fn eprint_line(text: &str) {
-    // What a file or a program says must not reach the terminal as it is.
+    // Text of a file or a program must not reach the terminal as it is.
     let text = printable(text);
     let _ = writeln!(std::io::stderr().lock(), "cuptop: {text}");
 }
 
-/// One line that is written over again.
+/// One line that each update overwrites.
 #[derive(Debug, Default)]
 pub(super) struct ProgressLine {
     shown: Option<Instant>,
