@@ -91,7 +91,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
         let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
-    let filter = views.on_screen(state).list().map(|list| &list.filter);
+    let filter = views.list(state).map(|list| &list.filter);
     let (kept, count) = match filter {
         Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),
         None if views.is_home() && !state.run.is_none() => (
@@ -175,7 +175,11 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     let long = format!("{prefix}{length} · {shares}{of}");
     totals.push(Total::new(long, Role::Text).short(format!("{shares}{of_short}")));
     totals.extend(faster(state));
-    totals.extend(views.notes().map(|note| Total::new(note.text, note.role)));
+    totals.extend(
+        views
+            .notes(state)
+            .map(|note| Total::new(note.text, note.role)),
+    );
     totals
 }
 
