@@ -12,9 +12,9 @@ mod timeline;
 use std::hint::black_box;
 
 use activity::{Ns, Span};
+use analysis::Facts;
 use analysis::causes::Causes;
 use analysis::graph::Graph;
-use analysis::program::Known;
 use analysis::whatif::WhatIf;
 use analysis::{figures, steps, verdict};
 use cpu::CpuTime;
@@ -70,9 +70,10 @@ fn parts(_: &mut Criterion<CpuTime>) {
         if operations > 1_000_000 {
             continue;
         }
-        let known = Known::default();
+        let facts = Facts::new(&trace);
+        let _ = facts.graph();
         let whatif = once("made ready to predict", operations, || {
-            WhatIf::new(&trace, &graph, None, &known)
+            WhatIf::new(&facts, None)
         });
         let edit = "no-sync".parse().ok();
         if let (Ok(whatif), Some(edit)) = (whatif, edit) {

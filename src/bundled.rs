@@ -52,7 +52,7 @@ const KERNELS: &[(&str, &str)] = kernels![
     "transpose.cu",
 ];
 
-/// What is bundled.
+/// The bundled scenarios and kernels.
 pub const LIBRARY: Library = Library {
     scenarios: SCENARIOS,
     kernels: KERNELS,

@@ -1,6 +1,6 @@
-//! A timeline that is complete, sent once more as if it were live: each record when it had ended.
+//! Sends a complete timeline once more as if it were live: each record when it had ended.
 //!
-//! All of it lies in memory until then ([`Reel`]), beside the timeline that is made of it.
+//! All of it lies in memory until then ([`ReplayBuffer`]), beside the timeline that is made from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,30 +15,30 @@ use trace::{Clock, Clocks, SourceInfo, Trace};
 /// Records are sent this often.
 const FLUSH: Duration = Duration::from_millis(20);
 
-/// A timeline in the order in which its records were known.
+/// A timeline in the order in which its records arrived.
 #[derive(Debug, Default)]
-pub struct Reel {
-    /// What records refer to, without them.
+pub struct ReplayBuffer {
+    /// Definitions that records refer to, without the records.
     first: Vec<Batch>,
     events: Vec<Event>,
     /// The last counters of each process.
     health: BTreeMap<u32, Health>,
-    /// First start to last end of the operations of GPUs.
+    /// First start to last end of all GPUs' operations.
     operations: Option<Span>,
-    /// What is played.
+    /// The spans that it plays.
     stretches: Vec<Span>,
 }
 
-/// Something, and when it was known.
+/// A record, and when it was complete.
 #[derive(Debug)]
 struct Event {
     at: Ns,
     process: u32,
-    part: Part,
+    entry: Entry,
 }
 
 #[derive(Debug)]
-enum Part {
+enum Entry {
     Item(Activity),
     Hardware(Hardware),
     OffCpu(OffCpu),
@@ -46,19 +46,19 @@ enum Part {
 }
 
 impl Event {
-    /// A batch holds looks of one series.
+    /// The series of a look: a batch holds looks of one series.
     fn series(&self) -> Option<u32> {
-        match self.part {
-            Part::Look(series, ..) => Some(series),
+        match self.entry {
+            Entry::Look(series, ..) => Some(series),
             _ => None,
         }
     }
 }
 
-impl Reel {
-    /// It, when all was added.
+impl ReplayBuffer {
+    /// Completes the buffer after the last batch.
     #[must_use]
-    pub fn finished(mut self) -> Reel {
+    pub fn finish(mut self) -> ReplayBuffer {
         self.events.sort_by_key(|event| event.at);
         let all = || {
             let (first, last) = (self.events.first()?, self.events.last()?);
@@ -80,23 +80,23 @@ impl Reel {
         self
     }
 
-    /// Takes in a batch, in the order in which a source sends them.
+    /// Takes in a batch. The caller keeps the order in which a source sends them.
     pub fn add(&mut self, mut batch: Batch) {
         let process = batch.process;
         if let Some(health) = batch.health.take() {
             self.health.insert(process, health);
         }
         for item in std::mem::take(&mut batch.items) {
-            self.look_at(&item);
-            self.push(item.span.end, process, Part::Item(item));
+            self.note_span(&item);
+            self.push(item.span.end, process, Entry::Item(item));
         }
         for hardware in std::mem::take(&mut batch.hardware) {
             match &hardware {
                 Hardware::Reading(reading) => {
-                    self.push(reading.span.end, process, Part::Hardware(hardware));
+                    self.push(reading.span.end, process, Entry::Hardware(hardware));
                 }
                 Hardware::Occupants { time, .. } => {
-                    self.push(*time, process, Part::Hardware(hardware));
+                    self.push(*time, process, Entry::Hardware(hardware));
                 }
                 Hardware::Gpu(_) | Hardware::Limits(_) | Hardware::Note(_) | Hardware::Cost(_) => {
                     batch.hardware.push(hardware);
@@ -106,10 +106,10 @@ impl Reel {
         for off_cpu in std::mem::take(&mut batch.off_cpu) {
             match off_cpu {
                 OffCpu::Thread(window) => {
-                    self.push(window.span.end, process, Part::OffCpu(off_cpu));
+                    self.push(window.span.end, process, Entry::OffCpu(off_cpu));
                 }
                 OffCpu::Group(window) => {
-                    self.push(window.span.end, process, Part::OffCpu(off_cpu));
+                    self.push(window.span.end, process, Entry::OffCpu(off_cpu));
                 }
                 OffCpu::Note(_) => batch.off_cpu.push(off_cpu),
             }
@@ -117,7 +117,7 @@ impl Reel {
         if let Some(samples) = &mut batch.samples {
             for look in std::mem::take(&mut samples.looks) {
                 let (series, sampling) = (samples.series, samples.sampling);
-                self.push(look.time, process, Part::Look(series, look, sampling));
+                self.push(look.time, process, Entry::Look(series, look, sampling));
             }
         }
         if !batch.is_empty() {
@@ -133,9 +133,9 @@ impl Reel {
         all.len()
     }
 
-    /// Plays it in the order of one clock, where `clocks` of its processes can be told from all of it; before it is finished. Records stay as they
-    /// are: returned is what the timeline that they go to is to know.
-    pub fn set(
+    /// Plays it in the order of one clock, if the whole timeline tells the `clocks` of its processes. The caller does this
+    /// before [`ReplayBuffer::finish`]. Records stay as they are. Returns what their timeline is to know about clocks.
+    pub fn align(
         &mut self,
         source: SourceInfo,
         clocks: impl FnOnce(&Trace) -> Option<Vec<Clock>>,
@@ -151,9 +151,9 @@ impl Reel {
                 .copied()
                 .unwrap_or_default();
             event.at = clock.apply(event.at);
-            if let Part::Item(item) = &event.part {
+            if let Entry::Item(item) = &event.entry {
                 let span = clock.span(item.span);
-                self.look_at(&Activity { span, ..*item });
+                self.note_span(&Activity { span, ..*item });
             }
         }
         self.events = events;
@@ -163,11 +163,11 @@ impl Reel {
         }
     }
 
-    fn push(&mut self, at: Ns, process: u32, part: Part) {
-        self.events.push(Event { at, process, part });
+    fn push(&mut self, at: Ns, process: u32, entry: Entry) {
+        self.events.push(Event { at, process, entry });
     }
 
-    fn look_at(&mut self, item: &Activity) {
+    fn note_span(&mut self, item: &Activity) {
         match item.what {
             what if what.is_operation() => {
                 let all = self.operations.map_or(item.span, |all| all.hull(item.span));
@@ -180,23 +180,23 @@ impl Reel {
         }
     }
 
-    /// What is played, in order: the passes of a scenario, and what lies between them is there at once; else from
-    /// the first operation of a GPU to the last one's end; without one, everything.
+    /// The spans to play, in order. For a scenario these are its passes; what lies between appears at once. Else it is
+    /// the span from the first operation of a GPU to the last one's end. Without one, it is everything.
     #[must_use]
     pub fn stretches(&self) -> &[Span] {
         &self.stretches
     }
 
-    /// How long it took when it happened.
+    /// How long the played spans took when they happened.
     #[must_use]
     pub fn length(&self) -> Ns {
         self.stretches.iter().map(|stretch| stretch.len()).sum()
     }
 
-    /// The moment that it has come to when it was played for a while; `None` when it is over.
+    /// The moment that it reaches after playing for a while; `None` when it is over.
     #[must_use]
     pub fn moment(&self, speed: f64, played: Duration) -> Option<Ns> {
-        // Saturates: whatever speed is asked for, the end is the end.
+        // Saturates: at any speed the end is the end.
         let mut left = (played.as_nanos() as f64 * speed) as Ns;
         for stretch in &self.stretches {
             if left < stretch.len() {
@@ -213,11 +213,11 @@ impl Reel {
         self.events.is_empty()
     }
 
-    /// It from its beginning.
+    /// A cursor at its beginning.
     #[must_use]
-    pub fn head(&self) -> Head<'_> {
-        Head {
-            reel: self,
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor {
+            buffer: self,
             next: 0,
             has_begun: false,
             received: BTreeMap::new(),
@@ -228,20 +228,20 @@ impl Reel {
     #[must_use]
     pub fn trace(&self, source: SourceInfo) -> Trace {
         let mut trace = Trace::new(source);
-        for batch in self.head().until(Ns::MAX) {
+        for batch in self.cursor().until(Ns::MAX) {
             trace.apply(batch);
         }
         trace
     }
 
-    /// Sends it at `speed` times the speed at which it happened, on a thread, and then `outcome`.
+    /// Sends it on a thread at `speed` times the speed at which it happened, and then `outcome`.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub fn play(self: &Arc<Reel>, speed: f64, pause: Pause, outcome: Outcome) -> io::Result<Feed> {
-        let reel = Arc::clone(self);
+    pub fn play(self: &Arc<Self>, speed: f64, pause: Pause, outcome: Outcome) -> io::Result<Feed> {
+        let buffer = Arc::clone(self);
         Feed::spawn("cuptop-replay", move |outlet| {
-            match in_step(&reel, speed, &pause, outlet) {
+            match in_step(&buffer, speed, &pause, outlet) {
                 Ok(true) => outcome,
                 Ok(false) | Err(Gone) => Outcome::Stopped,
             }
@@ -249,9 +249,14 @@ impl Reel {
     }
 }
 
-/// Sends records as their time comes. Returns whether the end was reached.
-fn in_step(reel: &Reel, speed: f64, pause: &Pause, outlet: &Outlet) -> Result<bool, Gone> {
-    let mut head = reel.head();
+/// Sends records as their time comes. Returns whether it reached the end.
+fn in_step(
+    buffer: &ReplayBuffer,
+    speed: f64,
+    pause: &Pause,
+    outlet: &Outlet,
+) -> Result<bool, Gone> {
+    let mut head = buffer.cursor();
     let (mut before, mut played) = (Instant::now(), Duration::ZERO);
     loop {
         let now = Instant::now();
@@ -259,7 +264,7 @@ fn in_step(reel: &Reel, speed: f64, pause: &Pause, outlet: &Outlet) -> Result<bo
             played += now - before;
         }
         before = now;
-        let at = reel.moment(speed, played);
+        let at = buffer.moment(speed, played);
         for batch in head.until(at.unwrap_or(Ns::MAX)) {
             outlet.send(Message::Batch(batch))?;
         }
@@ -273,35 +278,35 @@ fn in_step(reel: &Reel, speed: f64, pause: &Pause, outlet: &Outlet) -> Result<bo
     }
 }
 
-/// A place in a reel.
+/// A place in a replay.
 #[derive(Debug)]
-pub struct Head<'a> {
-    reel: &'a Reel,
+pub struct Cursor<'a> {
+    buffer: &'a ReplayBuffer,
     next: usize,
     has_begun: bool,
     /// Records that were played, by process.
     received: BTreeMap<u32, u64>,
 }
 
-impl Head<'_> {
-    /// What was known by a moment and was not yet played, in batches; all that is left at `Ns::MAX`.
+impl Cursor<'_> {
+    /// The batches up to a moment that were not yet played; all the rest at `Ns::MAX`.
     pub fn until(&mut self, time: Ns) -> Vec<Batch> {
-        let reel = self.reel;
+        let buffer = self.buffer;
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut batches = Vec::new();
         if is_first {
-            batches.extend(reel.first.iter().cloned());
+            batches.extend(buffer.first.iter().cloned());
         }
         let from = self.next;
-        let left = &reel.events[from..];
+        let left = &buffer.events[from..];
         self.next += left.partition_point(|event| time == Ns::MAX || event.at <= time);
-        let is_last = self.next == reel.events.len();
+        let is_last = self.next == buffer.events.len();
         let are_one = |a: &Event, b: &Event| (a.process, a.series()) == (b.process, b.series());
-        for events in reel.events[from..self.next].chunk_by(are_one) {
+        for events in buffer.events[from..self.next].chunk_by(are_one) {
             batches.push(self.batch(events));
         }
-        // The counts grow with the records; what was lost is known from the first frame on.
-        for (process, health) in &reel.health {
+        // The counts grow with the records; losses are known from the first frame on.
+        for (process, health) in &buffer.health {
             let played = self.received.get(process).copied().unwrap_or(0);
             let received = match is_last {
                 true => health.received,
@@ -329,11 +334,11 @@ impl Head<'_> {
             ..Batch::default()
         };
         for event in events {
-            match &event.part {
-                Part::Item(item) => batch.items.push(*item),
-                Part::Hardware(hardware) => batch.hardware.push(hardware.clone()),
-                Part::OffCpu(off_cpu) => batch.off_cpu.push(off_cpu.clone()),
-                Part::Look(series, look, sampling) => {
+            match &event.entry {
+                Entry::Item(item) => batch.items.push(*item),
+                Entry::Hardware(hardware) => batch.hardware.push(hardware.clone()),
+                Entry::OffCpu(off_cpu) => batch.off_cpu.push(off_cpu.clone()),
+                Entry::Look(series, look, sampling) => {
                     let samples = batch.samples.get_or_insert_with(|| Samples {
                         series: *series,
                         sampling: *sampling,
@@ -365,14 +370,14 @@ mod tests {
         sim::run(plan, &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread")
     }
 
-    fn reel() -> Reel {
-        let mut reel = Reel::default();
+    fn buffer() -> ReplayBuffer {
+        let mut buffer = ReplayBuffer::default();
         for message in run().receiver() {
             if let Message::Batch(batch) = message {
-                reel.add(batch);
+                buffer.add(batch);
             }
         }
-        reel.finished()
+        buffer.finish()
     }
 
     fn trace(batches: impl IntoIterator<Item = Batch>) -> Trace {
@@ -403,16 +408,19 @@ mod tests {
                 direct.push(batch);
             }
         }
-        let reel = reel();
+        let buffer = buffer();
         let plan_passes = direct.iter().flat_map(|b| &b.items);
         let is_pass = |a: &&Activity| matches!(a.what, What::Range(r) if matches!(r.kind, RangeKind::Repeat | RangeKind::Warmup));
-        assert_eq!(reel.stretches().len(), plan_passes.filter(is_pass).count());
-        let mut head = reel.head();
+        assert_eq!(
+            buffer.stretches().len(),
+            plan_passes.filter(is_pass).count()
+        );
+        let mut head = buffer.cursor();
         let mut played = Vec::new();
         for tenth in 0..=10 {
             // A second for each tenth.
-            let speed = reel.length() as f64 / 1e10;
-            let now = reel.moment(speed, Duration::from_secs(tenth));
+            let speed = buffer.length() as f64 / 1e10;
+            let now = buffer.moment(speed, Duration::from_secs(tenth));
             assert_eq!(now.is_none(), tenth == 10);
             let now = now.unwrap_or(Ns::MAX);
             let batches = head.until(now);
@@ -430,9 +438,9 @@ mod tests {
 
     #[test]
     fn time_is_stretched_by_the_speed_and_held_by_a_pause() {
-        let two = Reel {
+        let two = ReplayBuffer {
             stretches: vec![Span::new(1_000, 2_000), Span::new(9_000, 9_500)],
-            ..Reel::default()
+            ..ReplayBuffer::default()
         };
         let at = |us| two.moment(0.001, Duration::from_micros(us));
         // 999 ns of the first stretch, then straight into the second one, then the end.
@@ -442,11 +450,11 @@ mod tests {
         );
         assert_eq!((at(1_500), two.length()), (None, 1_500));
         assert_eq!(two.moment(1e300, Duration::from_secs(1)), None);
-        let reel = Arc::new(reel());
+        let buffer = Arc::new(buffer());
         let pause = Pause::default();
         pause.hold(true);
         // At this speed it would be over with the first message.
-        let feed = reel
+        let feed = buffer
             .play(1e6, pause.clone(), Outcome::Complete)
             .expect("a thread");
         let mut seen = 0;

@@ -1,10 +1,10 @@
-//! `cuptop attach PID`: a program that runs already.
+//! `cuptop attach PID`: samples a program that is running already.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::args::{Attach, ScreenArgs, Switch};
-use super::drain::drain;
+use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
 use super::trace::Controls;
@@ -14,12 +14,12 @@ use live::attach::{self, Attached, RunningRequest};
 use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
-/// Looks at a running program.
+/// Samples a running program.
 pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let refused = |it: attach::Refused| Ending::input(it.message).help(it.help);
     let check = || attach::check(args.pid, args.python.looks(), args.hardware == Switch::On);
     let sight = check().map_err(refused)?;
-    let mut looked = Looked {
+    let mut target = RunningProgram {
         args,
         sight,
         scratch: None,
@@ -27,16 +27,16 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
         dir: PathBuf::new(),
     };
     if args.headless {
-        return headless(&mut looked);
+        return headless(&mut target);
     }
     screen::open(
         Box::new(move |_| {
-            looked.sight = check().map_err(|it| refused(it).for_screen(None))?;
-            let (feed, recorder) = looked.start().map_err(|error| {
+            target.sight = check().map_err(|it| refused(it).for_screen(None))?;
+            let (feed, recorder) = target.start().map_err(|error| {
                 Ending::machine(format!("cannot attach: {error}")).for_screen(None)
             })?;
-            let source = looked.info();
-            let controls = Controls::new(recorder, &looked.dir, args.save.is_some(), &source.title);
+            let source = target.info();
+            let controls = Controls::new(recorder, &target.dir, args.save.is_some(), &source.title);
             Ok(Running {
                 memory: Some(super::rows_memory(args.memory)),
                 controls: Some(Box::new(controls)),
@@ -50,13 +50,13 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
     )
 }
 
-fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
-    let (feed, _) = looked
+fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
+    let (feed, _) = target
         .start()
         .map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
-    let mut trace = Trace::new(looked.info());
-    trace.set_limit(Some(super::rows_memory(looked.args.memory)));
-    match drain(&feed, &mut trace) {
+    let mut trace = Trace::new(target.info());
+    trace.set_limit(Some(super::rows_memory(target.args.memory)));
+    match collect(&feed, &mut trace) {
         Outcome::Complete | Outcome::Stopped => {}
         Outcome::Failed(failure) => return Err(failure.into()),
     }
@@ -65,11 +65,11 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
         .iter()
         .map(|it| it.sampled.totals().looks)
         .sum();
-    let dir = activity::text::printable(&looked.dir.display().to_string());
+    let dir = activity::text::printable(&target.dir.display().to_string());
     super::eprint(&match samples {
         0 if !trace.hardware().was_read() => format!(
             "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
-            looked.args.pid
+            target.args.pid
         ),
         0 => format!(
             "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export --to counters is the hardware's\n"
@@ -81,8 +81,8 @@ fn headless(looked: &mut Looked<'_>) -> Result<u8, Ending> {
     Ok(exit::FINE)
 }
 
-/// The program, to be looked at again and again.
-struct Looked<'a> {
+/// The program, and how to sample it again and again.
+struct RunningProgram<'a> {
     args: &'a Attach,
     sight: attach::Sight,
     scratch: Option<scratch::Scratch>,
@@ -90,7 +90,7 @@ struct Looked<'a> {
     dir: PathBuf,
 }
 
-impl Looked<'_> {
+impl RunningProgram<'_> {
     fn start(&mut self) -> io::Result<Attached> {
         let dir = match &self.args.save {
             Some(dir) => super::numbered(dir, self.runs),

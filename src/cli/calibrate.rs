@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::args::Calibrate;
-use super::drain::ProgressLine;
+use super::collect::ProgressLine;
 use super::exit::{self, Ending};
 use super::{eprint, print, profile};
 use live::runner;
@@ -43,8 +43,7 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
     Ok(exit::FINE)
 }
 
-/// Keeps a profile where it is looked for: the whole file or none of it, so it is written beside its place, which
-/// it then takes.
+/// Saves a profile in its place, the whole file or none of it. So it is written beside that place and then moved there.
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

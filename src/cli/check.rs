@@ -51,7 +51,7 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     Ok(code)
 }
 
-/// Lists what is bundled.
+/// Lists the bundled scenarios and kernels.
 pub(super) fn list() -> Result<u8, Ending> {
     let mut text = String::from("Scenarios (cuptop run NAME):\n");
     let width = LIBRARY.names().map(str::len).max().unwrap_or(0);
@@ -63,15 +63,15 @@ pub(super) fn list() -> Result<u8, Ending> {
     }
     text.push_str("\nKernels (file = \"NAME\" in a scenario):\n");
     for (name, source) in LIBRARY.kernels {
-        let about = shows(source);
+        let about = first_sentence(source);
         text.push_str(&format!("  {name:width$}  {about}\n"));
     }
     print(&text)?;
     Ok(exit::FINE)
 }
 
-/// The first sentence of a kernel file's comment, which says what it shows.
-fn shows(source: &str) -> String {
+/// The first sentence of a kernel file's comment: it tells what the kernel shows.
+fn first_sentence(source: &str) -> String {
     let comment: Vec<&str> = source
         .lines()
         .map_while(|line| line.strip_prefix("//"))

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use super::args::{Compare, First, OnClock, Open, Picture, Replayed, ScreenArgs};
+use super::args::{Compare, First, OnClock, Open, Picture, ReplayOptions, ScreenArgs};
 use super::exit::{self, Ending};
-use super::handed::Handed;
 use super::print;
-use super::report::load_handed;
+use super::redaction::Redaction;
+use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
 use crate::tui::{self, Beside, Pair, Shown, Wanted};
@@ -16,12 +16,12 @@ use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
 pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let shot = screen::shot(&args.picture, Replayed::default())?;
+    let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if args.screen || shot.is_some() {
-        let handed = Handed::on(args.anonymous);
+        let redaction = Redaction::new(args.anonymous);
         return above_each_other(
             [&args.a, &args.b],
-            &handed,
+            &redaction,
             &args.picture,
             &args.first,
             screen_args,
@@ -32,9 +32,9 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
             "{option} needs --screen or --screenshot FILE"
         )));
     }
-    let handed = Handed::on(args.anonymous);
-    let (a, code_a) = side(&args.a, &handed)?;
-    let (b, code_b) = side(&args.b, &handed)?;
+    let redaction = Redaction::new(args.anonymous);
+    let (a, code_a) = side(&args.a, &redaction)?;
+    let (b, code_b) = side(&args.b, &redaction)?;
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let answer = Answer::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
     if args.json {
@@ -54,7 +54,7 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
     Ok(code_a.max(code_b).max(regressed))
 }
 
-/// Whether `open` is asked for two timelines that are to be compared: then they are no parts of one.
+/// Whether the user wants `open` to compare two timelines: then they are no parts of one.
 pub(super) fn is_meant(args: &Open) -> bool {
     args.traces.len() == 2
         && args.first.view.is_some()
@@ -62,31 +62,31 @@ pub(super) fn is_meant(args: &Open) -> bool {
         && args.replayed.replay.is_none()
 }
 
-/// `open` of two timelines that are to be compared.
+/// `open` for two timelines to compare.
 pub(super) fn opened(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let [a, b] = &args.traces[..] else {
         return Err(Ending::input("two timelines are compared"));
     };
-    let handed = Handed::default();
-    above_each_other([a, b], &handed, &args.picture, &args.first, screen_args)
+    let redaction = Redaction::default();
+    above_each_other([a, b], &redaction, &args.picture, &args.first, screen_args)
 }
 
 /// Shows two timelines above each other, on the screen or as a picture.
 fn above_each_other(
     [a, b]: [&Path; 2],
-    handed: &Handed,
+    redaction: &Redaction,
     picture: &Picture,
     first: &First,
     screen_args: &ScreenArgs,
 ) -> Result<u8, Ending> {
-    if screen::shot(picture, Replayed::default())? == Some(Shot::Cast) {
+    if screen::shot(picture, ReplayOptions::default())? == Some(Shot::Cast) {
         return Err(Ending::input("a .cast is of one timeline"));
     }
     let ([a], [b]) = (&paths(a)[..], &paths(b)[..]) else {
         let message = "one run a side can be shown above each other";
         return Err(Ending::input(message).help("without --screen several are compared, as text"));
     };
-    let load = |path| load_handed(from_ref(path), handed.another(), OnClock::default());
+    let load = |path| load_redacted(from_ref(path), redaction.for_another(), OnClock::default());
     let ((trace_a, code_a), (trace_b, code_b)) = (load(a)?, load(b)?);
     let code = code_a.max(code_b);
     let nothing = || Ending::input("there is no operation of a GPU to compare");
@@ -102,7 +102,7 @@ fn above_each_other(
         super::eprint(&format!("cuptop: {}\n", printable(warning)));
     }
     let mut first = first.clone();
-    // The view that is about them.
+    // The view that compares them.
     first.view = first.view.or(tui::view_named("compare").ok());
     if picture.screenshot.is_some() {
         let shown = Shown {
@@ -128,13 +128,13 @@ fn above_each_other(
     Ok(code.max(opened))
 }
 
-/// The runs of a side: a file, or several with commas between them.
-fn side(text: &Path, handed: &Handed) -> Result<(Vec<Run>, u8), Ending> {
+/// The runs of a side: of one file, or of several with commas between them.
+fn side(text: &Path, redaction: &Redaction) -> Result<(Vec<Run>, u8), Ending> {
     let mut runs = Vec::new();
     let mut code = exit::FINE;
     for path in paths(text) {
         // One after another, so that only one timeline is in memory.
-        let (trace, damaged) = load_handed(&[path], handed.another(), OnClock::default())?;
+        let (trace, damaged) = load_redacted(&[path], redaction.for_another(), OnClock::default())?;
         runs.push(Run::of(&trace));
         code = code.max(damaged);
     }

@@ -1,5 +1,5 @@
-//! The configuration file: colours and other matters of taste. Everything in it is optional, and the command line
-//! goes before it.
+//! The configuration file: colours and other matters of taste. Everything in it is optional, and the command line goes
+//! before it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,10 +16,10 @@ use activity::door;
 use activity::text::printable;
 use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 
-/// What a file can say, as `cuptop config` prints it: every line of it is a comment.
+/// All settings of the file, as `cuptop config` prints them: every line is a comment.
 const DEFAULT: &str = include_str!("config.toml");
 
-/// What the configuration says.
+/// The settings of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     theme: Option<PaletteName>,
@@ -33,15 +33,15 @@ pub(super) struct Settings {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// What the file said that [`load`] read; nothing before that.
+/// The settings that [`load`] read; before that, the defaults.
 pub(super) fn settings() -> &'static Settings {
     static NONE: OnceLock<Settings> = OnceLock::new();
     let none = || NONE.get_or_init(Settings::default);
     SETTINGS.get().unwrap_or_else(none)
 }
 
-/// Reads the file, which need not be there unless the command line names it, and puts into `screen` what the command
-/// line left open.
+/// Reads the file, which need not exist unless the command line names it. It fills in what the command line left open
+/// in `screen`.
 pub(super) fn load(screen: &mut ScreenArgs) -> Result<(), Ending> {
     let settings = match (&screen.config, path()) {
         (Some(named), _) => Some(read(named)?),
@@ -55,7 +55,7 @@ pub(super) fn load(screen: &mut ScreenArgs) -> Result<(), Ending> {
     Ok(())
 }
 
-/// Prints where the file is and everything that it can say.
+/// Prints the file's place and all its settings.
 pub(super) fn config(screen: &ScreenArgs) -> Result<u8, Ending> {
     let path = screen.config.clone().or_else(path);
     let place = match &path {
@@ -93,7 +93,7 @@ fn read(path: &Path) -> Result<Settings, Ending> {
         .map_err(|wrong| Ending::diagnostics(wrong.render(super::stderr_has_color())))
 }
 
-/// What is wrong with a configuration, laid out for people; the fuzzer asks.
+/// Checks a configuration. Errors are laid out for people. The fuzzer calls it.
 pub fn check(text: &str) -> Result<(), String> {
     let found = parse("config.toml", text);
     found.map(drop).map_err(|wrong| wrong.render(false))
@@ -163,7 +163,7 @@ impl Reading {
                     _ => self.wrong(value, "expected a table: [lanes]", None),
                 },
                 other => {
-                    // What is written as a table is not meant for a key with one value.
+                    // A table is wrong for a key with one value.
                     let is_table = matches!(value.get_ref(), DeValue::Table(_));
                     let help = did_you_mean(other, KEYS)
                         .filter(|_| !is_table)
@@ -222,7 +222,7 @@ impl Reading {
         names
     }
 
-    /// One of the values that the command line's option of the name takes.
+    /// One of the values that the command line's option of this name takes.
     fn choice<T: clap::ValueEnum>(&mut self, value: &Value<'_>, all: &[T]) -> Option<T> {
         let names = || all.iter().filter_map(clap::ValueEnum::to_possible_value);
         let names: Vec<String> = names().map(|name| name.get_name().to_owned()).collect();
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn everything_that_the_default_mentions_can_be_said() {
         assert_eq!(parse("c", DEFAULT).ok(), Some(Settings::default()));
-        // With its comments taken away, every line that looks like one is a setting.
+        // Without its comment signs, every line that looks like a setting is one.
         let uncommented: String = DEFAULT
             .lines()
             .filter_map(|line| line.strip_prefix("# "))

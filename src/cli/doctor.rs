@@ -1,4 +1,4 @@
-//! `cuptop doctor`: what was found, and what each lack costs.
+//! `cuptop doctor`: what this machine offers, and the cost of each missing part.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -12,7 +12,7 @@ use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
 use recording::scratch;
 
-/// Says what was found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
+/// Prints what it found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
 pub(super) fn doctor() -> Result<u8, Ending> {
     let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
     print(&printable_lines(&render(&probe, &trial)))?;
@@ -124,7 +124,7 @@ fn describe(gpu: &Gpu) -> String {
     text
 }
 
-/// What came of tracing a process on trial.
+/// Prints the result of tracing a process on trial.
 fn injection(out: &mut String, trial: &Trial) {
     let _ = match &trial.end {
         End::Records { library, with } => writeln!(
@@ -156,7 +156,7 @@ fn injection(out: &mut String, trial: &Trial) {
     }
 }
 
-/// Where recordings lie while they are followed, and how much room is there.
+/// Prints where followed recordings lie, and how much room is there.
 fn recordings(out: &mut String) {
     let _ = match scratch::places().next() {
         Some(place) => {

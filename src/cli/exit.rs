@@ -22,20 +22,20 @@ pub(super) const MACHINE: u8 = 3;
 /// The watched program failed, and its own code cannot be passed on.
 pub(super) const PROGRAM: u8 = 4;
 
-/// A file that would grow beyond the limit of its size (`ulimit -f`) is an error when it is written, as on a full disk, and no
-/// signal that ends the program with the terminal as the screen left it. A handler and not ignoring, because what we start would
-/// inherit that.
+/// Turns the signal for a file beyond the limit of its size (`ulimit -f`) into a write error, as on a full disk. The
+/// signal would end the program and leave the terminal as the screen had it. It is a handler and does not ignore the
+/// signal, because programs that we start would inherit that.
 pub(super) fn survive_file_size_limits() {
     let nobody_asks = Arc::new(AtomicBool::new(false));
-    // Where it cannot be registered, all is as it was.
+    // If registering fails, nothing changes.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_asks);
 }
 
-/// What is printed on standard error.
+/// A message for standard error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Text {
-    /// A sentence or two, as it was written, read or found: the program's name goes before it, and it may
-    /// hold what a terminal would obey.
+    /// A sentence or two, as somebody wrote it. The program's name goes before it, and it may hold text that a terminal
+    /// would obey.
     Plain(String),
     /// Diagnostics: laid out, coloured, and fit to be shown.
     Rendered(String),
@@ -90,14 +90,14 @@ impl Ending {
         }
     }
 
-    /// The same with a word of help.
+    /// Adds a sentence of help.
     #[must_use]
     pub(super) fn help(mut self, help: impl Display) -> Self {
         self.help = help.to_string();
         self
     }
 
-    /// Everything that is printed, every line ended.
+    /// The whole printed text, every line ended.
     fn shown(&self) -> String {
         let mut shown = self.message.shown();
         if !self.help.is_empty() {
@@ -110,15 +110,15 @@ impl Ending {
     #[must_use]
     pub(super) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
-        // Nobody is left to tell when standard error is gone.
+        // Without standard error nobody is left to tell.
         let _ = err.write_all(self.shown().as_bytes());
         ExitCode::from(self.code)
     }
 }
 
 impl Ending {
-    /// The same for the screen, which shows it and hands it back when the user leaves. `file` is what
-    /// must change for another try.
+    /// The same for the screen, which shows it and hands it back when the user leaves. The user must change `file` for
+    /// another try.
     #[must_use]
     pub(super) fn for_screen(self, file: Option<PathBuf>) -> StartError {
         let kind = match self.code {

@@ -1,4 +1,4 @@
-//! `cuptop help`, `man` and `completions`: what the program says of itself.
+//! `cuptop help`, `man` and `completions`: the program's description of itself.
 
 use std::io;
 
@@ -20,7 +20,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("json", include_str!("../../docs/REPORT.md")),
 ];
 
-/// The commands' names, but for hidden ones.
+/// The commands' names, without hidden ones.
 pub(super) fn commands() -> Vec<String> {
     let root = Cli::command();
     let shown = root.get_subcommands().filter(|c| !c.is_hide_set());
@@ -99,7 +99,7 @@ pub(super) fn man(args: &Man) -> Result<u8, Ending> {
     Ok(exit::FINE)
 }
 
-/// Prints what a shell runs to complete cuptop's command lines.
+/// Prints the script by which a shell completes cuptop's command lines.
 pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
     let shells = Shells::builtins();
     let mut script = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
     Ok(exit::FINE)
 }
 
-/// Answers a shell that asks for completions, and ends the process then. Without its variable it does nothing.
+/// Answers a shell that asks for completions, and then ends the process. Without its variable it does nothing.
 pub(super) fn answer_a_shell() {
     if std::env::var_os(ASKS).is_some() {
         clap_complete::CompleteEnv::with_factory(Cli::command)

@@ -1,25 +1,25 @@
 //! The command line: thin glue between sources, the screen and the reports.
 //!
-//! Each command is a function that returns an exit code or an `Ending`. Nothing but the asked-for
-//! output goes to standard output; messages, progress and help go to standard error.
+//! Each command is a function that returns an exit code or an `Ending`. Only the requested output goes to standard
+//! output; messages, progress and help go to standard error.
 
 pub mod args;
 mod attach;
-mod bare;
 mod calibrate;
 mod check;
+mod collect;
 mod compare;
 pub mod config;
+mod default_command;
 mod doctor;
-mod drain;
 mod exit;
-mod handed;
 mod help;
-mod own;
-mod played;
+mod playback;
 mod profile;
+mod redaction;
 mod report;
 mod run;
+mod scenario_file;
 mod screen;
 mod trace;
 mod whatif;
@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line, with the command that a bare scenario or trace stands for. What is wrong with it is said.
+/// Parses the command line, and adds the command for a bare scenario or trace. It prints what is wrong with it.
 fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
     let cli = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
@@ -79,7 +79,7 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
         }
     };
     match &cli.command {
-        Some(Command::Bare(bare)) => match bare::complete(line, bare) {
+        Some(Command::Bare(bare)) => match default_command::complete(line, bare) {
             Ok(line) => parse(line),
             Err(ending) => Err(ending.report()),
         },
@@ -89,6 +89,7 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
     let mut screen = cli.screen;
+    collect::set_verbose(screen.verbose);
     // What speaks of the program alone also does so while the configuration is wrong.
     let speaks = matches!(
         cli.command,
@@ -109,7 +110,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Whatif(args)) => whatif::whatif(&args),
         Some(Command::Export(args)) => report::export(&args, &screen),
         Some(Command::Check(args)) => check::check(&args),
-        Some(Command::New(args)) => own::new(&args),
+        Some(Command::New(args)) => scenario_file::new(&args),
         Some(Command::List) => check::list(),
         Some(Command::Config) => config::config(&screen),
         Some(Command::Schema) => check::schema(),
@@ -118,7 +119,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Help(args)) => help::help(&args),
         Some(Command::Man(args)) => help::man(&args),
         Some(Command::Completions(args)) => help::completions(&args),
-        // All are gone by now: `main` starts the processes, `parse` puts a command in the place of a bare word.
+        // None is left by now: `main` starts the processes, and `parse` puts a command in the place of a bare word.
         Some(
             Command::RunPlan | Command::TryInjection | Command::ServeRecordings | Command::Bare(_),
         ) => Ok(exit::FINE),
@@ -136,7 +137,7 @@ fn print(text: &str) -> Result<(), Ending> {
     }
 }
 
-/// Says something while traces are opened. It may be from another machine, and is fit to be shown.
+/// Prints a message while traces are opened. The message may be from another machine, and is made safe to show.
 fn say(text: &str) {
     eprint(&format!("cuptop: {}\n", activity::text::printable(text)));
 }
@@ -155,11 +156,11 @@ fn numbered(directory: &Path, reruns: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// How much memory a program may take that follows what does not end, in bytes, as `--memory` has it.
+/// The default of `--memory`, in bytes: how much a program may take that follows a source without an end.
 const DEFAULT_MEMORY: u64 = 2 << 30;
 
-/// Bytes that the timeline itself may take of `memory`: with what the report makes of all of it at the end it was up to 5.6 times
-/// as much, and 25 MiB besides (docs/measured/live.md).
+/// Bytes that the timeline itself may take of `memory`. With the final report on all of it, the program took up to 5.6
+/// times as much, and 25 MiB besides (docs/measured/live.md).
 fn rows_memory(memory: u64) -> usize {
     usize::try_from(memory / 8).unwrap_or(usize::MAX)
 }

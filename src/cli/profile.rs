@@ -1,7 +1,7 @@
-//! The profiles of GPUs that were calibrated on this machine.
+//! The profiles of GPUs that the user calibrated on this machine.
 //!
-//! `cuptop calibrate` writes them to a folder of their own, a file for each name of a GPU, and whatever deals with
-//! a GPU of that name reads it there.
+//! `cuptop calibrate` writes them to a folder of their own, a file for each name of a GPU. Every command reads the
+//! profile of its GPU there.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn folder() -> Option<PathBuf> {
     Some(strategy.data_dir().join("cuptop").join("profiles"))
 }
 
-/// Where the profile of a GPU is kept, "NVIDIA H200" as `NVIDIA_H200.toml`; `None` without a home.
+/// The file of a GPU's profile, "NVIDIA H200" as `NVIDIA_H200.toml`; `None` without a home.
 pub(super) fn place(gpu: &str) -> Option<PathBuf> {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
@@ -30,30 +30,30 @@ pub(super) fn place(gpu: &str) -> Option<PathBuf> {
     Some(folder()?.join(format!("{name}.toml")))
 }
 
-/// The profile that was calibrated here for a GPU.
+/// The profile that the user calibrated here for a GPU.
 ///
 /// # Errors
 /// When there is one and it cannot be read.
-pub(super) fn kept(gpu: &str) -> Result<Option<Profile>, Ending> {
+pub(super) fn load_kept(gpu: &str) -> Result<Option<Profile>, Ending> {
     match place(gpu).filter(|path| path.exists()) {
         None => Ok(None),
         Some(path) => load(&path).map(|p| Some(p).filter(|p| p.device.name == gpu)),
     }
 }
 
-/// The profile that was asked for; without one, what was calibrated here for this GPU; else the bundled one.
+/// The profile that the user named. Without one, the profile that was calibrated here for this GPU; else the bundled one.
 ///
 /// # Errors
 /// When it cannot be read, or nothing has that name.
 pub(super) fn choose(asked: Option<&str>, gpu: Option<&str>) -> Result<Profile, Ending> {
     match (asked, gpu) {
         (Some(asked), _) => named(asked),
-        (None, Some(gpu)) => Ok(kept(gpu)?.unwrap_or_else(Profile::bundled)),
+        (None, Some(gpu)) => Ok(load_kept(gpu)?.unwrap_or_else(Profile::bundled)),
         (None, None) => Ok(Profile::bundled()),
     }
 }
 
-/// What copies reach by a profile.
+/// The rates that copies reach by a profile.
 pub(super) fn copies(profile: &Profile) -> Peaks {
     Peaks {
         h2d: Some(profile.copy.h2d_gbps),
@@ -63,8 +63,8 @@ pub(super) fn copies(profile: &Profile) -> Peaks {
     }
 }
 
-/// What copies reach on the GPU of a timeline, where that was calibrated here; nothing is known where it has GPUs of
-/// several names.
+/// The rates that copies reach on the GPU of a timeline, where it was calibrated here. Nothing is known where the
+/// timeline has GPUs of several names.
 ///
 /// # Errors
 /// When its profile cannot be read.
@@ -76,7 +76,7 @@ pub(super) fn copies_of(trace: &Trace) -> Result<Peaks, Ending> {
     else {
         return Ok(Peaks::default());
     };
-    Ok(kept(name)?.map_or_else(Peaks::default, |profile| copies(&profile)))
+    Ok(load_kept(name)?.map_or_else(Peaks::default, |profile| copies(&profile)))
 }
 
 /// A profile by its file, or by a part of the name of its GPU.

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{Export, OnClock, Open, Report as ReportArgs, ScreenArgs, Weigh};
-use super::drain::drain_into;
+use super::collect::collect_into;
 use super::exit::{self, Ending};
-use super::handed::Handed;
-use super::played::Played;
+use super::playback::Playback;
+use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, screen};
-use crate::export;
+use crate::export::{self, Readers, Timeline};
 use crate::report::{Report, text};
 use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
 use activity::feed::Outcome;
 use activity::text::printable;
 use analysis::ranks;
 use hosts::Place;
-use readers::file::{self, Opened};
+use readers::file::{self, OpenTrace};
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Shows traces.
@@ -28,13 +28,13 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         args.replayed.replay,
     ) {
         (Some(Shot::Cast), _) => {
-            let played = play(&args.traces, Handed::default(), args.clock)?;
+            let played = play(&args.traces, Redaction::default(), args.clock)?;
             played.write(&args.picture, args.replayed, &args.first, screen_args)?;
             return code_of(played.outcome);
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
-            let played = play(&args.traces, Handed::default(), args.clock)?;
+            let played = play(&args.traces, Redaction::default(), args.clock)?;
             return played.on_screen(speed, file, first, screen_args);
         }
         (Some(Shot::Picture(_)), _) | (None, None) => {}
@@ -53,7 +53,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
     )
 }
 
-/// Opens traces for the screen, again for each rerun. What cannot be opened is said before the screen takes the
+/// Opens traces for the screen, again for each rerun. It reports what it cannot open before the screen takes the
 /// terminal. A job that still runs is kept within `memory` bytes, as `cuptop trace` keeps one.
 pub(super) fn opener(
     paths: Vec<PathBuf>,
@@ -73,10 +73,10 @@ pub(super) fn opener(
             ..source_info(&opened, &paths)
         };
         Ok(Running {
-            // What has ended is of a size that was chosen.
+            // The user chose the size of a run that has ended.
             memory: opened.is_growing.then(|| super::rows_memory(memory)),
             beside: beside.clone(),
-            // "% of peak" would need the calibrated profile of the GPU that the trace is from.
+            // "% of peak" would need the calibrated profile of the GPU that made the trace.
             ..Running::new(opened.feed, source)
         })
     }))
@@ -84,7 +84,7 @@ pub(super) fn opener(
 
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
-    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous), args.clock)?;
+    let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous), args.clock)?;
     let mut report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
     if let Some(limit) = args.fail_wait {
         report.expect_waits(limit);
@@ -116,18 +116,15 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         let message = format!("--replay is for .cast, and {} stands still", format.name);
         return Err(Ending::input(message));
     }
-    let is_folded = matches!(
-        format.format,
-        export::Format::Timeline(export::Timeline::Folded(_))
-    );
+    let is_folded = matches!(format.format, export::Format::Timeline(Timeline::Folded(_)));
     if args.weight.is_some() && !is_folded {
         let message = format!("--weight is for `--to folded`, and not for {}", format.name);
         return Err(Ending::input(message));
     }
-    let (first, handed) = (&args.first, Handed::on(args.anonymous));
+    let (first, redaction) = (&args.first, Redaction::new(args.anonymous));
     match format.format {
-        export::Format::Timeline(export::Timeline::Folded(_)) => {
-            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
+        export::Format::Timeline(Timeline::Folded(_)) => {
+            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
             let is_sampled = export::folded::has_stacks(&trace);
             let is_recorded = analysis::lines::has_functions(&trace);
             let weight = match args.weight {
@@ -155,33 +152,41 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
                         .help("--weight samples weighs the stacks of all threads by their samples"),
                 );
             }
-            let format = export::Timeline::Folded(weight);
-            write(args, |out| export::to(format, &trace, out))?;
+            let format = Timeline::Folded(weight);
+            write(args, Readers::AsUmask, |out| {
+                export::to(format, &trace, out)
+            })?;
             Ok(code)
         }
         export::Format::Cast => {
-            let played = play(&args.traces, handed, args.clock)?;
+            let played = play(&args.traces, redaction, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
-            write(args, |out| film.write(out))?;
+            write(args, Readers::AsUmask, |out| film.write(out))?;
             code_of(played.outcome)
         }
         export::Format::Timeline(format) => {
-            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
-            write(args, |out| export::to(format, &trace, out))?;
+            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
+            // Only whole timelines hold command lines.
+            let readers = match format {
+                Timeline::Perfetto | Timeline::Chrome if !args.anonymous => Readers::Owner,
+                _ => Readers::AsUmask,
+            };
+            write(args, readers, |out| export::to(format, &trace, out))?;
             Ok(code)
         }
         export::Format::Screen(format) => {
-            let (trace, code) = load_handed(&args.traces, handed, args.clock)?;
+            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
             let drawn = screen::draw(Shown::of(trace), args.size, first, screen_args)?;
-            write(args, |out| drawn.write(format, out))?;
+            write(args, Readers::AsUmask, |out| drawn.write(format, out))?;
             Ok(code)
         }
     }
 }
 
-/// Writes an export where it was asked for.
+/// Writes an export to the place that the user named.
 fn write(
     args: &Export,
+    readers: Readers,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<(), Ending> {
     let Some(path) = &args.output else {
@@ -196,8 +201,8 @@ fn write(
     };
     let is_there = path.is_file();
     match export::is_compressed(path) {
-        true => export::to_file(path, |out| export::compressed(out, write)),
-        false => export::to_file(path, write),
+        true => export::to_file(path, readers, |out| export::compressed(out, write)),
+        false => export::to_file(path, readers, write),
     }
     .map_err(Ending::input)?;
     if is_there {
@@ -209,7 +214,7 @@ fn write(
     Ok(())
 }
 
-/// What is read is not written over: a trace cannot be recorded again, and an export may hold less than it.
+/// Refuses to overwrite a source: a trace cannot be recorded again, and an export may hold less than it.
 fn refuse_source(path: &Path, traces: &[PathBuf]) -> Result<(), Ending> {
     let Ok(target) = path.canonicalize() else {
         return Ok(());
@@ -229,7 +234,7 @@ fn refuse_source(path: &Path, traces: &[PathBuf]) -> Result<(), Ending> {
     }
 }
 
-/// The format that was asked for, by name or by the file's.
+/// The format that the user named, or the one of the file's name.
 fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
     let format = match (&args.to, &args.output) {
         (Some(name), _) => export::Entry::named(name),
@@ -257,23 +262,23 @@ pub(super) fn json(report: &Report) -> Result<String, Ending> {
     Ok(text)
 }
 
-/// Reads traces to their end. What a damaged file held before its damage is kept, said, and exits 2.
+/// Reads traces to their end. A damaged file is kept up to its damage, with a message, and exits 2.
 pub(super) fn load(paths: &[PathBuf], clock: OnClock) -> Result<(Trace, u8), Ending> {
-    load_handed(paths, Handed::default(), clock)
+    load_redacted(paths, Redaction::default(), clock)
 }
 
-/// Reads traces to their end, as much of them as is handed on, and puts a job's ranks on one clock unless that is not wanted.
-pub(super) fn load_handed(
+/// Reads traces to their end, redacted as wanted. It puts a job's ranks on one clock unless the user refuses that.
+pub(super) fn load_redacted(
     paths: &[PathBuf],
-    mut handed: Handed,
+    mut redaction: Redaction,
     clock: OnClock,
 ) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
     let mut trace = Trace::new(SourceInfo {
         clocks: clock.clocks(),
-        ..handed.source(source_info(&opened, paths))
+        ..redaction.label(source_info(&opened, paths))
     });
-    let outcome = drain_into(&opened.feed, |batch| trace.apply(handed.batch(batch)));
+    let outcome = collect_into(&opened.feed, |batch| trace.apply(redaction.apply(batch)));
     ranks::set(&mut trace);
     match outcome {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
@@ -286,17 +291,17 @@ pub(super) fn load_handed(
     }
 }
 
-/// Reads traces to their end, to be played.
-fn play(paths: &[PathBuf], handed: Handed, clock: OnClock) -> Result<Played, Ending> {
+/// Reads traces to their end for playing.
+fn play(paths: &[PathBuf], redaction: Redaction, clock: OnClock) -> Result<Playback, Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
     let source = SourceInfo {
         clocks: clock.clocks(),
-        ..handed.source(source_info(&opened, paths))
+        ..redaction.label(source_info(&opened, paths))
     };
-    Played::gather(&opened.feed, source, None, Peaks::default(), handed)
+    Playback::gather(&opened.feed, source, None, Peaks::default(), redaction)
 }
 
-/// How a damaged file that was played to its damage ends.
+/// The exit code after playing a damaged file up to its damage.
 fn code_of(outcome: Outcome) -> Result<u8, Ending> {
     match outcome {
         Outcome::Complete | Outcome::Stopped => Ok(exit::FINE),
@@ -308,8 +313,8 @@ fn code_of(outcome: Outcome) -> Result<u8, Ending> {
     }
 }
 
-/// How the timeline is labelled.
-fn source_info(opened: &Opened, paths: &[PathBuf]) -> SourceInfo {
+/// The timeline's label.
+fn source_info(opened: &OpenTrace, paths: &[PathBuf]) -> SourceInfo {
     let first = paths.first();
     let name = |path: &PathBuf| match (Place::parse(path), path.file_name()) {
         (Some(place), _) => place.name(),
@@ -345,7 +350,7 @@ mod tests {
             output: output.map(PathBuf::from),
             size: (120, 40),
             first: crate::cli::args::First::default(),
-            replayed: crate::cli::args::Replayed::default(),
+            replayed: crate::cli::args::ReplayOptions::default(),
             clock: OnClock::default(),
             anonymous: false,
         }

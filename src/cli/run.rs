@@ -5,15 +5,15 @@ mod start;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use start::{Runner, Started, place};
+use start::{Runner, StartedRun, choose_target};
 
 use super::args::{Backend, First, Run, ScreenArgs};
-use super::drain::drain;
+use super::collect::collect;
 use super::exit::{self, Ending};
-use super::handed::Handed;
-use super::played::Played;
+use super::playback::Playback;
+use super::redaction::Redaction;
 use super::screen::Shot;
-use super::{own, print, screen};
+use super::{print, scenario_file, screen};
 use crate::report::{Report, text};
 use crate::tui::{self, Shown, Wanted};
 use activity::feed::Outcome;
@@ -34,20 +34,20 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     }
     if let Some(speed) = args.replayed.replay {
         let played = play(args)?;
-        let file = Box::new(|| own::editable(&args.scenario));
+        let file = Box::new(|| scenario_file::editable(&args.scenario));
         return played.on_screen(speed, file, &args.first, screen_args);
     }
-    // A scenario that does not exist is a mistake on the command line; one that does not compile is
-    // shown on the screen, which waits for it to be mended.
+    // A scenario that does not exist is a mistake on the command line. One that does not compile is shown on the
+    // screen, which waits for the user to correct it.
     Runner::find(&args.scenario)?;
-    let runner = Runner::new(args, place(args.backend)?, Pace::RealTime)?;
+    let runner = Runner::new(args, choose_target(args.backend)?, Pace::RealTime)?;
     on_screen(runner, Some(Wanted::Same), &args.first, screen_args)
 }
 
 /// Opens the picker of the bundled scenarios.
 pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let args = Run::bundled();
-    let runner = Runner::new(&args, place(Backend::Auto)?, Pace::RealTime)?;
+    let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
     on_screen(runner, None, &args.first, screen_args)
 }
 
@@ -61,20 +61,24 @@ fn on_screen(
     screen::open(
         Box::new(|wanted| runner.borrow_mut().start_for_screen(wanted)),
         first,
-        Box::new(|| own::editable(runner.borrow().current())),
+        Box::new(|| scenario_file::editable(runner.borrow().current())),
         show,
         screen_args,
     )
 }
 
-/// Starts a scenario whose screen, if there is one, comes later.
-fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
+/// Starts a scenario. Its screen, if there is one, comes later.
+fn start(args: &Run) -> Result<(StartedRun, tui::Peaks), Ending> {
     Runner::find(&args.scenario)?;
-    let place = place(args.backend)?;
-    if let Some(why) = place.reason() {
-        super::eprint(&format!("cuptop: simulating: {why}\n"));
-    }
+    let place = choose_target(args.backend)?;
+    let is_instead = place.reason().is_some();
     let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
+    if is_instead {
+        let device = runner.device();
+        super::eprint(&format!(
+            "cuptop: no usable GPU: simulating {device} (cuptop doctor says why)\n"
+        ));
+    }
     let started = runner.start(&args.scenario, super::stderr_has_color())?;
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
@@ -82,14 +86,14 @@ fn start(args: &Run) -> Result<(Started, tui::Peaks), Ending> {
     Ok((started, runner.peaks()))
 }
 
-/// Runs a scenario to its end, to be played afterwards.
-fn play(args: &Run) -> Result<Played, Ending> {
+/// Runs a scenario to its end, for playing afterwards.
+fn play(args: &Run) -> Result<Playback, Ending> {
     let (started, peaks) = start(args)?;
-    let all = Handed::default();
-    Played::gather(&started.feed, started.info, Some(started.plan), peaks, all)
+    let all = Redaction::default();
+    Playback::gather(&started.feed, started.info, Some(started.plan), peaks, all)
 }
 
-/// Runs a scenario and writes how its screen fills.
+/// Runs a scenario and writes a cast of its screens.
 fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
@@ -107,7 +111,7 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     }
     let (started, peaks) = start(args)?;
     let mut trace = Trace::new(started.info.clone());
-    let outcome = drain(&started.feed, &mut trace);
+    let outcome = collect(&started.feed, &mut trace);
     drop(started.feed);
     let code = if args.headless {
         report(args, &trace, &started.plan, peaks.copies, &outcome)?
@@ -131,7 +135,7 @@ fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
     }
 }
 
-/// Prints the report, also of a run that failed half way: what was collected is valid.
+/// Prints the report, also of a run that failed half way: the collected part is valid.
 fn report(
     args: &Run,
     trace: &Trace,

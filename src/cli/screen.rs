@@ -1,4 +1,4 @@
-//! What every command with a screen shares: colours, saving pictures, how a session ends.
+//! Common code of every command with a screen: colours, saved pictures, the end of a session.
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, First, Palette, Picture, Replayed, ScreenArgs};
+use super::args::{Color, First, Palette, Picture, ReplayOptions, ScreenArgs};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
-use crate::export;
 use crate::export::screen::{self, Format, Look};
+use crate::export::{self, Readers};
 use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
 use activity::feed::Outcome;
 use activity::text;
@@ -37,8 +37,8 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
     }
 }
 
-/// The theme for a picture: all colours unless fewer are asked for, since no terminal limits it. Its background is
-/// light for the themes that are made for one.
+/// The theme for a picture: all colours unless the user wants fewer, since no terminal limits it. Its background is
+/// light for light themes.
 pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
     let mut theme = theme(args);
     theme.is_ascii = args.ascii;
@@ -60,11 +60,11 @@ pub(super) fn open(
         return Err(Ending::input("the screen needs a terminal")
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
     }
-    // Colours that were asked for are shown even under NO_COLOR.
+    // Colours that the user asked for appear even under NO_COLOR.
     crossterm::style::force_color_output(
         args.color.unwrap_or_default() != Color::Auto || super::may_color(),
     );
-    // Only the picker shows them, and compiling sixteen scenarios takes a part of the first frame's time.
+    // Only the picker shows them, and to compile sixteen scenarios takes a part of the first frame's time.
     let choices = if first.is_none() {
         choices()
     } else {
@@ -88,14 +88,14 @@ pub(super) fn open(
     code_of(exit)
 }
 
-/// Gives a timeline the title that was asked for.
+/// Gives a timeline the title that the user chose.
 pub(super) fn entitle(source: &mut SourceInfo, show: &First) {
     if let Some(title) = &show.title {
         source.title.clone_from(title);
     }
 }
 
-/// What a session without a scenario has to edit.
+/// What a session without a scenario has for an editor.
 pub(super) fn no_scenario() -> FileFn<'static> {
     Box::new(|| Err("no scenario runs here: `cuptop new NAME` writes one to start from".to_owned()))
 }
@@ -169,22 +169,24 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
             title: "cuptop",
             is_light,
         };
-        export::to_file(&path, |out| screen::write(format, buffer, &look, out))
-            .map_err(|error| error.to_string())?;
+        export::to_file(&path, Readers::AsUmask, |out| {
+            screen::write(format, buffer, &look, out)
+        })
+        .map_err(|error| error.to_string())?;
     }
     Ok(format!("wrote {stem}.svg and {stem}.txt"))
 }
 
-/// What is made instead of opening the screen.
+/// What a command makes instead of opening the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shot {
     Picture(Format),
-    /// How the screen fills.
+    /// A cast of the screens.
     Cast,
 }
 
-/// What kind of picture is asked for, by the file's name; fails before any work is done.
-pub(super) fn shot(picture: &Picture, replayed: Replayed) -> Result<Option<Shot>, Ending> {
+/// The kind of picture by the file's name; it fails before any work is done.
+pub(super) fn shot(picture: &Picture, replayed: ReplayOptions) -> Result<Option<Shot>, Ending> {
     let Some(path) = &picture.screenshot else {
         return Ok(None);
     };
@@ -201,29 +203,29 @@ pub(super) fn shot(picture: &Picture, replayed: Replayed) -> Result<Option<Shot>
     }
 }
 
-/// Draws a complete timeline and writes it to the file that was asked for.
+/// Draws a complete timeline and writes it to the file that the user named.
 pub(super) fn take_picture(
     shown: Shown,
     picture: &Picture,
     show: &First,
     args: &ScreenArgs,
 ) -> Result<(), Ending> {
-    let kind = shot(picture, Replayed::default())?;
+    let kind = shot(picture, ReplayOptions::default())?;
     let (Some(path), Some(Shot::Picture(format))) = (&picture.screenshot, kind) else {
         return Ok(());
     };
     let drawn = draw(shown, picture.size, show, args)?;
-    export::to_file(path, |out| drawn.write(format, out)).map_err(Ending::input)
+    export::to_file(path, Readers::AsUmask, |out| drawn.write(format, out)).map_err(Ending::input)
 }
 
-/// A screen, ready to be written.
-pub(super) struct Drawn {
+/// A drawn screen.
+pub(super) struct ScreenImage {
     buffer: Buffer,
     pub(super) title: String,
     is_light: bool,
 }
 
-impl Drawn {
+impl ScreenImage {
     pub(super) fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
         let look = Look {
             title: &self.title,
@@ -233,18 +235,18 @@ impl Drawn {
     }
 }
 
-/// A complete timeline's screen.
+/// Draws a complete timeline's screen.
 pub(super) fn draw(
     mut shown: Shown,
     (width, height): (u16, u16),
     show: &First,
     args: &ScreenArgs,
-) -> Result<Drawn, Ending> {
+) -> Result<ScreenImage, Ending> {
     entitle(&mut shown.trace.source, show);
     let theme = picture_theme(args);
     let size = Size { width, height };
     let buffer = tui::screenshot(shown, &theme, size, &show.opening());
-    Ok(Drawn {
+    Ok(ScreenImage {
         buffer: buffer.map_err(Ending::input)?,
         title: match &show.title {
             Some(title) => format!("{}, a cuptop timeline", text::printable(title)),

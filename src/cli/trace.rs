@@ -1,11 +1,11 @@
-//! `cuptop trace -- CMD`: any CUDA program, watched.
+//! `cuptop trace -- CMD`: traces any CUDA program.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::args::{Replayed, ScreenArgs, Switch, Trace as TraceArgs};
-use super::drain::drain;
+use super::args::{ReplayOptions, ScreenArgs, Switch, Trace as TraceArgs};
+use super::collect::collect;
 use super::exit::{self, Ending};
 use super::{print, screen};
 use crate::report::{Report, text};
@@ -20,14 +20,14 @@ use trace::{SourceInfo, SourceKind, Trace};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let shot = screen::shot(&args.picture, Replayed::default())?;
+    let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if shot == Some(screen::Shot::Cast) {
         return Err(
             Ending::input("a program is traced once: keep it with --save DIR")
                 .help("then `cuptop export DIR -o FILE.cast` writes how its screen fills"),
         );
     }
-    let mut watched = Watched {
+    let mut program = TracedProgram {
         args,
         max_bytes: max_bytes(args)?,
         scratch: None,
@@ -35,17 +35,17 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         dir: PathBuf::new(),
     };
     if args.headless || shot.is_some() {
-        return headless(&mut watched, screen_args);
+        return headless(&mut program, screen_args);
     }
     screen::open(
         Box::new(move |_| {
-            let (feed, recorder) = watched.start(Output::Capture).map_err(|error| {
+            let (feed, recorder) = program.start(Output::Capture).map_err(|error| {
                 Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
             Ok(Running {
-                memory: Some(super::rows_memory(watched.args.memory)),
-                controls: Some(Box::new(watched.controls(recorder))),
-                ..Running::new(feed, watched.info())
+                memory: Some(super::rows_memory(program.args.memory)),
+                controls: Some(Box::new(program.controls(recorder))),
+                ..Running::new(feed, program.info())
             })
         }),
         Some(Wanted::Same),
@@ -55,26 +55,26 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
     )
 }
 
-/// The program keeps standard output and standard error; the report goes to standard error, or as JSON
-/// to standard output, after all that the program printed.
-fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let (feed, _) = watched
+/// The program keeps standard output and standard error. The report goes to standard error, or as JSON to standard
+/// output, after everything that the program printed.
+fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    let (feed, _) = program
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
-    let mut trace = Trace::new(watched.info());
-    trace.set_limit(Some(super::rows_memory(watched.args.memory)));
-    let outcome = drain(&feed, &mut trace);
+    let mut trace = Trace::new(program.info());
+    trace.set_limit(Some(super::rows_memory(program.args.memory)));
+    let outcome = collect(&feed, &mut trace);
     drop(feed);
     ranks::set(&mut trace);
-    if watched.args.headless {
+    if program.args.headless {
         let report = Report::new(&trace, None, figures::Peaks::default());
-        if watched.args.json {
+        if program.args.json {
             print(&super::report::json(&report)?)?;
         } else {
             super::eprint(&text::render(&report, &super::text_options()));
         }
     }
-    let TraceArgs { picture, first, .. } = watched.args;
+    let TraceArgs { picture, first, .. } = program.args;
     screen::take_picture(Shown::of(trace), picture, first, screen_args)?;
     match outcome {
         Outcome::Complete => Ok(exit::FINE),
@@ -83,21 +83,21 @@ fn headless(watched: &mut Watched<'_>, screen_args: &ScreenArgs) -> Result<u8, E
     }
 }
 
-/// How much is kept of a recording that nobody asked to keep, as far as its size allows: what K can still save.
+/// How much it keeps of a recording that the user did not ask for, as far as its size allows: K can still save that.
 const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
 
-/// The program, to be started again and again.
-struct Watched<'a> {
+/// The program, and how to start it again and again.
+struct TracedProgram<'a> {
     args: &'a TraceArgs,
     max_bytes: u64,
-    /// Where the recording lies that nobody asked to keep. The run before has ended when it is replaced.
+    /// The folder of a recording that the user did not ask for. The run before has ended when it is replaced.
     scratch: Option<scratch::Scratch>,
     runs: usize,
-    /// Where the present one is recorded.
+    /// The folder of the present recording.
     dir: PathBuf,
 }
 
-impl Watched<'_> {
+impl TracedProgram<'_> {
     fn start(&mut self, output: Output) -> io::Result<(Feed, Recorder)> {
         let dir = match (&self.args.save, &self.args.out) {
             (Some(dir), _) => super::numbered(dir, self.runs),
@@ -157,7 +157,7 @@ impl Watched<'_> {
         let words = self.args.command.iter().enumerate().map(|(i, word)| {
             let text = word.to_string_lossy();
             match Path::new(word).file_name() {
-                // The program's folder says little and takes much room.
+                // The program's folder tells little and takes much room.
                 Some(name) if i == 0 => name.to_string_lossy().into_owned(),
                 _ => text.into_owned(),
             }
@@ -182,7 +182,7 @@ pub(super) struct Controls {
 }
 
 impl Controls {
-    /// Of a recording in `dir`; one that is kept from now on is named after the program's `title`.
+    /// For a recording in `dir`. One that is kept from now on is named after the program's `title`.
     pub(super) fn new(recorder: Recorder, dir: &Path, is_kept: bool, title: &str) -> Controls {
         Controls {
             recorder,

@@ -1,30 +1,30 @@
-//! `cuptop whatif`: what a run would take with something changed.
+//! `cuptop whatif`: predicts a run's time with something changed.
 
 use super::args::{OnClock, WhatIf as Args};
 use super::exit::Ending;
-use super::handed::Handed;
 use super::print;
 use super::profile;
-use super::report::load_handed;
+use super::redaction::Redaction;
+use super::report::load_redacted;
 use crate::report::whatif::{Answer, known};
-use analysis::graph::Graph;
+use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
 use scenario::edit::{EditError, EditSet, FORMS};
 
-/// Prints predictions; without edits, what each of them that fits would be worth.
+/// Prints predictions; without edits, the saving of each edit that fits.
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let mut sets = Vec::new();
     for text in &args.edit {
         let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
         sets.push(set);
     }
-    let (trace, code) = load_handed(&args.traces, Handed::on(args.anonymous), OnClock::default())?;
+    let redaction = Redaction::new(args.anonymous);
+    let (trace, code) = load_redacted(&args.traces, redaction, OnClock::default())?;
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
-    let graph = Graph::new(&trace);
-    let known = known(&trace, &profile);
-    let whatif =
-        WhatIf::new(&trace, &graph, args.variant.as_deref(), &known).map_err(Ending::input)?;
+    let mut facts = Facts::new(&trace);
+    facts.known = known(&trace, &profile);
+    let whatif = WhatIf::new(&facts, args.variant.as_deref()).map_err(Ending::input)?;
     let predictions = if sets.is_empty() {
         all(&whatif)
     } else {
@@ -54,7 +54,7 @@ fn all(whatif: &WhatIf<'_>) -> Vec<Prediction> {
 /// The expression with a caret under what is wrong.
 fn wrong(text: &str, error: &EditError) -> Ending {
     let shown = activity::text::printable(text);
-    // Only of a text without characters that are written out do the columns stay what they were.
+    // The columns stay right only for a text without characters that are written out.
     let place = if shown == text {
         let before = activity::text::width(&text[..error.span.start]);
         let under = activity::text::width(&text[error.span.clone()]).max(1);

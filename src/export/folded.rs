@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use activity::text::printable;
 use activity::{Frame, Ns, Span, StackId};
-use analysis::{CallIndex, lines};
+use analysis::{Facts, lines};
 use trace::samples::short_file;
 use trace::{Process, Trace};
 
@@ -40,14 +40,15 @@ pub(super) fn write(trace: &Trace, weight: Weight, out: &mut dyn Write) -> io::R
     let mut folded: BTreeMap<String, u64> = BTreeMap::new();
     match weight {
         Weight::Idle => {
-            let calls = CallIndex::new(trace);
+            let facts = Facts::new(trace);
+            let calls = facts.calls();
             if !has_stacks(trace) {
-                for (device, stacks) in lines::idle_stacks(trace, &calls) {
+                for (device, stacks) in lines::idle_stacks(trace, calls) {
                     let of = format!("GPU {}", trace.devices()[device].info.id);
                     add(trace, &of, &stacks, &mut folded);
                 }
             }
-            for device in lines::stacks(trace, &calls) {
+            for device in lines::stacks(trace, calls) {
                 let of = format!("GPU {}", trace.devices()[device.device].info.id);
                 let all: u64 = device.stacks.values().sum();
                 let each = device.idle_ns as f64 / all.max(1) as f64 / 1000.0;
@@ -66,7 +67,7 @@ pub(super) fn write(trace: &Trace, weight: Weight, out: &mut dyn Write) -> io::R
                 let whole = Span::new(extent.start, extent.end + 1);
                 for thread in process.sampled.threads() {
                     let of = thread_of(process, thread);
-                    for sample in process.sampled.of(thread, whole) {
+                    for sample in process.sampled.within(thread, whole) {
                         *folded.entry(line(trace, &of, sample.stack)).or_default() += 1;
                     }
                 }

@@ -169,24 +169,38 @@ pub struct WriteError {
     pub error: io::Error,
 }
 
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner alone: it holds command lines, paths and names of machines.
+    Owner,
+    /// Whoever the umask lets.
+    AsUmask,
+}
+
 /// Lets `write` fill a file, which appears (or replaces the one before it) when it is whole:
-/// `to_file(path, |out| export::to(format, &trace, out))`. What is no ordinary file (a pipe, a device) is
-/// written to directly. A new file is the user's alone to read.
+/// `to_file(path, Readers::Owner, |out| export::to(format, &trace, out))`. What is no ordinary file (a pipe, a device) is
+/// written to directly.
 ///
 /// # Errors
 /// When the file cannot be written, with its path. Nothing is left of it then, and what was there before is as
 /// it was.
 pub fn to_file(
     path: &Path,
+    readers: Readers,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    whole_file(path, write).map_err(|error| WriteError {
+    whole_file(path, readers, write).map_err(|error| WriteError {
         path: path.to_owned(),
         error,
     })
 }
 
-fn whole_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn whole_file(
+    path: &Path,
+    readers: Readers,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let fill = |file: &File| {
         let mut out = BufWriter::with_capacity(256 * 1024, file);
         write(&mut out)?;
@@ -211,8 +225,11 @@ fn whole_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
             File::options().write(true).open(&target)?;
             found.permissions()
         }
-        // Command lines, paths and names of machines are in it: whom to give it to is its owner's to say.
-        None => Permissions::from_mode(0o600),
+        // The system takes the umask from it.
+        None => Permissions::from_mode(match readers {
+            Readers::Owner => 0o600,
+            Readers::AsUmask => 0o666,
+        }),
     };
     let file = tempfile::Builder::new()
         .prefix(".cuptop-")

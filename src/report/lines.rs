@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::Report;
 use super::page::{Page, Tone};
-use super::table::Table;
-use activity::Ns;
+use super::table::Column;
 use activity::text::{plural, printable};
 use activity::units::{count, duration, percent};
+use activity::{Ns, Span};
 use analysis::CallIndex;
 use analysis::lines::{self, DeviceLines, Line, workers_in_words};
 use analysis::steps::Steps;
@@ -18,6 +18,9 @@ use trace::Trace;
 pub struct LinesReport {
     /// The device's id.
     pub device: u32,
+    /// The device by its index in the timeline.
+    #[serde(skip)]
+    pub device_index: usize,
     /// Whether the program's own profiler recorded every Python function: no estimate, and lines are where functions begin.
     pub exact: bool,
     /// Whether it is of the steady steps alone.
@@ -59,6 +62,9 @@ pub struct LineRow {
     pub idle_ns: Ns,
     /// Steps in whose idle time it was seen.
     pub steps: u64,
+    /// The longest gap in which it was seen.
+    #[serde(skip)]
+    pub longest: Span,
 }
 
 /// A process that loads data.
@@ -89,7 +95,9 @@ pub struct SamplingReport {
     pub cost_ns: u64,
 }
 
-pub(super) fn of(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<LinesReport> {
+/// The lines that each device waited for.
+#[must_use]
+pub fn of(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<LinesReport> {
     let found = lines::of(trace, calls, steps, None);
     found.into_iter().map(|it| report(trace, it)).collect()
 }
@@ -97,6 +105,7 @@ pub(super) fn of(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<Lines
 fn report(trace: &Trace, it: DeviceLines) -> LinesReport {
     LinesReport {
         device: trace.devices()[it.device].info.id,
+        device_index: it.device,
         exact: it.is_exact,
         in_steps: it.is_of_steps,
         idle_ns: it.idle_ns,
@@ -121,10 +130,13 @@ fn row(line: Line) -> LineRow {
         interval: [round(line.low), round(line.high)],
         idle_ns: line.idle_ns,
         steps: line.steps,
+        longest: line.longest,
     }
 }
 
-pub(super) fn workers(trace: &Trace) -> Vec<WorkerReport> {
+/// The processes that load data.
+#[must_use]
+pub fn workers(trace: &Trace) -> Vec<WorkerReport> {
     let found = lines::workers(trace).into_iter();
     found
         .map(|it| WorkerReport {
@@ -152,48 +164,94 @@ pub(super) fn sampling(trace: &Trace) -> Vec<SamplingReport> {
         .collect()
 }
 
+/// One of the lines, with those it stands among.
+pub type OfDevice<'a> = (&'a LinesReport, &'a LineRow);
+
+/// What a table tells of a line.
+#[must_use]
+#[rustfmt::skip]
+pub fn columns<'a>() -> Vec<Column<OfDevice<'a>>> {
+    let column = Column::<OfDevice<'a>>::new;
+    vec![
+        Column::rest("line", 44, |(_, it)| it.name()),
+        column("share", 6, |(_, it)| percent(it.share)),
+        column("95 %", 11, |(of, it)| of.sampled(|| interval(it.interval))).dim(),
+        column("idle", 9, |(_, it)| duration(it.idle_ns)),
+        column("samples", 7, |(of, it)| of.sampled(|| count(it.samples))).dim().spare(1),
+        column("steps", 9, |(of, it)| of.of_steps(it)).dim(),
+    ]
+}
+
+fn interval([low, high]: [f64; 2]) -> String {
+    let low = percent(low);
+    format!("{}–{}", low.trim_end_matches(" %"), percent(high))
+}
+
+impl LinesReport {
+    /// What the lines rest on.
+    #[must_use]
+    pub fn basis(&self) -> String {
+        let within = format!(
+            "{} of idle time{}",
+            duration(self.idle_ns),
+            lines::within(self.in_steps)
+        );
+        match self.exact {
+            true => format!(
+                "Python functions in {} of {within}, as the program's profiler recorded them (at the lines where they begin)",
+                duration(self.idle_ns - self.unseen_ns)
+            ),
+            false => format!(
+                "estimated from {} of the launching thread, {} a second, in {within}",
+                plural(self.samples, "stack sample"),
+                self.hz
+            ),
+        }
+    }
+
+    /// What only samples tell.
+    fn sampled(&self, text: impl Fn() -> String) -> String {
+        if self.exact { String::new() } else { text() }
+    }
+
+    fn of_steps(&self, line: &LineRow) -> String {
+        match self.steps {
+            0 => String::new(),
+            all => format!("{} of {}", count(line.steps), count(all)),
+        }
+    }
+}
+
+impl LineRow {
+    /// The line, its function, and what it called.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let mut name = self.place.clone();
+        let call = self.call.as_deref().unwrap_or_default();
+        for (mark, part) in [(" ", self.function.as_str()), (" > ", call)] {
+            if !part.is_empty() {
+                name.push_str(mark);
+                name.push_str(part);
+            }
+        }
+        printable(&name)
+    }
+}
+
 /// A section on lines, where there are any.
 pub(super) fn section(page: &mut Page, report: &Report) {
     for device in &report.lines {
         page.title(&format!("Where GPU {} waited", device.device));
-        if device.exact {
-            exact(page, device);
-            continue;
-        }
-        page.painted(
-            Tone::Dim,
-            &format!(
-                "estimated from {} of the launching thread, looked at {} times a second, that lay in its {} of idle time{}; \
-                 with 95 % intervals",
-                plural(device.samples, "stack sample"),
-                device.hz,
-                duration(device.idle_ns),
-                lines::within(device.in_steps)
-            ),
-        );
-        if device.samples == 0 {
+        page.painted(Tone::Dim, &device.basis());
+        if device.samples == 0 && !device.exact {
             page.wrapped("no sample fell into it");
             continue;
         }
-        let mut table = Table::new(["", "share", "95 %", "idle", "samples", "steps"]);
-        for line in device.lines.iter().take(page.rows) {
-            let [low, high] = line.interval;
-            table.row([
-                name(line),
-                percent(line.share),
-                format!("{}–{}", percent(low), percent(high)),
-                duration(line.idle_ns),
-                count(line.samples),
-                steps_of(device, line),
-            ]);
-        }
-        page.table(&table);
-        let left = device.lines.len().saturating_sub(page.rows);
-        if left > 0 {
-            page.line(&format!("  … and {left} more"));
-        }
+        page.rows(&columns(), device.lines.iter().map(|line| (device, line)));
     }
-    worker_lines(page, &report.workers);
+    if let Some(workers) = workers_line(&report.workers) {
+        page.wrapped(&workers);
+    }
     let looks: u64 = report.sampling.iter().map(|it| it.looks).sum();
     let torn: u64 = report.sampling.iter().map(|it| it.torn).sum();
     let lost: u64 = report.sampling.iter().map(|it| it.lost).sum();
@@ -207,57 +265,10 @@ pub(super) fn section(page: &mut Page, report: &Report) {
     }
 }
 
-/// The table of a program whose profiler recorded its Python functions.
-fn exact(page: &mut Page, device: &LinesReport) {
-    page.painted(
-        Tone::Dim,
-        &format!(
-            "Python functions that the launching thread was in, as the program's own profiler recorded them, in {} of its {} of \
-             idle time{}; a function's line is the one that it begins at",
-            duration(device.idle_ns - device.unseen_ns),
-            duration(device.idle_ns),
-            lines::within(device.in_steps)
-        ),
-    );
-    let mut table = Table::new(["", "share", "idle", "steps"]);
-    for line in device.lines.iter().take(page.rows) {
-        table.row([
-            name(line),
-            percent(line.share),
-            duration(line.idle_ns),
-            steps_of(device, line),
-        ]);
-    }
-    page.table(&table);
-    let left = device.lines.len().saturating_sub(page.rows);
-    if left > 0 {
-        page.line(&format!("  … and {left} more"));
-    }
-}
-
-fn name(line: &LineRow) -> String {
-    let mut name = printable(&line.place);
-    if !line.function.is_empty() {
-        name = format!("{name} {}", printable(&line.function));
-    }
-    if let Some(call) = &line.call {
-        name = format!("{name} > {}", printable(call));
-    }
-    name
-}
-
-fn steps_of(device: &LinesReport, line: &LineRow) -> String {
-    match device.steps {
-        0 => String::new(),
-        all => format!("{} of {}", count(line.steps), count(all)),
-    }
-}
-
-fn worker_lines(page: &mut Page, workers: &[WorkerReport]) {
-    if workers.is_empty() {
-        return;
-    }
+/// What processes that load data did, if there are any.
+#[must_use]
+pub fn workers_line(workers: &[WorkerReport]) -> Option<String> {
     let samples = workers.iter().map(|it| it.samples).sum();
     let waiting = workers.iter().map(|it| it.waiting).sum();
-    page.wrapped(&workers_in_words(workers.len(), samples, waiting));
+    (!workers.is_empty()).then(|| workers_in_words(workers.len(), samples, waiting))
 }

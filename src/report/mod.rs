@@ -9,14 +9,15 @@ pub mod expect;
 mod hardware;
 mod idle;
 mod let_go;
-mod lines;
+pub mod lines;
 mod offsets;
+pub mod operations;
 mod page;
 pub mod ranks;
 mod recording;
-mod runs;
+pub mod runs;
 pub mod steps;
-mod table;
+pub mod table;
 pub mod text;
 mod verdicts;
 pub mod whatif;
@@ -29,26 +30,20 @@ use serde::{Serialize, Serializer};
 
 use activity::{Health, Ns, Span};
 use analysis::advice::{self, Advice};
-use analysis::causes::{Causes, IdleCause};
-use analysis::figures::{self, DeviceFigures, Peaks};
-use analysis::findings::{self, Finding, Scope};
-use analysis::graph::Graph;
+use analysis::causes::IdleCause;
+use analysis::figures::{DeviceFigures, Peaks};
+use analysis::findings::{self, Finding};
 use analysis::hardware::HardwareFigures;
 use analysis::launches::{self, LaunchDelay, QueueDepth};
-use analysis::memory::MemoryUse;
 use analysis::off_cpu::{self, OffCpuFigures};
 use analysis::parallel;
-use analysis::passes::Passes;
-use analysis::ranks::Matched;
-use analysis::steps as program_steps;
 use analysis::tables::{self, NameRow};
-use analysis::variants;
 use analysis::variants::measure::{self, Speedup};
 use analysis::verdict::{self, Verdict};
 use analysis::watching::{self, WatchingCost};
-use analysis::{CallIndex, VariantFigures};
+use analysis::{Facts, VariantFigures};
 use scenario::plan::Plan;
-use trace::{Lane, Trace};
+use trace::Trace;
 
 pub use expect::Checked;
 
@@ -214,115 +209,7 @@ impl Report {
     /// ranges in it tell; with the plan also what the scenario expects of them.
     #[must_use]
     pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
-        let records = trace.lanes().iter().map(Lane::len).sum();
-        // What rests on the records alone is made beside the graph.
-        let beside = || {
-            let calls = CallIndex::new(trace);
-            let devices = figures::of(trace, Some(&calls), None);
-            let steps = program_steps::of(trace, None);
-            (calls, devices, steps, Matched::of(trace))
-        };
-        let (graph, beside) = parallel::join(records, || Graph::new(trace), beside);
-        let (calls, mut devices, steps, matched) = beside;
-        let causes = Causes::new(trace, &graph);
-        let records = graph.ops.len();
-        let idle = parallel::map(records, &devices, |it| causes.idle(it.index, None));
-        for (device, idle) in devices.iter_mut().zip(idle) {
-            device.idle = idle;
-        }
-        let memory = MemoryUse::of(trace, None);
-        let run = Passes::of_trace(trace, plan);
-        let variants = variants::of_passes(trace, &run, plan, Some(&calls), &memory);
-        let expectations = plan.map(|plan| expect::check(plan, &variants));
-        let is_run = plan.is_some() || !variants.is_empty();
-        let known = whatif::known_of(trace);
-        let job = matched.map(|job| job.judged(trace, Some(&causes), &steps));
-        let advice = Advice {
-            trace,
-            causes: &causes,
-            peaks,
-            known: &known,
-        };
-        let variants = is_run.then(|| reports(&advice, &run, variants, plan));
-        let launches = parallel::map(records, &devices, |f| {
-            let (delay, queue) = launches::of_device(trace, &calls, f.index, None);
-            Launches {
-                device: f.device,
-                delay,
-                queue,
-            }
-        });
-        let watching = watching::of(trace, &causes, &devices, None);
-        let scope = Scope::new(trace, &causes, None, &devices, peaks)
-            .with_ranks(job.as_ref())
-            .with_watching(watching.as_ref());
-        let (findings, start_up_findings, harness_findings) = match &variants {
-            Some(variants) if !variants.is_empty() => {
-                let named = advice::in_one(variants.iter().map(VariantReport::named));
-                (named, None, Some(findings::of(&scope)))
-            }
-            _ => {
-                let of = advice.of_program(&scope, &steps, &|| false);
-                (of.findings, of.start_up, None)
-            }
-        };
-        let verdicts = verdict::of_job(
-            trace,
-            &causes,
-            (None, &devices),
-            &steps,
-            job.as_ref(),
-            watching.as_ref(),
-        );
-        let idle = |device: usize| -> &[IdleCause] {
-            let known = devices.iter().find(|it| it.index == device);
-            known.map_or(&[], |it| &it.idle)
-        };
-        let (ranks, job) = match job.map(|job| ranks::of(trace, &job, idle, peaks.p2p)) {
-            Some((ranks, job)) => (ranks, Some(job)),
-            None => (Vec::new(), None),
-        };
-        Report {
-            cuptop: env!("CARGO_PKG_VERSION"),
-            schema: SCHEMA,
-            source: Source {
-                kind: trace.source.kind.label(),
-                title: trace.source.title.clone(),
-                path: trace.source.path.clone(),
-                simulated: trace.source.simulated,
-            },
-            origin_ns: trace.extent().map_or(0, |extent| extent.start),
-            launches,
-            kernels: tables::kernels(trace, None),
-            calls: tables::calls(trace, None),
-            sync_ns: tables::sync_time(trace, None),
-            peak_memory: memory.peak(trace.extent().map_or_else(Span::default, with_end)),
-            verdicts,
-            steps: parallel::map(records, &steps, |s| {
-                steps::StepsReport::new(trace, &causes, s)
-            }),
-            ranks,
-            job,
-            lines: lines::of(trace, &calls, &steps),
-            workers: lines::workers(trace),
-            sampling: lines::sampling(trace),
-            health: HealthReport {
-                source: trace.health(),
-                late: trace.late(),
-            },
-            let_go: let_go::of(trace),
-            watching,
-            hardware: analysis::hardware::of(trace, &devices),
-            off_cpu: off_cpu::of(trace, &causes, &devices),
-            recording: recording::of(trace),
-            findings,
-            start_up_findings,
-            harness_findings,
-            variants,
-            expectations,
-            devices,
-            peaks,
-        }
+        Report::from(&facts(trace, plan, peaks))
     }
 
     /// The report as JSON, on several lines.
@@ -348,36 +235,124 @@ impl Report {
     }
 }
 
-/// A span that holds its last moment too.
-fn with_end(span: Span) -> Span {
-    Span::new(span.start, span.end + 1)
+/// What is known of a timeline on devices with these peaks.
+#[must_use]
+pub fn facts<'t>(trace: &'t Trace, plan: Option<&'t Plan>, peaks: Peaks) -> Facts<'t> {
+    Facts::new(trace).of_run(plan, peaks, whatif::known_of(trace))
+}
+
+impl From<&Facts<'_>> for Report {
+    fn from(facts: &Facts<'_>) -> Report {
+        facts.prepare();
+        let (trace, plan, peaks) = (facts.trace, facts.plan, facts.peaks);
+        let (devices, advice, steps) = (facts.devices(), Advice::new(facts), facts.steps());
+        let (causes, records) = (&advice.causes, facts.graph().ops.len());
+        let variants = facts.variants();
+        let expectations = plan.map(|plan| expect::check(plan, &variants));
+        let is_run = plan.is_some() || !variants.is_empty();
+        let variants = is_run.then(|| reports(facts, &advice, variants));
+        let job = facts.ranks().map(|it| &**it);
+        let watching = watching::of(trace, causes, devices, None);
+        let scope = advice.scope(None, devices);
+        let scope = scope.with_ranks(job).with_watching(watching.as_ref());
+        let (findings, start_up_findings, harness_findings) = match &variants {
+            Some(variants) if !variants.is_empty() => {
+                let named = advice::in_one(variants.iter().map(VariantReport::named));
+                (named, None, Some(findings::of(&scope, &facts.stop)))
+            }
+            _ => {
+                let of = advice.of_program(&scope, steps);
+                (of.findings, of.start_up, None)
+            }
+        };
+        let watched = watching.as_ref();
+        let verdicts = verdict::of_job(trace, causes, (None, devices), steps, job, watched);
+        let idle = |device: usize| -> &[IdleCause] {
+            let known = devices.iter().find(|it| it.index == device);
+            known.map_or(&[], |it| &it.idle)
+        };
+        let (ranks, job) = match job.map(|job| ranks::of(trace, job, idle, peaks.p2p)) {
+            Some((ranks, job)) => (ranks, Some(job)),
+            None => (Vec::new(), None),
+        };
+        let launches = parallel::map(records, devices, |f| {
+            let (delay, queue) = launches::of_device(trace, facts.calls(), f.index, None);
+            Launches {
+                device: f.device,
+                delay,
+                queue,
+            }
+        });
+        // The last moment belongs to it, too.
+        let extent = trace.extent().unwrap_or_default();
+        let extent = Span::new(
+            extent.start,
+            extent.end + i64::from(trace.extent().is_some()),
+        );
+        Report {
+            cuptop: env!("CARGO_PKG_VERSION"),
+            schema: SCHEMA,
+            source: Source {
+                kind: trace.source.kind.label(),
+                title: trace.source.title.clone(),
+                path: trace.source.path.clone(),
+                simulated: trace.source.simulated,
+            },
+            origin_ns: extent.start,
+            launches,
+            kernels: tables::kernels(trace, None),
+            calls: tables::calls(trace, None),
+            sync_ns: tables::sync_time(trace, None),
+            peak_memory: facts.memory().peak(extent),
+            verdicts,
+            steps: parallel::map(records, steps, |of| {
+                steps::StepsReport::new(trace, causes, of)
+            }),
+            ranks,
+            job,
+            lines: lines::of(trace, facts.calls(), steps),
+            workers: lines::workers(trace),
+            sampling: lines::sampling(trace),
+            health: HealthReport {
+                source: trace.health(),
+                late: trace.late(),
+            },
+            let_go: let_go::of(trace),
+            watching,
+            hardware: analysis::hardware::of(trace, devices),
+            off_cpu: off_cpu::of(trace, causes, devices),
+            recording: recording::of(trace),
+            findings,
+            start_up_findings,
+            harness_findings,
+            variants,
+            expectations,
+            devices: devices.to_vec(),
+            peaks,
+        }
+    }
 }
 
 fn reports(
+    facts: &Facts<'_>,
     advice: &Advice<'_>,
-    passes: &Passes,
     variants: Vec<VariantFigures>,
-    plan: Option<&Plan>,
 ) -> Vec<VariantReport> {
-    let speedups: Vec<Option<Speedup>> = variants
-        .iter()
-        .map(|v| measure::speedup(passes, v, &variants))
-        .collect();
+    let passes = facts.passes();
+    let speedup = |v: &VariantFigures| measure::speedup(passes, v, &variants);
+    let speedups: Vec<Option<Speedup>> = variants.iter().map(speedup).collect();
     let report = |(mut figures, speedup): (VariantFigures, Option<Speedup>)| {
         let window = Some(figures.pass.span);
         for device in &mut figures.devices {
             device.idle = advice.causes.idle(device.index, window);
         }
+        let devices = &figures.devices;
         let pass = passes.representative(figures.position);
-        let findings = pass.map_or_else(Vec::new, |pass| {
-            advice.of_pass(passes, pass, plan, &figures.devices, &|| false)
-        });
-        let verdicts = verdict::of(advice.trace, advice.causes, window, &figures.devices, &[]);
         VariantReport {
-            figures,
             speedup,
-            verdicts,
-            findings,
+            verdicts: verdict::of(facts.trace, &advice.causes, window, devices, &[]),
+            findings: pass.map_or_else(Vec::new, |pass| advice.of_pass(passes, pass, devices)),
+            figures,
         }
     };
     variants.into_iter().zip(speedups).map(report).collect()

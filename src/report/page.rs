@@ -1,6 +1,6 @@
 //! Lines of text of a width, coloured where that is wanted.
 
-use super::table::Table;
+use super::table::{Column, Table};
 use activity::text::wrap;
 
 /// How to write a report.
@@ -102,6 +102,19 @@ impl Page {
             } else {
                 self.line(line);
             }
+        }
+    }
+
+    /// The first of these rows, and how many more there are.
+    pub(super) fn rows<R>(
+        &mut self,
+        columns: &[Column<R>],
+        rows: impl ExactSizeIterator<Item = R>,
+    ) {
+        let left = rows.len().saturating_sub(self.rows);
+        self.table(&Table::with(columns, rows.take(self.rows)));
+        if left > 0 {
+            self.line(&format!("  … and {left} more"));
         }
     }
 }

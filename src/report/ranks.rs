@@ -1,5 +1,7 @@
 //! What a report says of a job of several ranks.
 
+mod table;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -16,6 +18,7 @@ use analysis::causes::IdleCause;
 use analysis::figures::share;
 use analysis::lines::Told;
 use analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
+pub use table::{Means, columns};
 use trace::{LaneId, Trace};
 
 /// How much of a rank's idle time has one cause, whoever is to blame.
@@ -466,30 +469,18 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     for late in job.late.iter().take(LATE_SHOWN) {
         page.painted(Tone::Warn, &late.text);
     }
-    let mut table = Table::new([
-        "rank", "busy", "waiting", "alone", "transfer", "last", "late", "clock",
-    ]);
-    if ranks.len() <= RANKS_SHOWN {
-        for rank in ranks {
-            line(&mut table, &rank.called(), &[rank]);
-        }
-    } else {
-        let mut order: Vec<&RankReport> = ranks.iter().collect();
-        order.sort_by_key(|rank| Reverse(rank.late_ns));
-        for rank in order.iter().take(STAND_OUT) {
-            line(&mut table, &rank.called(), &[*rank]);
-        }
-        for host in hosts.iter().take(HOSTS_SHOWN) {
-            let here: Vec<&RankReport> = ranks.iter().filter(|rank| rank.host == **host).collect();
+    let mut rows: Vec<Means<'_>> = ranks.iter().map(Means::one).collect();
+    if ranks.len() > RANKS_SHOWN {
+        rows.sort_by_key(|it| Reverse(it.ranks[0].late_ns));
+        rows.truncate(STAND_OUT);
+        rows.extend(hosts.iter().take(HOSTS_SHOWN).map(|host| {
+            let ranks: Vec<_> = ranks.iter().filter(|rank| rank.host == **host).collect();
             let name = if host.is_empty() { "all ranks" } else { host };
-            line(
-                &mut table,
-                &format!("{name}: mean of {}", here.len()),
-                &here,
-            );
-        }
+            let name = format!("{name}: mean of {}", ranks.len());
+            Means { name, ranks }
+        }));
     }
-    page.table(&table);
+    page.table(&Table::with(&columns(), rows));
     if ranks.len() > RANKS_SHOWN && hosts.len() > HOSTS_SHOWN {
         page.wrapped(&format!("and {} more hosts", hosts.len() - HOSTS_SHOWN));
     }
@@ -519,28 +510,4 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     if !job.rates.is_empty() {
         page.table(&table);
     }
-}
-
-/// The means of these ranks.
-fn line(table: &mut Table, name: &str, ranks: &[&RankReport]) {
-    let mean = |what: fn(&RankReport) -> Ns| {
-        ranks.iter().map(|rank| what(rank)).sum::<Ns>() / ranks.len().max(1) as Ns
-    };
-    let last: u64 = ranks.iter().map(|rank| rank.last_arrivals).sum();
-    let judged: u64 = ranks.iter().map(|rank| rank.collectives).sum();
-    let clock = match ranks {
-        [rank] if rank.residual_ns.is_none() => "wall clock".to_owned(),
-        [rank] => format!("{} {:+.1} ppm", duration(rank.offset_ns), rank.drift_ppm),
-        _ => String::new(),
-    };
-    table.row([
-        printable(name),
-        duration(mean(|rank| rank.busy_ns)),
-        duration(mean(|rank| rank.wait_ns)),
-        duration(mean(|rank| rank.exposed_wait_ns)),
-        duration(mean(|rank| rank.transfer_ns)),
-        percent(last as f64 / judged.max(1) as f64),
-        duration(mean(|rank| rank.late_ns)),
-        clock,
-    ]);
 }

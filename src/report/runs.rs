@@ -1,10 +1,12 @@
 //! The variants of a run in a report's text: their figures, their phases and memory, what was expected of them.
 
 use super::page::{Page, Tone};
-use super::table::Table;
+use super::table::{Column, Table};
 use super::{Checked, VariantReport};
+use activity::Ns;
 use activity::text::{plural, printable, wrap};
 use activity::units::{bytes, duration, rate};
+use analysis::VariantFigures;
 use analysis::passes::point_text;
 use analysis::tables::NameRow;
 use analysis::variants::measure::Speedup;
@@ -27,31 +29,16 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
     }
     let repeats = |v: &VariantReport| v.figures.repeats;
     let is_one = variants.iter().all(|v| repeats(v) == repeats(&variants[0]));
-    let mut table = Table::new([
-        "", "repeats", "makespan", "wall", "speed-up", "ops", "idle", "overlap", "H2D", "D2H",
-    ]);
+    let columns = Variant::columns();
+    let mut table = Table::of(&columns);
     rows(&mut table, variants, |v| {
-        let f = &v.figures;
-        let figure = |kind: Kind| match f.value(kind) {
-            Some(value) => kind.spec().unit.show(value),
-            None => "—".to_owned(),
+        let row = Variant {
+            figures: &v.figures,
+            repeats: (!is_one).then_some(v.figures.repeats),
+            faster: v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
+            before: None,
         };
-        let gbps = |kind| f.value(kind).map(rate).unwrap_or_default();
-        vec![
-            if is_one {
-                String::new()
-            } else {
-                f.repeats.to_string()
-            },
-            figure(Kind::Makespan),
-            figure(Kind::Wall),
-            v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
-            figure(Kind::Ops),
-            figure(Kind::Idle),
-            figure(Kind::Overlap),
-            gbps(Kind::H2dGbps),
-            gbps(Kind::D2hGbps),
-        ]
+        columns.iter().skip(1).map(|it| (it.text)(&row)).collect()
     });
     page.table(&table);
     let of = match (is_one, repeats(&variants[0])) {
@@ -66,11 +53,61 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
     phases(page, variants);
 }
 
+/// A variant in a table.
+pub struct Variant<'a> {
+    pub figures: &'a VariantFigures,
+    /// Its repeats, where variants differ in them.
+    pub repeats: Option<usize>,
+    /// How much faster it is than the one it is compared with.
+    pub faster: String,
+    /// What the run before took, and what this one takes by the same clock.
+    pub before: Option<(Ns, Ns)>,
+}
+
+impl<'a> Variant<'a> {
+    /// What a table tells of variants.
+    #[must_use]
+    #[rustfmt::skip]
+    pub fn columns() -> Vec<Column<Self>> {
+        let column = Column::<Self>::new;
+        vec![
+            column("variant", 8, |it| printable(&it.figures.label())),
+            column("repeats", 0, |it| it.repeats.map_or_else(String::new, |n| n.to_string())),
+            column("makespan", 9, |it| it.figure(Kind::Makespan)),
+            column("wall", 9, |it| it.figure(Kind::Wall)).dim().spare(1),
+            column("speed-up", 12, |it| it.faster.clone()),
+            column("ops", 0, |it| it.figure(Kind::Ops)),
+            column("idle", 6, |it| it.figure(Kind::Idle)),
+            column("overlap", 7, |it| it.figure(Kind::Overlap)),
+            column("H2D", 8, |it| it.rate(Kind::H2dGbps)).of("GB/s").spare(1),
+            column("D2H", 8, |it| it.rate(Kind::D2hGbps)).of("GB/s").spare(1),
+            column("run before", 10, |it| it.before.map_or_else(String::new, |(before, _)| duration(before))).dim(),
+            column("change", 9, |it| it.change().map_or_else(String::new, |it| format!("{:+.1} %", it * 100.0))),
+        ]
+    }
+
+    fn figure(&self, kind: Kind) -> String {
+        let value = self.figures.value(kind);
+        value.map_or_else(|| "—".to_owned(), |value| kind.spec().unit.show(value))
+    }
+
+    fn rate(&self, kind: Kind) -> String {
+        self.figures.value(kind).map(rate).unwrap_or_default()
+    }
+
+    /// How much longer it took than in the run before, as a part of that.
+    #[must_use]
+    pub fn change(&self) -> Option<f64> {
+        let (before, now) = self.before?;
+        Some(now as f64 / before as f64 - 1.0)
+    }
+}
+
 /// A row for each variant; the points of a sweep stand under a line with the variant's name.
-fn rows(
+fn rows<'a>(
     table: &mut Table,
-    variants: &[VariantReport],
-    cells: impl Fn(&VariantReport) -> Vec<String>,
+    variants: &'a [VariantReport],
+    cells: impl Fn(&'a VariantReport) -> Vec<String>,
 ) {
     let mut above = None;
     for v in variants {

@@ -1,11 +1,95 @@
-//! Columns of text that fit a width: the first column gives way, numbers stand right.
+//! What tables tell of their rows, and their layout as text: the first column gives way, numbers stand right.
+//!
+//! A [`Column`] is made once: the report lays it out here, the screen does so for the rows that are seen.
 
 use unicode_width::UnicodeWidthStr;
 
+use activity::Ns;
 use activity::text::cut_middle;
 
 /// Spaces before the first column and between columns.
 const INDENT: usize = 2;
+
+/// What a table tells of each row: its name or a figure.
+pub struct Column<R> {
+    /// What stands above it. That of the first is for the screen: a text has a title that says what its names are.
+    pub heading: &'static str,
+    /// Behind that on the screen, where there is no other line to say it.
+    pub unit: &'static str,
+    /// Its cell in a row.
+    pub text: fn(&R) -> String,
+    /// What rows are ordered by, greatest first.
+    pub key: fn(&R) -> Ns,
+    /// Its columns on the screen; 0 where it is for texts alone.
+    pub width: u16,
+    /// Whether it takes all that others leave on the screen, `width` at least.
+    pub is_rest: bool,
+    /// What a narrow screen leaves out first: the greatest; 0 always stays.
+    pub spare: u8,
+    /// Whether it stands back on the screen.
+    pub is_dim: bool,
+}
+
+impl<R> Column<R> {
+    /// A column of so many columns of the screen.
+    pub fn new(heading: &'static str, width: u16, text: fn(&R) -> String) -> Self {
+        Column {
+            heading,
+            unit: "",
+            text,
+            key: |_| 0,
+            width,
+            is_rest: false,
+            spare: 0,
+            is_dim: false,
+        }
+    }
+
+    /// A column that takes all that others leave.
+    pub fn rest(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
+        Column {
+            is_rest: true,
+            ..Column::new(heading, least, text)
+        }
+    }
+
+    /// The same, by which rows can be ordered.
+    #[must_use]
+    pub fn sorted(self, key: fn(&R) -> Ns) -> Self {
+        Column { key, ..self }
+    }
+
+    /// The same, of a unit.
+    #[must_use]
+    pub fn of(self, unit: &'static str) -> Self {
+        Column { unit, ..self }
+    }
+
+    /// The same, standing back.
+    #[must_use]
+    pub fn dim(self) -> Self {
+        let is_dim = true;
+        Column { is_dim, ..self }
+    }
+
+    /// Makes columns as wide as these rows ask for, and drops those that are empty in all of them.
+    pub fn fit(columns: &mut Vec<Self>, rows: &[R]) {
+        columns.retain_mut(|it| {
+            let widths = rows.iter().map(|row| (it.text)(row).width() as u16);
+            let widest = widths.max().unwrap_or(0);
+            if !it.is_rest {
+                it.width = it.width.max(widest);
+            }
+            widest > 0
+        });
+    }
+
+    /// The same, left out where the screen is narrow.
+    #[must_use]
+    pub fn spare(self, spare: u8) -> Self {
+        Column { spare, ..self }
+    }
+}
 
 /// A table in the making. The first column stands left and is cut where the width asks for it; the
 /// others stand right and are never cut.
@@ -28,6 +112,22 @@ impl Table {
             header: header.map(str::to_owned).to_vec(),
             rows: Vec::new(),
         }
+    }
+
+    /// A table of these columns.
+    pub(super) fn of<R>(columns: &[Column<R>]) -> Self {
+        let mut header: Vec<String> = columns.iter().map(|it| it.heading.to_owned()).collect();
+        header[0].clear();
+        Table::with_header(header)
+    }
+
+    /// The same with rows.
+    pub(super) fn with<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>) -> Self {
+        let mut table = Table::of(columns);
+        for row in rows {
+            table.row_of(columns.iter().map(|it| (it.text)(&row)).collect());
+        }
+        table
     }
 
     /// The same where the columns are known at run time.

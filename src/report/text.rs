@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::operations::Operations;
 pub use super::page::Options;
 use super::page::{Page, Tone};
 use super::table::Table;
@@ -253,24 +254,18 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
         return;
     }
     page.title(title);
-    let mut table = Table::new(["", "count", "total", "mean", "min", "max", "share"]);
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    for (row, name) in rows.iter().zip(shown(&names)).take(page.rows) {
-        table.row([
-            name,
-            count(row.count),
-            duration(row.total_ns),
-            duration(row.mean_ns),
-            duration(row.min_ns),
-            duration(row.max_ns),
-            percent(row.share),
-        ]);
-    }
-    page.table(&table);
-    let left = rows.len().saturating_sub(page.rows);
-    if left > 0 {
-        page.line(&format!("  … and {left} more"));
-    }
+    let rows = rows
+        .iter()
+        .zip(shown(&names))
+        .map(|(row, name)| Operations {
+            times: NameRow {
+                name,
+                ..row.clone()
+            },
+            bytes: 0.0,
+        });
+    page.rows(&Operations::columns(), rows);
 }
 
 fn findings(page: &mut Page, report: &Report) {

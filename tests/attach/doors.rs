@@ -143,20 +143,28 @@ fn comparisons_and_predictions_leave_out_the_same_when_asked_to() {
 }
 
 #[test]
-fn a_new_export_is_its_owners_alone() {
+fn a_new_export_with_command_lines_is_its_owners_alone() {
     let seen = traced();
-    let out = seen.directory.path().join("a.csv");
-    let status = Command::new(env!("CARGO_BIN_EXE_cuptop"))
-        .arg("export")
-        .arg(seen.directory.path().join("run"))
-        .arg("-o")
-        .arg(&out)
-        .status();
-    assert!(status.is_ok_and(|status| status.success()));
-    assert_eq!(
-        out.metadata().expect("there").permissions().mode() & 0o777,
-        0o600
-    );
+    let folder = seen.directory.path();
+    let mode = |name: &str, options: &[&str]| {
+        let out = folder.join(name);
+        let status = Command::new("sh")
+            .args(["-c", "umask 027; exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_cuptop"))
+            .arg("export")
+            .arg(folder.join("run"))
+            .arg("-o")
+            .arg(&out)
+            .args(options)
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "{name}");
+        out.metadata().expect("there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode("a.pftrace", &[]), 0o600);
+    assert_eq!(mode("a.json", &[]), 0o600);
+    assert_eq!(mode("b.json", &["--anonymous"]), 0o640);
+    assert_eq!(mode("a.csv", &[]), 0o640);
+    assert_eq!(mode("a.svg", &[]), 0o640);
 }
 
 #[test]

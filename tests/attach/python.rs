@@ -77,7 +77,7 @@ fn functions(trace: &Trace) -> Vec<BTreeMap<String, usize>> {
             return counts;
         };
         let whole = activity::Span::new(extent.start, extent.end + 1);
-        for sample in process.sampled.of(process.info.pid, whole) {
+        for sample in process.sampled.within(process.info.pid, whole) {
             if let Some((own, _)) = trace.stacks().own_line(sample.stack) {
                 *counts.entry(own.function.clone()).or_insert(0) += 1;
             }

@@ -8,7 +8,7 @@ pub(crate) mod made;
 use std::path::{Path, PathBuf};
 
 use activity::feed::{Message, Outcome, Progress};
-use readers::file::{self, Opened};
+use readers::file::{self, OpenTrace};
 use trace::{SourceInfo, Trace};
 
 /// Everything that came through a feed.
@@ -26,7 +26,7 @@ pub(crate) fn load(paths: &[PathBuf]) -> Loaded {
 }
 
 /// Takes everything that a timeline has to give.
-pub(crate) fn drain(opened: Opened) -> Loaded {
+pub(crate) fn drain(opened: OpenTrace) -> Loaded {
     let mut loaded = Loaded {
         trace: Trace::new(SourceInfo {
             simulated: opened.simulated,

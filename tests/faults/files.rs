@@ -52,6 +52,7 @@ fn a_fifo_in_a_recording_folder_is_left_out_by_every_command() {
         "0-b.stacks",
         "0-b.hardware",
         "0-b.host",
+        "0-b.outside.cuptop",
         "a.run/1-a.cuptop",
     ] {
         let at = folder.join(place);

@@ -304,7 +304,7 @@ fn what_a_hostile_machine_sends_ends_the_link() {
     ];
     for (expected, words) in cases {
         let far = Far::new(
-            r#"printf '\000cuptop-serves\032\n\001\000\000\000\0050.1.0'; sleep 0.4; cat $here/words; exec sleep 3"#,
+            r#"printf '\000cuptop-serves\032\n\002\000\000\000\0050.1.0'; sleep 0.4; cat $here/words; exec sleep 3"#,
         );
         far.write("words", &words);
         let error = far.follow("job").expect_err("no link");

@@ -11,3 +11,4 @@ mod hostile_text;
 mod pty;
 mod rooms;
 mod screens;
+mod words;

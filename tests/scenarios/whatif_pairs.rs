@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use activity::Ns;
 use activity::feed::{Message, Outcome};
-use analysis::graph::Graph;
+use analysis::Facts;
 use analysis::whatif::{Passes, WhatIf};
 use cuptop::report::whatif::{Answer, known};
 use scenario::plan::{Pair, Plan};
@@ -67,8 +67,8 @@ fn rows() -> Vec<Row> {
             continue;
         }
         let trace = simulate(&plan);
-        let graph = Graph::new(&trace);
-        let known = known(&trace, &Profile::bundled());
+        let mut facts = Facts::new(&trace);
+        facts.known = known(&trace, &Profile::bundled());
         let passes = Passes::of_trace(&trace, Some(&plan));
         for pair in &plan.pairs {
             let of = |name: &str| {
@@ -77,8 +77,7 @@ fn rows() -> Vec<Row> {
                     .iter()
                     .position(|v| v.name == name && (pair.at.is_none() || v.point == pair.at));
                 let variant = variant.expect("a variant");
-                WhatIf::of_repeats(&trace, &graph, &passes, variant, &known)
-                    .expect("a measured variant")
+                WhatIf::of_repeats(&facts, &passes, variant).expect("a measured variant")
             };
             let (mistake, cure) = (of(&pair.mistake), of(&pair.cure));
             let prediction = mistake.predict(&pair.edit);
@@ -181,11 +180,11 @@ fn the_json_is_what_was_agreed_on() {
             .plan,
     );
     let trace = simulate(&plan);
-    let graph = Graph::new(&trace);
-    let known = known(&trace, &Profile::bundled());
-    let several = WhatIf::new(&trace, &graph, None, &known);
+    let mut facts = Facts::new(&trace);
+    facts.known = known(&trace, &Profile::bundled());
+    let several = WhatIf::new(&facts, None);
     assert!(several.is_err_and(|reason| reason.contains("say --variant: sequential")));
-    let whatif = WhatIf::new(&trace, &graph, Some("sequential"), &known).expect("a variant");
+    let whatif = WhatIf::new(&facts, Some("sequential")).expect("a variant");
     let edits = ["no-sync+own-stream", "pin"].map(|text| text.parse().expect("an edit"));
     let answer = Answer::new(
         &whatif,

@@ -6,14 +6,17 @@ use crate::common::made::{made, written};
 use crate::common::{figures, load, real_traces};
 use activity::What;
 use activity::feed::Outcome;
-use cuptop::export::{self, Timeline};
+use cuptop::export::{self, Readers, Timeline};
 use trace::{LaneKind, Trace};
 
 /// Exports, opens the export, and hands the new timeline out with the text.
 fn round_trip(trace: &Trace) -> (crate::common::Loaded, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("again.json");
-    export::to_file(&path, |out| export::to(Timeline::Chrome, trace, out)).expect("a file");
+    export::to_file(&path, Readers::Owner, |out| {
+        export::to(Timeline::Chrome, trace, out)
+    })
+    .expect("a file");
     let text = std::fs::read_to_string(&path).expect("UTF-8");
     let loaded = load(&[path]);
     assert_eq!(loaded.outcome, Outcome::Complete);

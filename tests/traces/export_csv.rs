@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::common::made::{made, written};
-use cuptop::export::{self, Timeline};
+use cuptop::export::{self, Readers, Timeline};
 use trace::Trace;
 
 /// Cells of CSV with quotes (RFC 4180).
@@ -127,11 +127,13 @@ fn an_empty_timeline_is_a_head_without_lines() {
 #[test]
 fn errors_name_the_file() {
     let path = PathBuf::from("/nowhere/at/all.csv");
-    let error = export::to_file(&path, |out| export::to(Timeline::Csv, &made(), out))
-        .expect_err("no folder");
+    let error = export::to_file(&path, Readers::Owner, |out| {
+        export::to(Timeline::Csv, &made(), out)
+    })
+    .expect_err("no folder");
     assert!(error.to_string().contains("/nowhere/at/all.csv"));
     if Path::new("/dev/full").exists() {
-        let error = export::to_file("/dev/full".as_ref(), |out| {
+        let error = export::to_file("/dev/full".as_ref(), Readers::Owner, |out| {
             export::to(Timeline::Csv, &made(), out)
         })
         .expect_err("a full disk");
@@ -158,7 +160,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("kept.csv");
     std::fs::write(&path, "from before").expect("written");
-    let failed = export::to_file(&path, |out| {
+    let failed = export::to_file(&path, Readers::Owner, |out| {
         out.write_all(&[b'x'; 1 << 20])?;
         Err(std::io::Error::other("it broke in the middle"))
     });
@@ -172,7 +174,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     // A link leads to the new content and stays a link.
     let link = folder.path().join("link.csv");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    export::to_file(&link, |out| out.write_all(b"new")).expect("written");
+    export::to_file(&link, Readers::Owner, |out| out.write_all(b"new")).expect("written");
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_to_string(&path).expect("there"), "new");
     assert_eq!(names(), 2);

@@ -26,11 +26,11 @@ use trace::{SourceInfo, Trace};
 
 /// A line of the compare view, as it must look by the JSON's numbers.
 fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
-    let dash = || "-".to_owned();
+    let dash = || "—".to_owned();
     let figure = |name: &str| variant["figures"][name].as_f64();
     let time = |name: &str| figure(name).map_or_else(dash, |ns| units::duration(ns as i64));
     let share = |name: &str| figure(name).map_or_else(dash, units::percent);
-    let rate = |name: &str| figure(name).map_or_else(dash, units::rate);
+    let rate = |name: &str| figure(name).map_or_else(String::new, units::rate);
     let speedup = &variant["speedup"];
     let faster = match speedup["factor"].as_f64() {
         Some(factor) if speedup["by"] == "wall" => format!("{} wall", units::factor(factor)),
@@ -40,8 +40,8 @@ fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
     };
     vec![
         time("makespan"),
-        faster,
         time("wall"),
+        faster,
         share("idle"),
         share("overlap"),
         rate("h2d_gbps"),

@@ -2,8 +2,8 @@
 
 use activity::entry::{Entry, UNIT, Unreadable, length};
 use activity::{
-    Activity, Copy, Direction, MemoryAction, MemoryKind, Place, ProcessInfo, RangeKind, Span, Sync,
-    SyncKind, What,
+    Activity, Copy, Direction, Hardware, Look, MemoryAction, MemoryKind, Metric, Place,
+    ProcessInfo, RangeKind, Reading, Seen, Span, Sync, SyncKind, What,
 };
 
 fn bytes_of(what: What) -> Vec<u8> {
@@ -45,6 +45,65 @@ fn a_copy_lies_where_the_format_says() {
     expected.resize(UNIT, 0);
     assert_eq!(bytes, expected);
     assert_eq!(length(&bytes), Some(UNIT));
+}
+
+/// Written down by hand from the description of the format, and read back.
+#[test]
+fn what_is_seen_lies_where_the_format_says() {
+    let look = Entry::Look(Look {
+        time: 0x0102_0304_0506,
+        changed: vec![
+            Seen {
+                thread: 7,
+                stack: 3,
+                is_running: true,
+            },
+            Seen {
+                thread: 8,
+                stack: 0,
+                is_running: false,
+            },
+        ],
+    });
+    let mut expected = vec![
+        32, 0, 1, 0, 16, 0, 0, 0, // tag, length, length of the list
+        6, 5, 4, 3, 2, 1, 0, 0, 6, 5, 4, 3, 2, 1, 0, 0, // start, end
+        7, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, // threads and stacks
+    ];
+    expected.resize(UNIT, 0);
+    let mut bytes = Vec::new();
+    look.encode(&mut bytes);
+    assert_eq!(bytes, expected);
+    assert_eq!(Entry::decode(&bytes), Ok(look));
+
+    let reading = Entry::Hardware(Hardware::Reading(Reading {
+        uuid: [9; 16],
+        span: Span::new(1, 2),
+        values: vec![(Metric::Occupancy, 0.5)],
+        reasons: 0x44,
+    }));
+    let mut expected = vec![
+        33, 0, 1, 0, 5, 0, 0, 0, // tag, length, length of the list
+        1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, // start, end
+        9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, // UUID
+        0x44, 0, 0, 0, 0, 0, 0, 0, // reasons
+        1, 0, 0, 0, 0x3f, // a metric and its value
+    ];
+    expected.resize(UNIT, 0);
+    let mut bytes = Vec::new();
+    reading.encode(&mut bytes);
+    assert_eq!(bytes, expected);
+    assert_eq!(Entry::decode(&bytes), Ok(reading));
+    // No number; a list that ends within an item.
+    bytes[52] = 0x7f;
+    bytes[51] = 0x80;
+    assert_eq!(Entry::decode(&bytes), Err(Unreadable::Damaged));
+    expected[4] = 4;
+    assert_eq!(Entry::decode(&expected), Err(Unreadable::Damaged));
+    expected[0] = 50;
+    assert_eq!(Entry::decode(&expected), Err(Unreadable::UnknownRecord));
+    expected[0] = 100;
+    assert_eq!(Entry::decode(&expected), Err(Unreadable::UnknownDefinition));
 }
 
 #[test]

@@ -5,27 +5,21 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::causes::Causes;
-use super::figures::{self, DeviceFigures, Peaks};
+use super::facts::Facts;
+use super::figures::{self, DeviceFigures};
 use super::findings::{self, Finding, Planned, Scope, fold};
 use super::passes::Passes;
-use super::program::Known;
 use super::steps::{self, Steps};
 use super::whatif::WhatIf;
 use activity::{Ns, Span};
-use scenario::plan::Plan;
-use trace::{Lane, LaneKind, Trace};
+use trace::{Lane, LaneKind};
 
-/// What is known of a timeline and of its hardware.
-#[derive(Clone, Copy, Debug)]
+/// Who tells what could be better: what reports and the screen ask alike.
+#[derive(Debug)]
 pub struct Advice<'a> {
-    /// The timeline.
-    pub trace: &'a Trace,
+    facts: &'a Facts<'a>,
     /// Why nothing ran.
-    pub causes: &'a Causes<'a>,
-    /// What the devices can do, where a profile says.
-    pub peaks: Peaks,
-    /// What predictions know beside the timeline.
-    pub known: &'a Known,
+    pub causes: Causes<'a>,
 }
 
 /// What could be better in a program.
@@ -65,46 +59,53 @@ fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
     whole.within(Some(Span::new(start.min(until), until)), whole.devices)
 }
 
-impl Advice<'_> {
+impl<'a> Advice<'a> {
+    /// Who rests on these facts.
+    #[must_use]
+    pub fn new(facts: &'a Facts<'a>) -> Self {
+        let causes = facts.causes();
+        Advice { facts, causes }
+    }
+
+    /// Where rules look: at what starts within `window`, or at everything. `devices` are the figures of that.
+    #[must_use]
+    pub fn scope<'s>(&'s self, window: Option<Span>, devices: &'s [DeviceFigures]) -> Scope<'s> {
+        Scope::new(
+            self.facts.trace,
+            &self.causes,
+            window,
+            devices,
+            self.facts.peaks,
+        )
+    }
+
     /// In one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.
     #[must_use]
-    pub fn of_pass(
-        &self,
-        passes: &Passes,
-        pass: usize,
-        plan: Option<&Plan>,
-        devices: &[DeviceFigures],
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Vec<Finding> {
+    pub fn of_pass(&self, passes: &Passes, pass: usize, devices: &[DeviceFigures]) -> Vec<Finding> {
         let of = passes.list[pass];
         let variant = passes.variants[of.variant].clone();
+        let plan = self.facts.plan;
         let planned = plan.and_then(|plan| plan.variants.get(variant.index));
         let planned = planned
             .filter(|planned| planned.name == variant.name)
             .map(|variant| Planned { variant });
-        let scope = Scope::new(self.trace, self.causes, Some(of.span), devices, self.peaks);
-        let graph = self.causes.graph();
-        let whatif = || WhatIf::of_repeats(self.trace, graph, passes, of.variant, self.known);
-        findings::weighed(&scope.with_plan(planned), whatif, is_stopped)
+        let scope = self.scope(Some(of.span), devices).with_plan(planned);
+        let whatif = || WhatIf::of_repeats(self.facts, passes, of.variant);
+        findings::weighed(&scope, whatif, &self.facts.stop)
     }
 
     /// In all variants of a run: of each its pass of median time.
     #[must_use]
-    pub fn of_run(
-        &self,
-        passes: &Passes,
-        plan: Option<&Plan>,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Vec<Finding> {
+    pub fn of_run(&self, passes: &Passes) -> Vec<Finding> {
         let found: Vec<(String, String, Vec<Finding>)> = (0..passes.variants.len())
             .filter_map(|variant| {
                 let pass = passes.representative(variant)?;
                 let of = passes.list[pass];
-                if of.is_open || !of.is_measured || is_stopped() {
+                if of.is_open || !of.is_measured || self.facts.stop.is_stopped() {
                     return None;
                 }
-                let devices = figures::of(self.trace, None, Some(of.span));
-                let findings = self.of_pass(passes, pass, plan, &devices, is_stopped);
+                let devices = figures::of(self.facts.trace, None, Some(of.span));
+                let findings = self.of_pass(passes, pass, &devices);
                 let variant = &passes.variants[variant];
                 Some((variant.name.clone(), variant.label(), findings))
             })
@@ -115,13 +116,9 @@ impl Advice<'_> {
 
     /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
     #[must_use]
-    pub fn of_program(
-        &self,
-        whole: &Scope<'_>,
-        steps: &[Steps],
-        is_stopped: &dyn Fn() -> bool,
-    ) -> OfProgram {
-        let whatif = || replayed(self, steps::main(steps), whole.window);
+    pub fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> OfProgram {
+        let stop = &self.facts.stop;
+        let whatif = || replayed(self.facts, steps::main(steps), whole.window);
         let telling = steps.iter().filter(|steps| steps.are_telling());
         // On the clock of all, where it is known.
         let aligned = |steps: &Steps| match whole.ranks {
@@ -130,15 +127,15 @@ impl Advice<'_> {
         };
         let Some(window) = telling.map(aligned).reduce(Span::hull) else {
             return OfProgram {
-                findings: findings::weighed(whole, whatif, is_stopped),
+                findings: findings::weighed(whole, whatif, stop),
                 start_up: None,
             };
         };
         let of_all = whole.within(Some(window), &[]);
-        let devices = figures::of_each(self.trace, None, &|device| of_all.window_on(device));
+        let devices = figures::of_each(self.facts.trace, None, &|device| of_all.window_on(device));
         let steady = whole.within(Some(window), &devices);
         OfProgram {
-            findings: findings::weighed(&steady, whatif, is_stopped),
+            findings: findings::weighed(&steady, whatif, stop),
             start_up: Some(findings::of_start_up(&before(whole, window.start))),
         }
     }
@@ -155,17 +152,16 @@ const OPERATIONS_MAX: usize = 500_000;
 const STEPS_MIN: usize = 6;
 
 fn replayed<'a>(
-    advice: &Advice<'a>,
+    facts: &'a Facts<'a>,
     main: Option<&Steps>,
     window: Option<Span>,
 ) -> Result<WhatIf<'a>, String> {
     let operations = |window: Option<Span>| -> usize {
-        let streams = advice.trace.lanes().iter();
+        let streams = facts.trace.lanes().iter();
         let streams = streams.filter(|l| matches!(l.key().kind, LaneKind::Stream { .. }));
         let of = |lane: &Lane| window.map_or(lane.len(), |w| lane.starting(w).len());
         streams.map(of).sum()
     };
-    let graph = advice.causes.graph();
     let few = operations(window) <= OPERATIONS;
     let Some(main) = main.filter(|_| !few) else {
         let count = operations(window);
@@ -174,7 +170,7 @@ fn replayed<'a>(
                 "{count} operations without steps are too many to replay for each finding: ask `cuptop whatif`"
             ));
         }
-        return WhatIf::of_steps(advice.trace, graph, main, window, advice.known);
+        return WhatIf::of_steps(facts, main, window);
     };
     let mut steady = main.steady.clone();
     let of_steps = |steady: &Range<usize>| {
@@ -196,7 +192,7 @@ fn replayed<'a>(
         steady,
         ..main.clone()
     };
-    let of = WhatIf::of_steps(advice.trace, graph, Some(&last), Some(span), advice.known)?;
+    let of = WhatIf::of_steps(facts, Some(&last), Some(span))?;
     Ok(of.standing_for(times))
 }
 

@@ -29,6 +29,7 @@ impl CallIndex {
     /// Indexes all host calls of a timeline.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
+        crate::made("calls");
         Self::of(trace, |lane| lane.kept())
     }
 

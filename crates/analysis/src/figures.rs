@@ -198,6 +198,9 @@ pub fn of_each(
     calls: Option<&CallIndex>,
     window: &(dyn Fn(usize) -> Option<Span> + Sync),
 ) -> Vec<DeviceFigures> {
+    if window(0).is_none() {
+        super::made("figures");
+    }
     let mut streams: Vec<Vec<LaneId>> = vec![Vec::new(); trace.devices().len()];
     let mut records = 0;
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -230,7 +233,7 @@ fn one(
     index: usize,
     streams: &[LaneId],
 ) -> Option<DeviceFigures> {
-    let keeps = window.is_some() || trace.forgotten().is_some();
+    let keeps = window.is_some() || trace.evicted().is_some();
     let mut tally = Tally::default();
     for &id in streams {
         let lane = &trace.lanes()[id];
@@ -260,7 +263,7 @@ fn one(
     let device = &trace.devices()[index];
     let is_unrecorded = |gap: Span| is_partial && trace.is_unrecorded(index, gap);
     // What a device's usage says of what was let go stands by itself in the report.
-    let usage = (window.is_none() && trace.forgotten().is_none()).then_some(&device.usage);
+    let usage = (window.is_none() && trace.evicted().is_none()).then_some(&device.usage);
     let mut figures = tally.finish(usage, is_unrecorded);
     figures.index = index;
     figures.device = device.info.id;

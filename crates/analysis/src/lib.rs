@@ -4,9 +4,9 @@
 //! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
-//! [`stretch`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
+//! [`breakdown`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
 //! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
+//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`facts`] makes each of them once; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -18,10 +18,12 @@
 )]
 
 pub mod advice;
+pub mod breakdown;
 pub mod calls;
 pub mod causes;
 pub mod collectives;
 pub mod edits;
+pub mod facts;
 pub mod figures;
 pub mod findings;
 pub mod graph;
@@ -35,7 +37,6 @@ pub mod passes;
 pub mod program;
 pub mod ranks;
 pub mod steps;
-pub mod stretch;
 pub mod tables;
 pub mod variants;
 pub mod verdict;
@@ -44,10 +45,19 @@ pub mod whatif;
 
 pub use activity::occupancy;
 pub use calls::CallIndex;
+pub use facts::Facts;
 pub use figures::DeviceFigures;
 pub use variants::VariantFigures;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(any(test, feature = "testing"))]
+use testing::made;
+
+/// Counts what is made of a timeline, for tests.
+#[cfg(not(any(test, feature = "testing")))]
+#[inline]
+fn made(_what: &'static str) {}
+
 #[cfg(test)]
 mod tests;

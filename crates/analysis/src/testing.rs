@@ -1,5 +1,7 @@
 //! Small timelines for tests, written down operation by operation.
 
+use std::collections::BTreeMap;
+
 use crate::causes::Gap;
 use crate::graph::Graph;
 use activity::{
@@ -16,6 +18,21 @@ use crate::variants::of_passes;
 use crate::{CallIndex, DeviceFigures, VariantFigures, figures};
 
 mod programs;
+
+thread_local! {
+    static MADE: std::cell::RefCell<BTreeMap<&'static str, usize>> = const { std::cell::RefCell::new(BTreeMap::new()) };
+}
+
+/// Counts what is made of all of a timeline.
+pub(crate) fn made(what: &'static str) {
+    MADE.with_borrow_mut(|made| *made.entry(what).or_default() += 1);
+}
+
+/// How often this thread has made "graph", "calls", "causes", "steps", "ranks" or "figures".
+#[must_use]
+pub fn count_made(what: &str) -> usize {
+    MADE.with_borrow(|made| made.get(what).copied().unwrap_or_default())
+}
 
 pub use programs::{in_scope, kernels, known, known_with_graphs, launched, waits};
 

@@ -1,8 +1,8 @@
-//! What the two ends say to each other: frames of a length, a checksum and that many bytes, and what they hold.
+//! The protocol of the two ends: frames of a length, a checksum and that many bytes, and what they hold.
 //!
-//! The far side begins with [`HELLO`], the version of this protocol (u32), and its own in words (u8 length and text). Then the near side asks
-//! and the far side answers, in frames: u32 length of the payload, u32 CRC-32 of it, the payload: u8 tag and fields. All numbers are
-//! little-endian.
+//! The far side begins with [`HELLO`], the version of this protocol (u32), and its own version (u8 length and text).
+//! Then the near side sends requests and the far side sends responses, in frames. A frame is: u32 length of the
+//! payload, u32 CRC-32 of it, the payload with u8 tag and fields. All numbers are little-endian.
 //!
 //! | asked | tag | fields |
 //! |---|---|---|
@@ -19,15 +19,15 @@
 //! | end | 5 | u8 whether there is more already: the answer to one `next` ends here |
 //! | trouble | 6 | u8 whether nothing else comes, text to the end |
 //!
-//! Bytes of a file come from its start, each once and in order: a file is known by its name, and what has arrived of it is told with
-//! `have` when a link is made again.
+//! Bytes of a file come from its start, each once and in order. A file is known by its name. After a new connection,
+//! `have` tells how much of each file has arrived.
 
 use std::fmt;
 
-/// What the far side begins with. A shell there may have printed something before it.
+/// The first bytes of the far side. A shell there may have printed something before them.
 pub(super) const HELLO: &[u8; 16] = b"\0cuptop-serves\x1a\n";
 /// The version of this protocol.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// Bytes of a file in one frame.
 pub(super) const PIECE: usize = 256 << 10;
 /// The longest payload.
@@ -36,20 +36,20 @@ pub(super) const LONGEST: usize = PIECE + 64;
 pub(super) const PAGE: usize = recording::file::HEADER;
 /// The longest text, and the longest path.
 pub(super) const TEXT: usize = 4096;
-/// What stands before a payload.
+/// Bytes before a payload.
 const HEAD: usize = 8;
 
-/// What the near side asks.
+/// A request of the near side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum Request {
     Open(Vec<u8>),
     Have { offset: u64, name: String },
     Next { budget: u32 },
 }
 
-/// What the far side says.
+/// A response of the far side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Response {
     File {
         id: u32,
         name: String,
@@ -118,60 +118,60 @@ fn text(bytes: &[u8]) -> Option<String> {
     is_short.then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
-impl Ask {
+impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         match self {
-            Ask::Open(path) => framed(1, &[path]),
-            Ask::Have { offset, name } => framed(2, &[&offset.to_le_bytes(), name.as_bytes()]),
-            Ask::Next { budget } => framed(3, &[&budget.to_le_bytes()]),
+            Request::Open(path) => framed(1, &[path]),
+            Request::Have { offset, name } => framed(2, &[&offset.to_le_bytes(), name.as_bytes()]),
+            Request::Next { budget } => framed(3, &[&budget.to_le_bytes()]),
         }
     }
 
-    pub(super) fn decode(payload: &[u8]) -> Result<Ask, Broken> {
+    pub(super) fn decode(payload: &[u8]) -> Result<Request, Broken> {
         let (&tag, fields) = payload.split_first().ok_or(Broken::Senseless(0))?;
-        let ask = || {
+        let parsed = || {
             Some(match tag {
-                1 if fields.len() <= TEXT => Ask::Open(fields.to_vec()),
+                1 if fields.len() <= TEXT => Request::Open(fields.to_vec()),
                 2 => {
                     let (offset, name) = number(fields)?;
-                    Ask::Have {
+                    Request::Have {
                         offset: u64::from_le_bytes(offset),
                         name: text(name)?,
                     }
                 }
-                3 => Ask::Next {
+                3 => Request::Next {
                     budget: u32::from_le_bytes(number(fields)?.0),
                 },
                 _ => return None,
             })
         };
-        ask().ok_or(Broken::Senseless(tag))
+        parsed().ok_or(Broken::Senseless(tag))
     }
 }
 
-impl Word {
+impl Response {
     pub(super) fn encode(&self) -> Vec<u8> {
         match self {
-            Word::File { id, name } => framed(1, &[&id.to_le_bytes(), name.as_bytes()]),
-            Word::Page { id, page } => framed(2, &[&id.to_le_bytes(), &page[..]]),
-            Word::Data { id, offset, bytes } => {
+            Response::File { id, name } => framed(1, &[&id.to_le_bytes(), name.as_bytes()]),
+            Response::Page { id, page } => framed(2, &[&id.to_le_bytes(), &page[..]]),
+            Response::Data { id, offset, bytes } => {
                 framed(3, &[&id.to_le_bytes(), &offset.to_le_bytes(), bytes])
             }
-            Word::Life { id, lives } => {
+            Response::Life { id, lives } => {
                 let life = lives.map_or(2, u8::from);
                 framed(4, &[&id.to_le_bytes(), &[life]])
             }
-            Word::End { has_more } => framed(5, &[&[u8::from(*has_more)]]),
-            Word::Trouble { is_last, text } => {
+            Response::End { has_more } => framed(5, &[&[u8::from(*has_more)]]),
+            Response::Trouble { is_last, text } => {
                 let text = text.as_bytes();
                 framed(6, &[&[u8::from(*is_last)], &text[..text.len().min(TEXT)]])
             }
         }
     }
 
-    pub(super) fn decode(payload: &[u8]) -> Result<Word, Broken> {
+    pub(super) fn decode(payload: &[u8]) -> Result<Response, Broken> {
         let (&tag, fields) = payload.split_first().ok_or(Broken::Senseless(0))?;
-        let word = || {
+        let parsed = || {
             let id = || {
                 let (id, rest) = number(fields)?;
                 Some((u32::from_le_bytes(id), rest))
@@ -179,14 +179,14 @@ impl Word {
             Some(match tag {
                 1 => {
                     let (id, name) = id()?;
-                    Word::File {
+                    Response::File {
                         id,
                         name: text(name)?,
                     }
                 }
                 2 => {
                     let (id, page) = id()?;
-                    Word::Page {
+                    Response::Page {
                         id,
                         page: Box::new(page.try_into().ok()?),
                     }
@@ -194,7 +194,7 @@ impl Word {
                 3 => {
                     let (id, rest) = id()?;
                     let (offset, bytes) = number(rest)?;
-                    Word::Data {
+                    Response::Data {
                         id,
                         offset: u64::from_le_bytes(offset),
                         bytes: bytes.to_vec(),
@@ -208,23 +208,23 @@ impl Word {
                         [2] => None,
                         _ => return None,
                     };
-                    Word::Life { id, lives }
+                    Response::Life { id, lives }
                 }
-                5 => Word::End {
+                5 => Response::End {
                     has_more: *fields.first()? != 0,
                 },
-                6 => Word::Trouble {
+                6 => Response::Trouble {
                     is_last: *fields.first()? != 0,
                     text: text(&fields[1..])?,
                 },
                 _ => return None,
             })
         };
-        word().ok_or(Broken::Senseless(tag))
+        parsed().ok_or(Broken::Senseless(tag))
     }
 }
 
-/// Bytes as they arrive, to frames. Never holds more than one frame and what was added last.
+/// Turns bytes, as they arrive, into frames. It never holds more than one frame and the last bytes added.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     bytes: Vec<u8>,
@@ -259,8 +259,8 @@ impl Frames {
     }
 }
 
-/// The far side's first bytes.
-pub(super) fn hello(version: &str) -> Vec<u8> {
+/// Makes the far side's first bytes.
+pub(super) fn encode_hello(version: &str) -> Vec<u8> {
     let mut bytes = HELLO.to_vec();
     bytes.extend(PROTOCOL.to_le_bytes());
     let version = &version.as_bytes()[..version.len().min(255)];
@@ -269,17 +269,17 @@ pub(super) fn hello(version: &str) -> Vec<u8> {
     bytes
 }
 
-/// What the far side's first bytes say.
+/// What the far side's first bytes tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) protocol: u32,
     pub(super) version: String,
-    /// How many bytes it takes, with what stood before it.
+    /// How many bytes it takes, including what the shell printed before it.
     pub(super) length: usize,
 }
 
-/// Looks for [`HELLO`] in what came; `None` until it is whole.
-pub(super) fn greeting(bytes: &[u8]) -> Option<Greeting> {
+/// Searches the received bytes for [`HELLO`]; `None` until it is whole.
+pub(super) fn find_greeting(bytes: &[u8]) -> Option<Greeting> {
     let at = memchr::memmem::find(bytes, HELLO)?;
     let rest = &bytes[at + HELLO.len()..];
     let (protocol, rest) = number(rest)?;
@@ -297,24 +297,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn words() -> Vec<Word> {
+    fn words() -> Vec<Response> {
         vec![
-            Word::File {
+            Response::File {
                 id: 7,
                 name: "gpu01-3.run/1-a.cuptop".to_owned(),
             },
-            Word::Page {
+            Response::Page {
                 id: 7,
                 page: Box::new([3; PAGE]),
             },
-            Word::Data {
+            Response::Data {
                 id: 7,
                 offset: 1 << 40,
                 bytes: vec![9; PIECE],
             },
-            Word::Life { id: 7, lives: None },
-            Word::End { has_more: true },
-            Word::Trouble {
+            Response::Life { id: 7, lives: None },
+            Response::End { has_more: true },
+            Response::Trouble {
                 is_last: true,
                 text: "weg".to_owned(),
             },
@@ -323,38 +323,38 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood_however_it_is_cut() {
-        let all: Vec<u8> = words().iter().flat_map(Word::encode).collect();
+        let all: Vec<u8> = words().iter().flat_map(Response::encode).collect();
         for size in [1, 7, 4_096, all.len()] {
             let (mut frames, mut found) = (Frames::default(), Vec::new());
             for piece in all.chunks(size) {
                 frames.add(piece);
                 while let Some(payload) = frames.next().expect("frames") {
-                    found.push(Word::decode(payload).expect("a word"));
+                    found.push(Response::decode(payload).expect("a word"));
                 }
                 assert!(frames.bytes.len() <= LONGEST + HEAD + size);
             }
             assert_eq!(found, words());
         }
         for ask in [
-            Ask::Open(b"/a b".to_vec()),
-            Ask::Have {
+            Request::Open(b"/a b".to_vec()),
+            Request::Have {
                 offset: 5,
                 name: "x".to_owned(),
             },
-            Ask::Next { budget: 1 << 20 },
+            Request::Next { budget: 1 << 20 },
         ] {
-            assert_eq!(Ask::decode(&ask.encode()[HEAD..]), Ok(ask));
+            assert_eq!(Request::decode(&ask.encode()[HEAD..]), Ok(ask));
         }
     }
 
     #[test]
     fn a_shell_that_prints_something_first_is_no_obstacle() {
         let mut bytes = b"Welcome to gpu01\r\n\0cuptop".to_vec();
-        bytes.extend(hello("0.1.0"));
+        bytes.extend(encode_hello("0.1.0"));
         for end in 0..bytes.len() {
-            assert_eq!(greeting(&bytes[..end]), None);
+            assert_eq!(find_greeting(&bytes[..end]), None);
         }
-        let found = greeting(&bytes).expect("whole");
+        let found = find_greeting(&bytes).expect("whole");
         assert_eq!(
             (found.protocol, found.version.as_str(), found.length),
             (PROTOCOL, "0.1.0", bytes.len())
@@ -364,7 +364,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (Word::decode(&bytes), Ask::decode(&bytes), greeting(&bytes));
+            let _ = (Response::decode(&bytes), Request::decode(&bytes), find_greeting(&bytes));
             let mut frames = Frames::default();
             frames.add(&bytes);
             while let Ok(Some(_)) = frames.next() {}

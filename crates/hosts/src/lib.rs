@@ -6,9 +6,9 @@
 //!                                 └───► ssh ────► asks ──────────┘
 //! ```
 //!
-//! The far side is asked for what is new, a bounded piece at a time, and answers. What arrives goes into files of ours in memory
-//! (or a temporary folder) that are followed like all others, and is given back when it was read. A link that breaks is made again and
-//! goes on behind what has arrived. `frame` says what is said; `docs/SECURITY.md` what is trusted.
+//! The near side requests what is new, a bounded piece at a time. What arrives goes into files of ours in memory (or a
+//! temporary folder), which a follower reads like all others. Once read, it is freed. After a broken link, a new one
+//! goes on behind what has arrived. `frame` defines the protocol; `docs/SECURITY.md` tells what is trusted.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -37,7 +37,7 @@ pub use serve::process_main;
 
 use activity::feed::{Gone, Message, Standing, Stop};
 use activity::text::cut;
-use frame::{Frames, Word, greeting};
+use frame::{Frames, Response, find_greeting};
 use link::Link;
 use mirror::Mirror;
 use recording::scratch::{self, Scratch};
@@ -46,12 +46,12 @@ use shared::{Phase, Shared};
 
 /// The variable that names another program than `ssh`, with its first arguments.
 const SSH: &str = "CUPTOP_SSH";
-/// Machines that are followed at a time: each has a thread and a process.
+/// How many machines it follows at a time: each has a thread and a process.
 const MOST: usize = 64;
-/// An answer that takes longer than this is worth a word.
+/// An answer that takes longer than this is worth a notice.
 const SILENT: Duration = Duration::from_secs(3);
 
-/// Who does not watch waits no longer than this for one that says nothing.
+/// Without a screen, a silent machine is given up after this long.
 const LOST: Duration = Duration::from_secs(90);
 
 /// One place on another machine.
@@ -63,34 +63,34 @@ pub struct Host {
     thread: Option<JoinHandle<()>>,
     /// Where its files are here.
     root: PathBuf,
-    /// Goes with the last of them.
+    /// Deletes the folder with the last of the files.
     _folder: Arc<Scratch>,
 }
 
-/// Takes what a machine sent as a link does, without one: into files of a folder. How many bytes arrived; the fuzzer calls it.
+/// Writes what a machine sent into files of a folder, as a link does, but without one. Returns how many bytes arrived. The fuzzer calls it.
 ///
 /// # Errors
-/// Why the link would be ended.
-pub fn hear(bytes: &[u8], root: &Path) -> Result<u64, String> {
+/// Why a link would end.
+pub fn receive(bytes: &[u8], root: &Path) -> Result<u64, String> {
     let mut mirror = Mirror::new(root.to_owned());
     let mut frames = Frames::default();
     // A greeting is looked for in what comes first; a frame begins behind it.
-    frames.add(&bytes[greeting(bytes).map_or(0, |it| it.length)..]);
+    frames.add(&bytes[find_greeting(bytes).map_or(0, |it| it.length)..]);
     loop {
         let payload = match frames.next() {
             Ok(Some(payload)) => payload,
             Ok(None) => return Ok(mirror.arrived()),
             Err(broken) => return Err(broken.to_string()),
         };
-        let word = Word::decode(payload).map_err(|broken| broken.to_string())?;
+        let response = Response::decode(payload).map_err(|broken| broken.to_string())?;
         mirror
-            .take(word)
+            .take(response)
             .map_err(|refused| activity::text::printable(&refused.to_string()))?;
     }
 }
 
-/// Follows these places. When there is somebody to `say` things to, on the terminal, ssh may ask there for passwords, one place after
-/// another, and what cannot be reached is an error; else nobody waits, and each link is tried again and again.
+/// Follows these places. With `say`, ssh may ask for passwords on the terminal, one place after another. A place out of
+/// reach is then an error. Without it nobody waits, and each link is tried again and again.
 ///
 /// # Errors
 /// Why a place cannot be followed, in a sentence or two.
@@ -162,17 +162,17 @@ impl Host {
         })
     }
 
-    /// Waits until the link is there, or cannot be made.
+    /// Waits until the link works, or has failed.
     fn wait(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), String> {
         say(&format!("connecting to {} …", self.host));
         loop {
-            for (_, text) in self.shared.take_said() {
+            for (_, text) in self.shared.take_notices() {
                 say(&text);
             }
-            let standing = self.shared.standing(Instant::now());
+            let standing = self.shared.link_state(Instant::now());
             match standing.phase {
                 Phase::Failed => {
-                    for (_, text) in self.shared.take_said() {
+                    for (_, text) in self.shared.take_notices() {
                         say(&text);
                     }
                     return Err(standing.why);
@@ -183,7 +183,7 @@ impl Host {
         }
     }
 
-    /// How it was named.
+    /// The name that the user gave it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -192,14 +192,14 @@ impl Host {
 
 impl Inlet for Host {
     fn pump(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        for (is_warning, text) in self.shared.take_said() {
+        for (is_warning, text) in self.shared.take_notices() {
             sink(Message::Notice { is_warning, text })?;
         }
         Ok(())
     }
 
     fn lacks(&self, now: Instant) -> Vec<Standing> {
-        let standing = self.shared.standing(now);
+        let standing = self.shared.link_state(now);
         let (host, seconds) = (&self.host, standing.silent.as_secs());
         let why = match standing.phase {
             Phase::Up if standing.silent < SILENT => return Vec::new(),
@@ -221,11 +221,11 @@ impl Inlet for Host {
     }
 
     fn is_caught_up(&self) -> bool {
-        self.shared.standing(Instant::now()).is_caught_up
+        self.shared.link_state(Instant::now()).is_caught_up
     }
 
     fn is_lost(&self, now: Instant) -> Option<String> {
-        let lost = self.shared.standing(now).silent >= LOST;
+        let lost = self.shared.link_state(now).silent >= LOST;
         lost.then(|| self.lacks(now).into_iter().map(|it| it.text).collect())
     }
 

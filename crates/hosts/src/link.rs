@@ -1,6 +1,6 @@
-//! One link to another machine: the user's own ssh, with the far side behind it, made again when it breaks.
+//! One link to another machine: the user's own ssh, with the far side behind it. A broken link is made again.
 //!
-//! One thread, that waits for ssh's output, its words on standard error, and room for what is asked, a twentieth of a second at a time.
+//! One thread waits for ssh's output, its standard error, and room for requests, a twentieth of a second at a time.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 
-use super::frame::{Ask, Broken, Frames, Greeting, PROTOCOL, Word, greeting};
-use super::mirror::{MOST_UNREAD, Refused};
+use super::frame::{Broken, Frames, Greeting, PROTOCOL, Request, Response, find_greeting};
+use super::mirror::{MOST_UNREAD, Refusal};
 use super::place::Place;
 use super::shared::{Phase, Shared};
 use super::why;
 use activity::feed::Stop;
 use activity::text::printable;
 
-/// What the far side's shell is told, whatever shell that is. No name and no path is in it: those are asked for inside the link.
+/// The command for the far side's shell, whatever shell that is. It holds no name and no path: requests inside the link carry those.
 pub(super) const REMOTE: &str =
     "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; exec cuptop serve-recordings'";
 /// How long a step of waiting is, at most.
@@ -27,27 +27,27 @@ const STEP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
-/// Between an answer that had nothing more behind it and the next question.
+/// The pause between a response that had nothing more behind it and the next request.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The same while what has come waits to be read.
+/// The same while the reader is behind.
 const HELD: Duration = Duration::from_secs(1);
-/// Nobody reads what waits for so long.
+/// After this long without a reader, a file counts as unread.
 const UNREAD: Duration = Duration::from_secs(5);
-/// Bytes of files that are asked for at a time.
+/// Bytes of files that one request asks for.
 const BUDGET: u32 = 4 << 20;
-/// What may come beside them in one answer: names, pages.
+/// The most bytes beside them in one response: names, pages.
 const BESIDE: usize = 128 << 20;
-/// A link that says nothing for so long is made again.
+/// A link that is silent for this long is made again.
 const DEAD: Duration = Duration::from_secs(20);
-/// A link that is made again has so long to be there.
+/// A link that is made again must work after this long.
 const CONNECTING: Duration = Duration::from_secs(30);
 /// Waits before a link is made again; the last one again and again.
 const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
-/// What a shell over there may print before cuptop speaks.
+/// The most bytes that a shell over there may print before cuptop speaks.
 const NOISE: usize = 64 << 10;
-/// Bytes of what it could not do that it may say: a line for each of 1,000 files.
+/// The most bytes of problems that the far side may report: a line for each of 1,000 files.
 const TROUBLES: usize = 128 << 10;
-/// Lines of ssh that are kept to say why.
+/// Lines of ssh's standard error that it keeps to explain a failure.
 const LINES: usize = 20;
 
 /// What a link needs to know.
@@ -68,7 +68,7 @@ enum End {
 }
 
 impl Link {
-    /// Makes the link, and makes it again until it is told to stop.
+    /// Makes the link, and makes it again until somebody stops it.
     pub(super) fn run(mut self) {
         let mut failures = 0;
         loop {
@@ -83,7 +83,7 @@ impl Link {
             match end {
                 End::Stopped => return,
                 End::Broke(why) if is_first && !was_up => {
-                    // Whoever waits for it sees that the screen does not open.
+                    // The waiting caller sees that the screen does not open.
                     self.shared.enter(Phase::Failed, &why);
                     return;
                 }
@@ -92,7 +92,7 @@ impl Link {
                         failures = 0;
                         let host = &self.place.host;
                         let text = format!("{host}: the link broke ({why}); it is made again");
-                        self.shared.say(true, text);
+                        self.shared.add_notice(true, text);
                     }
                     self.shared.enter(Phase::Down, &why);
                 }
@@ -135,15 +135,18 @@ impl Link {
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return End::Broke("its pipes are missing".to_owned());
         };
-        let talk = Talk::new(self, input.into(), output.into(), errors.into());
-        let (end, talk) = match talk {
-            Ok(mut talk) => (talk.until_the_end(), Some(talk)),
+        let connection = Connection::new(self, input.into(), output.into(), errors.into());
+        let (end, connection) = match connection {
+            Ok(mut connection) => (connection.until_the_end(), Some(connection)),
             Err(error) => (End::Broke(error.to_string()), None),
         };
-        let lines = talk.as_ref().map(|it| it.lines.clone()).unwrap_or_default();
-        let has_greeted = talk.as_ref().is_some_and(|it| it.greeted.is_some());
-        // The far side ends when nobody asks any more.
-        drop(talk);
+        let lines = connection
+            .as_ref()
+            .map(|it| it.lines.clone())
+            .unwrap_or_default();
+        let has_greeted = connection.as_ref().is_some_and(|it| it.greeted.is_some());
+        // The far side ends when requests stop.
+        drop(connection);
         let status = finish(&mut child);
         match end {
             End::Broke(text) if text.is_empty() && has_greeted => {
@@ -161,7 +164,7 @@ impl Link {
     }
 }
 
-/// Waits a moment for its end, then brings it about.
+/// Waits a moment for its end, then kills it.
 fn finish(child: &mut Child) -> Option<ExitStatus> {
     let until = Instant::now() + Duration::from_millis(500);
     while Instant::now() < until {
@@ -177,23 +180,23 @@ fn finish(child: &mut Child) -> Option<ExitStatus> {
 }
 
 /// A link while it is there.
-struct Talk<'a> {
+struct Connection<'a> {
     link: &'a Link,
     input: File,
     output: File,
     errors: Option<File>,
-    /// What is asked and has not gone out.
+    /// Requests that have not gone out.
     asked: Vec<u8>,
     frames: Frames,
-    /// What came before the far side greeted.
+    /// Bytes that came before the far side's greeting.
     noise: Vec<u8>,
     greeted: Option<Greeting>,
-    /// When the far side was last heard, or asked after it had answered.
+    /// When the last bytes came, or the last request after a full response.
     heard: Instant,
     /// Whether an answer is due.
     is_waiting: bool,
     next: Instant,
-    /// Bytes of the present answer.
+    /// Bytes of the present response.
     came: usize,
     /// Bytes of troubles that it told of.
     troubles: usize,
@@ -202,11 +205,11 @@ struct Talk<'a> {
     line: Vec<u8>,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Connection<'a> {
     fn new(link: &'a Link, input: OwnedFd, output: OwnedFd, errors: OwnedFd) -> io::Result<Self> {
         let flags = rustix::fs::fcntl_getfl(&input)?;
         rustix::fs::fcntl_setfl(&input, flags | OFlags::NONBLOCK)?;
-        Ok(Talk {
+        Ok(Connection {
             link,
             input: File::from(input),
             output: File::from(output),
@@ -255,7 +258,7 @@ impl<'a> Talk<'a> {
         let ready: Vec<bool> = watched.iter().map(|it| !it.revents().is_empty()).collect();
         drop(watched);
         if ready.get(1) == Some(&true) && self.errors.is_some() {
-            self.hear_errors(bytes);
+            self.receive_errors(bytes);
         }
         self.send()?;
         if ready[0] {
@@ -268,15 +271,15 @@ impl<'a> Talk<'a> {
                 return Ok(Some(End::Broke(String::new())));
             }
             self.heard = Instant::now();
-            if let Some(end) = self.hear(&bytes[..count]) {
+            if let Some(end) = self.receive(&bytes[..count]) {
                 return Ok(Some(end));
             }
         }
-        Ok(self.ask())
+        Ok(self.request())
     }
 
-    /// Asks on, when it is time, and looks whether somebody is there.
-    fn ask(&mut self) -> Option<End> {
+    /// Sends the next request when it is due, and checks for a reader.
+    fn request(&mut self) -> Option<End> {
         let now = Instant::now();
         let silent = now.duration_since(self.heard);
         if self.greeted.is_none() {
@@ -299,7 +302,7 @@ impl<'a> Talk<'a> {
                 for name in self.link.shared.mirror(|mirror| mirror.leave_unread()) {
                     let host = &self.link.place.host;
                     let text = format!("{host}: {name} cannot be read here, and is left out");
-                    self.link.shared.say(true, text);
+                    self.link.shared.add_notice(true, text);
                 }
             }
             0
@@ -307,7 +310,7 @@ impl<'a> Talk<'a> {
             self.held = None;
             BUDGET
         };
-        self.asked.extend(Ask::Next { budget }.encode());
+        self.asked.extend(Request::Next { budget }.encode());
         (self.is_waiting, self.heard, self.came) = (true, now, 0);
         None
     }
@@ -318,7 +321,7 @@ impl<'a> Talk<'a> {
                 Ok(count) => drop(self.asked.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It has ended: its output says how.
+                // It has ended: its output tells how.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                     self.asked.clear();
                     return Ok(());
@@ -329,14 +332,14 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Option<End> {
+    fn receive(&mut self, bytes: &[u8]) -> Option<End> {
         if self.greeted.is_some() {
             self.frames.add(bytes);
-            return self.words();
+            return self.take_responses();
         }
         let host = &self.link.place.host;
         self.noise.extend_from_slice(bytes);
-        let Some(greeting) = greeting(&self.noise) else {
+        let Some(greeting) = find_greeting(&self.noise) else {
             let is_noise = self.noise.len() > NOISE;
             return is_noise.then(|| End::Broke(format!("what answers on {host} is not cuptop")));
         };
@@ -347,15 +350,15 @@ impl<'a> Talk<'a> {
         self.noise = Vec::new();
         self.greeted = Some(greeting);
         let path = self.link.place.path.as_os_str().as_encoded_bytes().to_vec();
-        self.asked.extend(Ask::Open(path).encode());
+        self.asked.extend(Request::Open(path).encode());
         for (name, offset) in self.link.shared.mirror(|mirror| mirror.have()) {
-            self.asked.extend(Ask::Have { offset, name }.encode());
+            self.asked.extend(Request::Have { offset, name }.encode());
         }
         self.is_waiting = false;
-        self.words()
+        self.take_responses()
     }
 
-    fn words(&mut self) -> Option<End> {
+    fn take_responses(&mut self) -> Option<End> {
         let host = &self.link.place.host;
         let hostile = |what: &dyn std::fmt::Display| {
             Some(End::Broke(format!(
@@ -370,15 +373,15 @@ impl<'a> Talk<'a> {
                 Err(broken) => return hostile(&broken),
             };
             self.came += payload.len();
-            let word: Result<Word, Broken> = Word::decode(payload);
-            // A trouble with the place comes before anything is asked.
-            let is_trouble = matches!(word, Ok(Word::Trouble { .. }));
+            let response: Result<Response, Broken> = Response::decode(payload);
+            // A problem with the place comes before any request.
+            let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
             if !is_trouble && (!self.is_waiting || self.came > BUDGET as usize + BESIDE) {
                 return hostile(&"more than it was asked for");
             }
-            let taken: Result<(), Refused> = match word {
+            let taken: Result<(), Refusal> = match response {
                 Err(broken) => return hostile(&broken),
-                Ok(Word::End { has_more }) => {
+                Ok(Response::End { has_more }) => {
                     self.is_waiting = false;
                     let now = Instant::now();
                     self.next = match (self.held.is_some(), has_more) {
@@ -389,7 +392,7 @@ impl<'a> Talk<'a> {
                     self.link.shared.answered(!has_more, host);
                     Ok(())
                 }
-                Ok(Word::Trouble { is_last, text }) => {
+                Ok(Response::Trouble { is_last, text }) => {
                     let text = printable(&format!("{host}: {text}"));
                     if is_last {
                         return Some(End::Broke(text));
@@ -398,10 +401,10 @@ impl<'a> Talk<'a> {
                     if self.troubles > TROUBLES {
                         return hostile(&"more words than anybody reads");
                     }
-                    self.link.shared.say(true, text);
+                    self.link.shared.add_notice(true, text);
                     Ok(())
                 }
-                Ok(word) => self.link.shared.mirror(|it| it.take(word)),
+                Ok(response) => self.link.shared.mirror(|it| it.take(response)),
             };
             if let Err(refused) = taken {
                 return hostile(&refused);
@@ -409,8 +412,8 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// ssh's own words, line by line.
-    fn hear_errors(&mut self, bytes: &mut [u8]) {
+    /// Receives ssh's own messages, line by line.
+    fn receive_errors(&mut self, bytes: &mut [u8]) {
         let Some(errors) = &mut self.errors else {
             return;
         };
@@ -433,7 +436,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// What it said last, without waiting: a process that ssh left behind may hold its standard error.
+    /// Its last messages, without waiting: a process that ssh left behind may hold its standard error.
     fn rest_of_errors(&mut self, bytes: &mut [u8]) {
         let until = Instant::now() + Duration::from_millis(200);
         while Instant::now() < until
@@ -441,7 +444,7 @@ impl<'a> Talk<'a> {
         {
             let mut watched = [PollFd::new(errors, PollFlags::IN)];
             match rustix::event::poll(&mut watched, Some(&STEP)) {
-                Ok(1..) => self.hear_errors(bytes),
+                Ok(1..) => self.receive_errors(bytes),
                 _ => break,
             }
         }
@@ -457,7 +460,7 @@ impl<'a> Talk<'a> {
         if self.lines.len() == LINES {
             self.lines.remove(0);
         }
-        self.link.shared.hear_line(&self.link.place.host, &line);
+        self.link.shared.receive_line(&self.link.place.host, &line);
         self.lines.push(line);
     }
 }

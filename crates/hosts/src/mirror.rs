@@ -1,7 +1,7 @@
-//! What arrives of another machine's files, in files here that are read as if they had been written here.
+//! Mirrors another machine's files into files here, which readers open as if they had been written here.
 //!
-//! What comes is not trusted. A name becomes a path only if it could not lead anywhere else; bytes have to come in order; what has been
-//! read is given back to the file system, and what nobody reads has a limit.
+//! It does not trust what comes. A name becomes a path only if it cannot lead anywhere else. Bytes must come in order.
+//! What has been read is given back to the file system; what nobody reads has a limit.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,44 +11,43 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 
-use super::frame::{PAGE, TEXT, Word};
+use super::frame::{PAGE, Response, TEXT};
 use recording::files;
 
 /// Files that one machine may send.
 const MOST_FILES: usize = 16_384;
-/// What has been read is given back in pieces of at least this.
+/// It gives back what has been read in pieces of at least this.
 const STEP: u64 = 1 << 20;
-/// Bytes that may wait to be read: nothing more is asked for beyond.
+/// The most bytes that may wait for a reader: beyond it, no request goes out.
 pub(super) const MOST_UNREAD: u64 = 64 << 20;
 
 /// Files of one place on another machine.
 #[derive(Debug)]
 pub(super) struct Mirror {
     root: PathBuf,
-    files: HashMap<String, Mirrored>,
-    /// Names by the ids of the link that is there now.
+    files: HashMap<String, MirroredFile>,
+    /// Names by the ids of the present link.
     ids: HashMap<u32, String>,
 }
 
 #[derive(Debug)]
-struct Mirrored {
+struct MirroredFile {
     path: PathBuf,
-    /// Made when the first of it arrives. It is locked as long as its writer there may live.
+    /// Made with the first bytes. It is locked as long as its writer there may live.
     file: Option<File>,
-    is_recording: bool,
-    /// Up to where it has arrived, was read, and was given back.
+    /// How far it has arrived, was read, and was given back.
     arrived: u64,
     read: u64,
     given: u64,
     /// Whether somebody reads it.
     is_read: bool,
-    /// Nobody does: what comes of it is left out.
+    /// Whether nobody does: then its bytes are dropped.
     is_left: bool,
 }
 
-/// Why something that came is not taken.
+/// Why something received is refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum Refusal {
     #[error("a file called {0:?}")]
     Name(String),
     #[error("more than {MOST_FILES} files")]
@@ -62,7 +61,7 @@ pub(super) enum Refused {
 }
 
 impl Mirror {
-    /// Into a folder that is there.
+    /// Makes a mirror in a folder that exists.
     pub(super) fn new(root: PathBuf) -> Mirror {
         Mirror {
             root,
@@ -71,41 +70,38 @@ impl Mirror {
         }
     }
 
-    /// Another link begins. What has arrived until now, to be told there.
+    /// Begins with another link. Returns what has arrived until now, to be sent there.
     pub(super) fn have(&mut self) -> Vec<(String, u64)> {
         self.ids.clear();
         let files = self.files.iter();
         files.map(|(name, it)| (name.clone(), it.arrived)).collect()
     }
 
-    /// What is said of files; other words are not for it.
-    pub(super) fn take(&mut self, word: Word) -> Result<(), Refused> {
-        match word {
-            Word::File { id, name } => self.file(id, name),
-            Word::Page { id, page } => self.page(id, &page),
-            Word::Data { id, offset, bytes } => self.data(id, offset, &bytes),
-            Word::Life { id, lives } => self.life(id, lives),
-            Word::End { .. } | Word::Trouble { .. } => Ok(()),
+    /// Takes in a response about files; it ignores other responses.
+    pub(super) fn take(&mut self, response: Response) -> Result<(), Refusal> {
+        match response {
+            Response::File { id, name } => self.file(id, name),
+            Response::Page { id, page } => self.page(id, &page),
+            Response::Data { id, offset, bytes } => self.data(id, offset, &bytes),
+            Response::Life { id, lives } => self.life(id, lives),
+            Response::End { .. } | Response::Trouble { .. } => Ok(()),
         }
     }
 
-    /// A file has been named.
-    fn file(&mut self, id: u32, name: String) -> Result<(), Refused> {
+    /// Takes in a file's name.
+    fn file(&mut self, id: u32, name: String) -> Result<(), Refusal> {
         let Some(place) = place_of(&name) else {
-            return Err(Refused::Name(name));
+            return Err(Refusal::Name(name));
         };
         if !self.files.contains_key(&name) {
             if self.files.len() >= MOST_FILES {
-                return Err(Refused::TooMany);
+                return Err(Refusal::TooMany);
             }
-            let is_recording = files::is_of_recording(&place);
-            let first = if is_recording { PAGE as u64 } else { 0 };
-            let mirrored = Mirrored {
+            let mirrored = MirroredFile {
                 path: self.root.join(place),
                 file: None,
-                is_recording,
-                arrived: first,
-                read: first,
+                arrived: PAGE as u64,
+                read: PAGE as u64,
                 given: PAGE as u64,
                 is_read: false,
                 is_left: false,
@@ -116,26 +112,22 @@ impl Mirror {
         Ok(())
     }
 
-    fn of(&mut self, id: u32) -> Result<&mut Mirrored, Refused> {
-        let name = self.ids.get(&id).ok_or(Refused::Unknown)?;
-        self.files.get_mut(name).ok_or(Refused::Unknown)
+    fn file_by_id(&mut self, id: u32) -> Result<&mut MirroredFile, Refusal> {
+        let name = self.ids.get(&id).ok_or(Refusal::Unknown)?;
+        self.files.get_mut(name).ok_or(Refusal::Unknown)
     }
 
-    /// A recording's header page as it is now.
-    fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refused> {
-        let it = self.of(id)?;
-        match it.is_recording {
-            true => Ok(it.opened()?.write_all_at(page, 0)?),
-            false => Err(Refused::Unknown),
-        }
+    /// Takes in a recording's header page as it is now.
+    fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refusal> {
+        Ok(self.file_by_id(id)?.opened()?.write_all_at(page, 0)?)
     }
 
-    /// What a file holds from `offset` on.
-    fn data(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), Refused> {
-        let it = self.of(id)?;
+    /// Takes in a file's bytes from `offset` on.
+    fn data(&mut self, id: u32, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        let it = self.file_by_id(id)?;
         // A recording's page comes first.
-        if offset != it.arrived || (it.is_recording && it.file.is_none()) {
-            return Err(Refused::Order);
+        if offset != it.arrived || it.file.is_none() {
+            return Err(Refusal::Order);
         }
         if !it.is_left {
             it.opened()?.write_all_at(bytes, offset)?;
@@ -144,11 +136,11 @@ impl Mirror {
         Ok(())
     }
 
-    /// Whether its writer there lives. What is not known is waited for.
-    fn life(&mut self, id: u32, lives: Option<bool>) -> Result<(), Refused> {
-        let it = self.of(id)?;
+    /// Takes in whether its writer there lives. While that is unknown, readers wait.
+    fn life(&mut self, id: u32, lives: Option<bool>) -> Result<(), Refusal> {
+        let it = self.file_by_id(id)?;
         if let Some(file) = &it.file {
-            // Of files of ours, in a folder of ours: who else would hold it?
+            // The file is ours, in a folder of ours: nobody else can hold its lock.
             let _ = match lives {
                 Some(false) => file.unlock().is_ok(),
                 _ => file.try_lock().is_ok(),
@@ -157,7 +149,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// A file was read up to `position`: what is before that is not needed here any more.
+    /// A file was read up to `position`: nothing before that is needed here any more.
     pub(super) fn was_read(&mut self, path: &Path, position: u64) {
         let Some(it) = self.files.values_mut().find(|it| it.path == path) else {
             return;
@@ -169,7 +161,7 @@ impl Mirror {
             && let Some(file) = &it.file
         {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Where the file system cannot, it keeps all.
+            // A file system that cannot keeps everything.
             let _ = rustix::fs::fallocate(file, flags, it.given, end - it.given);
             it.given = end;
         }
@@ -186,7 +178,7 @@ impl Mirror {
         files.map(|it| it.arrived - it.read).sum()
     }
 
-    /// Nobody reads these: what else comes of them is left out. Their names, those that are new.
+    /// Gives up files that nobody reads: what else comes of them is dropped. Returns the names of new ones.
     pub(super) fn leave_unread(&mut self) -> Vec<String> {
         let mut left = Vec::new();
         for (name, it) in &mut self.files {
@@ -199,7 +191,7 @@ impl Mirror {
     }
 }
 
-impl Mirrored {
+impl MirroredFile {
     fn opened(&mut self) -> io::Result<&File> {
         if self.file.is_none() {
             if let Some(folder) = self.path.parent() {
@@ -211,7 +203,7 @@ impl Mirrored {
                 .create_new(true)
                 .mode(0o600)
                 .open(&self.path)?;
-            // Until it is known that its writer does not live.
+            // Until it is known that its writer is dead.
             let _ = file.try_lock();
             self.file = Some(file);
         }
@@ -221,7 +213,7 @@ impl Mirrored {
     }
 }
 
-/// Where a file of this name may lie: in the folder, or in one of a rank within it. `None` for a name that no recording has.
+/// The path of a file of this name: in the folder, or in a rank's folder within it. `None` for a name that no recording has.
 fn place_of(name: &str) -> Option<PathBuf> {
     let is_plain = |part: &str| {
         let mut bytes = part.bytes();
@@ -252,7 +244,7 @@ mod tests {
         for name in [
             "12-1a.cuptop",
             "12-1a.3.cuptop",
-            "gpu01-77.run/12-1a.stacks",
+            "gpu01-77.run/12-1a.outside.cuptop",
             "train-20261122.cuptop",
         ] {
             assert_eq!(place_of(name), Some(PathBuf::from(name)), "{name}");
@@ -286,10 +278,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut mirror = Mirror::new(folder.path().to_owned());
         let name = "12-1a.cuptop".to_owned();
-        assert!(matches!(mirror.data(3, 4_096, b"x"), Err(Refused::Unknown)));
+        assert!(matches!(mirror.data(3, 4_096, b"x"), Err(Refusal::Unknown)));
         mirror.file(3, name.clone()).expect("a name");
         assert!(
-            matches!(mirror.data(3, 4_096, b"x"), Err(Refused::Order)),
+            matches!(mirror.data(3, 4_096, b"x"), Err(Refusal::Order)),
             "before its page"
         );
         mirror.page(3, &[1; PAGE]).expect("a page");
@@ -300,13 +292,13 @@ mod tests {
                 .expect("in order");
         }
         for offset in [0, 4_096, 4_096 + (9 << 20)] {
-            assert!(matches!(mirror.data(3, offset, b"x"), Err(Refused::Order)));
+            assert!(matches!(mirror.data(3, offset, b"x"), Err(Refusal::Order)));
         }
         // Another link has other ids, and goes on from there.
         assert_eq!(mirror.have(), [(name.clone(), 4_096 + (8 << 20))]);
         assert!(matches!(
             mirror.data(3, 4_096 + (8 << 20), b"x"),
-            Err(Refused::Unknown)
+            Err(Refusal::Unknown)
         ));
         mirror.file(0, name).expect("the same name");
         mirror.data(0, 4_096 + (8 << 20), b"x").expect("in order");

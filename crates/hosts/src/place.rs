@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// A directory, or a recording, on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What `ssh` is to connect to: a name, an address, an entry of its configuration, with a user's name before it or not.
+    /// What `ssh` connects to: a name, an address, an entry of its configuration, with or without a user's name before it.
     pub host: String,
-    /// Where it is there. What is relative begins at the user's home.
+    /// Its path there. A relative one begins at the user's home.
     pub path: PathBuf,
 }
 
 impl Place {
-    /// The place that a word names; `None` for a file of this machine. A file that is there goes before a host; one letter before the colon
-    /// is a drive of another system, and two slashes behind it begin an address of the web.
+    /// The place that a word names; `None` for a file of this machine. An existing file goes before a host. One letter
+    /// before the colon is a drive of another system. Two slashes behind it begin an address of the web.
     #[must_use]
     pub fn parse(word: &Path) -> Option<Place> {
         if word.symlink_metadata().is_ok() {
@@ -34,7 +34,7 @@ impl Place {
             }
         };
         let host = std::str::from_utf8(host).ok()?;
-        // What no name of a host holds stays a file's name, and what ssh could take for an option is none.
+        // A word that no host is called stays a file's name. So does one that ssh could take for an option.
         let is_host = host.len() > 1
             && !host.starts_with('-')
             && host
@@ -49,7 +49,7 @@ impl Place {
         })
     }
 
-    /// As it was named.
+    /// The place as the user named it.
     #[must_use]
     pub fn name(&self) -> String {
         match self.host.contains(':') {

@@ -1,6 +1,6 @@
 //! The far side: `cuptop serve-recordings`, which ssh starts on another machine.
 //!
-//! It says what files hold that it was asked for, ends when nobody asks any more, and writes nothing but to its standard output.
+//! It sends what the requested files hold, ends when requests stop, and writes nothing but to its standard output.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use activity::door;
-use recording::file::{Entry, HEADER, Reader, State, Wait, beside};
+use recording::file::{Entry, HEADER, OpenError, Reader, State, Wait};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::frame::{Ask, Frames, PAGE, PIECE, Word, hello};
+use super::frame::{Frames, PAGE, PIECE, Request, Response, encode_hello};
 use recording::pace::{self, Due};
 use recording::{files, is_recording, may_become_one};
 
@@ -29,7 +28,7 @@ pub fn process_main() -> ExitCode {
     let mut out = BufWriter::with_capacity(2 * PIECE, io::stdout().lock());
     match serve(&mut out) {
         Ok(()) => ExitCode::SUCCESS,
-        // Nobody reads on: that is how links end.
+        // The reader is gone: that is how links end.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "cuptop: {error}");
@@ -39,7 +38,7 @@ pub fn process_main() -> ExitCode {
 }
 
 fn serve(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(&hello(env!("CARGO_PKG_VERSION")))?;
+    out.write_all(&encode_hello(env!("CARGO_PKG_VERSION")))?;
     out.flush()?;
     let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (mut frames, mut bytes) = (Frames::default(), vec![0; 64 << 10]);
@@ -70,34 +69,34 @@ fn serve(out: &mut impl Write) -> io::Result<()> {
             io::Error::new(io::ErrorKind::InvalidData, text)
         };
         while let Some(payload) = frames.next().map_err(senseless)? {
-            let ask = Ask::decode(payload).map_err(senseless)?;
-            server.answer(ask, out)?;
+            let request = Request::decode(payload).map_err(senseless)?;
+            server.answer(request, out)?;
         }
     }
 }
 
-/// What one link asks for.
+/// What one link serves.
 #[derive(Default)]
 struct Server {
     place: Option<PathBuf>,
-    /// What has arrived on an earlier link, by name.
+    /// How much has arrived on an earlier link, by name.
     arrived: HashMap<String, u64>,
-    files: Vec<Served>,
-    /// Files that are told of, or cannot be read, and why.
+    files: Vec<ServedFile>,
+    /// Files that are announced; or those that cannot be read, and why.
     known: HashMap<PathBuf, Option<String>>,
     listing: Option<Due>,
     is_shared: bool,
 }
 
 impl Server {
-    fn answer(&mut self, ask: Ask, out: &mut impl Write) -> io::Result<()> {
-        match ask {
-            Ask::Open(path) => self.open(Path::new(std::ffi::OsStr::from_bytes(&path)), out),
-            Ask::Have { offset, name } => {
+    fn answer(&mut self, request: Request, out: &mut impl Write) -> io::Result<()> {
+        match request {
+            Request::Open(path) => self.open(Path::new(std::ffi::OsStr::from_bytes(&path)), out),
+            Request::Have { offset, name } => {
                 self.arrived.insert(name, offset);
                 Ok(())
             }
-            Ask::Next { budget } => self.next(budget as usize, out),
+            Request::Next { budget } => self.next(budget as usize, out),
         }
     }
 
@@ -116,8 +115,8 @@ impl Server {
         };
         if let Some(why) = why {
             let text = format!("{}: {why}", path.display());
-            return say(
-                &Word::Trouble {
+            return send(
+                &Response::Trouble {
                     is_last: true,
                     text,
                 },
@@ -130,7 +129,7 @@ impl Server {
         Ok(())
     }
 
-    /// What has come since the last answer, at most `budget` bytes of files.
+    /// Sends what is new since the last response, at most `budget` bytes of files.
     fn next(&mut self, mut budget: usize, out: &mut impl Write) -> io::Result<()> {
         let now = Instant::now();
         self.list(now, out)?;
@@ -142,22 +141,22 @@ impl Server {
                 continue;
             }
             let before = budget;
-            if let Err(error) = file.look(&mut budget, out) {
+            if let Err(error) = file.send_new(&mut budget, out) {
                 if error.kind() == io::ErrorKind::BrokenPipe {
                     return Err(error);
                 }
                 let text = format!("{} cannot be read any more: {error}", file.name);
-                file.content = Content::Done;
+                file.reader = None;
                 trouble(text, out)?;
             }
             file.due.looked(now, budget != before, period);
             has_more |= file.has_more;
         }
-        say(&Word::End { has_more }, out)?;
+        send(&Response::End { has_more }, out)?;
         out.flush()
     }
 
-    /// Tells of files that have appeared.
+    /// Announces files that have appeared.
     fn list(&mut self, now: Instant, out: &mut impl Write) -> io::Result<()> {
         let Some(place) = &self.place else {
             return Ok(());
@@ -181,14 +180,14 @@ impl Server {
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
             let id = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
             let sent = self.arrived.get(&*name).copied().unwrap_or(0);
-            match Served::open(id, &name, &path, sent, self.is_shared) {
+            match ServedFile::open(id, &name, &path, sent, self.is_shared) {
                 Ok(file) => {
                     let name = name.into_owned();
-                    say(&Word::File { id, name }, out)?;
+                    send(&Response::File { id, name }, out)?;
                     self.files.push(file);
                     self.known.insert(path, None);
                 }
-                // One that has just been made has no header yet.
+                // A new file has no header yet.
                 Err(None) => {}
                 Err(Some(why)) => {
                     if self.known.get(&path) != Some(&Some(why.clone())) {
@@ -202,80 +201,54 @@ impl Server {
     }
 }
 
-/// Says what is wrong with one file; the others go on.
+/// Reports what is wrong with one file; the others go on.
 fn trouble(text: String, out: &mut impl Write) -> io::Result<()> {
     let is_last = false;
-    say(&Word::Trouble { is_last, text }, out)
+    send(&Response::Trouble { is_last, text }, out)
 }
 
-fn say(word: &Word, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(&word.encode())
+fn send(response: &Response, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&response.encode())
 }
 
-/// A file that is told of.
-struct Served {
+/// An announced file.
+struct ServedFile {
     id: u32,
     name: String,
-    path: PathBuf,
-    file: File,
-    content: Content,
-    /// Up to where it was sent.
+    /// `None` when all of it was sent, and no more comes.
+    reader: Option<Reader>,
+    /// How far it was sent.
     sent: u64,
     page: Option<Box<[u8; PAGE]>>,
     life: Option<Option<bool>>,
     has_more: bool,
     due: Due,
     is_shared: bool,
-    /// The machine that it was written on, where that was looked for.
+    /// The machine that wrote it, where that was looked up.
     host: String,
 }
 
-enum Content {
-    Recording(Box<Reader>),
-    Beside(Box<beside::Reader>),
-    /// All of it was sent, and no more comes.
-    Done,
-}
-
-impl Served {
-    /// `Err(None)` when it has no header yet.
+impl ServedFile {
+    /// Opens a file. `Err(None)` when it has no header yet.
     fn open(
         id: u32,
         name: &str,
         path: &Path,
         sent: u64,
         is_shared: bool,
-    ) -> Result<Served, Option<String>> {
-        use recording::file::OpenError;
-        let is_recording = files::is_of_recording(path);
-        let content = if is_recording {
-            match Reader::open(path) {
-                Ok(mut reader) => {
-                    reader.wait_for(Wait::Blocks);
-                    Content::Recording(Box::new(reader))
-                }
-                Err(OpenError::NotARecording(_)) => return Err(None),
-                Err(error) => return Err(Some(error.to_string())),
-            }
-        } else {
-            match beside::Reader::open(path) {
-                Ok(mut reader) => {
-                    reader.wait_for_blocks(is_shared);
-                    Content::Beside(Box::new(reader))
-                }
-                Err(beside::OpenError::NoHeader(_)) => return Err(None),
-                Err(error) => return Err(Some(error.to_string())),
-            }
+    ) -> Result<ServedFile, Option<String>> {
+        let mut reader = match Reader::open(path) {
+            Ok(reader) => reader,
+            Err(OpenError::NotARecording(_)) => return Err(None),
+            Err(error) => return Err(Some(error.to_string())),
         };
-        // The page goes by itself.
-        let first = if is_recording { HEADER as u64 } else { 0 };
-        Ok(Served {
+        reader.wait_for(Wait::Blocks);
+        Ok(ServedFile {
             id,
             name: name.to_owned(),
-            path: path.to_owned(),
-            file: door::open(path).map_err(|error| Some(format!("{name}: {error}")))?,
-            content,
-            sent: sent.max(first),
+            reader: Some(reader),
+            // The page is sent by itself.
+            sent: sent.max(HEADER as u64),
             page: None,
             life: None,
             has_more: true,
@@ -286,70 +259,46 @@ impl Served {
     }
 
     fn is_done(&self) -> bool {
-        matches!(self.content, Content::Done)
+        self.reader.is_none()
     }
 
-    /// Sends what is new of it.
-    fn look(&mut self, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
-        // Asked before it is read: what is written until a process ends is read after that.
+    /// Sends what is new in it.
+    fn send_new(&mut self, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
+        // This comes before reading: so what a process writes until it ends is still read.
         let life = self.life();
-        let (mut is_final, mut is_same) = (false, true);
+        let Some(reader) = &mut self.reader else {
+            return Ok(());
+        };
+        if self.is_shared {
+            reader.reopen();
+        }
+        let mut page = Box::new([0; PAGE]);
+        reader.file().read_exact_at(&mut page[..], 0)?;
+        let is_same = self.page.as_ref() == Some(&page);
+        if !is_same {
+            let (id, page) = (self.id, page.clone());
+            send(&Response::Page { id, page }, out)?;
+        }
+        self.page = Some(page);
+        reader.refresh()?;
+        let status = *reader.status();
         let host = &mut self.host;
-        let limit = match &mut self.content {
-            Content::Done => return Ok(()),
-            Content::Recording(reader) => {
-                if self.is_shared {
-                    reader.reopen();
-                    self.file = door::open(&self.path).or_else(|_| self.file.try_clone())?;
+        let limit = if self.is_shared {
+            // Published entries that have not arrived here must not be sent as it is.
+            while reader.read(&mut |entry| {
+                if let Entry::Process(process) = entry {
+                    *host = process.host;
                 }
-                let mut page = Box::new([0; PAGE]);
-                self.file.read_exact_at(&mut page[..], 0)?;
-                is_same = self.page.as_ref() == Some(&page);
-                if !is_same {
-                    say(
-                        &Word::Page {
-                            id: self.id,
-                            page: page.clone(),
-                        },
-                        out,
-                    )?;
-                    self.page = Some(page);
-                }
-                reader.refresh()?;
-                let status = reader.status();
-                is_final = matches!(
-                    status.state,
-                    State::Closed | State::Refused | State::Continued
-                );
-                let published = status.published;
-                if self.is_shared {
-                    // What is published and has not arrived here must not be sent as it is.
-                    while reader.read(&mut |entry| {
-                        if let Entry::Process(process) = entry {
-                            *host = process.host;
-                        }
-                    })? {}
-                    reader.position()
-                } else {
-                    published
-                }
-            }
-            Content::Beside(reader) => {
-                if self.is_shared {
-                    reader.reopen();
-                    self.file = door::open(&self.path).or_else(|_| self.file.try_clone())?;
-                    while reader.read(&mut |_| {})? {}
-                    reader.position()
-                } else {
-                    self.file.metadata()?.len()
-                }
-            }
+            })? {}
+            reader.position()
+        } else {
+            status.published
         };
         self.send(limit, budget, out)?;
         self.has_more = self.sent < limit;
         if !self.has_more && self.life != Some(life) {
-            say(
-                &Word::Life {
+            send(
+                &Response::Life {
                     id: self.id,
                     lives: life,
                 },
@@ -357,46 +306,48 @@ impl Served {
             )?;
             self.life = Some(life);
         }
-        // Of the page that says so all has been sent.
-        if is_final && is_same && !self.has_more {
+        // All of the file that this page describes has been sent.
+        if status.state != State::Running && is_same && !self.has_more {
             if life != Some(false) {
                 let lives = Some(false);
-                say(&Word::Life { id: self.id, lives }, out)?;
+                send(&Response::Life { id: self.id, lives }, out)?;
             }
-            self.content = Content::Done;
+            self.reader = None;
         }
         Ok(())
     }
 
     fn send(&mut self, limit: u64, budget: &mut usize, out: &mut impl Write) -> io::Result<()> {
+        let Some(reader) = &self.reader else {
+            return Ok(());
+        };
         while self.sent < limit && *budget > 0 {
             let room = PIECE.min(*budget);
             let want = usize::try_from(limit - self.sent).map_or(room, |left| left.min(room));
             let mut bytes = vec![0; want];
-            let got = self.file.read_at(&mut bytes, self.sent)?;
+            let got = reader.file().read_at(&mut bytes, self.sent)?;
             if got == 0 {
                 // Cut short, or not here yet.
                 break;
             }
             bytes.truncate(got);
-            let word = Word::Data {
+            let response = Response::Data {
                 id: self.id,
                 offset: self.sent,
                 bytes,
             };
-            say(&word, out)?;
+            send(&response, out)?;
             self.sent += got as u64;
             *budget -= got;
         }
         Ok(())
     }
 
-    /// Whether its writer lives, as far as that can be told here.
+    /// Whether its writer lives, as far as this machine can tell.
     fn life(&self) -> Option<bool> {
-        let lock = match &self.content {
-            Content::Recording(reader) => reader.writer_lives(),
-            Content::Beside(reader) => reader.writer_lives(),
-            Content::Done => Some(false),
+        let lock = match &self.reader {
+            Some(reader) => reader.writer_lives(),
+            None => Some(false),
         };
         let is_here = rustix::system::uname().nodename().to_bytes() == self.host.as_bytes();
         lock.filter(|lives| *lives || !self.is_shared || is_here)

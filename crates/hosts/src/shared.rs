@@ -1,26 +1,26 @@
-//! What a link's thread and the timeline's share.
+//! State that a link's thread and the timeline's share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::mirror::Mirror;
 
-/// Lines and notices that wait to be told.
-const MOST_SAID: usize = 200;
+/// The most lines and notices that wait for the screen.
+const MOST_NOTICES: usize = 200;
 
-/// How a link stands.
+/// The state of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It is being made for the first time.
+    /// It is made for the first time.
     Connecting,
     Up,
-    /// It is made again, after a while.
+    /// It will be made again after a while.
     Down,
-    /// It could not be made the first time, and is not made again.
+    /// It failed the first time, and is not made again.
     Failed,
 }
 
-/// Clones are the same one.
+/// Clones share one state.
 #[derive(Clone, Debug)]
 pub(super) struct Shared(Arc<Mutex<State>>);
 
@@ -30,22 +30,22 @@ struct State {
     phase: Phase,
     /// Why it is down, or was last.
     why: String,
-    /// When the far side was last heard, or last owed no answer.
+    /// When the last bytes came, or the link last owed no response.
     heard: Instant,
     /// Whether an answer is due.
     is_waiting: bool,
     is_caught_up: bool,
-    /// Whether it is a warning, and what it says.
-    said: Vec<(bool, String)>,
-    unsaid: u64,
+    /// Notices: whether each is a warning, and its text.
+    notices: Vec<(bool, String)>,
+    dropped: u64,
 }
 
-/// How a link stands, for those who watch.
+/// A link's state, for the timeline.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct LinkState {
     pub(super) phase: Phase,
     pub(super) why: String,
-    /// For how long nothing was heard of what was asked.
+    /// How long a request has waited for bytes.
     pub(super) silent: Duration,
     pub(super) is_caught_up: bool,
 }
@@ -59,8 +59,8 @@ impl Shared {
             heard: Instant::now(),
             is_waiting: true,
             is_caught_up: false,
-            said: Vec::new(),
-            unsaid: 0,
+            notices: Vec::new(),
+            dropped: 0,
         })))
     }
 
@@ -85,7 +85,7 @@ impl Shared {
         });
     }
 
-    /// An answer is due since `heard`.
+    /// A response is due since `heard`.
     pub(super) fn waits(&self, heard: Instant) {
         self.with(|state| {
             if state.phase == Phase::Up {
@@ -94,7 +94,7 @@ impl Shared {
         });
     }
 
-    /// An answer came to its end.
+    /// A response came to its end.
     pub(super) fn answered(&self, is_caught_up: bool, host: &str) {
         let silent = self.with(|state| {
             let now = Instant::now();
@@ -109,12 +109,12 @@ impl Shared {
                 "{host}: the link is there again after {} s, and goes on where it broke",
                 silent.as_secs()
             );
-            self.say(false, text);
+            self.add_notice(false, text);
         }
     }
 
-    pub(super) fn standing(&self, now: Instant) -> Standing {
-        self.with(|state| Standing {
+    pub(super) fn link_state(&self, now: Instant) -> LinkState {
+        self.with(|state| LinkState {
             phase: state.phase,
             why: state.why.clone(),
             silent: match state.phase == Phase::Up && !state.is_waiting {
@@ -125,34 +125,34 @@ impl Shared {
         })
     }
 
-    /// Something to be told.
-    pub(super) fn say(&self, is_warning: bool, text: String) {
-        self.with(|state| match state.said.len() < MOST_SAID {
-            true => state.said.push((is_warning, text)),
-            false => state.unsaid += 1,
+    /// Adds a notice.
+    pub(super) fn add_notice(&self, is_warning: bool, text: String) {
+        self.with(|state| match state.notices.len() < MOST_NOTICES {
+            true => state.notices.push((is_warning, text)),
+            false => state.dropped += 1,
         });
     }
 
-    /// A line of ssh's standard error.
-    pub(super) fn hear_line(&self, host: &str, line: &str) {
-        // While the link is made for the first time the terminal is ssh's, which says whom it speaks of.
+    /// Takes in a line of ssh's standard error.
+    pub(super) fn receive_line(&self, host: &str, line: &str) {
+        // While the link is made for the first time, ssh owns the terminal and names the machine itself.
         let is_first = self.with(|state| state.phase == Phase::Connecting);
         let text = match is_first {
             true => line.to_owned(),
             false => format!("{host}: {line}"),
         };
-        self.say(false, text);
+        self.add_notice(false, text);
     }
 
-    /// What is to be told, once.
-    pub(super) fn take_said(&self) -> Vec<(bool, String)> {
+    /// Takes the notices out, each once.
+    pub(super) fn take_notices(&self) -> Vec<(bool, String)> {
         self.with(|state| {
-            let mut said = std::mem::take(&mut state.said);
-            match std::mem::take(&mut state.unsaid) {
+            let mut notices = std::mem::take(&mut state.notices);
+            match std::mem::take(&mut state.dropped) {
                 0 => {}
-                n => said.push((true, format!("{n} more lines of ssh are left out"))),
+                n => notices.push((true, format!("{n} more lines of ssh are left out"))),
             }
-            said
+            notices
         })
     }
 }

@@ -22,7 +22,7 @@ fn copy(host: &str) -> String {
     )
 }
 
-/// The far side never spoke. `is_said` when all that ssh said has been shown.
+/// The far side sent no greeting. `is_said` when all of ssh's messages have been shown.
 pub(super) fn no_far_side(
     host: &str,
     program: &str,
@@ -52,7 +52,7 @@ pub(super) fn no_far_side(
     format!("no link to {host}: {program}: {why} (and no file here is called so)")
 }
 
-/// A link that was there ended.
+/// A working link ended.
 pub(super) fn it_ended(status: Option<ExitStatus>, lines: &[String]) -> String {
     lines.last().cloned().unwrap_or_else(|| how(status))
 }

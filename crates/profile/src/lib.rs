@@ -4,8 +4,8 @@
 //! it was measured, printed in a datasheet, or estimated. `cuptop calibrate` writes such a file for the
 //! GPU at hand. The peaks in it are also what "% of peak" on the screen refers to.
 //!
-//! Units: `*_ns` are nanoseconds, `*_gbps` are 10^9 bytes per second, `*_tflops` are 10^12 floating
-//! point operations per second, sizes are bytes, shares lie in 0..=1.
+//! Units: `*_ns` are nanoseconds, `*_gbps` are 10^9 bytes per second, and `*_tflops` are 10^12 floating point
+//! operations per second. Sizes are bytes, shares lie in 0..=1.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -103,8 +103,8 @@ pub struct Copies {
     pub d2h_shared_gbps: f64,
     /// Time that a host-to-device copy takes beside its bytes.
     pub h2d_fixed_ns: i64,
-    /// Time that a host-to-device copy of 64 KiB or more takes on top of that, until the reads of
-    /// the host's memory have come up to speed. Smaller copies take as much less.
+    /// Time that a host-to-device copy of 64 KiB or more takes on top of that. It passes until reads of the host's
+    /// memory are up to speed. Smaller copies take as much less.
     pub h2d_ramp_ns: i64,
     /// Time that a device-to-host copy takes beside its bytes.
     pub d2h_fixed_ns: i64,
@@ -115,8 +115,8 @@ pub struct Copies {
     /// Larger pageable copies are staged in pieces of this size: the engine copies one piece while the
     /// host stages another.
     pub stage_bytes: u64,
-    /// How fast the host stages, by size of the copy, ascending; in between, the logarithm of the size is
-    /// interpolated.
+    /// How fast the host stages, by size of the copy, ascending. In between, it follows the logarithm of the size
+    /// linearly.
     pub pageable: Vec<Pageable>,
     /// Within one device, bytes counted once.
     pub d2d_gbps: f64,
@@ -131,17 +131,16 @@ pub struct Copies {
 /// Bytes from which a copy from the host pays [`Copies::h2d_ramp_ns`] in full.
 pub const RAMP_BYTES: u64 = 64 << 10;
 
-/// How fast the host moves the bytes of a pageable copy between the program's memory and the driver's
-/// pinned buffer, at one size of the copy.
+/// How fast the host stages a pageable copy of one size: between the program's memory and the driver's pinned buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pageable {
     /// Size of the copy.
     pub bytes: u64,
-    /// Host to device, where the host has not read these bytes since long, or a download has written them.
+    /// Host to device, where the host has not read these bytes for long, or a download has written them.
     pub h2d_gbps: f64,
-    /// Host to device, where the host has read this many bytes since it last read these, these included.
-    /// The same as `h2d_gbps` without it.
+    /// Host to device, where the host has read this many bytes since it last read these, these included. Without it,
+    /// `h2d_gbps` holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub h2d_again_gbps: Option<f64>,
     /// Device to host.
@@ -248,8 +247,8 @@ pub struct Latency {
     pub copy_to_kernel_ns: i64,
     /// Copy to copy on one engine.
     pub copy_to_copy_ns: i64,
-    /// An engine that finds that its next operation has to wait for one of another engine on the same
-    /// stream looks again after this time, and so on. 0 for one that is told.
+    /// How long an engine pauses between looks for the end of another engine's operation on the same stream. 0 for one
+    /// that is notified.
     pub poll_ns: i64,
     /// From an event on one stream to what waits for it on another.
     pub event_ns: i64,
@@ -331,7 +330,7 @@ pub struct Host {
     pub random_gbps: f64,
 }
 
-// What profiles of before these were measured take: the bundled one's.
+// What older profiles take, which lack these: the bundled profile's values.
 fn first_memset_ns() -> i64 {
     19_000
 }
@@ -384,8 +383,8 @@ impl Profile {
     /// Reads a profile.
     ///
     /// # Errors
-    /// When the file cannot be read, is not TOML with exactly these fields, or holds a number that is
-    /// zero, negative or not finite where that makes no sense.
+    /// When the file cannot be read, or is not TOML with exactly these fields. Also when a number is zero, negative or
+    /// not finite where that makes no sense.
     pub fn load(path: &Path) -> Result<Profile, ProfileError> {
         let name = path.display().to_string();
         let text = door::read_text(path, door::TEXT).map_err(|error| ProfileError::Read {
@@ -421,7 +420,7 @@ impl Profile {
         toml::to_string_pretty(self)
     }
 
-    /// As the trace store wants to know device `id`.
+    /// The profile's device as the trace store describes device `id`.
     #[must_use]
     pub fn device_info(&self, id: u32) -> DeviceInfo {
         let d = &self.device;

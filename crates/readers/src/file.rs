@@ -1,4 +1,4 @@
-//! Trace files: what kind each one is, told by its content, and all of them as one timeline.
+//! Trace files: their content tells each one's kind, and all of them become one timeline.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
@@ -9,7 +9,7 @@ use std::thread::Scope;
 use tempfile::TempPath;
 
 use crate::gather::notice;
-use crate::kineto::Loaded;
+use crate::kineto::LoadedTrace;
 pub use crate::stream::STDIN;
 use crate::stream::Stream;
 use crate::{kineto, nsys};
@@ -18,7 +18,7 @@ use activity::text::printable;
 use hosts::{self, Host, Place};
 use recording::{Following, Inlet};
 
-/// What kind of trace a file is.
+/// The format of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Kineto or Chrome JSON, gzipped or not.
@@ -29,23 +29,23 @@ pub enum Format {
     Recording,
 }
 
-/// A timeline that is being read.
+/// A timeline that a reader fills.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenTrace {
     /// Where the activities come from.
     pub feed: Feed,
-    /// What the first file is.
+    /// The format of the first file.
     pub format: Format,
-    /// Whether one of the files says that no GPU was involved.
+    /// Whether one of the files was made without a GPU, by its own account.
     pub simulated: bool,
-    /// Whether it is followed while it grows: recordings that are being written, or that have not come yet.
+    /// Whether it is followed while it grows: its recordings are still written, or have not come yet.
     pub is_growing: bool,
 }
 
 /// Why a file can not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The system would not let it be read.
+    /// The system refused to read it.
     #[error("cannot read {path}: {error}")]
     Io {
         /// The file.
@@ -54,14 +54,17 @@ pub enum OpenError {
         error: io::Error,
     },
     /// It is something else.
-    #[error("{path} is not a trace that cuptop understands ({what})\n{UNDERSTOOD}")]
+    #[error(
+        "{path} is not a trace that cuptop understands ({what})\n{}",
+        advice(path)
+    )]
     NotATrace {
         /// The file.
         path: PathBuf,
         /// What it looks like.
         what: String,
     },
-    /// What lies on another machine cannot be followed.
+    /// A recording on another machine cannot be followed.
     #[error("{0}")]
     Host(String),
     /// No file was named.
@@ -69,13 +72,24 @@ pub enum OpenError {
     Nothing,
 }
 
-/// What can be opened, for error messages and help.
+/// What cuptop can open, for error messages and help.
 pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
      Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), folders of such files, and recordings of cuptop";
 
-/// A file of which it is known what it is.
-struct Found {
-    /// What to call it.
+/// What to do about a file that is no trace.
+fn advice(path: &Path) -> String {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        return format!("a scenario is run: cuptop run {}", path.display());
+    }
+    UNDERSTOOD.to_owned()
+}
+
+/// A file of known format.
+struct TraceFile {
+    /// The name that messages use.
     name: String,
     format: Format,
     simulated: bool,
@@ -85,7 +99,7 @@ struct Found {
 /// Where its content is.
 enum Input {
     Path(PathBuf),
-    /// A copy of what came out of a pipe, for what cannot be read from front to back.
+    /// A copy of a pipe's bytes, for formats that cannot be read from front to back.
     Copied(TempPath),
     Stream(Stream),
 }
@@ -101,26 +115,26 @@ impl Input {
 }
 
 /// Opens trace files as one timeline: their processes stand side by side, on the one clock. A path `-` is standard
-/// input; it and other pipes are read once, as they come. `HOST:PATH` is a recording on another machine; what is to be said before it
-/// can be read, and what ssh says, is handed to `say`.
+/// input; it and other pipes are read once, as they come. `HOST:PATH` is a recording on another machine. `say` receives
+/// ssh's messages, and others that come before the reading.
 ///
 /// Reading goes on behind the feed, with progress messages; a file that breaks off keeps what was read.
 ///
 /// # Errors
 /// When a file cannot be read or is no trace, or the system gives no thread.
-pub fn open(paths: &[PathBuf], say: &mut dyn FnMut(&str)) -> Result<Opened, OpenError> {
+pub fn open(paths: &[PathBuf], say: &mut dyn FnMut(&str)) -> Result<OpenTrace, OpenError> {
     open_by(paths, false, Some(say))
 }
 
-/// [`open`] for the screen: recordings of a job are followed as it goes. A folder may still be empty, and ranks may come later.
-/// Without `say` the terminal is taken: nothing is asked there, and a machine that cannot be reached is tried again and again.
+/// [`open`] for the screen: it follows recordings of a job as they grow. A folder may still be empty, and ranks may come later.
+/// Without `say` the screen has the terminal: nothing is asked there, and a machine out of reach is tried again and again.
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_live(
     paths: &[PathBuf],
     say: Option<&mut dyn FnMut(&str)>,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenTrace, OpenError> {
     open_by(paths, true, say)
 }
 
@@ -128,7 +142,7 @@ fn open_by(
     paths: &[PathBuf],
     is_live: bool,
     say: Option<&mut dyn FnMut(&str)>,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenTrace, OpenError> {
     let (mut places, mut here) = (Vec::new(), Vec::new());
     for path in paths {
         match Place::parse(path) {
@@ -140,7 +154,7 @@ fn open_by(
     if !places.is_empty() {
         return open_hosts(&here, &places, is_live, say);
     }
-    let mut files: Vec<Found> = Vec::new();
+    let mut files: Vec<TraceFile> = Vec::new();
     let mut remarks = Vec::new();
     let mut seen = Vec::new();
     let mut is_stdin_taken = false;
@@ -149,7 +163,7 @@ fn open_by(
             remarks.push(named_twice("standard input"));
             continue;
         }
-        // A pipe is another one each time that it is opened.
+        // A pipe differs each time that it is opened.
         let about = std::fs::metadata(path)
             .ok()
             .filter(|about| !about.file_type().is_fifo());
@@ -161,7 +175,7 @@ fn open_by(
             seen.push(id);
         }
         match is_folder_of_others(path, is_live) {
-            true => files.extend(in_folder(path, &mut remarks)?),
+            true => files.extend(find_in_folder(path, &mut remarks)?),
             false => files.push(detect(path, is_live)?),
         }
     }
@@ -169,9 +183,9 @@ fn open_by(
         return Err(OpenError::Nothing);
     };
     let simulated = files.iter().any(|file| file.simulated);
-    // Recordings are followed as long as they grow, so they are opened together.
+    // Recordings are followed as long as they grow, so one follower opens them together.
     let are_recordings =
-        |f: &Found| f.format == Format::Recording && matches!(f.input, Input::Path(_));
+        |f: &TraceFile| f.format == Format::Recording && matches!(f.input, Input::Path(_));
     let mut is_growing = false;
     let feed = match files.iter().all(are_recordings) {
         true => {
@@ -187,7 +201,7 @@ fn open_by(
         }),
     }
     .map_err(|error| OpenError::Io { path: first, error })?;
-    Ok(Opened {
+    Ok(OpenTrace {
         feed,
         format,
         simulated,
@@ -201,7 +215,7 @@ fn open_hosts(
     places: &[Place],
     is_live: bool,
     say: Option<&mut dyn FnMut(&str)>,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenTrace, OpenError> {
     for path in here {
         let found = detect(path, is_live)?;
         if found.format != Format::Recording || !matches!(found.input, Input::Path(_)) {
@@ -217,10 +231,10 @@ fn open_hosts(
         path: PathBuf::from(places.first().map(Place::name).unwrap_or_default()),
         error,
     })?;
-    Ok(Opened {
+    Ok(OpenTrace {
         feed,
         format: Format::Recording,
-        // Its batches say so.
+        // Its batches tell that.
         simulated: false,
         is_growing: is_live,
     })
@@ -236,15 +250,15 @@ pub fn follow_hosts(here: &[PathBuf], hosts: Vec<Host>, is_live: bool) -> io::Re
     Following::new(here, inlets.collect(), names.join(", "), is_live)?.start()
 }
 
-/// A file whose turn has not come.
+/// A file that waits for its turn.
 enum Waiting<'scope> {
-    Found(Found),
-    /// It is being read, beside others.
-    Loading(std::thread::ScopedJoinHandle<'scope, Loaded>),
+    Unread(TraceFile),
+    /// A thread reads it, beside others.
+    Loading(std::thread::ScopedJoinHandle<'scope, LoadedTrace>),
     Failed(Failure),
 }
 
-fn read_all(files: Vec<Found>, remarks: &[String], outlet: &Outlet) -> Outcome {
+fn read_all(files: Vec<TraceFile>, remarks: &[String], outlet: &Outlet) -> Outcome {
     let ahead = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut next = 0;
     let mut outcome = Outcome::Complete;
@@ -259,7 +273,7 @@ fn read_all(files: Vec<Found>, remarks: &[String], outlet: &Outlet) -> Outcome {
         let mut files = files.into_iter();
         let mut waiting: VecDeque<Waiting<'_>> = VecDeque::new();
         loop {
-            // In order, and no more of them than there are processors, as what was read ahead lies in memory.
+            // It sends files in order. It loads no more of them than there are processors, as loaded files lie in memory.
             while waiting.len() < ahead
                 && outcome != Outcome::Stopped
                 && let Some(file) = files.next()
@@ -277,18 +291,18 @@ fn read_all(files: Vec<Found>, remarks: &[String], outlet: &Outlet) -> Outcome {
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
-                Waiting::Found(..) if outcome == Outcome::Stopped => {
+                Waiting::Unread(..) if outcome == Outcome::Stopped => {
                     unread += 1;
                     continue;
                 }
-                Waiting::Found(file) => read_one(&file, &mut next, outlet),
+                Waiting::Unread(file) => read_one(&file, &mut next, outlet),
                 Waiting::Failed(failure) => Outcome::Failed(failure),
             };
             match this {
                 Outcome::Complete => {}
                 // What was read of the files beside it until then is kept as well.
                 Outcome::Stopped => outcome = Outcome::Stopped,
-                // The other files are of use all the same; the first failure is told.
+                // The other files are of use all the same; the message is about the first failure.
                 Outcome::Failed(failure) => {
                     if outcome == Outcome::Complete {
                         outcome = Outcome::Failed(failure);
@@ -319,7 +333,7 @@ fn read_all(files: Vec<Found>, remarks: &[String], outlet: &Outlet) -> Outcome {
 /// Begins to read a file, if files like it can be read beside each other.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    file: Found,
+    file: TraceFile,
     outlet: &'scope Outlet,
 ) -> Waiting<'scope> {
     match (file.format, file.input) {
@@ -335,7 +349,7 @@ fn start<'scope>(
                 }),
             }
         }
-        (format, input) => Waiting::Found(Found {
+        (format, input) => Waiting::Unread(TraceFile {
             format,
             input,
             ..file
@@ -343,7 +357,7 @@ fn start<'scope>(
     }
 }
 
-fn read_one(file: &Found, next: &mut u32, outlet: &Outlet) -> Outcome {
+fn read_one(file: &TraceFile, next: &mut u32, outlet: &Outlet) -> Outcome {
     let path = file.input.path();
     match file.format {
         Format::Nsys => nsys::read(path, next, outlet),
@@ -384,24 +398,24 @@ fn named_twice(name: &str) -> String {
     format!("{name} was named twice, and is read once")
 }
 
-/// Whether it is a folder that neither is a recording nor, when it `is_live`, may become one.
+/// Whether it is a folder that is no recording and, when it `is_live`, cannot become one.
 fn is_folder_of_others(path: &Path, is_live: bool) -> bool {
     path.is_dir() && !recording::is_recording(path) && !(is_live && recording::may_become_one(path))
 }
 
-/// What the names of traces of other profilers end with, as `tensorboard_trace_handler` and one export for each rank leave them.
+/// File name endings of other profilers' traces, as `tensorboard_trace_handler` and one export for each rank leave them.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".sqlite"];
 
-/// The files right in a folder that may be traces by their names, in order of name.
+/// The files right in a folder that are traces by their names, in order of name.
 ///
 /// # Errors
 /// When the folder cannot be read.
-fn maybe_traces(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_traces(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // What a link leads to counts, too.
+        // A link to a file counts, too.
         if ENDINGS.iter().any(|ending| name.ends_with(ending)) && path.is_file() {
             files.push(path);
         }
@@ -410,10 +424,10 @@ fn maybe_traces(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The traces of other profilers right in a folder. What has the name of a trace and is none is left out, and `remarks` says so.
-fn in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<Found>, OpenError> {
+/// The traces of other profilers right in a folder. A file with the name of a trace that is none is left out, with a remark.
+fn find_in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<TraceFile>, OpenError> {
     let name = || folder.display().to_string();
-    let paths = maybe_traces(folder).map_err(|error| OpenError::Io {
+    let paths = list_traces(folder).map_err(|error| OpenError::Io {
         path: folder.to_owned(),
         error,
     })?;
@@ -445,8 +459,8 @@ fn in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<Found>, Ope
     Ok(found)
 }
 
-/// What a file is, told by how it begins. When it `is_live`, a folder may still become a recording.
-fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
+/// Finds a file's format by its beginning. When it `is_live`, a folder may still become a recording.
+fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
     let name = match path == Path::new(STDIN) {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
@@ -462,7 +476,7 @@ fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
     if path.is_dir() {
         let may_be = || is_live && recording::may_become_one(path);
         return match recording::is_recording(path) || may_be() {
-            true => Ok(of_recording(name.clone(), Input::Path(path.to_owned()))),
+            true => Ok(recording_file(name.clone(), Input::Path(path.to_owned()))),
             false => Err(is_not("a folder that is no recording")),
         };
     }
@@ -480,17 +494,17 @@ fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
     let is_database = head.starts_with(nsys::MAGIC);
     if is_database || head.starts_with(&recording::file::MAGIC) {
         let input = match stream.is_pipe() || path == Path::new(STDIN) {
-            true => Input::Copied(copied(&mut stream).map_err(failed)?),
+            true => Input::Copied(copy_to_file(&mut stream).map_err(failed)?),
             false => Input::Path(path.to_owned()),
         };
         if !is_database {
             return match recording::is_recording(input.path()) {
-                true => Ok(of_recording(name.clone(), input)),
+                true => Ok(recording_file(name.clone(), input)),
                 false => Err(is_not("a recording that is damaged, or of another version")),
             };
         }
         return match nsys::is_export(input.path()) {
-            Ok(true) => Ok(Found {
+            Ok(true) => Ok(TraceFile {
                 name: name.clone(),
                 format: Format::Nsys,
                 simulated: false,
@@ -505,16 +519,16 @@ fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
         };
     }
     match kineto::peek(stream) {
-        Ok((Some(peek), _)) if peek.of_rocprofv3 => Err(is_not(
+        Ok((Some(peek), _)) if peek.is_rocprofv3 => Err(is_not(
             "JSON of rocprofv3, which is not read: have it write pftrace for Perfetto, or CSV",
         )),
-        Ok((Some(peek), stream)) => Ok(Found {
+        Ok((Some(peek), stream)) => Ok(TraceFile {
             name: name.clone(),
             format: Format::Kineto,
             simulated: peek.simulated,
             input: Input::Stream(stream),
         }),
-        Ok((None, _)) => Err(is_not(looks_like(path, &head))),
+        Ok((None, _)) => Err(is_not(describe_content(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))
         }
@@ -522,8 +536,8 @@ fn detect(path: &Path, is_live: bool) -> Result<Found, OpenError> {
     }
 }
 
-fn of_recording(name: String, input: Input) -> Found {
-    Found {
+fn recording_file(name: String, input: Input) -> TraceFile {
+    TraceFile {
         name,
         format: Format::Recording,
         simulated: recording::is_simulated(&[input.path().to_owned()]),
@@ -531,14 +545,14 @@ fn of_recording(name: String, input: Input) -> Found {
     }
 }
 
-/// All that comes out of a stream, as a file.
-fn copied(stream: &mut Stream) -> io::Result<TempPath> {
+/// Copies all of a stream's bytes to a file.
+fn copy_to_file(stream: &mut Stream) -> io::Result<TempPath> {
     let mut file = tempfile::Builder::new().prefix("cuptop-").tempfile()?;
     io::copy(stream, &mut file)?;
     Ok(file.into_temp_path())
 }
 
-fn looks_like(path: &Path, head: &[u8]) -> &'static str {
+fn describe_content(path: &Path, head: &[u8]) -> &'static str {
     let extension = path
         .extension()
         .and_then(|e| e.to_str())

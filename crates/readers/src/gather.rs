@@ -1,9 +1,9 @@
-//! What the readers of trace files have in common: records are gathered, then sent in order of time.
+//! Common code of trace readers: they gather records, then send them in order of time.
 //!
-//! Trace files are not sorted (Kineto writes the host's records before the GPU's, Nsight Systems one
-//! table after the other), and the store is fastest, and counts no record as late, when records
-//! come in order. So a file is read to its end, or to where it breaks, before its activities are
-//! sent. A gathered record takes less room than its text did in the file.
+//! Trace files are not sorted: Kineto writes the host's records before the GPU's, Nsight Systems one table after the
+//! other. The store is fastest, and counts no record as late, when records come in order. So a file is read to its end,
+//! or to where it breaks, before its activities are sent. A gathered record takes less room than its text did in the
+//! file.
 
 mod merge;
 
@@ -25,11 +25,11 @@ use merge::Merge;
 const RUN: usize = 64 * 1024;
 /// Activities that one message carries.
 const BATCH: usize = 16 * 1024;
-/// Activities that one file may hold: 64 M of them take some 5 GB. What lies beyond is counted as lost.
+/// Activities that one file may hold: 64 M of them take some 5 GB. It counts further ones as lost.
 const ACTIVITIES_MAX: usize = 64 << 20;
-/// Units between two reports of how far work of unknown length has come.
+/// Units of work between two progress reports where the length is unknown.
 const STEP: u64 = 4 << 20;
-/// Greatest device ordinal that is believed.
+/// The greatest device ordinal that can be right.
 const DEVICE_MAX: u32 = 4095;
 
 /// The records of one file, by process.
@@ -160,7 +160,7 @@ impl Gather {
         health.dropped = health.dropped.saturating_add(count);
     }
 
-    /// Counts a record of a time that cannot be: none at all.
+    /// Counts a record without a possible time.
     pub(super) fn timeless(&mut self, process: u32) {
         let health = &mut self.process(process).health;
         health.received += 1;
@@ -188,14 +188,14 @@ impl Gather {
         }
     }
 
-    /// Adds an activity, if it can be believed.
+    /// Adds an activity, if its values are possible.
     pub(super) fn push(&mut self, process: u32, start: Ns, end: Ns, activity: Activity) {
         let is_full = self.total >= ACTIVITIES_MAX;
         let into = self.process(process);
         into.health.received += 1;
         let is_operation = activity.is_operation();
         if is_operation && start == 0 && end == 0 {
-            // What CUPTI writes when it could not take the time.
+            // CUPTI writes this when it could not take the time.
             into.health.no_timestamp += 1;
         } else if end < start {
             into.health.end_before_start += 1;
@@ -228,7 +228,7 @@ impl Gather {
         }
     }
 
-    /// Adds what was gathered of a later part of the same file.
+    /// Adds the records of a later part of the same file.
     pub(super) fn absorb(&mut self, later: Gather) {
         for (index, part) in later.processes.into_iter().enumerate() {
             let index = index as u32;
@@ -277,7 +277,7 @@ impl Gather {
         }
     }
 
-    /// Sends everything, `shift` ns later, as the processes from `first` on.
+    /// Sends everything, moved by `shift` ns, as the processes from `first` on.
     ///
     /// # Errors
     /// When the consumer is gone.
@@ -300,7 +300,7 @@ impl Gather {
         let mut ready: Vec<Vec<Activity>> = vec![Vec::new(); self.processes.len()];
         loop {
             let is_more = merge.take(BATCH, |process, mut item| {
-                item.span = moved(item.span, shift);
+                item.span = shift_span(item.span, shift);
                 if let What::Copy(copy) = &mut item.what {
                     copy.is_async = !self.processes[process]
                         .synchronous
@@ -317,7 +317,7 @@ impl Gather {
                     }))?;
                 }
             }
-            // Who asked to stop reading has asked for no less of what was read; who is gone is told above.
+            // A user who stops reading still wants what was read. A consumer that is gone is reported above.
             if !is_more {
                 return Ok(());
             }
@@ -326,7 +326,7 @@ impl Gather {
 }
 
 /// A span `shift` ns later.
-fn moved(span: Span, shift: Ns) -> Span {
+fn shift_span(span: Span, shift: Ns) -> Span {
     Span {
         start: span.start.saturating_add(shift),
         end: span.end.saturating_add(shift),
@@ -347,7 +347,7 @@ impl Process {
     }
 }
 
-/// A shift that can be trusted: 0 when the file's is beyond all clocks.
+/// A shift that can be right: 0 when the file's is beyond all clocks.
 pub(super) fn believable(shift: Ns) -> Ns {
     if (-TIME_MAX..=TIME_MAX).contains(&shift) {
         shift
@@ -365,7 +365,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// A meter for work of `total` units, where that is known, called `what`.
+    /// Makes a meter for work called `what`, of `total` units where that is known.
     pub(super) fn new(what: String, total: Option<u64>) -> Self {
         Meter {
             what: printable(&what),
@@ -391,13 +391,12 @@ impl Meter {
     }
 }
 
-/// Tells the user something about the file that is not an activity.
+/// Sends the user a remark on the file.
 pub(super) fn notice(outlet: &Outlet, is_warning: bool, text: String) -> Result<(), Gone> {
     outlet.notice(is_warning, printable(&text))
 }
 
-/// The direction of a kind of copy by CUDA's short name for it: "HtoD", "DTOA". An array is device memory. `None` for
-/// a word that is none.
+/// The direction of a copy by CUDA's short name: "HtoD", "DTOA". An array is device memory. `None` for any other word.
 pub(super) fn direction(kind: &str) -> Option<Direction> {
     Some(match kind.to_ascii_uppercase().as_str() {
         "HTOD" | "HTOA" => Direction::H2D,

@@ -1,4 +1,4 @@
-//! Readers of traces: what kind of file it is, and its records as batches.
+//! Readers of traces: they find a file's format, and send its records as batches.
 //!
 //! ```text
 //! file ─► Kineto or Chrome JSON ─┐

@@ -1,6 +1,6 @@
-//! A trace's bytes, from a file or from a pipe: what was looked at to tell what it is can be read again.
+//! A trace's bytes, from a file or a pipe. The bytes that told its format can be read again.
 //!
-//! A pipe is waited for in small steps, so that somebody who wants no more does not wait for its writer.
+//! It waits for a pipe in small steps, so that a user who stops does not wait for the pipe's writer.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use activity::door;
 use activity::feed::Stop;
 
-/// What stands for standard input on the command line.
+/// The name of standard input on the command line.
 pub const STDIN: &str = "-";
 /// How long a pipe in the file system may be without a writer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,9 +25,9 @@ const STEP: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Stream {
     file: File,
-    /// What was read before, and is to be read again.
+    /// Bytes that were read before, and come again.
     again: Cursor<Vec<u8>>,
-    /// What is read, as long as it may have to be read again.
+    /// The bytes read so far, as long as they may come again.
     kept: Option<Vec<u8>>,
     /// Its length, of a file.
     length: Option<u64>,
@@ -116,7 +116,7 @@ impl Stream {
         self.read
     }
 
-    /// Keeps what is read from now on, for [`Stream::rewind`].
+    /// Keeps the bytes read from now on, for [`Stream::rewind`].
     pub(super) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }

@@ -5,9 +5,13 @@ mod common;
 use std::io::Write;
 use std::path::Path;
 
-use activity::{Activity, Health, Kernel, LaunchShape, Place, Span, What};
+use activity::{
+    Activity, Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Health, Kernel, LaunchShape,
+    Metric, Occupant, OffCpu, Owner, Place, Reading, SampleDef, Sampling, Seen, Span, ThreadWindow,
+    WatchCost, What,
+};
 use proptest::prelude::*;
-use recording::file::{Entry, HEADER, Identity, Reader, State, UNIT, Writer};
+use recording::file::{Entry, HEADER, Identity, Reader, StackLog, State, UNIT, Writer};
 
 /// A recording with a few of everything.
 fn sample() -> Vec<u8> {
@@ -18,7 +22,7 @@ fn sample() -> Vec<u8> {
         name,
         ..LaunchShape::default()
     });
-    for at in 0..20 {
+    for at in 0..6 {
         writer.record(&Activity {
             span: Span::new(at, at + 1),
             correlation: 1,
@@ -31,13 +35,84 @@ fn sample() -> Vec<u8> {
         });
     }
     writer.notice(false, "a word");
+    seen(&mut writer);
     let path = writer.path().to_path_buf();
     let health = Health {
-        received: 20,
+        received: 6,
         ..Health::default()
     };
     writer.close(&health, State::Closed);
     std::fs::read(path).expect("readable")
+}
+
+/// What others may have seen: a look at a stack of two frames with its totals, and one of all else.
+fn seen(writer: &mut Writer) {
+    let mut log = StackLog::default();
+    let mut stack = 0;
+    for line in 1..3 {
+        let frame = Frame {
+            file: "train.py".to_owned(),
+            function: "step".to_owned(),
+            line,
+        };
+        stack = log.deeper(writer, stack, &frame);
+    }
+    let looked = Seen {
+        thread: 7,
+        stack,
+        is_running: true,
+    };
+    log.look(writer, 5, &[looked]);
+    writer.add(&Entry::Sampling(Sampling::default()));
+    let uuid = [7; 16];
+    let occupant = Occupant {
+        pid: 1234,
+        name: "pyth\u{f6}n".to_owned(),
+        memory: None,
+        owner: Owner::Other,
+    };
+    for it in [
+        Hardware::Limits(GpuLimits {
+            uuid,
+            most: vec![(Metric::Power, 700.0)],
+            lacks: vec![(Metric::NvlinkIn, "not on this GPU".to_owned())],
+            tells_slowdowns: true,
+        }),
+        Hardware::Reading(Reading {
+            uuid,
+            span: Span::new(5, 105),
+            values: vec![(Metric::Sm, 0.25), (Metric::Clock, 1980.0)],
+            reasons: 0x44,
+        }),
+        Hardware::Occupants {
+            uuid,
+            time: 9,
+            all: vec![occupant],
+        },
+        Hardware::Note("no NVML".to_owned()),
+        Hardware::Gpu(GpuIdentity::default()),
+        Hardware::Cost(WatchCost::default()),
+    ] {
+        writer.add(&Entry::Hardware(it));
+    }
+    for it in [
+        OffCpu::Thread(ThreadWindow {
+            thread: 77,
+            span: Span::new(10, 110),
+            running: 60,
+            waiting: 30,
+        }),
+        OffCpu::Group(GroupWindow {
+            span: Span::new(10, 110),
+            periods: 1,
+            throttled_periods: 1,
+            throttled: 20,
+            cores: 1.5,
+        }),
+        OffCpu::Note("no schedstat".to_owned()),
+    ] {
+        writer.add(&Entry::OffCpu(it));
+    }
 }
 
 /// Reads a file of these bytes to its end, and checks what was handed over. Returns entries seen.
@@ -48,6 +123,7 @@ fn read(bytes: &[u8]) -> usize {
         return 0;
     };
     let (mut names, mut shapes, mut entries) = (0, 0, 0);
+    let (mut frames, mut stacks) = (0, 0);
     let mut rounds = 0;
     loop {
         let more = reader
@@ -68,6 +144,19 @@ fn read(bytes: &[u8]) -> usize {
                         if let What::Kernel(kernel) = record.what {
                             assert!((1..=shapes).contains(&kernel.shape));
                         }
+                    }
+                    Entry::SampleDef(SampleDef::Frame { id, .. }) => {
+                        assert!(id > frames);
+                        frames = id;
+                    }
+                    Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
+                        assert!(id > stacks && caller < id && frame <= frames);
+                        stacks = id;
+                    }
+                    Entry::Look(look) => {
+                        // One that could not be read counts, and is shown as unknown.
+                        let most = bytes.len() / UNIT;
+                        assert!(look.changed.iter().all(|it| it.stack as usize <= most));
                     }
                     _ => {}
                 }
@@ -99,7 +188,7 @@ fn publish(bytes: &mut [u8], length: u64) {
 
 #[test]
 fn the_sample_is_read_whole() {
-    assert_eq!(read(&sample()), 1 + 1 + 20 + 1);
+    assert_eq!(read(&sample()), 1 + 1 + 6 + 1 + 2 + 2 + 1 + 1 + 6 + 3);
 }
 
 /// All that a reader says of a file's contents, and whether it says that something is wrong.

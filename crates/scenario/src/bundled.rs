@@ -1,4 +1,4 @@
-//! Scenarios and kernels that travel inside a program, which hands them in as a [`Library`].
+//! Scenarios and kernels that travel inside a program. It hands them in as a [`Library`].
 
 use super::Source;
 
@@ -26,7 +26,7 @@ impl Library {
         self.scenarios.iter().map(|scenario| scenario.name)
     }
 
-    /// The names that begin so.
+    /// The names that begin with this text.
     #[must_use]
     pub fn beginning(&self, with: &str) -> Vec<&'static str> {
         let mut names: Vec<&str> = self.names().collect();
@@ -62,7 +62,7 @@ impl Library {
     }
 }
 
-/// What to say of a beginning that several names have.
+/// The message for a beginning that several names share.
 #[must_use]
 pub fn which(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -1,4 +1,4 @@
-//! What is compared with what: baselines, and the pairs whose cure an edit of the mistake predicts.
+//! Which variant is compared with which: baselines, and the pairs whose cure an edit of the mistake predicts.
 
 use super::Overrides;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
@@ -87,8 +87,8 @@ pub(super) fn pairs(
     pairs
 }
 
-/// The value of the sweep that a pair speaks of, if it names one. Nothing where that is wrong, or is
-/// left out by the command line.
+/// The value of the sweep that a pair names, if it names one. Nothing where that is wrong, or where the command line
+/// leaves it out.
 fn point(
     decl: &PairDecl,
     sweep: Option<&Sweep>,

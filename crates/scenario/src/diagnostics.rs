@@ -1,7 +1,7 @@
 //! What is wrong with a scenario file, where, and what to do about it.
 //!
-//! Findings are collected, not thrown: one look at a file reports all of them. Each is shown as the
-//! compiler shows its own: the line, what is meant underlined, and help below.
+//! Findings are collected, not thrown: one pass over a file reports all of them. Each looks like the compiler's own:
+//! the line, the meant part underlined, and help below.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -121,7 +121,7 @@ pub struct Diagnostics {
     /// The file's name as shown.
     name: String,
     text: Arc<str>,
-    /// The same as it is shown, byte for byte as long.
+    /// The same text as it is shown, of the same length in bytes.
     shown: Arc<str>,
     items: Vec<Diagnostic>,
     /// Errors that were left out because there were so many.
@@ -141,8 +141,8 @@ impl Diagnostics {
         }
     }
 
-    /// Adds one, unless the same place already has one as bad: the iterations of a loop, the variants
-    /// and the values of a sweep all read the same text.
+    /// Adds one, unless the same place already has one as bad. The iterations of a loop, the variants and the values of
+    /// a sweep all read the same text.
     pub fn push(&mut self, mut item: Diagnostic) {
         item.message = printable(&item.message);
         item.label = printable(&item.label);
@@ -273,8 +273,8 @@ impl Diagnostics {
     }
 }
 
-/// A file's text without what a terminal obeys or hides beyond ASCII, each character as many bytes as before, so that every
-/// place stays where it is. The renderer writes ASCII controls out, and of the others some.
+/// A file's text without what a terminal obeys or hides beyond ASCII. Each character keeps its length in bytes, so that
+/// every place stays where it is. The renderer writes out ASCII controls, and some of the others.
 fn harmless(text: &Arc<str>) -> Arc<str> {
     let is_meant = |c: char| !c.is_ascii() && is_unprintable(c);
     if !text.contains(is_meant) {

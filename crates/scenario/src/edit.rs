@@ -1,8 +1,8 @@
 //! What-if edits: `pin`, `no-sync+own-stream`, `scale:matmul=0.5@forward`.
 //!
-//! A scenario's `[[pair]]` and the command line write them the same way: edits joined by `+`, each
-//! with an operand behind `:` where it takes one, and limited to a range or a function behind `@`.
-//! A name that holds `+`, `@` or `=` stands in quotes: `drop:"operator+"`.
+//! A scenario's `[[pair]]` and the command line write them the same way: edits joined by `+`. An operand stands behind
+//! `:`, where an edit takes one. A range or a function behind `@` limits it. A name that holds `+`, `@` or `=` stands
+//! in quotes: `drop:"operator+"`.
 
 use std::fmt;
 use std::ops::Range;
@@ -81,12 +81,12 @@ pub struct Edit {
 pub enum EditKind {
     /// Pageable copies become pinned ones.
     Pin {
-        /// Their rate in GB/s; `None` for what is known of the GPU.
+        /// Their rate in GB/s; `None` for the rate that the GPU is known to reach.
         gb_per_s: Option<f64>,
     },
     /// Synchronous copies become asynchronous.
     Async,
-    /// Waits of the host go.
+    /// The CPU's syncs go.
     NoSync,
     /// Independent chains get streams of their own.
     OwnStream,
@@ -109,7 +109,7 @@ pub enum EditKind {
     },
     /// Operations or host work of a name go.
     Drop { name: String },
-    /// What the host does in ranges of a name is done ahead.
+    /// The CPU's work in ranges of a name is done ahead.
     Prefetch {
         name: String,
         /// By so many at a time, at least one.
@@ -394,7 +394,7 @@ fn number(piece: Piece<'_>) -> Option<Value> {
     value.as_f64().is_finite().then_some(value)
 }
 
-/// A name, perhaps in quotes, which go.
+/// A name, without the quotes that it may have.
 fn name(piece: Piece<'_>, lacking: &str) -> Result<String, ExprError> {
     let piece = trimmed(piece);
     let bare = ['"', '\'']

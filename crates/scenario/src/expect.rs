@@ -20,7 +20,7 @@ pub struct Expectation {
     pub value: f64,
     /// The right side as written (">= 2.0").
     pub expected: String,
-    /// Where the file says so.
+    /// Where the file states it.
     pub site: SiteId,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn read(
         unchecked += usize::from(left_out);
     }
     if unchecked > 0 {
-        // Of the command line, not of a place in the file: it is wanted so.
+        // The user asked for it on the command line: the note is about no place in the file.
         let message = format!(
             "{unchecked} of the scenario's expectations are not checked: the command line leaves out what they are \
              about"

@@ -1,9 +1,8 @@
 //! The figures of a variant: the one table of them.
 //!
-//! Expectations, the schema of scenario files, reports, comparisons, charts and the screen all go by
-//! [`FIGURES`]. An entry says what a figure is called, what it is about, its unit, what it needs of a
-//! plan, and what it is in words; how it is measured says the arm for its [`Kind`] in
-//! `analysis::variants::measure`, which the compiler asks for.
+//! Expectations, the schema of scenario files, reports, comparisons, charts and the screen all go by [`FIGURES`]. An
+//! entry holds a figure's name, its subject, its unit, what it needs of a plan, and its words. The arm for its [`Kind`]
+//! in `analysis::variants::measure` tells how it is measured; the compiler asks for that arm.
 
 use super::expr::value;
 use activity::Direction;
@@ -22,16 +21,16 @@ pub enum Operand {
     Range,
 }
 
-/// What a plan must have for a figure to be measured at all.
+/// What a plan must have so that a figure can be measured at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing in particular.
     Nothing,
     /// A copy in this direction.
     Copies(Direction),
-    /// A launch of the kernel, which says its `bytes`.
+    /// A launch of the kernel that states its `bytes`.
     Bytes,
-    /// A launch of the kernel, which says its `flops`.
+    /// A launch of the kernel that states its `flops`.
     Flops,
     /// A range of the name.
     Range,

@@ -5,8 +5,8 @@
 //!           └ keys: for the parser and the editors' schema
 //! ```
 //!
-//! What a kind of step is on this way, from its keys to its operations in the plan, stands in one file
-//! of `steps`; it uses what the stages have for it: a reader, names, an unrolled variant.
+//! One file of `steps` holds a kind of step on all of this way, from its keys to its operations in the plan. It uses
+//! what the stages offer: a reader, names, an unrolled variant.
 //!
 //! Whatever is wrong becomes a [`Diagnostic`](diagnostics::Diagnostic) with its place; nothing stops at the first.
 //! `docs/SCENARIOS.md` describes the language.
@@ -59,7 +59,7 @@ pub mod keys {
     pub use super::steps::{Form, STEPS};
 }
 
-/// What the command line changes of a scenario.
+/// What the command line changes in a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `--set name=value`, in order; the value is an expression without names, such as "64 MiB".
@@ -83,8 +83,8 @@ pub struct Compiled {
 /// bundled ones; touches nothing else.
 ///
 /// # Errors
-/// All that is wrong with the file or the overrides, in the order of the file; warnings and notes
-/// that were found on the way are among them.
+/// All that is wrong with the file or the overrides, in the order of the file. Warnings and notes that the stages found
+/// on the way are among them.
 pub fn compile(source: &Source, overrides: &Overrides) -> Result<Compiled, Diagnostics> {
     let mut diagnostics = Diagnostics::new(&source.name, source.text.clone());
     let mut file = file::parse(&source.text, &mut diagnostics);

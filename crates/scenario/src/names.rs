@@ -1,5 +1,4 @@
-//! The names of a file, and what may be said of one without evaluating anything: that it stands for
-//! something, and for one thing only.
+//! The names of a file, and the checks that need no evaluation: a name stands for something, and for one thing only.
 
 use std::collections::HashSet;
 

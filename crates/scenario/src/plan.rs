@@ -1,10 +1,10 @@
 //! A validated scenario, loops unrolled and expressions evaluated: what the runner executes and the
 //! simulator models.
 //!
-//! A plan holds no nonsense: every id below indexes the table it names, every byte range lies in its
-//! buffer, every event that is waited for was recorded before, counts are bounded
-//! ([`MAX_OPS`]). It knows nothing of TOML, CUDA or the screen. Each operation keeps its [`Site`],
-//! the place in the file it came from, so that a failure on the GPU can name the scenario's line.
+//! A plan holds no nonsense. Every id below indexes the table it names, and every byte range lies in its buffer. Every
+//! awaited event was recorded before, and counts are bounded ([`MAX_OPS`]). It knows nothing of TOML, CUDA or the
+//! screen. Each operation keeps its [`Site`], the place in the file it came from, so that a failure on the GPU can name
+//! the scenario's line.
 
 mod ops;
 
@@ -66,7 +66,7 @@ pub struct Pair {
     pub edit: EditSet,
     /// At which value of the sweep, when there is one; `None` means at every value.
     pub at: Option<i64>,
-    /// Where the file says so.
+    /// Where the file states it.
     pub site: SiteId,
 }
 
@@ -92,8 +92,8 @@ pub struct VariantPlan {
     pub about: String,
     /// The part of a pass to show first; `None` for all of it.
     pub view: Option<View>,
-    /// The variant that its speed-up is against; `None` where it is compared with nothing: it is what
-    /// others are compared with, or the command line left out what it is compared with.
+    /// The variant that its speed-up is against. `None` where it is compared with nothing: others are compared with it,
+    /// or the command line left out its baseline.
     pub baseline: Option<String>,
     /// The sweep's value that this plan was made for.
     pub point: Option<i64>,
@@ -256,7 +256,7 @@ pub struct GraphSpec {
 pub struct Op {
     /// What to do.
     pub kind: OpKind,
-    /// Where the scenario says so.
+    /// Where the scenario states it.
     pub site: SiteId,
 }
 

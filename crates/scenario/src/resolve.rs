@@ -1,5 +1,5 @@
-//! What can be known of a file without evaluating it: that every name stands for something, that
-//! kernels get the arguments their source asks for, and what is never used.
+//! Checks that need no evaluation: every name stands for something, and kernels get the arguments that their source
+//! asks for. It also finds what is never used.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The parameters of a kernel, read from its CUDA C++ source, so that wrong arguments are found
-//! before anything is compiled, and so that a pointer to const is known to be read only.
+//! The parameters of a kernel, read from its CUDA C++ source. So wrong arguments are found before anything is compiled,
+//! and a pointer to const is known to be read only.
 //!
 //! This reads declarations, not C++: `extern "C" __global__ … NAME(PARAMETERS)`, with comments
 //! skipped, no macros and no templates. That is all an entry point of a scenario needs.

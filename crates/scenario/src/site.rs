@@ -1,4 +1,4 @@
-//! Places in a scenario file, by number: what operations and expectations keep of where they came from.
+//! Places in a scenario file, by number. Operations and expectations keep the number of their place.
 
 use std::collections::HashMap;
 use std::ops::Range;

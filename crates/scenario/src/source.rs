@@ -36,13 +36,23 @@ pub enum FindError {
         help: String,
     },
     /// The file cannot be read.
-    #[error("cannot read the scenario {}: {error}", path.display())]
+    #[error("cannot read the scenario {}: {error}{}", path.display(), advice(path, error))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
+}
+
+/// Names the command for a file that is no text: most likely it is a trace.
+fn advice(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::InvalidData => {
+            format!("\na trace is opened: cuptop open {}", path.display())
+        }
+        _ => String::new(),
+    }
 }
 
 impl Source {

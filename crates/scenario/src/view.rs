@@ -1,4 +1,4 @@
-//! What a scenario wants seen first: `first 100 us`, `last 1 ms`, `200 us .. 300 us`.
+//! The part of a run that a scenario shows first: `first 100 us`, `last 1 ms`, `200 us .. 300 us`.
 
 use std::str::FromStr;
 
@@ -7,8 +7,7 @@ use super::expr::value::{Unit, Value};
 use super::expr::{ExprError, Loc};
 use activity::{Ns, Span};
 
-/// A part of a pass. Its clock starts with the pass's first operation; the whole pass is meant
-/// where it is shorter.
+/// A part of a pass. Its clock starts with the pass's first operation. A pass that is shorter is shown whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// From its first operation on.
@@ -28,7 +27,7 @@ impl View {
             View::Last(length) => (end.saturating_sub(length), end),
             View::Between(from, to) => (start.saturating_add(from), start.saturating_add(to)),
         };
-        // What begins behind the end shows nothing; the whole pass says more.
+        // A part that begins behind the end shows nothing; the whole pass tells more.
         if from >= end {
             return (start, end);
         }
@@ -37,7 +36,7 @@ impl View {
 
     /// The same of a span.
     #[must_use]
-    pub fn of(self, whole: Span) -> Span {
+    pub fn within_span(self, whole: Span) -> Span {
         let (start, end) = self.within(whole.start, whole.end);
         Span::new(start, end)
     }

@@ -82,9 +82,8 @@ fn pinned_d2h_ns(profile: &Profile, bytes: u64) -> Ns {
     c.d2h_fixed_ns + transfer_ns(bytes, c.d2h_gbps)
 }
 
-/// A pageable copy to the device. The host puts the bytes into the command or, in pieces, into a pinned
-/// buffer; the engine starts when the first piece is there and is done a piece after the host, which does not wait for
-/// that.
+/// A pageable copy to the device. The host puts the bytes into the command or, in pieces, into a pinned buffer. The
+/// engine starts when the first piece is there. It is done a piece after the host, which does not wait for that.
 fn staged_in(profile: &Profile, bytes: u64, again: Option<u64>) -> CopyCost {
     let c = &profile.copy;
     let gbps = match again {
@@ -164,8 +163,8 @@ pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
     )
 }
 
-/// The cost of a kernel: its latency, and the time for its arithmetic and its memory traffic at the rates
-/// it can reach with this many blocks, or the time that the scenario states.
+/// The cost of a kernel. It is its latency, and the time for its arithmetic and its memory traffic at the rates that so
+/// many blocks reach. A time that the scenario states replaces these.
 pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engine, Ns) {
     let known = profile.entry.get(entry).copied().unwrap_or_default();
     let (d, k) = (&profile.device, &profile.kernel);
@@ -200,8 +199,8 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
     let traffic = bytes as f64 / bytes_rate;
     let stated = work.time.unwrap_or(0) as f64;
 
-    // Arithmetic hides behind traffic, but not wholly where the two take about as long: the sum of
-    // squares fits what was measured on both sides of the ridge and on it.
+    // Arithmetic hides behind traffic, but not wholly where the two take about as long. The root of the sum of squares
+    // fits the measurements on both sides of the ridge and on it.
     let busy = arithmetic.hypot(traffic).max(stated);
     let ns = known.fixed_ns.unwrap_or(k.fixed_ns) + busy.round() as Ns;
     let drawn = bytes as f64 / (ns.max(1) as f64);
@@ -209,8 +208,8 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
     (Engine::Compute { share, memory }, ns.max(1))
 }
 
-/// How much faster than from device memory so many bytes move: they are taken to be in the L2 cache, left
-/// there by whatever wrote them, when they all fit.
+/// How much faster than from device memory so many bytes move. Bytes that all fit into the L2 cache are assumed to be
+/// there, left by whatever wrote them.
 fn l2_gain(profile: &Profile, bytes: u64) -> f64 {
     if bytes <= profile.device.l2 {
         profile.kernel.l2_gain
@@ -241,8 +240,8 @@ fn product(v: [u32; 3]) -> u64 {
 mod tests {
     use super::*;
 
-    /// 33 registers a thread: 1056 a warp, given as 1280; 12 warps fit in a quarter of the file of 64 Ki,
-    /// 48 in all, which are 6 blocks of 8. Without the rounding, 7 would fit.
+    /// 33 registers a thread: 1056 a warp, given as 1280. So 12 warps fit in a quarter of the file of 64 Ki, 48 in all.
+    /// These are 6 blocks of 8. Without the rounding, 7 would fit.
     #[test]
     fn registers_are_given_to_warps_in_units() {
         let known = Entry {

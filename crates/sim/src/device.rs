@@ -1,10 +1,9 @@
 //! One device: its copy engines, its multiprocessors, and how fast what runs on them proceeds.
 //!
-//! Operations are fluid: each has work left and a rate, and all rates are set anew when something
-//! starts or ends. A copy engine serves one copy at a time. Kernels share the multiprocessors: the one
-//! that started first takes the share that it can fill, the next takes what is left, and so on; a kernel
-//! that got less than it can fill runs slower until more is free. When together they want more memory
-//! bandwidth than there is, those that depend on it slow down.
+//! Operations are fluid: each has work left and a rate, and all rates are set anew when something starts or ends. A
+//! copy engine serves one copy at a time. Kernels share the multiprocessors: the one that started first takes the share
+//! that it can fill, the next takes from the rest. A kernel that got less than it can fill runs slower until more is
+//! free. When together they want more memory bandwidth than there is, those that depend on it slow down.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,7 +35,7 @@ pub(super) struct Active {
     share: f64,
 }
 
-/// Who is told when an operation ends.
+/// Who learns of an operation's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     /// The stream at whose head it stands.
@@ -45,7 +44,7 @@ pub(super) struct Owner {
     pub node: Option<u32>,
 }
 
-/// A copy engine with those who wait for it.
+/// A copy engine and the copies that wait for it.
 #[derive(Debug, Default)]
 struct CopyEngine {
     waiting: VecDeque<Active>,
@@ -71,7 +70,7 @@ pub(super) struct Device {
     h2d_shared: f64,
     d2h_shared: f64,
     concurrent: usize,
-    /// A turn that was asked for under an older number is out of date.
+    /// A turn that was requested under an older number is out of date.
     pub generation: u64,
 }
 

@@ -6,11 +6,10 @@
 //!                   └─── cost ◄─ profile (h200.toml, or what `cuptop calibrate` wrote)
 //! ```
 //!
-//! The model knows no scenarios ([`program`]); only `lower` does. It is deterministic: with
-//! [`Pace::AsFastAsPossible`] the same plan and profile give the same activities to the nanosecond.
-//! What it does not model: which data is in the L2 cache (what fits is taken to be there), clock and
-//! power limits, several processes on one GPU, and the tail of a kernel, during which the next one could
-//! already start. `docs/SIMULATOR.md` says how well it agrees with an H200.
+//! The model knows no scenarios ([`program`]); only `lower` does. It is deterministic: with [`Pace::AsFastAsPossible`] the
+//! same plan and profile give the same activities to the nanosecond. It does not model which data is in the L2 cache: it
+//! assumes that what fits is there. It ignores clock and power limits, other processes on the GPU, and a kernel's tail, in
+//! which the next kernel could already start. `docs/SIMULATOR.md` tells how well it agrees with an H200.
 
 #![allow(
     rustdoc::private_intra_doc_links,

@@ -1,9 +1,9 @@
 //! A plan as the steps of its one host thread.
 //!
-//! [`Lowering`] is an iterator: it unrolls variants, passes and operations as the model asks for the
-//! next step, so that a plan of millions of operations needs the memory of one. What it adds to the
-//! plan's own operations is what the runner does around them: contexts, modules, streams, buffers, and
-//! the marks that say which variant and which pass everything belongs to.
+//! [`Lowering`] is an iterator. It unrolls variants, passes and operations as the model asks for the next step. So a
+//! plan of millions of operations needs the memory of one. To the plan's own operations it adds what the runner does
+//! around them: contexts, modules, streams, buffers, and marks. The marks tell to which variant and pass everything
+//! belongs.
 
 mod cache;
 mod fill;
@@ -118,7 +118,7 @@ impl Lowering {
         }
     }
 
-    /// Devices that the plan needs, at least one.
+    /// The number of devices that the plan needs, at least one.
     pub(super) fn devices(plan: &Plan) -> u32 {
         plan.variants
             .iter()

@@ -44,8 +44,8 @@ struct EventState {
     queued: u64,
     /// Every recording up to this one was reached.
     reached: u64,
-    /// Later ones that were reached as well: an event recorded on two streams may be reached on the
-    /// second first, and who waits for the first recording is not served by that.
+    /// Later recordings that were reached as well. An event recorded on two streams may be reached on the second first.
+    /// That does not release those who wait for the first recording.
     ahead: Vec<u64>,
     /// Streams whose head waits for it.
     waiting: Vec<StreamKey>,

@@ -124,8 +124,8 @@ pub struct StreamConfig {
 /// How a stream stands to its device's legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It is the default stream: what is queued here waits for everything queued before on blocking
-    /// streams of the device, and holds up everything queued on them later.
+    /// It is the default stream. What is queued here waits for all earlier work on blocking streams of the device.
+    /// Later work on them waits for it.
     Default,
     /// It waits for the default stream and is waited for.
     Blocking,

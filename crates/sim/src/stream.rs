@@ -7,12 +7,12 @@ use super::program::{Graph, Item, Order, StreamConfig, StreamKey, Upload};
 use activity::{Correlation, Ns, What};
 use profile::Latency;
 
-/// How long an engine looks before it turns to other work: a copy that would have had to wait for a kernel
-/// for 0.67 us was mostly seen to start at once, one that followed a copy after 0.75 us never.
+/// How long an engine waits before it turns to other work. A copy that would have had to wait for a kernel for 0.67 us
+/// mostly started at once. One that followed a copy after 0.75 us never did.
 const LOOK: Ns = 700;
 
-/// How many looks come when they are expected: in a recording of small copies and kernels (`halo`) the first two stood
-/// within 0.5 us, what came later was spread over a whole period.
+/// How many looks come at known times. In a recording of small copies and kernels (`halo`) the first two stood within
+/// 0.5 us. What came later was spread over a whole period.
 const KNOWN_LOOKS: Ns = 2;
 
 #[derive(Debug)]
@@ -100,10 +100,10 @@ impl Stream {
     }
 }
 
-/// When an engine that looks every `poll` ns from `arrival` on sees that an operation is free to start.
+/// When an engine that looks every `poll` ns from `arrival` on sees that an operation can start.
 ///
-/// After some looks nobody knows when the next one is: they are not that regular. Then it is half a period, the
-/// mean: with looks that stay in step with the host's calls, a loop would always just miss one, or never.
+/// After some looks nobody knows when the next one comes: they are not that regular. Then it is half a period, the
+/// mean. If looks stayed in step with the host's calls, a loop would always just miss one, or never.
 fn seen(free: Ns, arrival: Ns, poll: Ns) -> Ns {
     let late = (free - LOOK - arrival).max(0);
     let looks = (late + poll - 1) / poll;

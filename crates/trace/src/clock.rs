@@ -1,4 +1,4 @@
-//! The clock that a process's times are read on, and how it lies to that of the timeline.
+//! The clock that a process's times are read on, and its offset and drift against the timeline's clock.
 
 use super::Trace;
 use activity::{Batch, Def, Ns, OffCpu, Span};
@@ -21,7 +21,7 @@ impl Clock {
         self.offset == 0 && self.drift == 0.0
     }
 
-    /// The time on the other clock. Of two moments the later never becomes the earlier.
+    /// The time on the other clock. It never swaps the order of two moments.
     #[must_use]
     pub fn apply(&self, time: Ns) -> Ns {
         let since = time.saturating_sub(self.at) as f64;
@@ -29,8 +29,8 @@ impl Clock {
             .saturating_add((self.drift * since).round() as Ns)
     }
 
-    /// A stretch on the other clock: both of its ends, so what follows, touches or lies within another still does. Its length
-    /// changes by the drift.
+    /// A span on the other clock. Both ends move, so spans still follow, touch or hold each other. The drift changes
+    /// the length.
     #[must_use]
     pub fn span(&self, span: Span) -> Span {
         let start = self.apply(span.start);
@@ -45,7 +45,7 @@ impl Clock {
             .saturating_sub((since * self.drift / (1.0 + self.drift)).round() as Ns)
     }
 
-    /// The first time on this clock at which the other shows no less than `time`: of what [`Clock::apply`] makes of a moment no later one.
+    /// The first time on this clock at which the other shows at least `time`.
     #[must_use]
     pub fn first(&self, time: Ns) -> Ns {
         let mut at = self.invert(time);
@@ -72,14 +72,14 @@ impl Clock {
         }
     }
 
-    /// By how much it moves a stretch of its own time at most, ns.
+    /// The most by which it moves a span of its own time, ns.
     #[must_use]
     pub fn most(&self, span: Span) -> Ns {
         let by = |time: Ns| self.apply(time).saturating_sub(time).saturating_abs();
         by(span.start).max(by(span.end))
     }
 
-    /// This one, and then `next`.
+    /// This clock, and then `next`.
     #[must_use]
     pub fn then(&self, next: &Clock) -> Clock {
         if self.is_same() {
@@ -94,20 +94,20 @@ impl Clock {
     }
 }
 
-/// On which clocks a timeline's times are shown.
+/// Which clocks show a timeline's times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Clocks {
-    /// On one, as soon as something tells how they lie to each other.
+    /// On one clock, as soon as something tells how the processes' clocks differ.
     #[default]
     Unknown,
-    /// On those on which they were recorded, whatever is found out.
+    /// On the clocks that recorded them, whatever alignment finds.
     AsRecorded,
-    /// On these: each process's, at its index.
+    /// On these clocks: one for each process, by its index.
     Set(Vec<Clock>),
 }
 
 impl Trace {
-    /// From a process's times as they were recorded to those of the timeline.
+    /// Converts a process's times, as recorded, to those of the timeline.
     #[must_use]
     pub fn clock(&self, process: usize) -> Clock {
         self.processes
@@ -115,7 +115,7 @@ impl Trace {
             .map_or_else(Clock::default, |it| it.clock)
     }
 
-    /// A stretch of a process as it was recorded, of one of the timeline: to the nanosecond or two that rounding takes.
+    /// Converts a span of the timeline to a process's own times, as recorded. Rounding takes it a nanosecond or two off.
     #[must_use]
     pub fn as_recorded(&self, process: usize, span: Span) -> Span {
         let clock = self.clock(process);
@@ -126,22 +126,22 @@ impl Trace {
         Span::new(start, clock.first(span.end))
     }
 
-    /// The stretch that holds what each process recorded in one of the timeline.
+    /// The span that holds what each process recorded during a span of the timeline.
     #[must_use]
     pub fn recorded_hull(&self, span: Span) -> Span {
         let all = (0..self.processes.len()).map(|process| self.as_recorded(process, span));
         all.reduce(Span::hull).unwrap_or(span)
     }
 
-    /// Whether its clocks have been looked at: it is on one clock, as far as is known ([`Trace::retime`]).
+    /// Whether alignment has run: the timeline is on one clock, as far as clocks are known ([`Trace::retime`]).
     #[must_use]
     pub fn is_on_one_clock(&self) -> bool {
         self.is_on_one_clock
     }
 }
 
-/// A batch as a clock shows it, but for what GPUs' counters said: those have clocks of their own.
-pub(super) fn shown(batch: &mut Batch, clock: &Clock) {
+/// Moves a batch to a clock. The readings of GPUs' counters stay: they have clocks of their own.
+pub(super) fn retime_batch(batch: &mut Batch, clock: &Clock) {
     for item in &mut batch.items {
         item.span = clock.span(item.span);
     }

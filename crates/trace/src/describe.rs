@@ -1,10 +1,10 @@
-//! What things of a timeline are called: streams, threads, devices, processes, operations. Every view, export
-//! and sentence asks here, so a stream has one name.
+//! Names the things of a timeline: streams, threads, devices, processes, operations. Every view, export and sentence
+//! asks here, so a stream has one name.
 
 use super::{LaneId, LaneKey, LaneKind, Trace};
 use activity::{Direction, Place, StreamInfo, SyncKind, What};
 
-/// Whether a host thread waits in this for the GPU.
+/// Whether a CPU thread waits in this record for the GPU.
 #[must_use]
 pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
     match what {
@@ -14,7 +14,7 @@ pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
     }
 }
 
-/// What the process said of a stream. `None` for lanes that are no streams.
+/// What the process recorded about a stream. `None` for lanes that are no streams.
 #[must_use]
 pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
     let LaneKind::Stream {
@@ -58,7 +58,7 @@ pub fn thread(trace: &Trace, process: usize, thread: u32) -> String {
     let process = trace.processes().get(process);
     let is_main = process.is_some_and(|p| p.info.pid == thread && thread != 0);
     if let Some(name) = process.and_then(|p| p.threads.get(&thread)) {
-        // PyTorch's profiler names every thread so, the main one too: "thread 4711 (python3)".
+        // PyTorch's profiler names every thread like this, the main one too: "thread 4711 (python3)".
         let is_number = name.starts_with(&format!("thread {thread} ("));
         if !(is_main && is_number) {
             return name.clone();
@@ -120,7 +120,7 @@ pub fn activity(trace: &Trace, what: &What) -> String {
     }
 }
 
-/// What kind of operation of the GPU this is, in a word. `None` for what is none.
+/// The kind of a GPU operation, in a word. `None` for other records.
 #[must_use]
 pub fn operation_kind(what: &What) -> Option<&'static str> {
     match what {
@@ -132,7 +132,7 @@ pub fn operation_kind(what: &What) -> Option<&'static str> {
     }
 }
 
-/// The same with the whole name of a kernel, and with what a synchronization waits for.
+/// The same with the whole name of a kernel, and with what a sync waits for.
 #[must_use]
 pub fn whole(trace: &Trace, what: &What) -> String {
     match what {

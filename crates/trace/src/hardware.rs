@@ -1,4 +1,4 @@
-//! What GPUs' counters and sensors said, by GPU: windows of time with a value of each metric.
+//! What GPUs' counters and sensors reported, by GPU: windows of time with a value of each metric.
 
 use super::Clock;
 use super::windows::{Window, Windows};
@@ -7,18 +7,18 @@ use activity::{GpuLimits, Hardware, Metric, Ns, Occupant, Owner, Reading, Span, 
 
 const METRICS: usize = Metric::ALL.len();
 
-/// A window: what was read from one look to the next.
+/// A window: the readings between two polls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuWindow {
-    /// When.
+    /// When it was.
     pub span: Span,
-    /// Why clocks were lower than they could be, at its end: NVML's bits.
+    /// Why clocks were throttled at its end: NVML's bits.
     pub reasons: u64,
     values: [f32; METRICS],
 }
 
 impl GpuWindow {
-    /// The value of a metric; `None` where it was not read.
+    /// The value of a metric; `None` where nobody read it.
     #[must_use]
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let value = self.values[usize::from(metric.code())];
@@ -26,12 +26,12 @@ impl GpuWindow {
     }
 }
 
-/// What windows of one metric add up to.
+/// Sums of one metric over windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sum {
     /// Value times ns.
     area: f64,
-    /// ns in which it was read.
+    /// ns in which somebody read it.
     time: f64,
     most: f64,
 }
@@ -60,7 +60,7 @@ impl Sum {
     }
 }
 
-/// What a metric came to within some time.
+/// The mean and the maximum of a metric over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Its mean over the time in which it was read.
@@ -92,14 +92,14 @@ impl Window for GpuWindow {
 /// A GPU.
 #[derive(Clone, Debug, Default)]
 pub struct GpuReadings {
-    /// What is known of it.
+    /// Its limits, as far as NVML told them.
     pub limits: GpuLimits,
-    /// The process that sent it first: index into [`super::Trace::processes`].
+    /// The process that reported it first: index into [`super::Trace::processes`].
     by: usize,
-    /// From the times of who read it to those of the timeline.
+    /// Converts the reader's times to those of the timeline.
     clock: Clock,
     windows: Windows<GpuWindow>,
-    /// Each process that was ever listed on it, with the most memory that it was seen with.
+    /// Each process that was ever listed on it, with the most memory that it had there.
     pub occupants: Vec<Occupant>,
 }
 
@@ -110,7 +110,7 @@ impl GpuReadings {
         for (metric, value) in &reading.values {
             values[usize::from(metric.code())] = *value as f32;
         }
-        // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
+        // A second recording of the same GPU may have windows of the same time: they are left out.
         self.windows.add(GpuWindow {
             span,
             reasons: reading.reasons,
@@ -136,7 +136,7 @@ impl GpuReadings {
         self.windows.span()
     }
 
-    /// What a metric came to within `scope`; a window across its edge counts in proportion. `None` where it was not read.
+    /// The mean and maximum of a metric within `scope`; a window across its edge counts in proportion. `None` where nobody read it.
     #[must_use]
     pub fn level(&self, metric: Metric, scope: Span) -> Option<Level> {
         let index = usize::from(metric.code());
@@ -158,7 +158,7 @@ impl GpuReadings {
         })
     }
 
-    /// How long clocks were held down within `scope` for one of the reasons in `bits`, in ns, and how long it was looked at.
+    /// How long one of the reasons in `bits` held clocks down within `scope`, in ns, and how long somebody read them.
     #[must_use]
     pub fn slowed(&self, bits: u64, scope: Span) -> (Ns, Ns) {
         let mut slowed = 0;
@@ -180,14 +180,14 @@ impl GpuReadings {
         pieces.any(|it| it.sums[index].time > 0.0)
     }
 
-    /// Why a metric is not there, in words; `None` when it is, or nobody asked.
+    /// Why a metric is missing, in words; `None` when it is there, or nobody asked for it.
     #[must_use]
     pub fn lack(&self, metric: Metric) -> Option<&str> {
         let mut lacks = self.limits.lacks.iter();
         lacks.find(|it| it.0 == metric).map(|it| it.1.as_str())
     }
 
-    /// The most that a metric can reach, where that is known: shares reach 1.
+    /// The greatest value that a metric can reach, where it is known: shares reach 1.
     #[must_use]
     pub fn most(&self, metric: Metric) -> Option<f64> {
         if metric.unit() == activity::MetricUnit::Share {
@@ -197,12 +197,12 @@ impl GpuReadings {
         most.find(|it| it.0 == metric).map(|it| it.1)
     }
 
-    /// The processes that are another program's.
+    /// The processes of other programs.
     pub fn others(&self) -> impl Iterator<Item = &Occupant> {
         self.occupants.iter().filter(|it| it.owner == Owner::Other)
     }
 
-    /// The same windows by another clock.
+    /// Moves its windows to another clock.
     fn retime(&mut self, clock: Clock) {
         let old = std::mem::replace(&mut self.clock, clock);
         self.windows.retime(|span| {
@@ -217,7 +217,7 @@ impl GpuReadings {
             match self.occupants.iter_mut().find(|known| known.pid == it.pid) {
                 Some(known) => {
                     known.memory = known.memory.max(it.memory);
-                    // Later is better: whose a process is may be known only then.
+                    // The later record wins: a process's owner may become known late.
                     known.owner = it.owner;
                 }
                 None => self.occupants.push(it),
@@ -226,18 +226,18 @@ impl GpuReadings {
     }
 }
 
-/// All GPUs that were read.
+/// All GPUs that somebody read.
 #[derive(Clone, Debug, Default)]
 pub struct HardwareReadings {
     gpus: Vec<GpuReadings>,
-    /// Why something is not there, each once.
+    /// Why something is missing, each reason once.
     pub notes: Vec<String>,
-    /// What watching took.
+    /// What watching cost.
     pub cost: WatchCost,
 }
 
 impl HardwareReadings {
-    /// Takes in something that a process sent. `clock_of` says on which clock a GPU was read that was never heard of.
+    /// Takes in what a process sent. `clock_of` gives the clock of a GPU that is new here.
     pub(super) fn take(&mut self, by: usize, it: Hardware, clock_of: impl Fn(Uuid) -> Clock) {
         match it {
             Hardware::Limits(mut limits) => {
@@ -257,13 +257,13 @@ impl HardwareReadings {
                     self.notes.push(text);
                 }
             }
-            // Of several recordings, the one that watched longest.
+            // Of several recordings, the one that watched longest counts.
             Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
             Hardware::Cost(_) => {}
         }
     }
 
-    /// The same readings, each GPU's by the clock that is its now: of its UUID and of the process that sent it.
+    /// Moves the readings of each GPU to its new clock. `clock_of` takes its UUID and the process that sent them.
     pub(super) fn retime(&mut self, clock_of: impl Fn(Uuid, usize) -> Clock) {
         for gpu in &mut self.gpus {
             let clock = clock_of(gpu.limits.uuid, gpu.by);
@@ -273,10 +273,10 @@ impl HardwareReadings {
         }
     }
 
-    /// Lets go of windows that end before `time`.
-    pub(super) fn forget_before(&mut self, time: Ns) {
+    /// Evicts windows that end before `time`.
+    pub(super) fn evict_before(&mut self, time: Ns) {
         for gpu in &mut self.gpus {
-            gpu.windows.forget_before(time);
+            gpu.windows.evict_before(time);
         }
     }
 
@@ -297,9 +297,9 @@ impl HardwareReadings {
         &mut self.gpus[at]
     }
 
-    /// That of a GPU.
+    /// The readings of a GPU.
     #[must_use]
-    pub fn of(&self, uuid: Uuid) -> Option<&GpuReadings> {
+    pub fn find(&self, uuid: Uuid) -> Option<&GpuReadings> {
         self.gpus.iter().find(|it| it.limits.uuid == uuid)
     }
 
@@ -309,7 +309,7 @@ impl HardwareReadings {
         self.gpus.iter().any(|it| it.windows().next().is_some())
     }
 
-    /// Whether nothing was read, and nothing is to be said of it.
+    /// Whether nothing was read, and there is nothing to report about it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gpus.is_empty() && self.notes.is_empty()
@@ -345,7 +345,7 @@ mod tests {
             reading(100, 200, None, 0x4),
             reading(200, 300, Some(1.0), 0),
         ]);
-        let gpu = readings.of([1; 16]).expect("there");
+        let gpu = readings.find([1; 16]).expect("there");
         let level = gpu.level(Metric::Sm, Span::new(0, 300)).expect("read");
         assert_eq!((level.mean, level.max), (0.75, 1.0));
         assert_eq!(gpu.level(Metric::Sm, Span::new(100, 200)), None);
@@ -364,7 +364,7 @@ mod tests {
             reading(150, 250, Some(0.2), 0),
             reading(90, 160, Some(0.9), 0),
         ]);
-        let gpu = readings.of([1; 16]).expect("there");
+        let gpu = readings.find([1; 16]).expect("there");
         let starts: Vec<Ns> = gpu.windows().map(|it| it.span.start).collect();
         assert_eq!(starts, [0, 150, 300]);
     }
@@ -382,7 +382,7 @@ mod tests {
             }],
         };
         let readings = made(vec![listed(70, Owner::Unknown), listed(30, Owner::Other)]);
-        let gpu = readings.of([1; 16]).expect("there");
+        let gpu = readings.find([1; 16]).expect("there");
         let others: Vec<_> = gpu.others().collect();
         assert_eq!((others.len(), others[0].memory), (1, Some(70)));
         assert!(!others[0].name.contains('\u{1b}'));
@@ -412,7 +412,7 @@ mod tests {
                 }
             }
             let readings = made(all);
-            let found = readings.of([1; 16]).expect("there").level(Metric::Sm, scope);
+            let found = readings.find([1; 16]).expect("there").level(Metric::Sm, scope);
             match found {
                 None => prop_assert_eq!(time, 0.0),
                 Some(level) => {

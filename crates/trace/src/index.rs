@@ -12,8 +12,8 @@ pub(super) const FAN: usize = 16;
 /// The tree over a sorted column, which its functions take as `column`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// `levels[0]` holds every [`FAN`]th entry of the column, `levels[k + 1]` every one of `levels[k]`.
-    /// There are as many as it takes for the last to have no more than [`FAN`].
+    /// `levels[0]` holds every [`FAN`]th entry of the column, `levels[k + 1]` every one of `levels[k]`. The last level
+    /// holds at most [`FAN`] entries.
     levels: Vec<Vec<Ns>>,
 }
 
@@ -37,7 +37,7 @@ impl Index {
         }
     }
 
-    /// Forgets the entries from `len` on.
+    /// Drops the entries from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         let mut len = len;
         let mut levels = 0;

@@ -1,20 +1,20 @@
-//! Takes batches in: ids of a process become the store's own, records find their lanes.
+//! Takes batches in: it replaces a process's ids by the store's own, and puts records into their lanes.
 
-use super::clock::shown;
+use super::clock::retime_batch;
 use super::rows::Row;
-use super::{Device, Engine, Known, Lane, LaneId, LaneKey, LaneKind, Process, Trace};
+use super::{Device, Engine, Lane, LaneId, LaneKey, LaneKind, Process, Route, Trace};
 use activity::text::printable;
 use activity::{
     Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
     NameId, RangeKind, ShapeId, What,
 };
 
-/// How many distinct things of a process are remembered in full. Beyond it (unique addresses, sizes)
-/// remembering costs more than it saves.
+/// How many distinct things of a process it remembers. Beyond it (unique addresses, sizes) remembering costs more than
+/// it saves.
 const KNOWN_MAX: usize = 1 << 16;
 
 impl Trace {
-    /// Takes in a batch. Whatever it refers to and did not define is kept under the name "?".
+    /// Takes in a batch. A reference to something undefined gets the name "?".
     pub fn apply(&mut self, mut batch: Batch) {
         self.revision += 1;
         let process = batch.process as usize;
@@ -23,12 +23,12 @@ impl Trace {
         }
         if !batch.defs.is_empty() {
             // What ids mean may have changed.
-            self.processes[process].known.clear();
+            self.processes[process].routes.clear();
         }
         self.join_host(process, &batch.defs);
         let clock = self.processes[process].clock;
         if !clock.is_same() {
-            shown(&mut batch, &clock);
+            retime_batch(&mut batch, &clock);
         }
         self.source.simulated |= batch.simulated;
         for def in batch.defs {
@@ -69,18 +69,18 @@ impl Trace {
     }
 
     fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {
-        let known = self.processes[process].known.get(&item.what).copied();
-        let known = known.unwrap_or_else(|| self.know(process, item.what));
-        let lane = &mut self.lanes[known.lane];
+        let route = self.processes[process].routes.get(&item.what).copied();
+        let route = route.unwrap_or_else(|| self.find_route(process, item.what));
+        let lane = &mut self.lanes[route.lane];
         if !lane.has_queued() {
-            touched.push(known.lane);
+            touched.push(route.lane);
         }
         lane.queue(Row {
             span: item.span,
             correlation: item.correlation,
-            detail: known.detail,
+            detail: route.detail,
         });
-        if let Some((device, engine)) = known.engine {
+        if let Some((device, engine)) = route.engine {
             let device = &mut self.devices[device];
             device.pending.push((item.span, engine));
             if let What::Copy(copy) = item.what
@@ -95,10 +95,10 @@ impl Trace {
         });
     }
 
-    /// Where things like this go; the same for all of them until something is defined anew.
-    fn know(&mut self, process: usize, raw: What) -> Known {
+    /// Where records of this kind go; it holds until something is defined anew.
+    fn find_route(&mut self, process: usize, raw: What) -> Route {
         let what = self.globalize(process, raw);
-        let known = Known {
+        let route = Route {
             lane: self.lane_for(process, &what),
             detail: self.intern(what),
             engine: what
@@ -106,12 +106,12 @@ impl Trace {
                 .map(|place| place.device as usize)
                 .zip(engine_of(&what)),
         };
-        let table = &mut self.processes[process].known;
+        let table = &mut self.processes[process].routes;
         if table.len() >= KNOWN_MAX {
             table.clear();
         }
-        table.insert(raw, known);
-        known
+        table.insert(raw, route);
+        route
     }
 
     fn define(&mut self, process: usize, def: Def) {
@@ -159,7 +159,7 @@ impl Trace {
             .or_insert_with(|| self.shapes.push(shape) as ShapeId)
     }
 
-    /// From here on, kernels of this shape are those of the collective.
+    /// Marks kernels of this shape, from here on, as those of the collective.
     fn define_collective(&mut self, process: usize, shape: ShapeId, collective: Collective) {
         let Collective {
             operation,
@@ -193,7 +193,7 @@ impl Trace {
         let ordinal = info.id;
         let same = |d: &Device| match (d.info.uuid, info.uuid) {
             (Some(a), Some(b)) => a == b,
-            // Nothing says whether it is the same machine; another model is another GPU for sure.
+            // Nothing tells whether it is the same machine; another model is another GPU for sure.
             _ => {
                 let (known, said) = (d.info.name.as_str(), printable(&info.name));
                 let is_other = !known.is_empty() && !said.is_empty() && *known != said;
@@ -214,7 +214,7 @@ impl Trace {
         };
     }
 
-    /// A GPU that was looked at and that no process's records tell of (yet).
+    /// Defines a GPU that somebody read and that no process's records name (yet).
     fn define_gpu(&mut self, gpu: GpuIdentity) {
         let is_same = |it: &Device| it.info.uuid == Some(gpu.uuid);
         if self.devices.iter().any(is_same) {
@@ -277,7 +277,7 @@ impl Trace {
         }
     }
 
-    /// The same thing with the store's ids in place of the process's.
+    /// Replaces the process's ids in it by the store's.
     fn globalize(&mut self, process: usize, mut what: What) -> What {
         if let What::Copy(copy) = &mut what {
             copy.peer = self.device_in(process, copy.peer) as u32;
@@ -340,11 +340,11 @@ impl Trace {
     }
 }
 
-/// Which engine of its device an operation keeps busy. `None` for what is no operation.
+/// Which engine of its device an operation keeps busy. `None` for other records.
 #[must_use]
 pub fn engine_of(what: &What) -> Option<Engine> {
     match what {
-        // What a graph holds besides kernels its record does not tell.
+        // A graph's record does not tell what it holds besides kernels.
         What::Kernel(_) | What::Graph(_) => Some(Engine::Compute),
         What::Copy(c) => Some(Engine::Copy(c.direction)),
         What::Memset(_) => Some(Engine::Memset),
@@ -352,8 +352,8 @@ pub fn engine_of(what: &What) -> Option<Engine> {
     }
 }
 
-/// Puts `value` at `index`, filling what lies before with "not defined". Ids are dense, so a huge one
-/// is a damaged record: it is ignored, and what refers to it is called "?".
+/// Puts `value` at `index`, and fills the entries before it with "not defined". Ids are dense, so a huge one is a
+/// damaged record: it is ignored, and references to it get the name "?".
 fn put(table: &mut Vec<u32>, index: u32, value: u32) {
     const FAR: usize = 1 << 20;
     let index = index as usize;
@@ -366,7 +366,7 @@ fn put(table: &mut Vec<u32>, index: u32, value: u32) {
     table[index] = value;
 }
 
-/// The place of a direction in a device's tables; `None` for one without figures of its own.
+/// The index of a direction in a device's tables; `None` for one without figures of its own.
 pub(super) fn slot(direction: Direction) -> Option<usize> {
     Direction::NAMED.iter().position(|&d| d == direction)
 }
@@ -375,8 +375,8 @@ impl Device {
     pub(super) fn settle(&mut self) {
         self.usage.add(&mut self.pending);
         self.pending.clear();
-        for (moved, copied) in self.moved.iter_mut().zip(&mut self.copied) {
-            moved.add(copied);
+        for (bytes, copied) in self.copied_bytes.iter_mut().zip(&mut self.copied) {
+            bytes.add(copied);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which lane: streams, threads, ranges and what else has a row of its own.
+//! Identifies a lane: of a stream, a thread, a kind of range, and so on.
 
 use activity::RangeKind;
 
@@ -14,21 +14,21 @@ pub enum LaneKind {
         /// The process's id of the stream.
         stream: u32,
     },
-    /// Ranges of one kind on one host thread: variants, repeats, phases, NVTX. CPU ops lie among NVTX ranges, as they nest in
-    /// them.
+    /// Ranges of one kind on one CPU thread: variants, repeats, phases, NVTX. CPU ops lie among NVTX ranges, as they
+    /// nest in them.
     Range {
         /// Which kind.
         kind: RangeKind,
         thread: u32,
     },
-    /// Calls of the CUDA API on one host thread.
+    /// Calls of the CUDA API on one CPU thread.
     Thread {
         /// The operating system's id.
         thread: u32,
     },
     /// Time of the driver or the profiler itself.
     Overhead,
-    /// Synchronizations: host waits, and streams made to wait.
+    /// Syncs: a CPU thread waits, or a stream is made to wait.
     Sync,
     /// Event records.
     Event,
@@ -39,7 +39,7 @@ pub enum LaneKind {
     },
 }
 
-/// Which lane: what it holds, in which process.
+/// Identifies a lane: what it holds, in which process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneKey {
     /// Index into [`super::Trace::processes`].

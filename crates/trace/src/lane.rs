@@ -1,9 +1,9 @@
-//! One row of the timeline: append-only columns of one stream, one thread, one kind of range.
+//! One lane of the timeline: append-only columns of one stream, one thread, one kind of range.
 //!
-//! Rows are sorted by start. Rows of a stream follow each other; rows of a thread may nest; both are
-//! handled alike: the union of the rows that start before `t` is known from a prefix sum and the
-//! greatest end so far, and what lies beyond `t` of that union is exactly `[t, greatest end)`.
-//! Rows stand in chunks that clones share; one that comes late rebuilds the chunk that it falls into.
+//! Rows are sorted by start. Rows of a stream follow each other; rows of a thread may nest. One method handles both. A
+//! prefix sum and the greatest end so far give the union of the rows that start before `t`. What lies beyond `t` of
+//! that union is exactly `[t, greatest end)`. Rows stand in chunks that clones share; a late row rebuilds the chunk
+//! that it falls into.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ pub use cursor::Cursor;
 pub(super) use gaps::longest;
 
 use super::key::LaneKey;
-use super::past::Past;
+use super::rollup::Rollup;
 use super::rows::{Longest, Row, Rows, STRIDE};
 use super::series::{Chunk as _, Series, Spot};
 use activity::{Ns, Span};
 
-/// One row of the timeline.
+/// One lane of the timeline.
 #[derive(Clone, Debug)]
 pub struct Lane {
     key: LaneKey,
     rows: Series<Rows>,
-    /// Busy time of what was forgotten.
-    past: Past<Ns>,
-    /// Rows that start before this were forgotten, though their chunk may still be there.
+    /// Busy time of the evicted rows.
+    rollup: Rollup<Ns>,
+    /// Rows that start before this are evicted, though their chunk may still be there.
     since: Ns,
     /// Rows that wait for [`Lane::settle`].
     pending: Vec<Row>,
@@ -38,7 +38,7 @@ impl Lane {
         Lane {
             key,
             rows: Series::default(),
-            past: Past::default(),
+            rollup: Rollup::default(),
             since: Ns::MIN,
             pending: Vec::new(),
         }
@@ -50,38 +50,38 @@ impl Lane {
         self.key
     }
 
-    /// Rows.
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The rows that lists and figures are made of: all, or those that start after what was forgotten
-    /// (see [`super::Trace::forget_before`]).
+    /// The rows that lists and figures are made of: all, or those that start after the evicted span (see
+    /// [`super::Trace::evict_before`]).
     #[must_use]
     pub fn kept(&self) -> Range<usize> {
         self.before(self.since)..self.len()
     }
 
-    /// Whether there is such a row, to be asked for.
+    /// Whether this row exists and is not evicted.
     #[must_use]
     pub fn holds(&self, row: usize) -> bool {
         (self.first_row()..self.len()).contains(&row)
     }
 
-    /// The first row that can be asked for; those before it were forgotten (see [`super::Trace::forget_before`]).
+    /// The first row that is not evicted (see [`super::Trace::evict_before`]).
     #[must_use]
     pub fn first_row(&self) -> usize {
         self.rows.kept()
     }
 
-    /// Rows that would be left in memory if those before a time were forgotten.
+    /// Rows that would stay in memory if those before a time were evicted.
     pub(super) fn rows_left(&self, time: Ns) -> usize {
         let chunk = self.rows.old(time);
         self.rows.len() - self.rows.index(Spot { chunk, row: 0 })
     }
 
-    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
         self.since = time;
         let chunks = self.rows.old(time);
         let (Some(extent), Some(edge)) = (self.extent(), self.rows.first_of(chunks)) else {
@@ -90,20 +90,20 @@ impl Lane {
         if chunks == 0 {
             return;
         }
-        let mut past = std::mem::take(&mut self.past);
-        past.extend(extent.start, edge, step, |time| {
+        let mut rollup = std::mem::take(&mut self.rollup);
+        rollup.extend(extent.start, edge, step, |time| {
             self.busy_until(time, self.spot_before(time))
         });
-        self.past = past;
+        self.rollup = rollup;
         self.rows.forget(chunks);
     }
 
-    /// The same rows at other times, which `to` and its inverse `back` say. They stay in their order.
+    /// Moves all rows in time by `to`; `back` is its inverse. The rows stay in their order.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
         if self.since != Ns::MIN {
             self.since = to(self.since);
         }
-        self.past.retime(&to, back);
+        self.rollup.retime(&to, back);
         let mut base = *self.rows.base();
         if base.sums.end != Ns::MIN {
             base.sums.end = to(base.sums.end);
@@ -124,11 +124,11 @@ impl Lane {
     #[must_use]
     pub fn extent(&self) -> Option<Span> {
         let first = self.rows.first()?;
-        let start = self.past.start().map_or(first, |start| start.min(first));
+        let start = self.rollup.start().map_or(first, |start| start.min(first));
         Some(Span::new(start, self.rows.total().sums.end))
     }
 
-    /// The chunk that holds a row, and its place there.
+    /// The chunk that holds a row, and the row's index there.
     fn place(&self, row: usize) -> (&Rows, usize) {
         let Some(spot) = self.rows.spot(row) else {
             panic!("row {row} of {}", self.len());
@@ -143,7 +143,7 @@ impl Lane {
         rows.span(row)
     }
 
-    /// These rows, each with when it ran.
+    /// These rows, each with its span.
     pub fn spans(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Span)> + '_ {
         let mut next = self.rows.spot(rows.start).unwrap_or(Spot::START);
         rows.map(move |row| {
@@ -175,13 +175,13 @@ impl Lane {
         rows.entry(row)
     }
 
-    /// What stands in a row, by its place in the trace's table.
+    /// What a row records, as an index into the trace's table.
     pub(super) fn detail(&self, row: usize) -> u32 {
         let (rows, row) = self.place(row);
         rows.detail(row)
     }
 
-    /// The rows from this one on, each with what stands in it by its place in the trace's table.
+    /// The rows from this one on, each with the index of what it records in the trace's table.
     pub(super) fn details_from(&self, row: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let first = self.rows.spot(row).map(|spot| spot.chunk);
         let chunks = first.unwrap_or(self.rows.count())..self.rows.count();
@@ -193,7 +193,7 @@ impl Lane {
         })
     }
 
-    /// Reads ahead what stands in these rows.
+    /// Reads ahead what these rows record.
     fn warm(&self, rows: impl Iterator<Item = usize>) {
         let seen = rows.fold(0, |seen, row| seen ^ self.detail(row));
         std::hint::black_box(seen);
@@ -207,7 +207,7 @@ impl Lane {
         !self.pending.is_empty()
     }
 
-    /// Takes in what was queued. Returns how many of them came late: before a row that was there.
+    /// Takes in the queued rows. Returns how many came late: before a row that was there.
     pub(super) fn settle(&mut self) -> usize {
         let mut pending = std::mem::take(&mut self.pending);
         if !pending.is_sorted_by_key(Rows::key) {
@@ -228,7 +228,7 @@ impl Lane {
         self.rows.index(self.spot_before(time))
     }
 
-    /// Where the rows end that start before `time`.
+    /// The end of the rows that start before `time`.
     pub(super) fn spot_before(&self, time: Ns) -> Spot {
         self.rows.begun(time).map_or(Spot::START, |chunk| Spot {
             chunk,
@@ -254,7 +254,7 @@ impl Lane {
         };
         let (before, end) = (self.end_before(first), self.end_before(behind));
         let start = self.span(rows.start).start;
-        // Where one before them ends last, they have to be looked at.
+        // A row before them may end last: then the search has to look at the rows themselves.
         let end = match end > before {
             true => end,
             false => rows.map(|row| self.span(row).end).max()?,
@@ -277,8 +277,8 @@ impl Lane {
         Cursor::new(self)
     }
 
-    /// A reader that will be asked about windows between these edges, which must ascend: all of them are
-    /// looked for at once, which on a long lane is several times as fast as one by one.
+    /// A reader for windows between these edges, which must ascend. It finds all edges at once, which on a long lane is
+    /// several times as fast as one by one.
     #[must_use]
     pub fn cursor_over(&self, edges: &[Ns]) -> Cursor<'_> {
         Cursor::over(self, edges)
@@ -290,9 +290,9 @@ impl Lane {
         self.cursor().busy(window)
     }
 
-    /// Time before `time` during which a row ran; `spot` is where the rows end that start before it.
+    /// Time before `time` during which a row ran. The rows that start before `time` end at `spot`.
     pub(super) fn busy_until(&self, time: Ns, spot: Spot) -> Ns {
-        if let Some(busy) = self.past.until(time) {
+        if let Some(busy) = self.rollup.until(time) {
             return busy;
         }
         let head = self.rows.head(spot.chunk);
@@ -307,22 +307,22 @@ impl Lane {
         head.sums.busy + own - head.hidden
     }
 
-    /// The rows that share time with `window`, or lie in it as instants. Where rows nest, rows between
-    /// the first and the last of them may end before it begins.
+    /// The rows that share time with `window`, or lie in it as instants. Where rows nest, some between the first and
+    /// the last of them may end before the window begins.
     #[must_use]
     pub fn rows(&self, window: Span) -> Range<usize> {
         self.cursor().rows(window)
     }
 
-    /// The first row that ends after `time`, or the first that starts at or after it, where the rows end at `first`
-    /// that start before it.
+    /// The first row that ends after `time`, or the first that starts at or after it. The rows that start before `time`
+    /// end at `first`.
     pub(super) fn first_touching(&self, first: Spot, time: Ns) -> usize {
         let end = self.rows.index(first);
         if end == self.rows.kept() {
             return end;
         }
-        // The greatest end so far never falls, so the first row that ends after the time lies in the
-        // last block before which everything has ended: mostly that of the time itself.
+        // The greatest end so far never falls. So the first row that ends after the time lies in the last block before
+        // which everything has ended. Mostly that is the block of the time itself.
         let near = first.row.saturating_sub(1) / STRIDE;
         let head = self.rows.head(first.chunk).sums.end;
         let rows = self.rows.chunk(first.chunk);
@@ -350,8 +350,8 @@ impl Lane {
         end
     }
 
-    /// The longest of the rows between two spots, the first of equals, and how long it is. What could not be longer
-    /// is not looked into.
+    /// The longest of the rows between two spots, the first of equals, and its length. It skips blocks that cannot hold
+    /// a longer one.
     pub(super) fn longest_of(&self, from: Spot, to: Spot) -> Option<Longest> {
         let whole = |spot: Spot, longest: Longest| Longest {
             row: self.rows.index(Spot { row: 0, ..spot }) + longest.row,
@@ -420,7 +420,7 @@ impl Lane {
         }
         let mut chunks = 0..self.rows.count();
         if self.rows.total().ascends {
-            // Only the last chunk before which all ids are smaller can hold the first one.
+            // Only the last chunk before which all ids are smaller can hold the first such row.
             let heads = &self.rows.heads()[chunks.clone()];
             let behind = heads.partition_point(|h| h.correlation < correlation);
             chunks = behind.saturating_sub(1)..behind;
@@ -436,7 +436,7 @@ impl Lane {
     pub fn memory(&self) -> usize {
         self.rows.chunks().map(Rows::memory).sum::<usize>()
             + self.rows.overhead()
-            + self.past.memory()
+            + self.rollup.memory()
     }
 }
 

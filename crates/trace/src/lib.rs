@@ -1,17 +1,16 @@
 //! The trace store: lanes, columns and names. Plain data: no threads, no screen, no CUDA.
 //!
-//! One owner applies batches ([`Trace::apply`]) and asks questions; there is no lock. Ids that are
-//! local to a process (names, launch shapes) become the store's own on the way in, and process-local
-//! device ordinals become indices of physical devices, so everything that comes out of a [`Trace`]
-//! speaks of one timeline.
+//! One owner applies batches ([`Trace::apply`]) and asks questions; there is no lock. Intake replaces ids that are
+//! local to a process (names, launch shapes) by the store's own. It replaces process-local device ordinals by indices
+//! of physical devices. So everything that comes out of a [`Trace`] speaks of one timeline.
 //!
-//! Columns stand in chunks behind reference counts. [`Trace::snapshot`] shares them with another thread, which
-//! reads the timeline as it was then while its owner goes on; a late record makes anew the chunk that it falls into.
+//! Columns stand in chunks behind reference counts. [`Trace::snapshot`] shares them with another thread, which reads
+//! the timeline as it was then. Its owner goes on; a late record rebuilds the chunk that it falls into.
 //!
-//! A row costs 16 bytes of columns (24 in a chunk with times more than 4 s apart) and about 3 of prefix sums, of
-//! what finds a time and of what finds the longest row of a range. An operation costs up to 21 more in its device's
-//! [`Usage`] (less where operations touch or overlap), a copy 26 in the table of bytes moved. What rows have in
-//! common (kernel, configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
+//! A row costs 16 bytes of columns, or 24 in a chunk with times more than 4 s apart. Prefix sums and the indices of
+//! times and longest rows add about 3. An operation costs up to 21 more in its device's [`Usage`], less where
+//! operations touch or overlap. A copy costs 26 more in the table of bytes moved. What rows have in common (kernel,
+//! configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -23,20 +22,20 @@
 )]
 
 mod clock;
+mod copied_bytes;
 pub mod describe;
-mod forget;
+mod evict;
 mod hardware;
 mod index;
 mod intake;
 mod key;
 mod lane;
-mod moved;
 mod names;
 mod off_cpu;
-mod past;
 mod pool;
-mod recorded;
+mod recording_windows;
 mod retime;
+mod rollup;
 mod rows;
 pub mod samples;
 mod series;
@@ -48,22 +47,22 @@ mod windows;
 use rustc_hash::FxHashMap;
 
 pub use clock::{Clock, Clocks};
-pub use forget::Forgotten;
+pub use evict::Evicted;
 pub use hardware::{GpuReadings, HardwareReadings};
 pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::{Cursor, Lane};
 pub use names::Names;
 pub use off_cpu::{ProcessOffCpu, ThreadTime, Throttling};
-pub use recorded::Recorded;
-pub use samples::{Sampled, Stacks};
+pub use recording_windows::RecordingWindows;
+pub use samples::{ProcessSamples, Stacks};
 pub use usage::{Engine, Measure, Usage};
 
 use activity::{
     Activity, Collective, DeviceInfo, Direction, Health, LaunchShape, NameId, Ns, ProcessInfo,
     ShapeId, Span, StreamInfo, What,
 };
-use moved::Moved;
+use copied_bytes::CopiedBytes;
 use pool::Pool;
 
 /// Index into [`Trace::lanes`].
@@ -78,7 +77,7 @@ pub enum SourceKind {
     Cuda,
     /// A program that was traced.
     Traced,
-    /// A program that ran already, and was looked at from outside alone.
+    /// A program that was running already, and was only sampled from outside.
     Attached,
     /// A saved recording.
     Recording,
@@ -89,7 +88,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Its word in reports.
+    /// The word for it in reports.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -104,30 +103,30 @@ impl SourceKind {
     }
 }
 
-/// Where a timeline is from.
+/// Where a timeline comes from.
 #[derive(Clone, Debug, Default)]
 pub struct SourceInfo {
     /// What kind of source.
     pub kind: SourceKind,
-    /// What to call it: the scenario, the command, the file.
+    /// Its title: the scenario, the command, the file.
     pub title: String,
     /// The file or directory, where there is one.
     pub path: Option<std::path::PathBuf>,
     /// Whether no GPU was involved. Then the screen and every export say so.
     pub simulated: bool,
-    /// What is known of its processes' clocks beforehand.
+    /// What the user or the file says about its processes' clocks.
     pub clocks: Clocks,
 }
 
 /// A physical device.
 #[derive(Clone, Debug, Default)]
 pub struct Device {
-    /// What is known of it. `info.id` is unique in the timeline.
+    /// Its model and limits. `info.id` is unique in the timeline.
     pub info: DeviceInfo,
-    /// What it was doing at each moment.
+    /// Which engines were busy at each moment.
     pub usage: Usage,
     /// Bytes that copies have moved, by direction.
-    moved: [Moved; 4],
+    copied_bytes: [CopiedBytes; 4],
     /// The processes that have operations on it, as far as known.
     processes: Vec<usize>,
     pending: Vec<(Span, Engine)>,
@@ -136,33 +135,33 @@ pub struct Device {
 
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// What is known of it.
+    /// Its identity: host, process id, command, rank.
     pub info: ProcessInfo,
     /// Its counters.
     pub health: Health,
-    /// When it was recorded.
-    recorded: Recorded,
+    /// When it was recorded, and when not.
+    recorded: RecordingWindows,
     /// The streams that it named or described.
     pub streams: Vec<StreamInfo>,
     /// Names of its threads.
     pub threads: FxHashMap<u32, String>,
-    /// What they did on and off their processors.
+    /// When its launching threads were on and off their processors.
     pub off_cpu: ProcessOffCpu,
-    /// Stack samples of it.
-    pub sampled: Sampled,
-    /// From its times to those of the timeline.
+    /// Its stack samples.
+    pub sampled: ProcessSamples,
+    /// Converts its times to those of the timeline.
     clock: Clock,
     names: Vec<NameId>,
     shapes: Vec<ShapeId>,
     /// Its device ordinals, as indices into [`Trace::devices`].
     devices: FxHashMap<u32, usize>,
     /// What it has sent, in its own ids, and where that goes.
-    known: FxHashMap<What, Known>,
+    routes: FxHashMap<What, Route>,
 }
 
-/// Where a thing goes: looked up once a record, instead of each part of it.
+/// Where a record goes. One look-up a record finds it, instead of one for each part.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Route {
     lane: LaneId,
     detail: u32,
     engine: Option<(usize, Engine)>,
@@ -171,7 +170,7 @@ struct Known {
 /// A timeline.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// Where it is from.
+    /// Where it comes from.
     pub source: SourceInfo,
     names: Names,
     shapes: Pool<LaunchShape>,
@@ -187,13 +186,13 @@ pub struct Trace {
     stacks: Stacks,
     extent: Option<Span>,
     late: u64,
-    forgotten: Forgotten,
-    /// Bytes of memory beyond which old records are forgotten.
+    evicted: Evicted,
+    /// Bytes of memory beyond which old records are evicted.
     limit: Option<usize>,
-    /// Records since memory was last looked at.
-    unlooked: usize,
+    /// Records since the last check of memory.
+    unchecked: usize,
     hardware: HardwareReadings,
-    /// Whether processes' clocks were set to one, as far as they are known.
+    /// Whether alignment put the processes' clocks on one, as far as they are known.
     is_on_one_clock: bool,
     revision: u64,
 }
@@ -213,7 +212,7 @@ impl Trace {
         trace
     }
 
-    /// Changes whenever a batch was applied, records were forgotten or clocks were set.
+    /// Changes whenever a batch was applied, records were evicted or clocks were set.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -263,7 +262,7 @@ impl Trace {
         &self.processes
     }
 
-    /// What stands in a row. Ids in it are the store's own, devices are indices into [`Trace::devices`].
+    /// What a row records. Ids in it are the store's own, devices are indices into [`Trace::devices`].
     #[must_use]
     pub fn activity(&self, lane: LaneId, row: usize) -> Activity {
         let row = self.lanes[lane].row(row);
@@ -274,20 +273,20 @@ impl Trace {
         }
     }
 
-    /// What a row is, without when: [`Trace::activity`] reads three times as much memory.
+    /// What a row records, without its time: [`Trace::activity`] reads three times as much memory.
     #[must_use]
     pub fn what(&self, lane: LaneId, row: usize) -> What {
         self.detail(self.what_id(lane, row))
     }
 
-    /// A number that rows have in common whose [`Trace::what`] is the same: for those who remember what they made of one.
+    /// A number that rows with the same [`Trace::what`] share, for callers that cache by it.
     #[must_use]
     pub fn what_id(&self, lane: LaneId, row: usize) -> u32 {
         self.lanes[lane].detail(row)
     }
 
-    /// Rows of a lane, of those that are kept, whose [`Trace::what`] is one of these: each distinct one is asked about
-    /// once, and of the rows no more is read than which it is. `each` says whether to go on.
+    /// Visits the rows of a lane whose [`Trace::what`] is one of these, evicted rows left out. It asks about each
+    /// distinct one once, and reads no more of a row than its index. `each` returns whether to go on.
     pub fn rows_of(
         &self,
         lane: LaneId,
@@ -307,7 +306,7 @@ impl Trace {
     }
 
     fn detail(&self, detail: u32) -> What {
-        // A row is queued with a detail that was interned.
+        // A row is queued only with a detail that is interned.
         *self.details.get(detail as usize).expect("interned")
     }
 
@@ -323,7 +322,7 @@ impl Trace {
         self.shapes.get(id as usize).copied().unwrap_or_default()
     }
 
-    /// The collective that a launch configuration is of.
+    /// The collective to which a launch configuration belongs.
     #[must_use]
     pub fn collective(&self, shape: &LaunchShape) -> Option<&Collective> {
         self.collectives
@@ -335,7 +334,7 @@ impl Trace {
     #[must_use]
     pub fn bytes_moved(&self, device: usize, direction: Direction, window: Span) -> f64 {
         intake::slot(direction)
-            .and_then(|slot| Some(self.devices.get(device)?.moved[slot].within(window)))
+            .and_then(|slot| Some(self.devices.get(device)?.copied_bytes[slot].within(window)))
             .unwrap_or(0.0)
     }
 
@@ -343,7 +342,7 @@ impl Trace {
     #[must_use]
     pub fn bytes_moved_each(&self, device: usize, direction: Direction, edges: &[Ns]) -> Vec<f64> {
         intake::slot(direction)
-            .and_then(|slot| Some(self.devices.get(device)?.moved[slot].within_each(edges)))
+            .and_then(|slot| Some(self.devices.get(device)?.copied_bytes[slot].within_each(edges)))
             .unwrap_or_else(|| vec![0.0; edges.len().saturating_sub(1)])
     }
 
@@ -376,16 +375,16 @@ impl Trace {
             .find_map(|(id, lane)| Some((id, lane.find_correlation(correlation)?)))
     }
 
-    /// What GPUs' counters and sensors said.
+    /// What GPUs' counters and sensors reported.
     #[must_use]
     pub fn hardware(&self) -> &HardwareReadings {
         &self.hardware
     }
 
-    /// What the counters and sensors of a device said; `None` where nobody asked.
+    /// What the counters and sensors of a device reported; `None` where nobody read them.
     #[must_use]
     pub fn readings(&self, device: usize) -> Option<&GpuReadings> {
-        self.hardware.of(self.devices.get(device)?.info.uuid?)
+        self.hardware.find(self.devices.get(device)?.info.uuid?)
     }
 
     /// The counters of all processes together.
@@ -408,8 +407,13 @@ impl Trace {
     #[must_use]
     pub fn memory(&self) -> usize {
         let lanes: usize = self.lanes.iter().map(Lane::memory).sum();
-        let of_device =
-            |d: &Device| d.usage.memory() + d.moved.iter().map(Moved::memory).sum::<usize>();
+        let copies = |d: &Device| {
+            d.copied_bytes
+                .iter()
+                .map(CopiedBytes::memory)
+                .sum::<usize>()
+        };
+        let of_device = |d: &Device| d.usage.memory() + copies(d);
         let devices: usize = self.devices.iter().map(of_device).sum();
         let beside: usize = self
             .processes
@@ -420,8 +424,8 @@ impl Trace {
         lanes + devices + details + beside + self.hardware.memory()
     }
 
-    /// How far apart, in ns, two neighbouring operations of a device may be without it being called
-    /// idle: anything shorter is launch overhead that the hardware itself has between two operations.
+    /// The least distance, in ns, between two neighbouring operations of a device that counts as idle. A shorter one is
+    /// launch overhead that the hardware itself has between two operations.
     pub const GAP_MIN: Ns = 1_000;
 }
 

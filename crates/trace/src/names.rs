@@ -1,4 +1,4 @@
-//! Strings of the timeline, once each, fit to be shown.
+//! Strings of the timeline, each stored once, made safe to show.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ struct Name {
     full: Box<str>,
     /// The function's own name and its telling template argument.
     short: Box<str>,
-    /// The fingerprint of that, which colours are made from: each cell of a frame asks for one.
+    /// The fingerprint of the short name, from which colours are made: each cell of a frame asks for one.
     print: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The same names to be read; it would give a string that it is to intern a new id.
+    /// A copy for reading. It would give a string that it interns a new id.
     pub(super) fn snapshot(&self) -> Names {
         Names {
             names: self.names.clone(),
@@ -36,13 +36,13 @@ impl Names {
         }
     }
 
-    /// The id of a string as a source gave it: possibly mangled, possibly hostile.
+    /// The id of a string as a source gave it: it may be mangled, or hostile.
     pub fn intern(&mut self, raw: &str) -> NameId {
         if let Some(&id) = self.ids.get(raw) {
             return id;
         }
         let id = NameId::try_from(self.names.len()).unwrap_or(NameId::MAX);
-        let full = printable(&demangled(raw));
+        let full = printable(&demangle(raw));
         let short = short(&full);
         self.names.push(Name {
             print: fingerprint(short.as_bytes()),
@@ -72,7 +72,7 @@ impl Names {
         name.map_or_else(|| fingerprint(self.short(id).as_bytes()), |n| n.print)
     }
 
-    /// Short names, one for each of `ids` and all different where the whole names are: for tables.
+    /// Short names, one for each of `ids`, for tables. They differ wherever the whole names do.
     #[must_use]
     pub fn short_unique(&self, ids: &[NameId]) -> Vec<String> {
         let fulls: Vec<&str> = ids.iter().map(|&id| self.full(id)).collect();
@@ -88,15 +88,15 @@ impl Names {
 
 /// Longest mangled name that is worth demangling: templates can blow up beyond all use.
 const MANGLED_MAX: usize = 4096;
-/// Longest name that it may become. What stands for a part that came before doubles the text in few letters: without a bound
-/// 300 of them take all memory.
+/// The longest result of demangling. A substitution in a mangled name can double the text with few letters: without a
+/// bound, 300 letters take all memory.
 const DEMANGLED_MAX: usize = 16 << 10;
 
 /// A text of at most [`DEMANGLED_MAX`] bytes.
 #[derive(Default)]
-struct Bounded(String);
+struct BoundedText(String);
 
-impl fmt::Write for Bounded {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > DEMANGLED_MAX {
             return Err(fmt::Error);
@@ -106,13 +106,13 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// The name that a mangled one stands for; itself where it is none, or would be too long.
-fn demangled(raw: &str) -> String {
+/// The demangled name; the text itself where it is not mangled, or would become too long.
+fn demangle(raw: &str) -> String {
     if !raw.starts_with("_Z") || raw.len() > MANGLED_MAX {
         return raw.to_owned();
     }
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(192);
-    let mut name = Bounded::default();
+    let mut name = BoundedText::default();
     let written = cpp_demangle::Symbol::new(raw)
         .ok()
         .and_then(|symbol| symbol.structured_demangle(&mut name, &options).ok());
@@ -122,8 +122,8 @@ fn demangled(raw: &str) -> String {
     }
 }
 
-/// Numbers of template arguments as `c++filt` and other profilers write them: "(unsigned long)3" becomes
-/// "3ul", "(bool)1" becomes "true".
+/// Writes numbers of template arguments as `c++filt` and other profilers do: "(unsigned long)3" becomes "3ul",
+/// "(bool)1" becomes "true".
 fn literals(name: &str) -> String {
     const SUFFIXES: [(&str, &str); 6] = [
         ("(unsigned int)", "u"),
@@ -183,10 +183,10 @@ mod tests {
         };
         // As c++filt writes it.
         assert_eq!(
-            demangled(&bomb(2)),
+            demangle(&bomb(2)),
             "f(p<int, int>, p<p<int, int>, p<int, int> >, p<p<p<int, int>, p<int, int> >, p<p<int, int>, p<int, int> > >)"
         );
-        assert_eq!(demangled(&bomb(34)), bomb(34));
+        assert_eq!(demangle(&bomb(34)), bomb(34));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What launching threads did on and off their processors, by process and thread.
+//! When launching threads were on and off their processors, by process and thread.
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ impl Window for ThreadWindow {
     fn add_to(&self, (): &mut ()) {}
 }
 
-/// Time of a thread, in ns: a share of the windows that some stretch lies in, hence an estimate.
+/// Time of a thread, in ns. It is an estimate: a share of the windows that some span overlaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadTime {
     /// On a core.
@@ -38,7 +38,7 @@ impl ThreadTime {
         self.running + self.waiting + self.sleeping
     }
 
-    /// Adds another stretch.
+    /// Adds another span's time.
     pub fn add(&mut self, other: ThreadTime) {
         self.running += other.running;
         self.waiting += other.waiting;
@@ -46,29 +46,29 @@ impl ThreadTime {
     }
 }
 
-/// What the limit on processor time did.
+/// What the limit on CPU time did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Throttling {
     /// Periods of the limit that passed.
     pub periods: u64,
-    /// Those in which the process's group was stopped.
+    /// Periods in which the limit stopped the process's group.
     pub throttled_periods: u64,
     /// How long, in ns, added up over processors.
     pub throttled: Ns,
-    /// Processors' worth of time that the group may use; 0 where unknown.
+    /// CPU time that the group may use, in processors; 0 where unknown.
     pub cores: f64,
-    /// The stretch in which it was stopped longest.
+    /// The span in which the limit stopped it longest.
     pub worst: Option<Span>,
     worst_throttled: Ns,
 }
 
-/// Of one process.
+/// The off-CPU time of one process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessOffCpu {
     threads: FxHashMap<u32, Windows<ThreadWindow>>,
     /// What its control group's limit did.
     pub throttling: Throttling,
-    /// Why something is not there, each once.
+    /// Why something is missing, each reason once.
     pub notes: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl ProcessOffCpu {
         }
     }
 
-    /// Windows come in order; one that does not is of a thread whose id was used again, and begins anew behind.
+    /// Windows come in order. One out of order is of a thread whose id was used again, and begins anew behind.
     fn add(&mut self, window: ThreadWindow) {
         let windows = self.threads.entry(window.thread).or_default();
         if windows
@@ -97,14 +97,14 @@ impl ProcessOffCpu {
         }
     }
 
-    /// Lets go of old windows before `time`, and of each thread not of the last.
-    pub(super) fn forget_before(&mut self, time: Ns) {
+    /// Evicts windows before `time`, but never a thread's last ones.
+    pub(super) fn evict_before(&mut self, time: Ns) {
         for windows in self.threads.values_mut() {
-            windows.forget_before(time);
+            windows.evict_before(time);
         }
     }
 
-    /// The same windows at other times.
+    /// Moves all windows in time.
     pub(super) fn retime(&mut self, to: impl Fn(Span) -> Span) {
         for windows in self.threads.values_mut() {
             windows.retime(&to);
@@ -123,7 +123,7 @@ impl ProcessOffCpu {
         self.threads.is_empty() && self.throttling.periods == 0 && self.notes.is_empty()
     }
 
-    /// The threads that were looked at, in order of their ids.
+    /// The threads that somebody read, in order of their ids.
     #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.threads.keys().copied().collect();
@@ -131,7 +131,7 @@ impl ProcessOffCpu {
         all
     }
 
-    /// What a thread did within `scope`: of each window the part that lies in it. `None` where it was not looked at.
+    /// What a thread did within `scope`: each window counts by the part that lies in it. `None` where nobody read it.
     #[must_use]
     pub fn of_thread(&self, thread: u32, scope: Span) -> Option<ThreadTime> {
         let mut sum = ThreadTime::default();

@@ -1,4 +1,4 @@
-//! A table that only grows, in chunks that clones share. Old chunks can be let go; indices stay.
+//! A table that only grows, in chunks that clones share. It can evict old chunks; indices stay.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ const CHUNK: usize = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Pool<T> {
     chunks: Vec<Arc<Vec<T>>>,
-    /// Chunks at the beginning that were let go.
+    /// Chunks at the beginning that were evicted.
     gone: usize,
 }
 
@@ -49,8 +49,8 @@ impl<T: Clone> Pool<T> {
         self.gone * CHUNK
     }
 
-    /// Lets go of the chunks all of whose entries have indices below `index`, but for the last chunk.
-    pub(super) fn forget_before(&mut self, index: usize) {
+    /// Evicts the chunks all of whose entries have indices below `index`, but never the last chunk.
+    pub(super) fn evict_before(&mut self, index: usize) {
         let until = (index / CHUNK).min(self.chunks.len().saturating_sub(1));
         if until > self.gone {
             let nothing = Arc::new(Vec::new());
@@ -61,7 +61,7 @@ impl<T: Clone> Pool<T> {
         }
     }
 
-    /// Puts another entry in the place of each that is still there.
+    /// Replaces each entry that is still there.
     pub(super) fn map(&mut self, to: impl Fn(&T) -> T) {
         for chunk in &mut self.chunks[self.gone..] {
             *chunk = Arc::new(chunk.iter().map(&to).collect());

@@ -1,8 +1,8 @@
-//! Sets the clocks of processes: everything that is known of a process moves from its own times to those of one timeline.
+//! Sets the clocks of processes: everything known of a process moves from its own times to those of one timeline.
 //!
-//! What is stored is made anew, once, so that whatever reads it (lanes, figures, searches, exports) speaks of one clock and knows of no
-//! other. Records that come later are moved as they come. Both ends of a stretch are moved: within a process
-//! all stays in its order, what touches touches, and lengths change by the drift (1e-4 at most between two machines' quartzes). A process whose clock
+//! It rebuilds what is stored, once. So all readers (lanes, figures, searches, exports) see one clock and know of no
+//! other. Later records move as they come. Both ends of a span move: within a process all stays in its order, and what
+//! touches touches. Lengths change by the drift (1e-4 at most between two machines' quartzes). A process whose clock
 //! stays keeps every nanosecond.
 
 use super::{Clock, Clocks, Device, Engine, LaneKind, Trace, engine_of, intake};
@@ -33,7 +33,7 @@ impl Move {
         Span::new(self.to(span.start), self.to(span.end))
     }
 
-    /// When it was, of a time as it is after the move.
+    /// The time before the move, for a time after it.
     fn back(&self, time: Ns) -> Ns {
         let own = match self.to.is_same() {
             true => time,
@@ -44,11 +44,11 @@ impl Move {
 }
 
 impl Trace {
-    /// From now on a process's times are shown by the clock at its place in `clocks` (none: as they were recorded), those that are there
-    /// and those that come. Processes may be told of before they have sent anything. Rows keep their indices.
+    /// From now on shows a process's times by the clock at its place in `clocks`; without one, as recorded. This holds
+    /// for present and future records, and for processes that have sent nothing yet. Rows keep their indices.
     ///
-    /// A device is on the clock of the first process that has operations on it; where others have other clocks, what it did is added up anew.
-    /// A timeline that is to show what was recorded stays. Returns whether something was moved.
+    /// A device is on the clock of the first process that has operations on it. If others have other clocks, its sums
+    /// are made anew. A timeline that shows times as recorded stays. Returns whether something moved.
     pub fn retime(&mut self, clocks: &[Clock]) -> bool {
         if self.source.clocks == Clocks::AsRecorded {
             return false;
@@ -86,10 +86,10 @@ impl Trace {
         let mut hardware = std::mem::take(&mut self.hardware);
         hardware.retime(|uuid, by| self.clock_of_gpu(uuid, by));
         self.hardware = hardware;
-        if self.forgotten.resolution > 0 {
-            let before = self.forgotten.before;
+        if self.evicted.resolution > 0 {
+            let before = self.evicted.before;
             let all = moves.iter().map(|by| by.to(before));
-            self.forgotten.before = all.max().unwrap_or(before);
+            self.evicted.before = all.max().unwrap_or(before);
         }
         let lanes = self.lanes.iter().filter_map(super::Lane::extent);
         let samples = self.processes.iter().filter_map(|it| it.sampled.extent());
@@ -97,7 +97,7 @@ impl Trace {
         true
     }
 
-    /// A process that comes to a timeline on one clock, and of which nothing is known yet, is shown by the clock of the others of its host.
+    /// Puts a new process, of which nothing is known yet, on the clock of the others of its host. The timeline must be on one clock.
     pub(super) fn join_host(&mut self, process: usize, defs: &[Def]) {
         let is_other = |lane: &super::Lane| lane.key().process != process;
         if !self.is_on_one_clock || defs.is_empty() || !self.clock(process).is_same() {
@@ -132,14 +132,14 @@ impl Trace {
         let (to, back) = (|time: Ns| first.to(time), |time: Ns| first.back(time));
         if is_one {
             device.usage.retime(to, back);
-            for moved in &mut device.moved {
-                moved.retime(to, back);
+            for bytes in &mut device.copied_bytes {
+                bytes.retime(to, back);
             }
             return;
         }
         device.usage.empty(to, back);
-        for moved in &mut device.moved {
-            moved.empty(to, back);
+        for bytes in &mut device.copied_bytes {
+            bytes.empty(to, back);
         }
         let mut device = std::mem::take(&mut self.devices[index]);
         for lane in 0..self.lanes.len() {
@@ -151,7 +151,7 @@ impl Trace {
         self.devices[index] = device;
     }
 
-    /// Adds the operations of a lane to what its device did.
+    /// Adds the operations of a lane to its device's sums.
     fn add_up(&self, lane: super::LaneId, device: &mut Device) {
         let mut spans: Vec<(Span, Engine)> = Vec::new();
         for row in self.lanes[lane].first_row()..self.lanes[lane].len() {
@@ -170,8 +170,8 @@ impl Trace {
         device.settle();
     }
 
-    /// On which clock a GPU's readings are shown: that of the first process that has operations on it, else of the one that
-    /// sent them.
+    /// The clock that shows a GPU's readings: of the first process that has operations on it, else of the one that sent
+    /// them.
     pub(super) fn clock_of_gpu(&self, uuid: Uuid, by: usize) -> Clock {
         let mut devices = self.devices.iter();
         let device = devices.find(|it| it.info.uuid == Some(uuid));

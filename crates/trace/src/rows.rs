@@ -1,8 +1,8 @@
-//! A chunk of a lane: up to some thousand rows and what is asked of them.
+//! A chunk of a lane: up to some thousand rows and the indices over them.
 //!
-//! Of every sixteen rows the start, the sums before them and the greatest length stand apart, of every 256 the start
-//! and the longest row: a question reads a line or two of each. What is read together lies together, as what such
-//! questions wait for is memory.
+//! Every sixteenth row's start stands apart, with the sums before it and the greatest length of its sixteen. So do the
+//! start and the longest row of every 256. A question reads a line or two of each. What one question reads lies
+//! together, as such questions wait for memory.
 
 use std::cmp::Reverse;
 
@@ -25,7 +25,7 @@ pub(super) struct Row {
     pub(super) detail: u32,
 }
 
-/// Starts and lengths: of 32 bits from the chunk's first start on, as long as all fit.
+/// Starts and lengths: 32 bits, counted from the chunk's first start, as long as all fit.
 #[derive(Clone, Debug)]
 enum Times {
     Narrow(Vec<(u32, u32)>),
@@ -51,7 +51,7 @@ impl Sums {
         self.end = self.end.max(span.end);
     }
 
-    /// What of the union lies before `time`, which all rows start before.
+    /// How much of the union lies before `time`; all rows start before it.
     pub(super) fn until(self, time: Ns) -> Ns {
         self.busy - self.end.saturating_sub(time).max(0)
     }
@@ -66,14 +66,14 @@ pub(super) struct Around {
     pub(super) sums: Sums,
     /// The greatest end of those before the block.
     pub(super) ended: Ns,
-    /// The first of the block's that runs over it, or `before`.
+    /// The first row of the block that runs over it, or `before`.
     pub(super) first: usize,
-    /// The last of them, and when it ends.
+    /// The last of them, and its end.
     pub(super) last: Option<(usize, Ns)>,
 }
 
 impl Around {
-    /// Of the block that begins with row `from`, before which `sums` lie.
+    /// For the block that begins with row `from`, before which `sums` lie.
     fn of(time: Ns, from: usize, sums: Sums, rows: impl Iterator<Item = Span>) -> Around {
         let mut around = Around {
             before: from,
@@ -99,17 +99,17 @@ impl Around {
     }
 }
 
-/// The longest row of some.
+/// The longest of some rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Longest {
     pub(super) length: Ns,
     pub(super) row: usize,
 }
 
-/// What is known of the blocks of a group.
+/// The index over the blocks of a group.
 #[derive(Clone, Debug)]
 struct Group {
-    /// Start of each block; the greatest time for those that are not there.
+    /// Start of each block; the greatest time for missing ones.
     starts: [Ns; FAN],
     /// Greatest length in each block.
     longest: [Ns; FAN],
@@ -133,8 +133,8 @@ impl Best {
         }
     }
 
-    /// Takes the longest of some rows, which is at `at`, where that is one of `[from, to)`. Returns whether these have to be
-    /// looked at one by one.
+    /// Takes the longest of some rows, which is at `at`, where that is one of `[from, to)`. Returns whether the caller
+    /// must look at these one by one.
     fn may_take(&mut self, length: Ns, from: usize, to: usize, at: usize) -> bool {
         if (from..to).contains(&at) {
             self.take(length, at);
@@ -147,8 +147,7 @@ impl Best {
 /// Some rows of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// Start of every group (the greatest time for those that are not there), greatest length in it, and the row of the chunk
-    /// that has it.
+    /// Start of every group (the greatest time for missing ones), the greatest length in it, and the row that has it.
     group_starts: [Ns; GROUPS],
     group_longest: [Ns; GROUPS],
     group_at: [u16; GROUPS],
@@ -160,7 +159,7 @@ pub(super) struct Rows {
     details: Vec<u32>,
     running: Sums,
     longest: Longest,
-    /// The widest stretch between two rows during which none of them ran.
+    /// The longest stretch between two rows during which none of them ran.
     widest: Ns,
     correlations_ascend: bool,
     /// Least and greatest correlation id.
@@ -171,7 +170,7 @@ pub(super) struct Rows {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) sums: Sums,
-    /// Time of the chunk's own union that the rows before it cover too.
+    /// Time of the chunk's own union that earlier rows cover too.
     pub(super) hidden: Ns,
     /// Length of the chunk's longest row, and which it is.
     pub(super) longest: Ns,
@@ -378,7 +377,7 @@ impl Rows {
         &self.details
     }
 
-    /// The widest stretch between two rows during which none of them ran.
+    /// The longest stretch between two rows during which none of them ran.
     pub(super) fn widest(&self) -> Ns {
         self.widest
     }
@@ -405,7 +404,7 @@ impl Rows {
         group * FAN + begun.saturating_sub(1)
     }
 
-    /// What is around `time`, which lies in this block.
+    /// The rows around `time`, which lies in this block.
     pub(super) fn around(&self, block: usize, time: Ns) -> Around {
         let from = block * STRIDE;
         let sums = self.sums_at(block);
@@ -431,7 +430,7 @@ impl Rows {
         }
     }
 
-    /// Union of the first `rows` rows before `time`, which all of them start before.
+    /// Union of the first `rows` rows before `time`; all of them start before it.
     pub(super) fn busy_until(&self, time: Ns, rows: usize) -> Ns {
         match rows {
             0 => 0,
@@ -471,8 +470,8 @@ impl Rows {
         group * FAN + ended.saturating_sub(1)
     }
 
-    /// The longest row of `[from, to)` that is longer than `most`, the first of equals. What stands for many rows is asked
-    /// first, and nothing is read of those that could not be longer.
+    /// The longest row of `[from, to)` that is longer than `most`, the first of equals. It asks the coarse index first,
+    /// and skips rows that cannot be longer.
     pub(super) fn longest(&self, from: usize, to: usize, most: Ns) -> Option<Longest> {
         let mut best = Best {
             length: most,
@@ -495,7 +494,7 @@ impl Rows {
         })
     }
 
-    /// Of a part of a group.
+    /// The longest row of a part of a group.
     fn longest_of_group(&self, group: usize, from: usize, to: usize, best: &mut Best) {
         if from >= to {
             return;
@@ -533,7 +532,7 @@ impl Rows {
         }
     }
 
-    /// Reads what questions about ranges that begin or end in this block will read: a value of each line of memory.
+    /// Reads ahead for questions about ranges that begin or end in this block: a value of each line of memory.
     pub(super) fn warm(&self, block: usize) -> Ns {
         let last = self.len() - 1;
         let row = |at: usize| self.length((block * STRIDE + at).min(last));

@@ -1,9 +1,9 @@
 //! Chunks of sorted columns that clones share.
 //!
-//! A column that grows, that another thread may read, that takes late records and that loses its old end is a
-//! row of chunks, each behind an [`Arc`]. A clone of it copies a pointer and a few sums a chunk. A change copies the chunks
-//! that it touches if a clone still holds them, and nothing else. What a chunk knows is of itself alone; what
-//! lies before it comes in as a [`Chunk::Head`], so a change rebuilds nothing behind it but heads.
+//! A series serves columns that grow, that another thread may read, that take late records, and that lose their old
+//! end. It is a row of chunks, each behind an [`Arc`]. A clone copies a pointer and a few sums a chunk. A change copies
+//! the chunks that it touches if a clone still holds them, and nothing else. A chunk's own sums cover that chunk only.
+//! A [`Chunk::Head`] brings in what lies before it, so a change rebuilds only heads behind it.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use activity::Ns;
 
-/// Entries of a chunk at most. As many as a batch: a reader that comes back for each batch pays one copy of
-/// an open chunk for it.
+/// The most entries of a chunk. As many as a batch: a reader that comes back for each batch pays one copy of an open
+/// chunk for it.
 #[cfg(not(test))]
 pub(super) const CAPACITY: usize = 4096;
 /// Small enough for property tests to fill several.
@@ -30,7 +30,7 @@ pub(super) trait Chunk: Clone + Debug + Default {
     /// What entries are sorted by; the time comes first.
     type Key: Ord;
 
-    /// What is known of all that lies before a chunk.
+    /// Sums over all that lies before a chunk.
     type Head: Copy + Default + Debug;
 
     /// The key of an entry.
@@ -48,17 +48,17 @@ pub(super) trait Chunk: Clone + Debug + Default {
     /// Time of the first entry.
     fn first(&self) -> Ns;
 
-    /// What lies before this chunk, completed with what follows from it for this chunk.
+    /// Completes the sums before this chunk with what follows from them for this chunk.
     fn enter(&self, before: Self::Head) -> Self::Head {
         before
     }
 
-    /// What lies before the next chunk.
+    /// The sums before the next chunk.
     fn leave(&self, head: Self::Head) -> Self::Head;
 }
 
-/// Where an entry is: a chunk and a row in it. The place after the last row of a chunk and the one before the
-/// first of the next are the same; both are used.
+/// Where an entry is: a chunk and a row in it. The place after the last row of a chunk and the one before the first of
+/// the next are the same; both are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) chunk: usize,
@@ -75,11 +75,11 @@ pub(super) struct Series<C: Chunk> {
     chunks: Vec<Arc<C>>,
     /// Time of each chunk's first entry.
     firsts: Vec<Ns>,
-    /// Entries before each chunk, forgotten ones included; and in all.
+    /// Entries before each chunk, evicted ones included; the last is the total.
     bases: Vec<usize>,
-    /// What lies before each chunk, completed by it; and before what is to come.
+    /// The sums before each chunk, completed by it; the last is for the chunk to come.
     heads: Vec<C::Head>,
-    /// What lies before the first chunk: what was forgotten.
+    /// The sums before the first chunk: those of the evicted entries.
     base: C::Head,
 }
 
@@ -129,17 +129,17 @@ impl<C: Chunk> Series<C> {
         self.chunks.last().map(Arc::as_ref)
     }
 
-    /// What lies before a chunk.
+    /// The sums before a chunk.
     pub(super) fn head(&self, chunk: usize) -> &C::Head {
         &self.heads[chunk]
     }
 
-    /// What lies before each chunk, and after the last.
+    /// The sums before each chunk, and after the last.
     pub(super) fn heads(&self) -> &[C::Head] {
         &self.heads
     }
 
-    /// What lies before what is to come.
+    /// The sums of everything so far.
     pub(super) fn total(&self) -> &C::Head {
         &self.heads[self.chunks.len()]
     }
@@ -154,9 +154,9 @@ impl<C: Chunk> Series<C> {
         self.firsts.partition_point(|&t| t < time).checked_sub(1)
     }
 
-    /// [`Series::begun`] for each of these times, which ascend: mostly it is the chunk of the time before, or the next.
+    /// [`Series::begun`] for each of these times, which ascend: mostly it is the last time's chunk, or the next.
     pub(super) fn begun_each(&self, times: &[Ns]) -> impl Iterator<Item = Option<usize>> {
-        /// Chunks that are stepped over before the rest is searched.
+        /// Chunks to step over before it searches the rest.
         const STEPS: usize = 4;
         let mut begun = 0;
         times.iter().map(move |&time| {
@@ -170,10 +170,10 @@ impl<C: Chunk> Series<C> {
         })
     }
 
-    /// Where an entry is, `None` for one that was forgotten or is not there.
+    /// Where an entry is; `None` for one that was evicted or is not there.
     pub(super) fn spot(&self, index: usize) -> Option<Spot> {
         let past = index.checked_sub(self.bases[0])?;
-        // Right unless late records or a forgotten end have made chunks that are not full.
+        // Right unless late records or eviction left chunks that are not full.
         let guess = past / C::CAPACITY;
         let is_it = |chunk: usize| {
             self.bases
@@ -234,7 +234,7 @@ impl<C: Chunk> Series<C> {
     fn insert(&mut self, entries: &[C::Entry]) {
         let mut rest = entries;
         let mut changed = self.chunks.len();
-        // From the back, so that chunks which become two do not move those still to be changed.
+        // It works from the back: a chunk that becomes two then does not move chunks still to be changed.
         while let Some(last) = rest.last() {
             let first = |chunk: &Arc<C>| C::key(&chunk.entry(0));
             let begun = self.chunks[..changed].partition_point(|c| first(c) <= C::key(last));
@@ -253,15 +253,15 @@ impl<C: Chunk> Series<C> {
         self.refresh(changed);
     }
 
-    /// Puts entries in the place of these chunks.
+    /// Replaces these chunks by entries.
     pub(super) fn replace(&mut self, chunks: Range<usize>, entries: &[C::Entry]) {
         let changed = chunks.start;
         self.pack(chunks, entries);
         self.refresh(changed);
     }
 
-    /// Puts entries in the place of these chunks. The last chunks are filled, as more will follow; others are of equal size.
-    /// [`Series::refresh`] is due afterwards.
+    /// Replaces these chunks by entries. It fills the last chunks, as more will follow, and makes others of equal size.
+    /// The caller must call [`Series::refresh`] afterwards.
     fn pack(&mut self, chunks: Range<usize>, entries: &[C::Entry]) {
         let pieces = entries.len().div_ceil(C::CAPACITY).max(1);
         let size = match chunks.end == self.chunks.len() {
@@ -276,12 +276,12 @@ impl<C: Chunk> Series<C> {
         self.chunks.splice(chunks, packed);
     }
 
-    /// A chunk, to be cut off. [`Series::append`] is due afterwards.
+    /// A chunk, for the caller to cut off. The caller must call [`Series::append`] afterwards.
     pub(super) fn edit(&mut self, chunk: usize) -> &mut C {
         Arc::make_mut(&mut self.chunks[chunk])
     }
 
-    /// Takes note that chunks have changed from this one on: one step a chunk behind it, whatever is in it.
+    /// Updates the heads after chunks have changed from this one on: one step a chunk behind it, whatever it holds.
     fn refresh(&mut self, from: usize) {
         self.firsts.truncate(from);
         self.bases.truncate(from + 1);
@@ -301,14 +301,14 @@ impl<C: Chunk> Series<C> {
         }
     }
 
-    /// Puts others in the place of all entries, and of what the forgotten entries add up to. What was forgotten keeps its indices.
+    /// Replaces all entries, and the sums of the evicted ones. Evicted entries keep their indices.
     pub(super) fn remake(&mut self, base: C::Head, entries: &[C::Entry]) {
         self.base = base;
         self.chunks.clear();
         self.append(entries);
     }
 
-    /// Puts another entry in the place of each; they stay in their order.
+    /// Replaces each entry; they stay in their order.
     pub(super) fn map(&mut self, base: C::Head, to: impl Fn(C::Entry) -> C::Entry) {
         for chunk in &mut self.chunks {
             let mut made = C::default();
@@ -319,18 +319,18 @@ impl<C: Chunk> Series<C> {
         self.refresh(0);
     }
 
-    /// What the forgotten entries add up to.
+    /// The sums of the evicted entries.
     pub(super) fn base(&self) -> &C::Head {
         &self.base
     }
 
-    /// The chunks that can be forgotten so that all entries from `time` on stay: the last one always does.
+    /// How many chunks can be evicted so that all entries from `time` on stay. The last chunk always stays.
     pub(super) fn old(&self, time: Ns) -> usize {
         let begun = self.firsts.partition_point(|&t| t <= time);
         begun.saturating_sub(1)
     }
 
-    /// Forgets the first chunks. What they add up to stays in the heads.
+    /// Evicts the first chunks. Their sums stay in the heads.
     pub(super) fn forget(&mut self, chunks: usize) {
         if let Some(last) = chunks.checked_sub(1) {
             self.base = self.chunks[last].leave(self.heads[last]);
@@ -341,7 +341,7 @@ impl<C: Chunk> Series<C> {
         self.heads.drain(..chunks);
     }
 
-    /// Bytes of memory of what is kept for each chunk beside its columns.
+    /// Bytes of memory that each chunk takes beside its columns.
     pub(super) fn overhead(&self) -> usize {
         self.chunks.len()
             * (size_of::<C>() + size_of::<Arc<C>>() + size_of::<Ns>() + size_of::<usize>())

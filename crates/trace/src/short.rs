@@ -1,4 +1,4 @@
-//! Short names of kernels: what the function is called, and the template argument that tells what it does.
+//! Short names of kernels: the function's name, and the template argument that tells what it does.
 //!
 //! `void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, …>(int, …)` is
 //! `elementwise add<float>`. Return type, namespaces and parameters go; so do words that every kernel of a
@@ -6,9 +6,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Longest name that is looked into: templates can blow up beyond all use.
+/// The longest name that it parses: templates can blow up beyond all use.
 const READ_MAX: usize = 16 * 1024;
-/// How deep template arguments are followed: PyTorch's functors lie four deep.
+/// How deep it follows template arguments: PyTorch's functors lie four deep.
 const DEPTH_MAX: usize = 12;
 /// A word longer than this names its tiles, types and stages one after the other (CUTLASS, cuDNN).
 const WORD_MAX: usize = 40;
@@ -20,7 +20,7 @@ pub fn short(full: &str) -> String {
         return full.chars().take(WORD_MAX).collect();
     }
     if !full.contains(['<', '(', ':', ' ']) {
-        return condensed(full);
+        return condense(full);
     }
     let normal = full.replace("operator ()", "operator()");
     let mut parts = path(without_return_type(&normal));
@@ -35,7 +35,7 @@ pub fn short(full: &str) -> String {
         .eq_ignore_ascii_case("kernel");
     if is_generic {
         return match arguments.first().filter(|a| !is_plain(a)) {
-            Some(argument) => condensed(path(argument).pop().unwrap_or_default().name),
+            Some(argument) => condense(path(argument).pop().unwrap_or_default().name),
             None => match parts.last() {
                 Some(space) if space.arguments.is_empty() => format!("{}::{name}", space.name),
                 _ => name.to_owned(),
@@ -44,11 +44,11 @@ pub fn short(full: &str) -> String {
     }
     match arguments.iter().find_map(|a| telling(a, 0)) {
         Some(telling) => format!("{} {telling}", bare_base(name)),
-        None => condensed(name),
+        None => condense(name),
     }
 }
 
-/// A short name for each of `fulls`, all different where the whole names are.
+/// A short name for each of `fulls`. They differ wherever the whole names do.
 #[must_use]
 pub fn unique(fulls: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = fulls.iter().map(|full| short(full)).collect();
@@ -62,7 +62,7 @@ pub fn unique(fulls: &[&str]) -> Vec<String> {
         let members: Vec<&str> = group.iter().map(|&i| fulls[i]).collect();
         for (&i, told) in group
             .iter()
-            .zip(told_apart(&names[group[0]].clone(), &members))
+            .zip(distinguish(&names[group[0]].clone(), &members))
         {
             names[i] = told;
         }
@@ -71,7 +71,7 @@ pub fn unique(fulls: &[&str]) -> Vec<String> {
 }
 
 /// `short` with as many words behind it as tell the whole names apart.
-fn told_apart(short: &str, fulls: &[&str]) -> Vec<String> {
+fn distinguish(short: &str, fulls: &[&str]) -> Vec<String> {
     /// More words than this are no short name any more.
     const WORDS_MAX: usize = 4;
     let words: Vec<Vec<&str>> = fulls.iter().map(|full| words(full)).collect();
@@ -106,8 +106,8 @@ fn told_apart(short: &str, fulls: &[&str]) -> Vec<String> {
         .unwrap_or_else(|| fulls.iter().map(|full| (*full).to_owned()).collect())
 }
 
-/// `short` with what stands where the names differ, if that is in few places: "reduce true" and "reduce false" of two names that
-/// have both words among the arguments of their templates.
+/// `short` with what stands at the places where the names differ, if those are few. So "reduce true" and "reduce false"
+/// differ, though both names have both words among their template arguments.
 fn by_position(short: &str, words: &[Vec<&str>], most: usize) -> Option<Vec<String>> {
     let (first, others) = words.split_first()?;
     if others.iter().any(|list| list.len() != first.len()) {
@@ -137,8 +137,8 @@ fn words(full: &str) -> Vec<&str> {
     words
 }
 
-/// What a template argument says that the kernel does: "add<float>" for a functor, for the function whose
-/// lambda it is, and for what either wraps. `None` for sizes, types and containers.
+/// What a template argument tells about the kernel: "add<float>" for a functor, for a lambda's function, and for what
+/// either wraps. `None` for sizes, types and containers.
 fn telling(argument: &str, depth: usize) -> Option<String> {
     if depth > DEPTH_MAX {
         return None;
@@ -147,7 +147,7 @@ fn telling(argument: &str, depth: usize) -> Option<String> {
     let parts = path(argument);
     let lambda = parts.iter().rev().find(|part| is_lambda(part.name));
     let owner = match lambda {
-        // The function that the lambda stands in: all before it are namespaces, all after it its lambdas.
+        // The function that holds the lambda. All before it are namespaces, all after it its lambdas.
         Some(_) => parts
             .iter()
             .find(|p| p.has_parameters || !p.arguments.is_empty()),
@@ -191,7 +191,7 @@ fn is_functor(name: &str) -> bool {
         || OF_STD.contains(&name)
 }
 
-/// Types of the language and numbers: they tell nothing of what is done.
+/// Types of the language and numbers: they tell nothing about the work.
 fn is_plain(text: &str) -> bool {
     const TYPES: [&str; 16] = [
         "BFloat16",
@@ -254,8 +254,8 @@ fn bare_functor(name: &str) -> &str {
     name
 }
 
-/// What a library's long name says first of all: family, operation, tile.
-fn condensed(name: &str) -> String {
+/// The first facts in a library's long name: family, operation, tile.
+fn condense(name: &str) -> String {
     const TELLING: [&str; 11] = [
         "cutlass",
         "xmma",
@@ -298,45 +298,45 @@ fn condensed(name: &str) -> String {
 
 /// A part of a path: `name<arguments>(parameters)`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part<'t> {
+struct PathPart<'t> {
     name: &'t str,
     arguments: &'t str,
     has_parameters: bool,
 }
 
 /// The parts of a path, between "::".
-fn path(text: &str) -> Vec<Part<'_>> {
+fn path(text: &str) -> Vec<PathPart<'_>> {
     split(text, b':').into_iter().map(part).collect()
 }
 
-fn part(text: &str) -> Part<'_> {
+fn part(text: &str) -> PathPart<'_> {
     let text = text.trim();
     // Names that are brackets: "{lambda(int)#1}", "(anonymous namespace)", "<unnamed>".
     if text.starts_with(['{', '[', '\'', '(', '<']) {
-        return Part {
+        return PathPart {
             name: text,
-            ..Part::default()
+            ..PathPart::default()
         };
     }
     let open = (0..text.len())
         .filter(|&i| text.is_char_boundary(i))
-        .find(|&i| matches!(text.as_bytes()[i], b'<' | b'(') && !is_of_operator(text, i));
+        .find(|&i| matches!(text.as_bytes()[i], b'<' | b'(') && !is_in_operator(text, i));
     let Some(open) = open else {
-        return Part {
+        return PathPart {
             name: text,
-            ..Part::default()
+            ..PathPart::default()
         };
     };
     let name = text[..open].trim();
     if text.as_bytes()[open] == b'(' {
-        return Part {
+        return PathPart {
             name,
             has_parameters: true,
-            ..Part::default()
+            ..PathPart::default()
         };
     }
     let close = closing(text, open).unwrap_or(text.len());
-    Part {
+    PathPart {
         name,
         arguments: &text[open + 1..close],
         has_parameters: text[close..].contains('('),
@@ -344,7 +344,7 @@ fn part(text: &str) -> Part<'_> {
 }
 
 /// Whether the bracket at `i` is a part of an operator's name: "operator()", "operator<".
-fn is_of_operator(text: &str, i: usize) -> bool {
+fn is_in_operator(text: &str, i: usize) -> bool {
     let before = &text.as_bytes()[..i];
     // "operator()", "operator<", "operator<=": up to two signs may stand between.
     (0..=2.min(i)).any(|signs| {
@@ -424,7 +424,7 @@ fn without_parameters(text: &str) -> &str {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, None);
     for (i, byte) in bytes.iter().enumerate() {
-        if depth == 0 && *byte == b'(' && !is_of_operator(text, i) {
+        if depth == 0 && *byte == b'(' && !is_in_operator(text, i) {
             at = Some(i);
         }
         step(bytes, i, &mut depth);

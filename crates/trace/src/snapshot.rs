@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 use super::{Device, Process, Trace};
 
 impl Trace {
-    /// The timeline as it is now, to be read by another thread while this one goes on.
+    /// The timeline as it is now, for another thread to read while this one goes on.
     ///
-    /// It shares chunks with this one: it costs a pointer and a few sums a chunk, not a row. Chunks that this one
-    /// changes while a snapshot holds them are copied then: the open end of each lane, and what late records fall into.
-    /// Tables that only intake needs stay behind, which is why it cannot be added to.
+    /// It shares chunks with this one: it costs a pointer and a few sums a chunk, not a row. A chunk that this one
+    /// changes while a snapshot holds it is copied then: the open end of each lane, and chunks with late records.
+    /// Tables that only intake needs stay behind, so nothing can be added to a snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Trace> {
         Arc::new(Trace {
@@ -30,9 +30,9 @@ impl Trace {
             stacks: self.stacks.snapshot(),
             extent: self.extent,
             late: self.late,
-            forgotten: self.forgotten,
+            evicted: self.evicted,
             limit: None,
-            unlooked: 0,
+            unchecked: 0,
             hardware: self.hardware.clone(),
             is_on_one_clock: self.is_on_one_clock,
             revision: self.revision,
@@ -45,7 +45,7 @@ impl Device {
         Device {
             info: self.info.clone(),
             usage: self.usage.clone(),
-            moved: self.moved.clone(),
+            copied_bytes: self.copied_bytes.clone(),
             processes: self.processes.clone(),
             ..Device::default()
         }

@@ -266,14 +266,14 @@ proptest! {
             }
             whole.apply(named(0, "k", items.clone()));
             short.apply(named(0, "k", items));
-            // What starts in the forgotten stretch later on is summarised in proportion only.
+            // What starts in the evicted stretch later on is summarised in proportion only.
             if let Some(&cut) = cuts.get(i) {
-                short.forget_before((cut * UNIT).min(start));
+                short.evict_before((cut * UNIT).min(start));
             }
         }
-        let step = short.forgotten().map_or(1, |f| f.resolution);
-        if let Some(forgotten) = short.forgotten() {
-            prop_assert_eq!(forgotten.resolution, 1 << 20);
+        let step = short.evicted().map_or(1, |f| f.resolution);
+        if let Some(evicted) = short.evicted() {
+            prop_assert_eq!(evicted.resolution, 1 << 20);
             prop_assert!(short.lanes().iter().all(|lane| lane.first_row() < lane.len()));
         }
         prop_assert_eq!(short.operations_extent(), whole.operations_extent());

@@ -1,12 +1,11 @@
 //! What a device was doing at each moment: a piecewise constant set of engines.
 //!
-//! Overlap, idle time, compute, copy and each direction are all questions about the same thing, so
-//! there is one structure for them: sorted moments at which the set of busy engines changes, and
-//! the set from then on. Adjacent moments have different sets. Sums of each [`Measure`] up to every
-//! [`STRIDE`]th moment make any window's figure two binary searches and two short walks, exact at
-//! every zoom.
+//! Overlap, idle time, compute, copy and each direction ask about the same thing, so one structure serves them. It
+//! holds sorted moments at which the set of busy engines changes, and the set from then on. Adjacent moments have
+//! different sets. Sums of each [`Measure`] up to every [`STRIDE`]th moment make any window's figure two binary
+//! searches and two short walks. The figure is exact at every zoom.
 
-use super::past::Past;
+use super::rollup::Rollup;
 use super::series::{Chunk as _, Series, Spot};
 use activity::{Direction, Ns, Span};
 use moments::Moments;
@@ -14,8 +13,8 @@ use moments::Moments;
 mod gaps;
 mod moments;
 
-/// Moments between stored sums. 88 bytes of sums over 64 moments cost about a byte a moment; a
-/// query walks at most 64 of them at either end of its window.
+/// Moments between stored sums. 88 bytes of sums over 64 moments cost about a byte a moment. A query walks at most 64
+/// of them at either end of its window.
 const STRIDE: usize = 64;
 
 /// A set of busy engines, one bit each.
@@ -62,7 +61,7 @@ pub enum Measure {
 }
 
 const MEASURES: usize = 11;
-/// Bytes of the sums at a point of a forgotten stretch.
+/// Bytes of the sums at a point of an evicted span.
 pub(super) const POINT: usize = size_of::<[Ns; MEASURES]>();
 
 impl Measure {
@@ -136,8 +135,8 @@ static HELD: [u16; 1 << BITS] = {
     table
 };
 
-/// `length` if the measure in `slot` holds in `set`, else 0: a query walks over many sets, and branches on
-/// them would be wrong as often as right.
+/// `length` if the measure in `slot` holds in `set`, else 0. A query walks over many sets, and branches would guess
+/// wrong as often as right.
 fn length_if(set: Set, slot: usize, length: Ns) -> Ns {
     length * Ns::from(HELD[usize::from(set)] >> slot & 1)
 }
@@ -155,9 +154,9 @@ fn engine_bit(engine: Engine) -> usize {
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     moments: Series<Moments>,
-    /// What was forgotten.
-    past: Past<[Ns; MEASURES]>,
-    /// Where it ends.
+    /// Sums of the evicted moments.
+    rollup: Rollup<[Ns; MEASURES]>,
+    /// Where the evicted span ends.
     edge: Option<Ns>,
 }
 
@@ -165,7 +164,7 @@ impl Usage {
     /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
     pub fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
         if let Some(edge) = self.edge {
-            // What comes this late counts only behind the stretch that was forgotten.
+            // A record this late counts only behind the evicted span.
             for (span, _) in spans.iter_mut() {
                 *span = Span::new(span.start.max(edge), span.end.max(edge));
             }
@@ -176,8 +175,8 @@ impl Usage {
         let (Some(first), Some(last)) = (first, last) else {
             return;
         };
-        // The moments from `first` on are swept again with the new, up to the end of the chunk that `last` falls into;
-        // what lies behind that does not change.
+        // It sweeps the moments from `first` on again, with the new ones, up to the end of the chunk that `last` falls
+        // into. What lies behind does not change.
         let Spot { chunk, row: keep } = self.spot(first);
         let to = self.moments.begun(last.saturating_add(1));
         let to = to.map_or(0, |to| to.max(chunk) + 1);
@@ -236,7 +235,7 @@ impl Usage {
         self.put(chunk, keep, to, &swept);
     }
 
-    /// Puts `swept` in the place of what follows the first `keep` moments of a chunk, up to chunk `to`.
+    /// Replaces what follows the first `keep` moments of a chunk, up to chunk `to`, by `swept`.
     fn put(&mut self, chunk: usize, keep: usize, to: usize, swept: &[(Ns, Set)]) {
         if to < self.moments.count() {
             let kept = self.moments.chunk(chunk);
@@ -254,7 +253,7 @@ impl Usage {
         self.moments.append(swept);
     }
 
-    /// Where the moments end that lie before `time`.
+    /// The end of the moments that lie before `time`.
     fn spot(&self, time: Ns) -> Spot {
         self.moments.begun(time).map_or(Spot::START, |chunk| Spot {
             chunk,
@@ -287,7 +286,7 @@ impl Usage {
         self.until(measure, window.end) - self.until(measure, window.start)
     }
 
-    /// Time for which `measure` held between each of these moments, which ascend, and the next: each is looked for once.
+    /// Time for which `measure` held between each of these moments, which ascend, and the next. It searches for each once.
     #[must_use]
     pub fn times(&self, measure: Measure, edges: &[Ns]) -> Vec<Ns> {
         let until: Vec<Ns> = edges.iter().map(|&at| self.until(measure, at)).collect();
@@ -302,7 +301,7 @@ impl Usage {
 
     fn until(&self, measure: Measure, time: Ns) -> Ns {
         let slot = measure.slot();
-        if let Some(sums) = self.past.until(time) {
+        if let Some(sums) = self.rollup.until(time) {
             return sums[slot];
         }
         let Some(chunk) = self.moments.begun(time) else {
@@ -313,7 +312,7 @@ impl Usage {
         self.moments.head(chunk).sums[slot] + self.moments.chunk(chunk).until(slot, time)
     }
 
-    pub(super) fn forget_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
         let chunks = self.moments.old(time);
         let (Some(span), Some(edge)) = (self.span(), self.moments.first_of(chunks)) else {
             return;
@@ -321,28 +320,28 @@ impl Usage {
         if chunks == 0 {
             return;
         }
-        let mut past = std::mem::take(&mut self.past);
-        past.extend(span.start, edge, step, |time| {
+        let mut rollup = std::mem::take(&mut self.rollup);
+        rollup.extend(span.start, edge, step, |time| {
             let mut sums = [0; MEASURES];
             for measure in Measure::ALL {
                 sums[measure.slot()] = self.until(measure, time);
             }
             sums
         });
-        self.past = past;
+        self.rollup = rollup;
         self.edge = Some(edge);
         self.moments.forget(chunks);
     }
 
-    /// The same at other times, which `to` and its inverse `back` say.
+    /// Moves all moments in time by `to`; `back` is its inverse.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.past.retime(&to, back);
+        self.rollup.retime(&to, back);
         self.edge = self.edge.map(&to);
         let mut base = *self.moments.base();
         if self.edge.is_some() {
             base.time = to(base.time);
         }
-        // Two moments may become one: then the later's set counts, unless it was there before.
+        // Two moments may become one: then the later set counts, unless it held before.
         let mut made = Vec::new();
         let (mut before, mut next) = (base.set, None::<(Ns, Set)>);
         let mut push = |(time, set): (Ns, Set)| {
@@ -361,9 +360,9 @@ impl Usage {
         self.moments.remake(base, &made);
     }
 
-    /// Forgets what was added, but for what is known of a stretch whose single moments were forgotten, which other times are said of.
+    /// Drops the single moments to make room for new ones. The sums of evicted moments stay, moved in time by `to`; `back` is its inverse.
     pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.past.retime(&to, back);
+        self.rollup.retime(&to, back);
         self.edge = self.edge.map(&to);
         let mut base = *self.moments.base();
         (base.time, base.set) = (self.edge.unwrap_or(0), 0);
@@ -373,7 +372,7 @@ impl Usage {
     /// First moment of use to the last one.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
-        let first = self.past.start().or(self.moments.first())?;
+        let first = self.rollup.start().or(self.moments.first())?;
         Some(Span::new(first, self.moments.total().time))
     }
 
@@ -403,7 +402,7 @@ impl Usage {
     pub fn memory(&self) -> usize {
         self.moments.chunks().map(Moments::memory).sum::<usize>()
             + self.moments.overhead()
-            + self.past.memory()
+            + self.rollup.memory()
     }
 }
 

@@ -1,11 +1,11 @@
-//! Windows of time, in order, that do not overlap: each with what was measured within it.
+//! Windows of time, in order, that do not overlap. Each holds what was measured within it.
 
 use super::series::{Chunk, Series};
 use activity::{Ns, Span};
 
 /// What was measured within a window of time.
 pub(super) trait Window: Copy + std::fmt::Debug {
-    /// What the windows of a chunk add up to, so that a long stretch is a walk over chunks, not over windows.
+    /// Sums over the windows of a chunk, so that a long stretch is a walk over chunks, not over windows.
     type Sums: Clone + std::fmt::Debug + Default;
 
     fn span(&self) -> Span;
@@ -115,12 +115,12 @@ impl<W: Window> Windows<W> {
         Some(Span::new(self.first()?, last.span().end))
     }
 
-    /// Lets go of whole pieces before `time`, and not of the last.
-    pub(super) fn forget_before(&mut self, time: Ns) {
+    /// Evicts whole pieces before `time`, but never the last.
+    pub(super) fn evict_before(&mut self, time: Ns) {
         self.forget(self.old(time));
     }
 
-    /// The same windows at other times.
+    /// Moves all windows in time.
     pub(super) fn retime(&mut self, to: impl Fn(Span) -> Span) {
         self.map((), |mut window| {
             window.set_span(to(window.span()));

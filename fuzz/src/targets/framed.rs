@@ -1,4 +1,4 @@
-//! Recordings and files beside them around bytes that may be anything: with sound checksums, which a fuzzer would not find. Written
+//! Recordings, and the files that lay beside them before, around bytes that may be anything: with sound checksums, which a fuzzer would not find. Written
 //! after the tables of the formats, not with the collector's own writer.
 
 const UNIT: usize = 64;
@@ -72,7 +72,7 @@ fn pieces(mut all: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// What another machine sends over a link: a greeting, and a frame for each payload.
 pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
     let mut bytes = b"\0cuptop-serves\x1a\n".to_vec();
-    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(2_u32.to_le_bytes());
     bytes.extend(*b"\x030.1");
     for payload in pieces(payloads) {
         bytes.extend((payload.len() as u32).to_le_bytes());
@@ -82,7 +82,7 @@ pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A file beside the recording of process 1, with these payloads.
+/// A file as builds of before wrote beside the recording of process 1, with these payloads.
 pub(super) fn beside(kind: &str, payloads: &[u8]) -> Vec<u8> {
     let mut file = vec![0; 64];
     put(&mut file, 0, *b"cuptop+\n");

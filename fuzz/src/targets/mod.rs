@@ -97,7 +97,7 @@ fn configuration(data: &[u8]) {
     }
 }
 
-/// Files beside a recording. The first byte says of which kind.
+/// Files that builds of before wrote beside a recording. The first byte says of which kind.
 fn beside(data: &[u8], folder: &Path) {
     let (kind, data) = data.split_first().unwrap_or((&0, &[]));
     let kind = ["stacks", "hardware", "host"][usize::from(*kind) % 3];
@@ -119,7 +119,7 @@ fn link(data: &[u8], folder: &Path) {
     };
     let root = folder.join("machine/root");
     std::fs::create_dir_all(&root).expect("a folder to write to");
-    match hosts::hear(&bytes, &root) {
+    match hosts::receive(&bytes, &root) {
         Ok(arrived) => assert!(arrived <= bytes.len() as u64 + 4096 * (1 + arrived / 4096)),
         Err(said) => is_plain(&said),
     }

@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{Color, First, OnClock, Palette, Picture, Replayed, ScreenArgs};
+pub use screen::{Color, First, OnClock, Palette, Picture, ReplayOptions, ScreenArgs};
 pub use trace::{Attach, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
@@ -40,7 +40,7 @@ Exit codes: 0 fine · 1 an expectation failed, or a regression over --fail-over 
 pub enum Command {
     /// Run a scenario and show its timeline, live.
     Run(Run),
-    /// Run any CUDA program and show its timeline, live: cuptop trace -- python train.py
+    /// Run any CUDA program and show its timeline, live: cuptop trace python train.py
     Trace(Trace),
     /// Show the Python source lines of a program that runs already; kernels need a start under `trace`.
     Attach(Attach),
@@ -96,5 +96,22 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_traced_program_is_its_own() {
+        for between in [&[][..], &["--"]] {
+            let before = ["cuptop", "trace", "--headless"];
+            let program = ["python", "train.py", "--json", "--", "-v"];
+            let cli = Cli::try_parse_from(before.iter().chain(between).chain(&program))
+                .expect("a command line");
+            let Some(Command::Trace(trace)) = cli.command else {
+                panic!("another command");
+            };
+            assert!(trace.headless && !trace.json && !cli.screen.verbose);
+            assert_eq!(trace.command, program.map(OsString::from));
+        }
+        let typo = Cli::try_parse_from(["cuptop", "trace", "--hedless", "python"]);
+        assert!(typo.is_err(), "an option of cuptop's that there is not");
     }
 }

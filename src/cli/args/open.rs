@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::screen::{First, OnClock, Picture, Replayed, size};
+use super::screen::{First, OnClock, Picture, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
 
@@ -31,7 +31,7 @@ pub struct Open {
     pub first: First,
     /// Whether it is played.
     #[command(flatten)]
-    pub replayed: Replayed,
+    pub replayed: ReplayOptions,
 }
 
 /// `cuptop report`.
@@ -151,7 +151,7 @@ pub struct Export {
     pub first: First,
     /// Whether it is played.
     #[command(flatten)]
-    pub replayed: Replayed,
+    pub replayed: ReplayOptions,
     /// On which clock it is shown.
     #[command(flatten)]
     pub clock: OnClock,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
-use super::screen::{First, Picture, Replayed};
+use super::screen::{First, Picture, ReplayOptions};
 use super::trace::{GraphRecords, Switch};
 
 /// Where a scenario runs.
@@ -69,7 +69,7 @@ pub struct Run {
     pub first: First,
     /// Whether it is played.
     #[command(flatten)]
-    pub replayed: Replayed,
+    pub replayed: ReplayOptions,
 }
 
 impl Run {
@@ -91,7 +91,7 @@ impl Run {
             profile: None,
             picture: Picture::default(),
             first: First::default(),
-            replayed: Replayed::default(),
+            replayed: ReplayOptions::default(),
         }
     }
 }

@@ -21,6 +21,9 @@ pub struct ScreenArgs {
     /// Use ASCII instead of block and box characters.
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Also say what is worth no warning, such as which kinds of events of a trace are not shown.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
     /// Read this configuration instead of the usual one (see `cuptop config`).
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -97,7 +100,7 @@ pub struct First {
 /// A timeline played as if it were live.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "What is shown first")]
-pub struct Replayed {
+pub struct ReplayOptions {
     /// Play the complete timeline as if it were live, at this speed: 0.001x takes a second for each millisecond. The
     /// space bar holds it. Of a .cast the speed; without it, one that takes 15 seconds.
     #[arg(long, value_name = "SPEED", num_args = 0..=1, default_missing_value = "1x", value_parser = speed)]

@@ -78,8 +78,8 @@ pub struct Trace {
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
-    /// The program and its arguments.
-    #[arg(required = true, last = true, value_name = "CMD")]
+    /// The program and its arguments; cuptop's own options come before it. `--` may stand between them.
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
 

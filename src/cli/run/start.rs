@@ -1,4 +1,4 @@
-//! Starting a scenario: find, compile, choose where, go.
+//! Starts a scenario: it finds, compiles, chooses where, and runs it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,34 +19,34 @@ use trace::{Clocks, SourceInfo, SourceKind};
 
 /// Where scenarios run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// A real GPU: its name, where all that are seen have the same.
+pub(super) enum RunTarget {
+    /// A real GPU: its name, where all visible ones have the same.
     Gpu(Option<String>),
     /// The simulator, and why, where the user did not ask for it.
     Simulator(Option<String>),
 }
 
-impl Place {
+impl RunTarget {
     /// Why it is the simulator, where nobody asked for it.
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
-            Place::Simulator(reason) => reason.as_deref(),
-            Place::Gpu(_) => None,
+            RunTarget::Simulator(reason) => reason.as_deref(),
+            RunTarget::Gpu(_) => None,
         }
     }
 }
 
 /// Decides where to run. Asking the driver takes a process of its own, and a moment when there is a GPU.
-pub(super) fn place(backend: Backend) -> Result<Place, Ending> {
+pub(super) fn choose_target(backend: Backend) -> Result<RunTarget, Ending> {
     if backend == Backend::Sim {
-        return Ok(Place::Simulator(None));
+        return Ok(RunTarget::Simulator(None));
     }
     let probe = runner::probe();
     if probe.can_run() {
         let mut names = probe.gpus.iter().map(|gpu| &gpu.name);
         let first = names.next();
         let is_one = names.all(|name| Some(name) == first);
-        return Ok(Place::Gpu(first.filter(|_| is_one).cloned()));
+        return Ok(RunTarget::Gpu(first.filter(|_| is_one).cloned()));
     }
     let (text, help) = match probe.obstacle() {
         Some(part) => (part.text.clone(), part.help.clone()),
@@ -57,16 +57,16 @@ pub(super) fn place(backend: Backend) -> Result<Place, Ending> {
     };
     match backend {
         Backend::Cuda => Err(Ending::machine(format!("cannot run on a GPU: {text}")).help(help)),
-        _ => Ok(Place::Simulator(Some(text))),
+        _ => Ok(RunTarget::Simulator(Some(text))),
     }
 }
 
-/// The profile's peaks, where the run is on the GPU that the profile is of, or on a model of it. Of any
-/// other GPU nothing is known: `calibrate` makes its profile.
-fn peaks(profile: &Profile, place: &Place) -> Peaks {
+/// The profile's peaks, where the run is on the profile's GPU or on a model of it. For any other GPU nothing is known:
+/// `calibrate` makes its profile.
+fn peaks(profile: &Profile, place: &RunTarget) -> Peaks {
     let is_of_profile = match place {
-        Place::Simulator(_) => true,
-        Place::Gpu(name) => name.as_ref() == Some(&profile.device.name),
+        RunTarget::Simulator(_) => true,
+        RunTarget::Gpu(name) => name.as_ref() == Some(&profile.device.name),
     };
     if !is_of_profile {
         return Peaks::default();
@@ -78,8 +78,8 @@ fn peaks(profile: &Profile, place: &Place) -> Peaks {
     }
 }
 
-/// A run that was started.
-pub(super) struct Started {
+/// A run in progress.
+pub(super) struct StartedRun {
     pub(super) feed: Feed,
     pub(super) plan: Arc<Plan>,
     pub(super) info: SourceInfo,
@@ -91,12 +91,12 @@ pub(super) struct Started {
 pub(super) struct Runner {
     current: String,
     overrides: Overrides,
-    place: Place,
+    place: RunTarget,
     pace: Pace,
     profile: Profile,
     flush: Duration,
     graphs: Graphs,
-    /// Whether the hardware is watched.
+    /// Whether it reads the GPU's counters.
     hardware: bool,
     save: Option<PathBuf>,
     watch: bool,
@@ -104,10 +104,10 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(args: &Run, place: Place, pace: Pace) -> Result<Runner, Ending> {
+    pub(super) fn new(args: &Run, place: RunTarget, pace: Pace) -> Result<Runner, Ending> {
         let gpu = match &place {
-            Place::Gpu(name) => name.as_deref(),
-            Place::Simulator(_) => None,
+            RunTarget::Gpu(name) => name.as_deref(),
+            RunTarget::Simulator(_) => None,
         };
         let profile = profile::choose(args.profile.as_deref(), gpu)?;
         Ok(Runner {
@@ -138,13 +138,18 @@ impl Runner {
         &self.current
     }
 
+    /// The name of the GPU that the profile is of.
+    pub(super) fn device(&self) -> &str {
+        &self.profile.device.name
+    }
+
     /// The peaks that rates are compared with.
     pub(super) fn peaks(&self) -> Peaks {
         peaks(&self.profile, &self.place)
     }
 
-    /// Compiles a scenario as it is now and starts it. Diagnostics of what is wrong with it are in `color` or not.
-    pub(super) fn start(&mut self, name: &str, color: bool) -> Result<Started, Ending> {
+    /// Compiles a scenario as it is now and starts it. Its diagnostics have colours if `color` is set.
+    pub(super) fn start(&mut self, name: &str, color: bool) -> Result<StartedRun, Ending> {
         let source = Runner::find(name)?;
         let compiled = compile(&source, &self.overrides)
             .map_err(|diagnostics| Ending::diagnostics(diagnostics.render(color)))?;
@@ -153,7 +158,7 @@ impl Runner {
             .feed(&source, &plan)
             .map_err(|error| Ending::machine(format!("cannot start {}: {error}", source.name)))?;
         self.runs += 1;
-        Ok(Started {
+        Ok(StartedRun {
             feed,
             plan,
             info: self.info(&source),
@@ -162,7 +167,7 @@ impl Runner {
         })
     }
 
-    /// The same for the screen: what is wrong is shown there, without colours of its own.
+    /// The same for the screen, which shows diagnostics without colours of their own.
     pub(super) fn start_for_screen(&mut self, wanted: &Wanted) -> Result<Running, StartError> {
         if let Wanted::Scenario(name) = wanted {
             self.current.clone_from(name);
@@ -172,7 +177,7 @@ impl Runner {
         let started = self
             .start(&name, false)
             .map_err(|ending| ending.for_screen(file()))?;
-        // That there is no GPU is nothing to warn of: SIMULATED stands in the header.
+        // A missing GPU needs no warning: SIMULATED stands in the header.
         let simulating = self.place.reason().map(|why| Said {
             kind: SaidKind::Calm,
             text: format!("simulating: {why}"),
@@ -201,7 +206,7 @@ impl Runner {
             .as_deref()
             .map(|dir| crate::cli::numbered(dir, self.runs));
         match self.place {
-            Place::Gpu(_) => runner::run(RunRequest {
+            RunTarget::Gpu(_) => runner::run(RunRequest {
                 source: source.clone(),
                 overrides: self.overrides.clone(),
                 save,
@@ -209,7 +214,7 @@ impl Runner {
                 graphs: self.graphs,
                 hardware: self.hardware,
             }),
-            Place::Simulator(_) => {
+            RunTarget::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;
                 match save {
                     Some(directory) => recording::tee(feed, &directory, true),
@@ -220,7 +225,7 @@ impl Runner {
     }
 
     fn info(&self, source: &Source) -> SourceInfo {
-        let is_simulated = matches!(self.place, Place::Simulator(_));
+        let is_simulated = matches!(self.place, RunTarget::Simulator(_));
         let title = Path::new(&source.name)
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
@@ -245,14 +250,14 @@ mod tests {
     #[test]
     fn a_gpu_that_the_profile_is_not_of_has_no_peaks() {
         let mut profile = Profile::bundled();
-        let on = |name: &str| Place::Gpu(Some(name.to_owned()));
+        let on = |name: &str| RunTarget::Gpu(Some(name.to_owned()));
         let h200 = peaks(&profile, &on(&profile.device.name));
         assert_eq!(h200.copies.h2d, Some(profile.copy.h2d_gbps));
-        assert_eq!(peaks(&profile, &Place::Simulator(None)), h200);
+        assert_eq!(peaks(&profile, &RunTarget::Simulator(None)), h200);
         let other = on("NVIDIA A100-SXM4-80GB");
         assert_eq!(peaks(&profile, &other), Peaks::default());
-        // GPUs of several kinds are none of them.
-        assert_eq!(peaks(&profile, &Place::Gpu(None)), Peaks::default());
+        // GPUs of several kinds match no profile.
+        assert_eq!(peaks(&profile, &RunTarget::Gpu(None)), Peaks::default());
         // What was calibrated there is its own.
         profile.device.name = "NVIDIA A100-SXM4-80GB".to_owned();
         profile.copy.h2d_gbps = 24.5;

@@ -272,7 +272,7 @@ fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
             .map(|(_, m)| stats::median(&m.samples))
             .collect::<Option<_>>()?,
     };
-    measured.sort_by_key(|(_, m)| m.median.time);
+    measured.sort_by_key(|(_, m)| m.median.window.len());
     let middle = measured.len().checked_sub(1)? / 2;
     let (run, median) = measured.swap_remove(middle);
     Some(Side {
@@ -284,7 +284,7 @@ fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
 
 fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
     let difference = Difference::of(&a.samples, &b.samples)?;
-    let share = |s: &Stretch| analysis::figures::share(s.overlap, s.copy);
+    let share = |s: &Stretch| analysis::figures::share(s.parts.overlap, s.parts.copy);
     Some(Row {
         of,
         a: Samples::of(&a.samples)?,
@@ -321,11 +321,11 @@ impl Samples {
 fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
     let fixed = |s: &Stretch| {
         [
-            ("compute", s.compute),
-            ("copy", s.copy),
-            ("overlap", -s.overlap),
-            ("memset", s.memset),
-            ("not recorded", s.not_recorded),
+            ("compute", s.parts.compute),
+            ("copy", s.parts.copy),
+            ("overlap", -s.parts.overlap),
+            ("memset", s.parts.memset()),
+            ("not recorded", s.parts.not_recorded),
         ]
     };
     let mut parts: Vec<(String, [Ns; 2])> = Vec::new();

@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::report::Report;
+use crate::report::{self, Report};
 use activity::{Ns, Span, What};
-use analysis::causes::Causes;
-use analysis::figures::{self, Peaks};
-use analysis::graph::Graph;
+use analysis::Facts;
+use analysis::breakdown::Breakdown;
+use analysis::causes::{Causes, by_cause};
+use analysis::figures::Peaks;
 use analysis::passes::Passes;
-use analysis::steps::{self, Origin, Steps};
-use analysis::{CallIndex, tables};
-use trace::{LaneKind, Measure, Trace};
+use analysis::steps::{Origin, Steps};
+use trace::{LaneKind, Trace};
 
 /// What is compared: something that takes time, and is done once or several times in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,17 +38,8 @@ pub(super) struct Measured {
 pub(super) struct Stretch {
     /// When it was.
     pub(super) window: Span,
-    pub(super) time: Ns,
-    /// At least one kernel ran, on any device.
-    pub(super) compute: Ns,
-    /// At least one copy ran.
-    pub(super) copy: Ns,
-    /// A kernel and a copy ran.
-    pub(super) overlap: Ns,
-    /// Only memsets ran.
-    pub(super) memset: Ns,
-    /// Nothing was seen to run, on any device, and recording was off on one: it may have run.
-    pub(super) not_recorded: Ns,
+    /// Of all devices together.
+    pub(super) parts: Breakdown,
     /// Nothing ran, by cause.
     pub(super) idle: Vec<(String, Ns)>,
     /// By name: how many, and the sum of their durations.
@@ -60,64 +51,33 @@ impl Stretch {
         self.operations.values().map(|(n, _)| n).sum()
     }
 
-    fn of(trace: &Trace, calls: &CallIndex, causes: &Causes<'_>, window: Span) -> Self {
-        let union_of = |measures: &[Measure]| {
-            let devices = trace.devices().iter();
-            let spans = devices.flat_map(|d| {
-                measures
-                    .iter()
-                    .flat_map(move |&m| d.usage.stretches(m, window))
-            });
-            tables::union(spans.collect())
-        };
-        let (compute, copy) = (union_of(&[Measure::Compute]), union_of(&[Measure::Copy]));
-        let either = union_of(&[Measure::Compute, Measure::Copy]);
-        let busy = union_of(&[Measure::Busy]);
-        let not_recorded = {
-            let seen = trace.devices().iter();
-            let mut spans: Vec<Span> = seen
-                .flat_map(|d| d.usage.stretches(Measure::Busy, window))
-                .collect();
-            spans.extend((0..trace.devices().len()).flat_map(|d| trace.unrecorded(d, window)));
-            tables::union(spans) - busy
-        };
-        let idle = window.len() - busy - not_recorded;
+    fn of(facts: &Facts<'_>, causes: &Causes<'_>, window: Span) -> Self {
+        let trace = facts.trace;
+        let parts = Breakdown::together(trace, window);
         Stretch {
             window,
-            time: window.len(),
-            compute,
-            copy,
-            overlap: compute + copy - either,
-            memset: busy - either,
-            not_recorded,
-            idle: by_cause(trace, calls, causes, window, idle),
+            parts,
+            idle: idle_by_cause(facts, causes, window, parts.idle()),
             operations: operations(trace, window),
         }
     }
 }
 
 /// Idle time by cause. Where several devices share it, it has none.
-fn by_cause(
-    trace: &Trace,
-    calls: &CallIndex,
+fn idle_by_cause(
+    facts: &Facts<'_>,
     causes: &Causes<'_>,
     window: Span,
     idle: Ns,
 ) -> Vec<(String, Ns)> {
-    let devices = figures::of(trace, Some(calls), Some(window));
-    let [device] = devices.as_slice() else {
+    let devices = facts.figures(Some(window));
+    let [device] = &*devices else {
         return vec![("idle".to_owned(), idle)];
     };
-    let mut all: Vec<(String, Ns)> = Vec::new();
-    let mut explained = 0;
-    for row in causes.idle_within(&[device.index], &[window]) {
-        explained += row.total_ns;
-        let name = format!("idle: {}", row.cause);
-        match all.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, sum)) => *sum += row.total_ns,
-            None => all.push((name, row.total_ns)),
-        }
-    }
+    let rows = by_cause(&causes.idle_within(&[device.index], &[window]));
+    let explained: Ns = rows.iter().map(|row| row.1).sum();
+    let named = |(cause, ns)| (format!("idle: {cause}"), ns);
+    let mut all: Vec<(String, Ns)> = rows.into_iter().map(named).collect();
     if idle > explained {
         all.push((
             "idle: before the first operation or after the last".to_owned(),
@@ -160,9 +120,9 @@ impl Run {
     /// From a timeline that is complete.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let calls = CallIndex::new(trace);
-        let graph = Graph::new(trace);
-        let causes = Causes::new(trace, &graph);
+        let facts = report::facts(trace, None, Peaks::default());
+        let report = Report::from(&facts);
+        let causes = facts.causes();
         let measure = |subject: Subject, spans: &[Span]| {
             let mut order: Vec<Span> = spans.to_vec();
             order.sort_by_key(|span| span.len());
@@ -170,17 +130,19 @@ impl Run {
             Some(Measured {
                 subject,
                 samples: spans.iter().map(|s| s.len() as f64).collect(),
-                median: Stretch::of(trace, &calls, &causes, median),
+                median: Stretch::of(&facts, &causes, median),
             })
         };
         let mut measured = Vec::new();
-        for (name, spans) in variants(trace) {
+        for (name, spans) in variants(facts.passes()) {
             measured.extend(measure(Subject::Variant(name), &spans));
         }
         if measured.is_empty() {
             // Of several processes the one whose steady steps last longest.
-            let found = steps::of(trace, None);
-            let main = found.iter().max_by_key(|s: &&Steps| s.steady_span().len());
+            let main = facts
+                .steps()
+                .iter()
+                .max_by_key(|s: &&Steps| s.steady_span().len());
             if let Some(main) = main {
                 measured.extend(measure(Subject::Step(main.from.clone()), main.steady()));
             }
@@ -188,10 +150,7 @@ impl Run {
                 measured.extend(measure(Subject::Makespan, &[span]));
             }
         }
-        Run {
-            report: Report::new(trace, None, Peaks::default()),
-            measured,
-        }
+        Run { report, measured }
     }
 
     pub(super) fn find(&self, subject: &Subject) -> Option<&Measured> {
@@ -212,8 +171,7 @@ impl Run {
 
 /// The measured passes of each variant of a scenario's run that did something, as spans of their
 /// operations. A variant that ran at several points of a sweep is several.
-fn variants(trace: &Trace) -> Vec<(String, Vec<Span>)> {
-    let passes = Passes::of_trace(trace, None);
+fn variants(passes: &Passes) -> Vec<(String, Vec<Span>)> {
     let spans = |variant| {
         let measured = passes.measured(variant);
         measured.filter_map(|i| passes.list[i].operations).collect()

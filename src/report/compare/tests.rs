@@ -4,7 +4,7 @@ use super::super::page::Options;
 use super::*;
 use activity::stats::INTERVAL_MIN;
 use activity::{Batch, Def, Direction, Mode, RangeKind};
-use analysis::testing::{Scene, h200};
+use analysis::testing::{Scene, count_made, h200};
 use proptest::prelude::*;
 use trace::Trace;
 
@@ -22,6 +22,20 @@ fn trace(slow: i64, is_overlapped: bool) -> Trace {
         at += copy + if is_overlapped { 0 } else { kernel + 100 };
     }
     scene.trace()
+}
+
+#[test]
+fn what_a_report_and_a_comparison_rest_on_is_made_once() {
+    let facts = ["graph", "calls", "causes", "steps", "figures", "ranks"];
+    let trace = trace(0, true);
+    let before = facts.map(count_made);
+    let run = Run::of(&trace);
+    let made = facts.map(count_made);
+    // Of one process on one device there is no job to be matched.
+    for (fact, (made, before)) in facts.into_iter().zip(made.into_iter().zip(before)) {
+        assert_eq!(made - before, usize::from(fact != "ranks"), "{fact}");
+    }
+    assert_eq!(run.report.devices[0].ops, 8);
 }
 
 fn runs(slow: &[i64]) -> Vec<Run> {

@@ -28,7 +28,7 @@ fn timeline(launches: i64) -> Trace {
 fn what_is_left_is_judged_as_if_it_began_there() {
     let whole = timeline(4_000);
     let mut short = whole.clone();
-    short.forget_before(41_000_000);
+    short.evict_before(41_000_000);
     let window = Some(Span::new(41_000_000, Ns::MAX));
     let (one, other) = (
         figures::of(&short, None, None),
@@ -84,7 +84,7 @@ fn a_timeline_with_a_limit_stays_within_it() {
     }
     // Looked at every 65,536 records, of at most 100 bytes here.
     assert!(most < limit + 65_536 * 100, "{most}");
-    let forgotten = trace.forgotten().expect("it had to");
+    let forgotten = trace.evicted().expect("it had to");
     assert!(forgotten.rows > 100_000, "{forgotten:?}");
     assert_eq!(trace.lanes()[0].len(), 400_000);
 }
@@ -113,5 +113,5 @@ fn a_limit_leaves_many_lanes_what_they_take_memory_for() {
     }
     assert!(most < limit + 65_536 * 100, "{most}");
     assert!(least > 0.5, "{least}");
-    assert!(trace.forgotten().is_some());
+    assert!(trace.evicted().is_some());
 }

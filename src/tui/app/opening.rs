@@ -60,7 +60,7 @@ impl App {
             let run = &self.state.run;
             if let Some(whole) = camera.operations(run).or(camera.scope_span(run)) {
                 camera.is_following = false;
-                camera.viewport.show(part.of(whole));
+                camera.viewport.show(part.within_span(whole));
             }
         }
         let view = opening.view.unwrap_or(before);

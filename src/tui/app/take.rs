@@ -11,9 +11,9 @@ impl App {
         let messages = &mut self.state.messages;
         match message {
             Message::Batch(batch) => {
-                let was_whole = run.trace.forgotten().is_none();
+                let was_whole = run.trace.evicted().is_none();
                 run.trace.apply(batch);
-                if was_whole && run.trace.forgotten().is_some() {
+                if was_whole && run.trace.evicted().is_some() {
                     let text = "memory is at its limit (--memory): single records of the oldest stretch are let go, their \
                                 sums stay";
                     messages.noticed(run.elapsed, true, text);

@@ -488,7 +488,7 @@ fn no_key_waits_for_what_takes_long() {
 fn what_was_let_go_can_be_looked_at_and_not_selected() {
     let mut trace = fixture::trace();
     let end = trace.extent().expect("records").end;
-    trace.forget_before(STREAMED + 1_000 * US);
+    trace.evict_before(STREAMED + 1_000 * US);
     let mut app = App::of_trace(trace, None, PEAKS);
     app.state.size = Size::new(120, 40);
     let theme = Theme::default();

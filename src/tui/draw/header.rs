@@ -53,7 +53,7 @@ impl Header {
             status: status(state),
             records: match health.received {
                 0 => String::new(),
-                n => match trace.forgotten() {
+                n => match trace.evicted() {
                     Some(it) => format!(
                         "{} records, {} let go",
                         units::count(n),

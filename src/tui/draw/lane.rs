@@ -25,7 +25,7 @@ pub enum Plot {
     /// How busy a device is, and behind it why it is idle.
     Gpu {
         /// The busy shares.
-        shares: Vec<f64>,
+        shares: Vec<Busy>,
         /// What most of the idle time in the column was due to, as far as it is known.
         causes: Vec<Option<u8>>,
     },
@@ -38,6 +38,15 @@ impl Default for Plot {
     fn default() -> Self {
         Plot::Strip(Strip::default())
     }
+}
+
+/// What part of a column a device was busy for.
+#[derive(Clone, Copy, Debug)]
+pub struct Busy {
+    /// With kernels, whatever ran beside them.
+    pub kernels: f64,
+    /// With anything.
+    pub all: f64,
 }
 
 /// A row, ready to be drawn.
@@ -142,12 +151,12 @@ fn draw_meter(
     }
 }
 
-/// The height is the busy share, what lies above it has the colour of the cause. Where there are no colours
-/// a letter stands in columns that are idle for most of their time.
-fn draw_gpu(theme: &Theme, shares: &[f64], causes: &[Option<u8>], plot: Rect, buf: &mut Buffer) {
+/// The height is the busy share: kernels below, in another colour what ran without one. What lies above has the colour of
+/// the cause. Where there are no colours a letter stands in columns that are idle for most of their time.
+fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, buf: &mut Buffer) {
     let has_ground = theme.level != ColorLevel::None && !theme.is_ascii;
-    for ((x, &share), cause) in (0..plot.width).zip(shares).zip(causes) {
-        let Some(cause) = cause.filter(|_| share < 1.0) else {
+    for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
+        let Some(cause) = cause.filter(|_| share.all < 1.0) else {
             continue;
         };
         let role = Role::Cause(cause);
@@ -158,15 +167,39 @@ fn draw_gpu(theme: &Theme, shares: &[f64], causes: &[Option<u8>], plot: Rect, bu
             }
         }
     }
-    let cells = shares.iter().map(|share| Some((*share, Role::Good)));
-    draw_meter(theme, cells, plot, buf);
+    // Without colours the two parts would look alike.
+    let role = if has_ground { Role::H2D } else { Role::Good };
+    let all = shares.iter().map(|share| Some((share.all, role)));
+    draw_meter(theme, all, plot, buf);
     if has_ground {
+        draw_kernels(theme, shares, plot, buf);
         return;
     }
-    for ((x, &share), cause) in (0..plot.width).zip(shares).zip(causes) {
-        if let Some(cause) = cause.filter(|_| share < 0.5) {
+    for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
+        if let Some(cause) = cause.filter(|_| share.all < 0.5) {
             let style = theme.fg(Role::Cause(cause));
             pen::cell(buf, plot, x, theme.cause(cause), style);
+        }
+    }
+}
+
+/// Draws the part with kernels over the meter of all. A character has two colours: one that is idle for a part is drawn as
+/// high as it was busy, in the colour of what took more of that.
+fn draw_kernels(theme: &Theme, shares: &[Busy], plot: Rect, buf: &mut Buffer) {
+    let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
+    for (x, share) in (0..plot.width).zip(shares) {
+        let mut kernels = Theme::levels(share.kernels.min(share.all), full);
+        let mut all = Theme::levels(share.all, full);
+        for line in pen::lines(plot).collect::<Vec<_>>().into_iter().rev() {
+            let (here, busy) = (kernels.min(8), all.min(8));
+            let good = theme.fg(Role::Good);
+            if busy == 8 && here > 0 {
+                let copies = theme.fg(Role::H2D).fg.unwrap_or_default();
+                pen::cell(buf, line, x, theme.block(here), good.bg(copies));
+            } else if 2 * here >= busy && busy > 0 {
+                pen::cell(buf, line, x, theme.block(busy), good);
+            }
+            (kernels, all) = (kernels.saturating_sub(8), all.saturating_sub(8));
         }
     }
 }
@@ -213,4 +246,39 @@ fn draw_gap(theme: &Theme, gap: &GapMark, line: Rect, buf: &mut Buffer) {
     let text = pen::plain(theme, &format!("{open}{}{close}", gap.label));
     let spare = usize::from(gap.to - gap.from).saturating_sub(pen::width(&text));
     pen::text(buf, line, gap.from + (spare / 2) as u16, &text, style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The characters of one column, from above, with their colour and the one behind.
+    fn column(kernels: f64, all: f64, lines: u16) -> Vec<(char, bool, bool)> {
+        let theme = Theme::default();
+        let plot = Rect::new(0, 0, 1, lines);
+        let mut buf = Buffer::empty(plot);
+        draw_gpu(&theme, &[Busy { kernels, all }], &[None], plot, &mut buf);
+        let (good, copies) = (theme.fg(Role::Good).fg, theme.fg(Role::H2D).fg);
+        let seen = |y| {
+            let cell = &buf[(0, y)];
+            let symbol = cell.symbol().chars().next().unwrap_or(' ');
+            (symbol, Some(cell.fg) == good, Some(cell.bg) == copies)
+        };
+        (0..lines).map(seen).collect()
+    }
+
+    #[test]
+    fn kernels_and_copies_alone_have_two_tones() {
+        let (kernels, copies, behind) = (true, false, true);
+        assert_eq!(column(1.0, 1.0, 1), [('█', kernels, behind)]);
+        assert_eq!(column(0.0, 1.0, 1), [('█', copies, false)]);
+        assert_eq!(column(0.25, 1.0, 1), [('▂', kernels, behind)]);
+        // Idle for a half: as high as it was busy, in the colour of the larger part.
+        assert_eq!(column(0.375, 0.5, 1), [('▄', kernels, false)]);
+        assert_eq!(column(0.125, 0.5, 1), [('▄', copies, false)]);
+        assert_eq!(
+            column(0.5, 1.0, 2),
+            [('█', copies, false), ('█', kernels, behind)]
+        );
+    }
 }

@@ -1,10 +1,10 @@
 //! What was measured between two marks, in words.
 
 use crate::tui::state::State;
-use crate::tui::state::idle::{IdleGroup, Shares};
 use crate::tui::state::marks::{Measured, OfDevice};
 use activity::text::plural;
 use activity::{Ns, units};
+use analysis::causes::Group;
 use trace::{Trace, describe};
 
 /// "1.24 ms measured", and the facts.
@@ -24,35 +24,37 @@ pub fn words(state: &State) -> Option<(String, Vec<String>)> {
     };
     let trace = &state.run.trace;
     for of in &found.devices {
-        device(trace, of, span.len(), &mut facts);
+        device(trace, of, &mut facts);
     }
     facts.extend(began(found));
     Some((name, facts))
 }
 
-fn device(trace: &Trace, of: &OfDevice, length: Ns, facts: &mut Vec<String>) {
+fn device(trace: &Trace, of: &OfDevice, facts: &mut Vec<String>) {
     let name = match trace.devices().len() {
         1 => "GPU".to_owned(),
         _ => describe::device_id(trace, of.device),
     };
-    let known = (length - of.unrecorded).max(1) as f64;
-    let share = |ns: Ns| units::percent(ns as f64 / known);
     facts.push(format!(
         "{name} busy {} ({})",
-        units::duration(of.busy),
-        share(of.busy)
+        units::duration(of.parts.busy),
+        units::percent(of.parts.share(of.parts.busy))
     ));
     facts.push(format!(
         "compute {}, copies {}",
-        units::duration(of.compute),
-        units::duration(of.copy)
+        units::duration(of.parts.compute),
+        units::duration(of.parts.copy)
     ));
-    if of.unrecorded > 0 {
-        let time = units::duration(of.unrecorded);
+    if of.parts.not_recorded > 0 {
+        let time = units::duration(of.parts.not_recorded);
         facts.push(format!("not recorded {time}"));
     }
-    if of.idle > 0 {
-        facts.push(format!("idle {}{}", units::duration(of.idle), causes(of)));
+    if of.parts.idle() > 0 {
+        facts.push(format!(
+            "idle {}{}",
+            units::duration(of.parts.idle()),
+            causes(of)
+        ));
     }
     let moved: Vec<String> = of
         .bytes
@@ -70,10 +72,11 @@ fn device(trace: &Trace, of: &OfDevice, length: Ns, facts: &mut Vec<String>) {
 /// ": host work 1.2 ms, launching 80 us", what there is no cause of among it.
 fn causes(of: &OfDevice) -> String {
     let mut parts: Vec<(Ns, &str)> = Vec::new();
-    let between = of.idle - of.outside;
+    let between = of.parts.idle() - of.outside;
     match &of.causes {
         Some(causes) => {
-            parts.extend(groups(causes));
+            let groups = Group::most(*causes, 0).into_iter();
+            parts.extend(groups.map(|(group, ns)| (ns, group.label())));
             let known: Ns = causes.iter().sum();
             if between > known {
                 parts.push((between - known, "not looked into"));
@@ -94,17 +97,6 @@ fn causes(of: &OfDevice) -> String {
     } else {
         format!(": {}", parts.join(", "))
     }
-}
-
-fn groups(causes: &Shares) -> impl Iterator<Item = (Ns, &'static str)> {
-    let mut groups: Vec<(Ns, &'static str)> = IdleGroup::ALL
-        .iter()
-        .zip(causes)
-        .map(|(group, ns)| (*ns, group.label()))
-        .filter(|(ns, _)| *ns > 0)
-        .collect();
-    groups.sort_by_key(|(ns, _)| -ns);
-    groups.into_iter()
 }
 
 /// What began in the stretch, counted.

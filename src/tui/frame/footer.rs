@@ -16,7 +16,7 @@ use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::Views;
 use activity::units;
-use analysis::stretch::Stretch;
+use analysis::breakdown::Breakdown;
 use analysis::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
@@ -91,7 +91,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
         let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
-    let filter = views.on_screen(state).list().map(|list| &list.filter);
+    let filter = views.list(state).map(|list| &list.filter);
     let (kept, count) = match filter {
         Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),
         None if views.is_home() && !state.run.is_none() => (
@@ -154,8 +154,8 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
         return totals;
     }
     let stretch = match state.camera.scope {
-        Scope::Pass(_) => Stretch::together(&state.run.trace, window),
-        Scope::Whole => Stretch::each(&state.run.trace, window),
+        Scope::Pass(_) => Breakdown::together(&state.run.trace, window),
+        Scope::Whole => Breakdown::each(&state.run.trace, window),
     };
     let is_zoomed = state.camera.is_zoomed(&state.run);
     let prefix = if is_zoomed { "in view " } else { "" };
@@ -168,14 +168,18 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     };
     let shares = format!(
         "idle {} · compute {} · copy {}",
-        units::percent(stretch.share(stretch.idle)),
+        units::percent(stretch.share(stretch.idle())),
         units::percent(stretch.share(stretch.compute)),
         units::percent(stretch.share(stretch.copy)),
     );
     let long = format!("{prefix}{length} · {shares}{of}");
     totals.push(Total::new(long, Role::Text).short(format!("{shares}{of_short}")));
     totals.extend(faster(state));
-    totals.extend(views.notes().map(|note| Total::new(note.text, note.role)));
+    totals.extend(
+        views
+            .notes(state)
+            .map(|note| Total::new(note.text, note.role)),
+    );
     totals
 }
 

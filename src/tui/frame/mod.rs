@@ -58,7 +58,7 @@ impl Frame {
             self.help = HelpText::new(here, above(state.size), is_offered);
         }
         if !state.run.is_none() {
-            let list = views.on_screen(state).list();
+            let list = views.list(state);
             self.details.prepare(state, list.and_then(List::in_full));
         }
     }
@@ -85,8 +85,7 @@ impl Frame {
         let behind = self.tabs.end(layout.rule.width) + 1;
         self.variants.draw(theme, behind, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
-        let view = views.on_screen(state);
-        view.draw(theme, layout.middle(), buf);
+        views.draw(state, theme, layout.middle(), buf);
         if !state.run.is_none() {
             self.details.draw(theme, layout.details, buf);
         }
@@ -135,7 +134,7 @@ impl Frame {
         if state.run.is_none() {
             return None;
         }
-        match views.on_screen(state).list().and_then(List::in_full) {
+        match views.list(state).and_then(List::in_full) {
             Some(text) => Some(text.to_owned()).filter(|text| !text.is_empty()),
             None => self.details.copied(),
         }

@@ -9,9 +9,9 @@ use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::pen;
 use crate::tui::keys::{self, HelpLine};
 use crate::tui::state::ErrorPanel;
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::theme::{Role, Theme};
+use analysis::causes::Group;
 
 /// What lies above the screen because a key asked for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,10 +171,12 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
         vec![
             ("  GPU ".to_owned(), text),
             (format!("{levels} "), theme.fg(Role::Good)),
-            words("busy; behind it why it is idle:"),
+            words("kernels, "),
+            (format!("{levels} "), theme.fg(Role::H2D)),
+            words("copies alone; behind them why it is idle:"),
         ],
     ];
-    for pair in IdleGroup::ALL.chunks(3) {
+    for pair in Group::ALL.chunks(3) {
         let mut line = vec![words("    ")];
         for group in pair {
             let role = Role::Cause(*group as u8);

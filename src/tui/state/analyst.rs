@@ -15,6 +15,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
@@ -39,6 +40,10 @@ pub enum Weight {
 /// How much the threads stand back (see nice(2)) where there are fewer cores than threads at work: a key that comes
 /// meanwhile is answered first.
 const NICE: i32 = 5;
+
+/// While a run goes on, an answer is not looked for again for this many times what the last one took: no more than a
+/// tenth of the time goes to it.
+const REST: u32 = 9;
 
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
 
@@ -170,6 +175,9 @@ pub struct Key<A> {
     about: A,
 }
 
+/// What was asked, and where the answer comes with what it took.
+type Awaited<A, T> = (Key<A>, Receiver<(T, Duration)>);
+
 /// A question that is asked again and again, and its last answer.
 #[derive(Debug)]
 pub struct Question<A, T> {
@@ -178,7 +186,13 @@ pub struct Question<A, T> {
     /// Records of a timeline up to which it is answered at once.
     at_once: usize,
     last: Option<(Key<A>, T)>,
-    asked: Option<(Key<A>, Receiver<T>)>,
+    asked: Option<Awaited<A, T>>,
+    /// How long after it was asked about one part of a run that goes on it is asked about the other at the earliest.
+    pace: Option<fn(&Run, A, A) -> Duration>,
+    /// What was last asked about a run that goes on: its number, when, and what about.
+    paced: Option<(u64, Duration, A)>,
+    /// What the last answer took.
+    took: Duration,
     /// Whether it was last asked when there was no answer yet.
     waits: bool,
     /// Whether it is asked before the clocks of a job are set.
@@ -195,9 +209,40 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             at_once: AT_ONCE,
             last: None,
             asked: None,
+            pace: None,
+            paced: None,
+            took: Duration::ZERO,
             waits: false,
             is_first: false,
         }
+    }
+
+    /// The same, asked about a run that goes on no sooner than `pace` after the last time, and [`REST`] times what the
+    /// last answer took. Where it is zero, at once.
+    #[must_use]
+    pub fn paced(self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> Self {
+        Question {
+            pace: Some(pace),
+            ..self
+        }
+    }
+
+    /// Whether it is time to ask.
+    fn is_due(&mut self, run: &Run, about: A) -> bool {
+        let Some(pace) = self.pace.filter(|_| run.is_running()) else {
+            return true;
+        };
+        let is_early = self.paced.is_some_and(|(number, at, last)| {
+            let apart = match pace(run, last, about) {
+                Duration::ZERO => Duration::ZERO,
+                apart => apart.max(self.took * REST),
+            };
+            number == run.number && run.elapsed < at + apart
+        });
+        if !is_early {
+            self.paced = Some((run.number, run.elapsed, about));
+        }
+        !is_early
     }
 
     /// The same, answered at once for timelines of no more records than these.
@@ -223,11 +268,13 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         if let Some((key, _)) = &mut self.last {
             key.run = number;
         }
+        self.paced = None;
     }
 
     /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
     /// may give up once it is told to stop. Returns whether there is a new answer. Files that are still being read
-    /// answer nothing: what a gap waited for may come later. Nor does a job that is about to be put on one clock.
+    /// answer nothing: what a gap waited for may come later. Nor does a job that is about to be put on one clock. A run that
+    /// goes on is asked about at its pace.
     pub fn ask(
         &mut self,
         analyst: &Analyst,
@@ -236,8 +283,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
     ) -> bool {
         self.waits = run.is_being_read() || (run.awaits_clocks && !self.is_first);
-        if self.waits {
-            return false;
+        if self.waits || !self.is_due(run, about) {
+            return self.collect();
         }
         let key = Key {
             run: run.number,
@@ -256,7 +303,9 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
         if run.records() <= self.at_once {
             self.asked = None;
+            let began = Instant::now();
             self.last = Some((key, work(&run.trace, &Stop::default())));
+            self.took = began.elapsed();
             return true;
         }
         let (sender, answer) = bounded(1);
@@ -264,8 +313,10 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             name: self.name,
             trace: run.snapshot(),
             work: Box::new(move |trace, stop| {
+                let began = Instant::now();
+                let found = work(trace, stop);
                 // Nobody may be waiting any more.
-                let _ = sender.send(work(trace, stop));
+                let _ = sender.send((found, began.elapsed()));
             }),
         };
         self.asked = Some((key, answer));
@@ -288,8 +339,9 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return false;
         };
         match answer.try_recv() {
-            Ok(found) => {
+            Ok((found, took)) => {
                 self.last = Some((*key, found));
+                self.took = took;
                 self.asked = None;
                 true
             }
@@ -346,8 +398,6 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
     use crate::tui::state::{Peaks, Status};
     use activity::{Activity, Batch, HostCall, Span, What};
@@ -404,6 +454,31 @@ mod tests {
         assert!(ask(&mut question, &analyst, &run, 0));
         assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 10)));
         assert!(!question.is_open());
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_asked_about_at_its_pace() {
+        let second = Duration::from_secs(1);
+        let pace = |_: &Run, last: u8, now: u8| match last == now {
+            true => Duration::from_secs(1),
+            false => Duration::ZERO,
+        };
+        let mut question = Asked::new("count", Weight::Heavy).paced(pace);
+        let (analyst, mut run) = (Analyst::default(), run());
+        assert!(ask(&mut question, &analyst, &run, 0));
+        add(&mut run.trace, 9);
+        run.elapsed = second / 2;
+        assert!(!ask(&mut question, &analyst, &run, 0), "not due yet");
+        assert!(ask(&mut question, &analyst, &run, 1), "something else");
+        add(&mut run.trace, 9);
+        run.elapsed = second * 3 / 2;
+        question.took = second;
+        assert!(!ask(&mut question, &analyst, &run, 1), "it took a second");
+        run.elapsed += second * REST;
+        assert!(ask(&mut question, &analyst, &run, 1));
+        add(&mut run.trace, 9);
+        run.status = Status::Ended(activity::feed::Outcome::Complete);
+        assert!(ask(&mut question, &analyst, &run, 1), "it has ended");
     }
 
     #[test]

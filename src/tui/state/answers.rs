@@ -8,13 +8,14 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::analyst::{Analyst, Question, Weight};
-use super::ground::Ground;
 use super::so_far::SoFar;
 use super::{Camera, Run, Scope};
 use activity::Ns;
+use analysis::facts::LastFacts;
 use analysis::findings::Finding;
 use analysis::verdict::Verdict;
 use analysis::watching::WatchingCost;
@@ -22,9 +23,6 @@ use judge::{Looked, live, whole};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
-
-/// And this many times as far as the last one took to be found.
-const REST: u32 = 9;
 
 /// Records up to which answers are looked for without being asked where there is no thread for it: a blink.
 const UNASKED: usize = 1_000_000;
@@ -59,8 +57,6 @@ pub struct Answer {
     pub as_of: Option<Duration>,
     /// The variant that it is of, where it is of one.
     variant: Option<usize>,
-    /// What it took to find.
-    took: Duration,
 }
 
 /// What is asked about.
@@ -68,14 +64,6 @@ pub struct Answer {
 struct About {
     scope: Scope,
     is_live: bool,
-}
-
-/// What was last asked about a run under way.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    run: u64,
-    variant: Option<usize>,
-    at: Duration,
 }
 
 /// The variant that is on screen, when one pass is.
@@ -86,14 +74,20 @@ fn variant(run: &Run, scope: Scope) -> Option<usize> {
     }
 }
 
+/// Of another variant before the second is over.
+fn pace(run: &Run, last: About, now: About) -> Duration {
+    match variant(run, last.scope) == variant(run, now.scope) {
+        true => PACE,
+        false => PACE / 10,
+    }
+}
+
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Answers {
     question: Question<About, Answer>,
     /// What other questions about a run that has ended rest on, too.
-    pub(super) ground: Ground,
-    /// The run that was last asked about while it ran, and when.
-    asked: Option<Asked>,
+    pub facts: Arc<LastFacts>,
     /// Why the devices were idle since it began.
     so_far: SoFar,
 }
@@ -101,9 +95,10 @@ pub struct Answers {
 impl Default for Answers {
     fn default() -> Self {
         Answers {
-            question: Question::new("answers", Weight::Heavy).at_once(AT_ONCE),
-            ground: Ground::default(),
-            asked: None,
+            question: Question::new("answers", Weight::Heavy)
+                .at_once(AT_ONCE)
+                .paced(pace),
+            facts: Arc::default(),
             so_far: SoFar::default(),
         }
     }
@@ -119,16 +114,8 @@ impl Answers {
         }
         self.so_far.prepare(analyst, run);
         let is_live = run.is_running();
-        if is_live {
-            let variant = variant(run, camera.scope);
-            if run.progress.is_some() || !self.is_due(run, variant) {
-                return;
-            }
-            self.asked = Some(Asked {
-                run: run.number,
-                variant,
-                at: run.elapsed,
-            });
+        if is_live && run.progress.is_some() {
+            return;
         }
         let scope = camera.scope;
         let variant = variant(run, scope);
@@ -143,37 +130,21 @@ impl Answers {
             peaks: run.peaks.copies,
         };
         let (as_of, number) = (run.elapsed, run.number);
-        let ground = self.ground.clone();
+        let facts = Arc::clone(&self.facts);
         self.question.ask(analyst, run, about, move |trace, stop| {
-            let began = Instant::now();
             let found = if is_live {
                 live(trace, &looked, stop).map(|answer| Answer {
                     as_of: Some(as_of),
                     ..answer
                 })
             } else {
-                whole(trace, number, &looked, &ground, stop)
+                whole(facts.of(number, trace), &looked, stop)
             };
             Answer {
                 variant,
-                took: began.elapsed(),
                 ..found.unwrap_or_default()
             }
         });
-    }
-
-    /// Whether it is time to ask about a run under way: of another variant before the second is over.
-    fn is_due(&self, run: &Run, variant: Option<usize>) -> bool {
-        let Some(asked) = self.asked.filter(|asked| asked.run == run.number) else {
-            return true;
-        };
-        let rest = self.question.last(run).map_or(Duration::ZERO, |a| a.took) * REST;
-        let apart = if asked.variant == variant {
-            rest.max(PACE)
-        } else {
-            rest.max(PACE / 10)
-        };
-        run.elapsed >= asked.at + apart
     }
 
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a

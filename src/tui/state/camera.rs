@@ -160,7 +160,7 @@ impl Camera {
         let planned = variant.and_then(|v| run.plan.as_ref()?.variants.get(v.index));
         if let (Some(part), Some(operations)) = (planned.and_then(|v| v.view), self.operations(run))
         {
-            self.viewport.show(part.of(operations));
+            self.viewport.show(part.within_span(operations));
         }
     }
 

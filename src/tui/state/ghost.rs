@@ -1,14 +1,15 @@
 //! The prediction that stands under the timeline, once a finding's was asked for.
 
+use std::sync::Arc;
+
 use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
 use crate::report::whatif::known_of;
 use activity::Ns;
 use activity::units::{duration, percent};
+use analysis::facts::LastFacts;
 use analysis::findings::{Finding, Predicted};
-use analysis::graph::Graph;
-use analysis::passes::Passes;
 use analysis::steps;
 use analysis::whatif::WhatIf;
 use scenario::edit::EditSet;
@@ -115,7 +116,13 @@ impl Ghost {
     }
 
     /// Takes the answer that has come, and asks for what is wanted.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
+    pub fn prepare(
+        &mut self,
+        analyst: &Analyst,
+        run: &Run,
+        camera: &Camera,
+        last: &Arc<LastFacts>,
+    ) {
         let Some(wanted) = &self.wanted else { return };
         if wanted.run != run.number {
             self.wanted = None;
@@ -124,24 +131,19 @@ impl Ghost {
         if wanted.about.scope != camera.scope {
             return;
         }
-        let (edit, plan) = (wanted.edit.clone(), run.plan.clone());
+        let (edit, number) = (wanted.edit.clone(), run.number);
         let pass = match camera.scope {
             Scope::Whole => None,
             Scope::Pass(pass) => run.passes.list.get(pass).copied(),
         };
+        let (passes, last) = (run.passes.clone(), Arc::clone(last));
         self.question
             .ask(analyst, run, wanted.about, move |trace, _| {
-                let graph = Graph::new(trace);
-                let known = known_of(trace);
+                let mut facts = last.of(number, trace);
+                facts.known = known_of(trace);
                 let whatif = match pass {
-                    Some(pass) => {
-                        let passes = Passes::of_trace(trace, plan.as_deref());
-                        WhatIf::of_repeats(trace, &graph, &passes, pass.variant, &known)
-                    }
-                    None => {
-                        let found = steps::of(trace, None);
-                        WhatIf::of_steps(trace, &graph, steps::main(&found), None, &known)
-                    }
+                    Some(pass) => WhatIf::of_repeats(&facts, &passes, pass.variant),
+                    None => WhatIf::of_steps(&facts, steps::main(facts.steps()), None),
                 }?;
                 whatif.timeline(&edit, pass.map(|pass| pass.span))
             });
@@ -200,7 +202,7 @@ mod tests {
     use crate::tui::state::{Peaks, Status};
     use activity::feed::Outcome;
     use activity::{Ns, Span};
-    use analysis::testing::Scene;
+    use analysis::testing::{Scene, count_made};
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
     fn waits() -> Run {
@@ -218,6 +220,8 @@ mod tests {
     #[test]
     fn the_predicted_timeline_has_the_operations_when_they_would_run() {
         let (run, analyst, camera) = (waits(), Analyst::default(), Camera::default());
+        let facts = ["graph", "calls", "causes", "steps", "figures"];
+        let before = facts.map(count_made);
         let mut answers = Answers::default();
         answers.prepare(&analyst, &run, &camera, true);
         let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
@@ -225,7 +229,10 @@ mod tests {
         let finding = finding.expect("waits are found");
         let mut ghost = Ghost::default();
         assert_eq!(ghost.open(&run, Scope::Whole, finding), Ok(()));
-        ghost.prepare(&analyst, &run, &camera);
+        ghost.prepare(&analyst, &run, &camera, &answers.facts);
+        let made = facts.map(count_made).into_iter().zip(before);
+        let made: Vec<usize> = made.map(|(made, before)| made - before).collect();
+        assert_eq!(made, [1; 5], "{facts:?}: the answer's are the prediction's");
         let predicted = ghost.trace(&run, Scope::Whole).expect("a prediction");
         // Nothing is known of this GPU, so that a kernel follows another at once. They begin when the first did.
         let spans: Vec<Span> = (0..20).map(|row| predicted.lanes()[0].span(row)).collect();

@@ -3,14 +3,14 @@
 //! The pieces of every gap of a stretch around the window are summed in cells much finer than columns, off
 //! the drawing thread; the stretch is taken from a ladder of zooms, so that small steps ask nothing anew.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::analyst::{Analyst, Question, Weight};
 use super::{Camera, Run, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::causes::{Cause, Causes};
-use analysis::graph::Graph;
+use analysis::Facts;
+use analysis::causes::{Group, Shares, Waits};
 use trace::{LaneKind, Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
@@ -22,76 +22,8 @@ const MOST: usize = 1_000_000;
 /// What was done this long before a stretch is looked at too: it may be what the first gaps waited for.
 const BEFORE: Ns = 50_000_000;
 
-/// While a program runs, answers are at least this far apart, and nine times what the last one took.
+/// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
-
-/// What kept a device idle, as it is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IdleGroup {
-    /// The host did something else than CUDA calls.
-    Host,
-    /// The host was launching, or the launch on its way.
-    Launch,
-    /// The host waited for the device before it went on.
-    Wait,
-    /// Memory, modules, graphs, staging: calls that make ready.
-    SetUp,
-    /// Queued work waited for other work of the device.
-    Queue,
-    /// Nothing shows why, or the profiler itself.
-    Unknown,
-}
-
-impl IdleGroup {
-    /// All, in the order of the legend.
-    pub const ALL: [IdleGroup; 6] = [
-        IdleGroup::Host,
-        IdleGroup::Launch,
-        IdleGroup::Wait,
-        IdleGroup::SetUp,
-        IdleGroup::Queue,
-        IdleGroup::Unknown,
-    ];
-
-    /// Its words in the legend.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            IdleGroup::Host => "host work",
-            IdleGroup::Launch => "launching",
-            IdleGroup::Wait => "host waited for the GPU",
-            IdleGroup::SetUp => "memory and set-up",
-            IdleGroup::Queue => "queued behind others",
-            IdleGroup::Unknown => "unknown",
-        }
-    }
-
-    fn of(cause: Cause) -> Self {
-        match cause {
-            Cause::Host => IdleGroup::Host,
-            Cause::Launching | Cause::SlowLaunch | Cause::Lock | Cause::Call | Cause::Latency => {
-                IdleGroup::Launch
-            }
-            Cause::SyncDevice
-            | Cause::SyncStream
-            | Cause::SyncEvent
-            | Cause::BlockingH2D
-            | Cause::BlockingD2H
-            | Cause::BlockingCopy => IdleGroup::Wait,
-            Cause::Staging | Cause::Load | Cause::Memory | Cause::GraphSetup => IdleGroup::SetUp,
-            Cause::QueueFull
-            | Cause::Event
-            | Cause::Engine
-            | Cause::Stream
-            | Cause::EngineChange
-            | Cause::Queued => IdleGroup::Queue,
-            Cause::Profiler | Cause::Missing | Cause::Unknown => IdleGroup::Unknown,
-        }
-    }
-}
-
-/// Idle time by group.
-pub type Shares = [Ns; IdleGroup::ALL.len()];
 
 /// The idle time of each device over a stretch, cell by cell.
 #[derive(Clone, Debug, Default)]
@@ -100,12 +32,10 @@ struct IdleMap {
     /// By device: the sums of all cells before each one, and of all; empty for a device without operations in the
     /// stretch.
     sums: Vec<Vec<Shares>>,
-    took: Duration,
 }
 
 impl IdleMap {
     fn of(trace: &Trace, stretch: Span, stop: &Stop) -> Option<IdleMap> {
-        let began = Instant::now();
         let mut map = IdleMap {
             stretch,
             ..IdleMap::default()
@@ -119,7 +49,6 @@ impl IdleMap {
             map.add(&mut cells[device], span, group);
         })?;
         map.sums = cells.into_iter().map(sums).collect();
-        map.took = began.elapsed();
         Some(map)
     }
 
@@ -141,7 +70,7 @@ impl IdleMap {
         from.saturating_sub(1)..(to + 2).min(CELLS)
     }
 
-    fn add(&self, cells: &mut [Shares], span: Span, group: IdleGroup) {
+    fn add(&self, cells: &mut [Shares], span: Span, group: Group) {
         for cell in self.touched(span) {
             let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
             cells[cell][group as usize] += span.intersect(of_cell).len();
@@ -221,26 +150,29 @@ fn pieces(
     trace: &Trace,
     stretch: Span,
     stop: &Stop,
-    mut each: impl FnMut(usize, Span, IdleGroup),
+    mut each: impl FnMut(usize, Span, Group),
 ) -> Option<()> {
     let around = around(trace, stretch);
-    let graph = Graph::within(trace, around);
-    let causes = Causes::new(trace, &graph);
+    let facts = Facts::within(trace, around);
+    let causes = facts.causes();
     for (device, of) in trace.devices().iter().enumerate() {
         let usage = &of.usage;
-        for gap in causes.gaps_of_device(device, Some(around)) {
+        let mut waits = Waits::default();
+        for (gap, pieces) in causes.gaps_with_pieces(device, Some(around)) {
             if stop.is_stopped() {
                 return None;
             }
             // What began long before the stretch may have run all the while.
             let is_idle = usage.time(Measure::Busy, gap.span) == 0;
-            if !gap.span.overlaps(stretch) || !is_idle {
-                continue;
-            }
-            for piece in causes.pieces(gap) {
-                let span = piece.span.intersect(stretch);
-                if !span.is_empty() {
-                    each(device, span, IdleGroup::of(piece.cause));
+            for piece in pieces.iter().filter(|_| is_idle) {
+                let cut = waits.cut(&causes, gap, piece);
+                let middle = piece.span.end - cut.rest;
+                let (waited, rest) = (piece.span.start..middle, middle..piece.span.end);
+                for (part, group) in [(waited, Group::Sync), (rest, cut.group)] {
+                    let part = Span::new(part.start, part.end).intersect(stretch);
+                    if !part.is_empty() {
+                        each(device, part, group);
+                    }
                 }
             }
         }
@@ -248,18 +180,10 @@ fn pieces(
     Some(())
 }
 
-/// What is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct About {
-    stretch: Span,
-}
-
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Idle {
-    question: Question<About, IdleMap>,
-    /// The run that was last asked about while it ran, and when.
-    asked: Option<(u64, Duration)>,
+    question: Question<Span, IdleMap>,
     /// Goes up with every answer.
     pub version: u64,
 }
@@ -267,8 +191,7 @@ pub struct Idle {
 impl Default for Idle {
     fn default() -> Self {
         Idle {
-            question: Question::new("idle", Weight::Heavy),
-            asked: None,
+            question: Question::new("idle", Weight::Heavy).paced(|_, _, _| PACE),
             version: 0,
         }
     }
@@ -283,22 +206,10 @@ impl Idle {
         let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
             return;
         };
-        if run.is_running() {
-            let rest = self
-                .question
-                .last(run)
-                .map_or(PACE, |a| PACE.max(a.took * 9));
-            let is_due =
-                |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
-            if !self.asked.is_none_or(is_due) {
-                return;
-            }
-            self.asked = Some((run.number, run.elapsed));
-        }
         let stretch = stretch(camera.viewport.window, scope, camera.scope);
         let is_new = self
             .question
-            .ask(analyst, run, About { stretch }, move |trace, stop| {
+            .ask(analyst, run, stretch, move |trace, stop| {
                 IdleMap::of(trace, stretch, stop).unwrap_or_default()
             });
         self.version += u64::from(is_new);

@@ -2,26 +2,24 @@
 //! inside a collective. Answered beside the screen, from collectives alone; for the view of ranks with who is late and why.
 //! A job is matched once for a refresh of a run that goes on, and once when it has ended.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use super::analyst::{Analyst, Question, Weight};
-use super::ground::Ground;
 use super::{Run, Status};
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
-use activity::feed::Stop;
 use activity::units::duration;
 use activity::{Ns, Span};
-use analysis::causes::{Causes, IdleCause};
-use analysis::graph::Graph;
-use analysis::parallel;
-use analysis::ranks::{Aligned, Heat, Matched, Ranks, Wait};
-use analysis::steps::{self, Steps};
+use analysis::Facts;
+use analysis::causes::IdleCause;
+use analysis::facts::LastFacts;
+use analysis::ranks::{Aligned, Heat, Ranks, Wait};
 use trace::{Clock, Clocks, LaneId, Trace};
 
-/// While a program runs, answers are at least this far apart, and nine times what the last one took.
+/// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(2);
 
 /// Clocks that were set are set again when the run has lasted half as long again, or when one is to move by more than this, ns.
@@ -145,10 +143,13 @@ pub struct Judged {
 }
 
 impl Judged {
-    fn of(trace: &Trace, causes: &Causes<'_>, ranks: &Ranks, steps: &[Steps]) -> Judged {
-        let records = causes.graph().ops.len();
-        let by_cause = parallel::map(records, &ranks.ranks, |rank| causes.idle(rank.device, None));
-        let idle = ranks.ranks.iter().zip(&by_cause).map(|(rank, all)| {
+    fn of(facts: &Facts<'_>, ranks: &Ranks) -> Judged {
+        let of_device = |device: usize| -> &[IdleCause] {
+            let of = facts.devices().iter().find(|it| it.index == device);
+            of.map_or(&[], |it| &it.idle)
+        };
+        let idle = ranks.ranks.iter().map(|rank| {
+            let all = of_device(rank.device);
             let time: Ns = all.iter().map(|cause| cause.total_ns).sum();
             match time {
                 0 => format!("the GPU of {} was never idle", rank.name),
@@ -161,12 +162,8 @@ impl Judged {
             }
         });
         let idle = idle.collect();
-        let of_device = |device: usize| -> &[IdleCause] {
-            let at = ranks.ranks.iter().position(|rank| rank.device == device);
-            at.map_or(&[], |at| &by_cause[at])
-        };
-        let heat = Heat::of(ranks, steps);
-        let (ranks, job) = report::of(trace, ranks, of_device, None);
+        let heat = Heat::of(ranks, facts.steps());
+        let (ranks, job) = report::of(facts.trace, ranks, of_device, None);
         Judged {
             ranks,
             job,
@@ -176,7 +173,7 @@ impl Judged {
     }
 }
 
-/// An answer, and what it took.
+/// An answer.
 #[derive(Clone, Debug, Default)]
 struct Told {
     known: Option<Known>,
@@ -184,35 +181,9 @@ struct Told {
     judged: Option<Judged>,
     /// What the clocks of processes are to be set to: before that nothing else is told.
     clocks: Option<Vec<Clock>>,
-    took: Duration,
 }
 
 impl Told {
-    /// Of a run that goes on: the records that it has now will never be asked about again.
-    fn live(trace: &Trace, is_judged: bool, least: Ns, stop: &Stop) -> Told {
-        let Some(job) = Matched::of(trace) else {
-            return Told::default();
-        };
-        if let Some(told) = Told::to_set(trace, job.aligned(), least) {
-            return told;
-        }
-        let judge = || {
-            let graph = Graph::new(trace);
-            if stop.is_stopped() {
-                return None;
-            }
-            let steps = steps::of(trace, None);
-            let causes = Causes::new(trace, &graph);
-            let ranks = job.judged(trace, Some(&causes), &steps);
-            Some(Judged::of(trace, &causes, &ranks, &steps))
-        };
-        Told {
-            known: Some(Known::of(trace, job.aligned())),
-            judged: is_judged.then(judge).flatten(),
-            ..Told::default()
-        }
-    }
-
     /// That the clocks are to be set first, where one of them is to move by more than `least`.
     fn to_set(trace: &Trace, job: &Aligned, least: Ns) -> Option<Told> {
         Some(Told {
@@ -222,31 +193,34 @@ impl Told {
         })
     }
 
-    /// Of one that has ended, and `is_settled` where its clocks stay as they are.
-    fn whole(
-        trace: &Trace,
-        run: u64,
-        (is_judged, is_settled): (bool, bool),
-        ground: &Ground,
-        stop: &Stop,
-    ) -> Told {
-        let grounds = ground.of(run, trace);
-        let aligned = grounds.aligned();
-        let to_set = aligned.as_ref().filter(|_| !is_settled);
-        if let Some(told) = to_set.and_then(|job| Told::to_set(trace, job, 0)) {
+    /// Where clocks are to be set first, when one of them is to move by more than `least`, nothing else.
+    fn of(facts: &Facts<'_>, is_judged: bool, least: Option<Ns>) -> Told {
+        let (trace, aligned) = (facts.trace, facts.aligned());
+        let to_set = aligned.zip(least);
+        if let Some(told) = to_set.and_then(|(job, least)| Told::to_set(trace, job, least)) {
             return told;
         }
         let judge = || {
-            let ranks = grounds.ranks(stop)?;
-            let base = grounds.base(stop)?;
-            let causes = Causes::new(trace, &base.graph);
-            Some(Judged::of(trace, &causes, &ranks, &grounds.steps()))
+            aligned?;
+            facts.prepare();
+            if facts.stop.is_stopped() {
+                return None;
+            }
+            Some(Judged::of(facts, facts.ranks()?))
         };
         Told {
-            known: aligned.map(|job| Known::of(trace, &job)),
+            known: aligned.map(|job| Known::of(trace, job)),
             judged: is_judged.then(judge).flatten(),
             ..Told::default()
         }
+    }
+}
+
+/// Who is late is told as soon as somebody wants to know.
+fn pace(_: &Run, last: bool, is_judged: bool) -> Duration {
+    match is_judged && !last {
+        true => Duration::ZERO,
+        false => PACE,
     }
 }
 
@@ -255,8 +229,6 @@ impl Told {
 pub struct Job {
     /// By whether it is told who is late.
     question: Question<bool, Told>,
-    /// The run that was last asked about while it ran, whether for who is late, and when.
-    asked: Option<(u64, bool, Duration)>,
     /// When the clocks of a run that goes on were set last: what else was found out about it is found out anew then.
     set: Option<Duration>,
     /// The run that has ended of which who is late was wanted: it is told from then on.
@@ -268,8 +240,7 @@ pub struct Job {
 impl Default for Job {
     fn default() -> Self {
         Job {
-            question: Question::new("job", Weight::Heavy).first(),
-            asked: None,
+            question: Question::new("job", Weight::Heavy).first().paced(pace),
             set: None,
             judged: None,
             version: 0,
@@ -279,43 +250,37 @@ impl Default for Job {
 
 impl Job {
     /// Takes the answer that has come, and asks when it is time to: for who is late, where that `is_judged`.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, ground: &Ground, is_judged: bool) {
+    pub fn prepare(
+        &mut self,
+        analyst: &Analyst,
+        run: &Run,
+        last: &Arc<LastFacts>,
+        is_judged: bool,
+    ) {
         self.version += u64::from(self.question.poll());
         let is_asked = is_judged || analyst.has_threads() || run.records() <= UNASKED;
         if run.is_none() || !Aligned::may_be(&run.trace) || !is_asked || run.progress.is_some() {
             return;
         }
         let is_live = run.is_running();
-        if is_live {
-            let took = self.question.last(run).map_or(Duration::ZERO, |it| it.took);
-            let rest = PACE.max(took * 9);
-            let is_due = |(number, judged, at): (u64, bool, Duration)| {
-                number != run.number || (is_judged && !judged) || run.elapsed >= at + rest
-            };
-            if !self.asked.is_none_or(is_due) {
-                return;
-            }
-            self.asked = Some((run.number, is_judged, run.elapsed));
-        } else if is_judged {
+        if is_judged && !is_live {
             self.judged = Some(run.number);
         }
         let is_judged = is_judged || (!is_live && self.judged == Some(run.number));
         let is_early = (self.set).is_some_and(|at| at <= run.elapsed && run.elapsed < at + at / 2);
-        let least = if is_early { FAR } else { 0 };
-        let (number, is_settled, ground) = (run.number, run.is_settled, ground.clone());
+        let least = if is_live && is_early { FAR } else { 0 };
+        let (number, is_settled, last) = (run.number, run.is_settled, Arc::clone(last));
         let is_new = self
             .question
             .ask(analyst, run, is_judged, move |trace, stop| {
-                let began = Instant::now();
-                let told = if is_live {
-                    Told::live(trace, is_judged, least, stop)
-                } else {
-                    Told::whole(trace, number, (is_judged, is_settled), &ground, stop)
+                // The records that a run has while it goes on will never be asked about again.
+                let mut facts = match is_live {
+                    true => Facts::new(trace),
+                    false => last.of(number, trace),
                 };
-                Told {
-                    took: began.elapsed(),
-                    ..told
-                }
+                let least = (is_live || !is_settled).then_some(least);
+                facts.stop = stop.clone();
+                Told::of(&facts, is_judged, least)
             });
         self.version += u64::from(is_new);
     }
@@ -341,7 +306,6 @@ impl Job {
     pub fn clocks_set(&mut self, run: &Run) {
         self.question.carry(run.number);
         self.set = run.is_running().then_some(run.elapsed);
-        self.asked = None;
         self.judged = self
             .judged
             .filter(|it| it + 1 == run.number)

@@ -27,6 +27,10 @@ pub struct Lanes {
     folded: FxHashSet<String>,
     /// Stacks of ranges of which the top is seen alone.
     flat: FxHashSet<Key>,
+    /// Whether rows that hardly matter are seen, too.
+    shows_minor: bool,
+    /// The rows that hardly matter.
+    minor: FxHashSet<RowKind>,
     text: String,
     needle: Option<Needle>,
     /// What is chosen of rows as they appear.
@@ -51,9 +55,10 @@ struct Group {
 }
 
 impl Lanes {
-    /// Leaves of all rows those that are to be seen, the pinned ones first.
+    /// Leaves of all rows those that are to be seen, the pinned ones first. Rows in `minor` are seen when they are asked for.
     #[must_use]
-    pub fn choose(&mut self, rows: Vec<Row>) -> Vec<Row> {
+    pub fn choose(&mut self, rows: Vec<Row>, minor: FxHashSet<RowKind>) -> Vec<Row> {
+        self.minor = minor;
         self.units.clear();
         (self.count, self.fixed) = (0, 0);
         let groups = groups(rows);
@@ -76,7 +81,10 @@ impl Lanes {
                 }
                 if let Some(place) = self.pinned.iter().position(|known| *known == key) {
                     pinned.push((place, rows));
-                } else if self.hidden.contains(&key) || !(is_gpu || self.lets(&key)) {
+                } else if self.hidden.contains(&key)
+                    || self.is_too_minor(rows[0].kind)
+                    || !(is_gpu || self.lets(&key))
+                {
                     self.count += 1;
                 } else if is_gpu {
                     top.append(&mut rows);
@@ -118,6 +126,11 @@ impl Lanes {
         }
         top.append(&mut rest);
         top
+    }
+
+    /// Whether a row hardly matters, and nobody asked for it.
+    fn is_too_minor(&self, kind: RowKind) -> bool {
+        !self.shows_minor && self.needle.is_none() && self.minor.contains(&kind)
     }
 
     fn lets(&self, (title, label, _): &Key) -> bool {
@@ -186,9 +199,10 @@ impl Lanes {
             .is_some_and(|key| self.flat.contains(key))
     }
 
-    /// Shows everything again; what is pinned stays.
+    /// Shows everything again; what is pinned stays. Where everything is seen already, what hardly matters goes.
     pub fn show_all(&mut self) {
         self.version += 1;
+        self.shows_minor = self.is_any_left_out() || !self.shows_minor;
         self.hidden.clear();
         self.folded.clear();
         self.flat.clear();
@@ -207,7 +221,9 @@ impl Lanes {
         if was_left_out {
             self.filter("");
         }
-        let is_new = was_hidden || was_folded || was_left_out;
+        let was_minor = !is_pinned && self.is_too_minor(kind);
+        self.shows_minor |= was_minor;
+        let is_new = was_hidden || was_folded || was_left_out || was_minor;
         self.version += u64::from(is_new);
         is_new
     }
@@ -233,9 +249,13 @@ impl Lanes {
         &self.text
     }
 
-    /// Whether anything is kept away.
+    /// Whether there is something to show, or to put away again.
     #[must_use]
     pub fn is_any(&self) -> bool {
+        self.is_any_left_out() || !self.minor.is_empty()
+    }
+
+    fn is_any_left_out(&self) -> bool {
         self.count > 0 || !self.folded.is_empty() || !self.flat.is_empty()
     }
 
@@ -295,4 +315,38 @@ fn groups(rows: Vec<Row>) -> Vec<Group> {
         group.units.push((key, vec![row]));
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hardly_matters_comes_when_it_is_asked_for() {
+        let row = |kind, label: &str| Row {
+            kind,
+            label: label.to_owned(),
+        };
+        let all = || {
+            vec![
+                row(RowKind::Gpu(0), "GPU"),
+                row(RowKind::Overlap(0), "overlap"),
+            ]
+        };
+        let minor: FxHashSet<RowKind> = [RowKind::Overlap(0)].into_iter().collect();
+        let mut lanes = Lanes::default();
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 1);
+        assert_eq!((lanes.hidden(), lanes.is_any()), (1, true));
+        lanes.show_all();
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 2);
+        assert!(lanes.is_any(), "it can be put away again");
+        lanes.show_all();
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 1);
+        // A name that is looked for is shown, whatever it is worth.
+        lanes.filter("over");
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 2);
+        lanes.filter("");
+        assert!(lanes.choose(all(), minor.clone()).len() == 1 && lanes.reveal(RowKind::Overlap(0)));
+        assert_eq!(lanes.choose(all(), minor).len(), 2);
+    }
 }

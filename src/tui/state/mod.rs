@@ -6,7 +6,6 @@ pub mod beside;
 mod camera;
 pub mod counters;
 mod ghost;
-mod ground;
 pub mod idle;
 pub mod job;
 mod journal;
@@ -227,7 +226,8 @@ impl State {
         if shown.timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }
-        self.ghost.prepare(&self.analyst, run, camera);
+        let facts = &self.answers.facts;
+        self.ghost.prepare(&self.analyst, run, camera, facts);
         self.search.prepare(&self.analyst, run);
         self.marks.prepare(&self.analyst, run);
         let (messages, answers) = (&self.messages, &self.answers);
@@ -243,14 +243,14 @@ impl State {
 
     /// Takes what was found out about the ranks of a job, and puts the timeline on their clock when that is told.
     fn align(&mut self, shown: Shown) {
-        let ground = &self.answers.ground;
+        let facts = &self.answers.facts;
         self.job
-            .prepare(&self.analyst, &self.run, ground, shown.ranks);
+            .prepare(&self.analyst, &self.run, facts, shown.ranks);
         if let Some(clocks) = self.job.take_clocks(&self.run) {
             self.set_clocks(&clocks);
-            let ground = &self.answers.ground;
+            let facts = &self.answers.facts;
             self.job
-                .prepare(&self.analyst, &self.run, ground, shown.ranks);
+                .prepare(&self.analyst, &self.run, facts, shown.ranks);
         }
         self.run.awaits_clocks = self.job.is_to_tell_clocks(&self.analyst, &self.run);
     }
@@ -308,7 +308,8 @@ impl State {
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
         let all = rows::all(trace, scope, is_whole, self.counters);
-        self.rows = self.lanes.choose(all);
+        let minor = rows::minor(trace, scope, &all);
+        self.rows = self.lanes.choose(all, minor);
         rows::deepen(trace, scope, self.room, &mut self.rows);
         self.ghosted = self.ghost.version();
         rows::put_ghost(

@@ -151,6 +151,45 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
     rows
 }
 
+/// Of a device's busy time, what engines have to work at once, or a direction to copy, to be worth a row.
+const WORTH_OVERLAP: f64 = 0.05;
+const WORTH_COPIES: f64 = 0.005;
+
+/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever work at once, directions of few
+/// copies beside much else, and Python functions of threads that call no CUDA beside one that does.
+#[must_use]
+pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> FxHashSet<RowKind> {
+    let launching = launching(trace);
+    let share = |device: usize, measure| {
+        let usage = &trace.devices()[device].usage;
+        let busy = usage.time(Measure::Busy, scope).max(1);
+        usage.time(measure, scope) as f64 / busy as f64
+    };
+    let is_minor = |kind: &RowKind| match *kind {
+        RowKind::Overhead(_) => true,
+        RowKind::Overlap(device) => share(device, Measure::Concurrent) < WORTH_OVERLAP,
+        RowKind::Bandwidth(device, direction) => {
+            share(device, Measure::Direction(direction)) < WORTH_COPIES
+        }
+        RowKind::Range(id, _) => match trace.lanes()[id].key() {
+            LaneKey {
+                process,
+                kind:
+                    LaneKind::Range {
+                        kind: RangeKind::Python | RangeKind::Function,
+                        thread,
+                    },
+            } => {
+                !launching.contains(&(process, thread))
+                    && launching.iter().any(|it| it.0 == process)
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    rows.iter().map(|row| row.kind).filter(is_minor).collect()
+}
+
 /// Puts the rows of a prediction under the streams.
 pub(super) fn put_ghost(rows: &mut Vec<Row>, ghost: Vec<Row>) {
     let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));

@@ -1,7 +1,7 @@
 //! Why the devices were idle since a run began, while it goes on: sums that grow as records come.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Run;
 use super::analyst::{Analyst, Question, Weight};
@@ -10,34 +10,25 @@ use activity::{Ns, Span};
 use analysis::causes::Growing;
 use trace::{LaneKind, Trace};
 
-/// Answers are at least this far apart, and nine times what the last one took.
+/// Answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
 
 /// Records up to which sums are made where there is no thread for it: a blink.
 const UNASKED: usize = 100_000;
 
-#[derive(Clone, Debug, Default)]
-struct Told {
-    lines: Vec<String>,
-    took: Duration,
-}
-
 /// The sums, and what was last said of them.
 #[derive(Debug)]
 pub(super) struct SoFar {
-    question: Question<(), Told>,
+    question: Question<(), Vec<String>>,
     /// Those of a run, by its number.
     growing: Arc<Mutex<(u64, Growing)>>,
-    /// The run that was last asked about, and when.
-    asked: Option<(u64, Duration)>,
 }
 
 impl Default for SoFar {
     fn default() -> Self {
         SoFar {
-            question: Question::new("so far", Weight::Heavy),
+            question: Question::new("so far", Weight::Heavy).paced(|_, (), ()| PACE),
             growing: Arc::default(),
-            asked: None,
         }
     }
 }
@@ -50,31 +41,16 @@ impl SoFar {
         if !is_asked || !(analyst.has_threads() || run.records() <= UNASKED) {
             return;
         }
-        let rest = self
-            .question
-            .last(run)
-            .map_or(PACE, |told| PACE.max(told.took * 9));
-        let is_due =
-            |(number, at): (u64, Duration)| number != run.number || run.elapsed >= at + rest;
-        if !self.asked.is_none_or(is_due) {
-            return;
-        }
-        self.asked = Some((run.number, run.elapsed));
         let (growing, number) = (Arc::clone(&self.growing), run.number);
         self.question.ask(analyst, run, (), move |trace, stop| {
-            let began = Instant::now();
-            let lines = grow(trace, number, &growing, stop);
-            Told {
-                lines,
-                took: began.elapsed(),
-            }
+            grow(trace, number, &growing, stop)
         });
     }
 
     /// A line a device, while the run goes on.
     pub(super) fn lines(&self, run: &Run) -> &[String] {
-        let told = self.question.last(run).filter(|_| run.is_running());
-        told.map_or(&[], |told| &told.lines)
+        let lines = self.question.last(run).filter(|_| run.is_running());
+        lines.map_or(&[], |lines| lines)
     }
 }
 
@@ -91,7 +67,7 @@ fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, Growing)>, stop: &Stop
     if kept.0 != number {
         *kept = (number, Growing::default());
     }
-    let grown = kept.1.grow(trace, arrived.end, &|| stop.is_stopped());
+    let grown = kept.1.grow(trace, arrived.end, stop);
     let grown = grown.unwrap_or_default();
     grown.iter().map(|device| device.line(trace)).collect()
 }

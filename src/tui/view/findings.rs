@@ -1,6 +1,5 @@
 //! What could be better in what is on screen, with the places that show it.
 
-use std::iter::once;
 use std::ops::Range;
 
 use ratatui::layout::Rect;
@@ -14,7 +13,7 @@ use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
-use activity::text::printable;
+use activity::text::{plural, printable};
 use activity::{Span, units};
 use analysis::findings::{Evidence, Finding, Severity};
 use analysis::verdict::nothing_ran;
@@ -23,27 +22,22 @@ use trace::{LaneKind, Trace, describe};
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
 
-/// A line of the list.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a line of the list is of.
+#[derive(Clone, Debug, PartialEq)]
 enum Line {
-    /// What bounds the whole or a device: index into the verdicts shown.
-    Verdict(usize),
-    /// Why a device was idle since the run began: index into what is known of that.
-    SoFar(usize),
-    /// The finding: index into what was found. Both are as many lines as they need, of which this is one.
-    Title(usize, usize),
-    Advice(usize, usize),
+    /// What bounds the whole or a device, or why it was idle since the run began.
+    Said(String),
+    /// The finding: index into what was found. It is as many lines as it needs.
+    Finding(usize),
     /// A place of a finding.
     Place(usize, Evidence),
-    /// How many more there are.
-    More(usize),
 }
 
 impl Line {
-    fn finding(self) -> Option<usize> {
+    fn finding(&self) -> Option<usize> {
         match self {
-            Line::Verdict(_) | Line::SoFar(_) => None,
-            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) | Line::More(i) => Some(i),
+            Line::Said(_) => None,
+            Line::Finding(i) | Line::Place(i, _) => Some(*i),
         }
     }
 }
@@ -51,46 +45,33 @@ impl Line {
 /// The view.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    count: usize,
     lines: Vec<Line>,
-    list: List,
 }
 
 impl View for Findings {
-    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let answer = state.answers.of(&state.run, state.camera.scope);
-        self.list.empty = match answer {
+        list.empty = match answer {
             Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
                 nothing_ran(&state.run.trace)
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
-            Some(_) if self.list.filter.is_on() => "no finding has this",
+            Some(_) if list.filter.is_on() => "no finding has this",
             Some(_) => "nothing was found that could be better",
             None if state.answers.is_open() || state.run.is_running() => "computing …",
             None => "nothing was looked at",
         };
-        self.count = answer.map_or(0, |answer| answer.findings.len());
-        if is_on_screen {
-            self.fill(state, area, answer.unwrap_or(&Answer::default()));
-        }
+        self.fill(list, state, area, answer.unwrap_or(&Answer::default()));
     }
 
     fn shows_answers(&self) -> bool {
         true
     }
 
-    fn list(&self) -> Option<&List> {
-        Some(&self.list)
-    }
-
-    fn list_mut(&mut self) -> Option<&mut List> {
-        Some(&mut self.list)
-    }
-
     /// The place under the cursor, or the first one of its finding.
-    fn choose(&mut self, state: &State) -> Option<Request> {
-        let evidence = match *self.lines.get(self.list.cursor)? {
-            Line::Place(_, evidence) => evidence,
+    fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
+        let evidence = match self.lines.get(at)? {
+            Line::Place(_, evidence) => *evidence,
             line => {
                 let found = state.answers.of(&state.run, state.camera.scope)?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
@@ -105,11 +86,11 @@ impl View for Findings {
     }
 
     /// Opens the prediction of the finding under the cursor.
-    fn act(&mut self, action: Action, state: &mut State) {
+    fn act(&mut self, at: usize, action: Action, state: &mut State) {
         if action != Action::Predict {
             return;
         }
-        let Some(at) = self.lines.get(self.list.cursor).and_then(|l| l.finding()) else {
+        let Some(at) = self.lines.get(at).and_then(Line::finding) else {
             state.messages.flash = Some("this line is no finding".to_owned());
             return;
         };
@@ -123,64 +104,74 @@ impl View for Findings {
         }
     }
 
-    fn note(&self) -> Option<Note> {
-        let text = match self.count {
-            0 => return None,
-            1 => "⚠ 1 finding".to_owned(),
-            n => format!("⚠ {n} findings"),
-        };
-        Some(Note {
-            text,
+    fn note(&self, state: &State) -> Option<Note> {
+        let answer = state.answers.of(&state.run, state.camera.scope)?;
+        let count = answer.findings.len() as u64;
+        (count > 0).then(|| Note {
+            text: format!("⚠ {}", plural(count, "finding")),
             role: Role::Warning,
         })
     }
 }
 
 impl Findings {
-    fn fill(&mut self, state: &State, area: Rect, answer: &Answer) {
+    fn fill(&mut self, list: &mut List, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
-        let has_line = Layout::of(state).verdict.height > 0;
-        if !self.list.filter.is_on() {
-            let verdicts = listed(answer, has_line);
-            self.lines.extend(verdicts.map(Line::Verdict));
-            let so_far = state.answers.so_far(&state.run);
-            self.lines.extend((0..so_far.len()).map(Line::SoFar));
+        let mut cells = Vec::new();
+        if !list.filter.is_on() {
+            let has_line = Layout::of(state).verdict.height > 0;
+            for verdict in &answer.verdicts[listed(answer, has_line)] {
+                cells.push(vec![Cell::rest(verdict.line(), Role::Text).bold()]);
+                self.lines.push(Line::Said(verdict.line()));
+            }
+            for line in state.answers.so_far(&state.run) {
+                cells.push(vec![Cell::rest(line, Role::Text)]);
+                self.lines.push(Line::Said(line.clone()));
+            }
         }
         let mut shown = 0;
         for (i, finding) in answer.findings.iter().enumerate() {
-            let places = || finding.evidence.iter().take(SHOWN).map(|e| place(state, e));
-            if self.list.filter.is_on()
-                && !self.list.filter.lets(once(words(finding)).chain(places()))
-            {
+            let evidence = &finding.evidence[..finding.evidence.len().min(SHOWN)];
+            let places: Vec<String> = evidence.iter().map(|e| place(state, e)).collect();
+            let is_on = list.filter.is_on();
+            if is_on && !list.filter.lets(places.iter().chain([&words(finding)])) {
                 continue;
             }
             shown += 1;
-            let titles = pen::wrap(&title(finding), room(area)).len();
-            let advice_lines = pen::wrap(&finding.advice, room(area)).len();
+            let before = cells.len();
+            cells.extend(texts(finding, room(area)));
+            let texts = cells.len() - before;
             self.lines
-                .extend((0..titles).map(|part| Line::Title(i, part)));
-            self.lines
-                .extend((0..advice_lines).map(|part| Line::Advice(i, part)));
-            let places = finding.evidence.iter().take(SHOWN);
-            self.lines.extend(places.map(|e| Line::Place(i, *e)));
-            if finding.count > finding.evidence.len().min(SHOWN) as u64 {
-                self.lines.push(Line::More(i));
+                .extend(std::iter::repeat_n(Line::Finding(i), texts));
+            for (evidence, place) in evidence.iter().zip(places) {
+                let zero = state.camera.zero(&state.run);
+                let start = units::duration(evidence.span.start - zero);
+                let length = units::duration(evidence.span.len());
+                cells.push(vec![
+                    Cell::left("", 3, Role::Dim),
+                    Cell::left(format!("at {start} for {length}"), 32, Role::Dim),
+                    Cell::rest(place, Role::Dim),
+                ]);
+                self.lines.push(Line::Place(i, *evidence));
+            }
+            let more = finding.count.saturating_sub(evidence.len() as u64);
+            if more > 0 {
+                let more = format!("and {} more", units::count(more));
+                cells.push(vec![
+                    Cell::left("", 3, Role::Dim),
+                    Cell::rest(more, Role::Dim),
+                ]);
+                self.lines.push(Line::Finding(i));
             }
         }
-        self.list.filter.count(shown, answer.findings.len());
-        let lines = &self.lines;
-        self.list.fill(area, lines.len(), |i| {
-            cells(state, answer, lines[i], room(area))
+        list.filter.count(shown, answer.findings.len());
+        list.fill(area, cells.len(), |i| std::mem::take(&mut cells[i]));
+        let line = self.lines.get(list.cursor);
+        let in_full = line.map_or_else(String::new, |line| match line {
+            Line::Said(text) => text.clone(),
+            Line::Finding(i) | Line::Place(i, _) => words(&answer.findings[*i]),
         });
-        let line = self.lines.get(self.list.cursor);
-        let in_full = line.map_or_else(String::new, |line| match *line {
-            Line::Verdict(i) => answer.verdicts[i].line(),
-            Line::SoFar(i) => state.answers.so_far(&state.run)[i].clone(),
-            Line::Title(i, _) | Line::Advice(i, _) | Line::Place(i, _) | Line::More(i) => {
-                words(&answer.findings[i])
-            }
-        });
-        self.list.in_full = Some(in_full);
+        list.in_full = Some(in_full);
     }
 }
 
@@ -199,70 +190,26 @@ fn room(area: Rect) -> usize {
     usize::from(area.width).saturating_sub(6).max(20)
 }
 
-/// What was found and what it costs, in one sentence.
-fn title(finding: &Finding) -> String {
-    printable(&format!("{}{}", finding.headline(), finding.worth()))
-}
-
-fn cells(state: &State, answer: &Answer, line: Line, room: usize) -> Vec<Cell> {
-    let dim = Role::Dim;
-    let found = &answer.findings;
-    match line {
-        Line::Verdict(i) => vec![Cell::rest(answer.verdicts[i].line(), Role::Text).bold()],
-        Line::SoFar(i) => {
-            let line = &state.answers.so_far(&state.run)[i];
-            vec![Cell::rest(line, Role::Text)]
-        }
-        Line::Title(i, part) => {
-            let finding = &found[i];
-            let (mark, role) = match finding.severity {
-                Severity::Warning => ("⚠", Role::Warning),
-                Severity::Info => ("·", Role::Accent),
-            };
-            vec![
-                Cell::left(if part == 0 { mark } else { "" }, 1, role).bold(),
-                Cell::rest(piece(&title(finding), room, part), Role::Text).bold(),
-            ]
-        }
-        Line::Advice(i, part) => vec![
-            Cell::left("", 1, dim),
-            Cell::rest(piece(&found[i].advice, room, part), Role::Text),
-        ],
-        Line::More(i) => {
-            let shown = found[i].evidence.len().min(SHOWN) as u64;
-            let more = units::count(found[i].count.saturating_sub(shown));
-            vec![
-                Cell::left("", 3, dim),
-                Cell::rest(format!("and {more} more"), dim),
-            ]
-        }
-        Line::Place(_, evidence) => {
-            let zero = state.camera.zero(&state.run);
-            let start = units::duration(evidence.span.start - zero);
-            let length = units::duration(evidence.span.len());
-            vec![
-                Cell::left("", 3, dim),
-                Cell::left(format!("at {start} for {length}"), 32, dim),
-                Cell::rest(place(state, &evidence), dim),
-            ]
-        }
-    }
-}
-
-/// One of the lines that a text takes.
-fn piece(text: &str, room: usize, part: usize) -> String {
-    pen::wrap(text, room)
-        .into_iter()
-        .nth(part)
-        .unwrap_or_default()
+/// The lines of a finding: what was found and what it costs, and what to do.
+fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
+    let (mut mark, role) = match finding.severity {
+        Severity::Warning => ("⚠", Role::Warning),
+        Severity::Info => ("·", Role::Accent),
+    };
+    let title = printable(&format!("{}{}", finding.headline(), finding.worth()));
+    let title = pen::wrap(&title, room).into_iter().map(|part| {
+        let mark = Cell::left(std::mem::take(&mut mark), 1, role).bold();
+        vec![mark, Cell::rest(part, Role::Text).bold()]
+    });
+    let advice = pen::wrap(&finding.advice, room).into_iter();
+    let advice =
+        advice.map(|part| vec![Cell::left("", 1, Role::Dim), Cell::rest(part, Role::Text)]);
+    title.chain(advice).collect()
 }
 
 /// A finding in full.
 fn words(finding: &Finding) -> String {
-    let places = match finding.count {
-        1 => "1 place".to_owned(),
-        n => format!("{} places", units::count(n)),
-    };
+    let places = plural(finding.count, "place");
     let told = format!(
         "{}{} ({places}; {}). {} {}",
         finding.headline(),

@@ -7,10 +7,8 @@ use super::{Note, View};
 use crate::tui::action::Action;
 use crate::tui::state::{Journal, LineKind, Messages, State};
 use crate::tui::theme::Role;
+use activity::text::plural;
 use activity::units;
-
-/// What stands there instead of lines.
-const EMPTY: &str = "nothing so far";
 
 /// A view of a journal. Its cursor goes along when it is on the last line.
 #[derive(Debug)]
@@ -18,10 +16,8 @@ pub(super) struct JournalView {
     journal: fn(&Messages) -> &Journal,
     /// Whether it says in other views that there are warnings, and whether it is worth a tab when empty.
     is_log: bool,
-    list: List,
     /// Lines there were.
     count: usize,
-    warnings: usize,
 }
 
 /// What a watched program printed.
@@ -41,9 +37,7 @@ impl JournalView {
         JournalView {
             journal,
             is_log,
-            list: List::new(EMPTY),
             count: 0,
-            warnings: 0,
         }
     }
 }
@@ -57,20 +51,16 @@ impl View for JournalView {
         self.is_log || !(self.journal)(&state.messages).lines().is_empty()
     }
 
-    fn open(&mut self, state: &State) {
+    fn open(&mut self, list: &mut List, state: &State) {
         self.count = (self.journal)(&state.messages).lines().len();
-        self.list.cursor = self.count.saturating_sub(1);
+        list.cursor = self.count.saturating_sub(1);
     }
 
-    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let journal = (self.journal)(&state.messages);
-        self.warnings = journal.count(LineKind::Warning);
-        if !is_on_screen {
-            return;
-        }
         let all = journal.lines();
-        let found: Option<Vec<usize>> = self.list.filter.is_on().then(|| {
-            let is_shown = |i: &usize| self.list.filter.lets([&all[*i].text]);
+        let found: Option<Vec<usize>> = list.filter.is_on().then(|| {
+            let is_shown = |i: &usize| list.filter.lets([&all[*i].text]);
             (0..all.len()).filter(is_shown).collect()
         });
         let count = found.as_ref().map_or(all.len(), Vec::len);
@@ -81,24 +71,20 @@ impl View for JournalView {
                     .map_or(Some(i), |found| found.get(i).copied())?,
             )
         };
-        self.list.filter.count(count, all.len());
-        self.list.empty = if self.list.filter.is_on() {
-            "no line has this"
-        } else {
-            EMPTY
-        };
-        if self.list.cursor + 1 >= self.count {
-            self.list.cursor = count.saturating_sub(1);
+        list.filter.count(count, all.len());
+        list.say(false, "no line has this", "nothing so far");
+        if list.cursor + 1 >= self.count {
+            list.cursor = count.saturating_sub(1);
         }
         self.count = count;
-        self.list.heading = match journal.dropped() {
+        list.heading = match journal.dropped() {
             0 => Vec::new(),
             n => {
                 let text = format!("{} older lines are not kept", units::count(n));
                 vec![Cell::rest(text, Role::Dim)]
             }
         };
-        self.list.fill(area, count, |i| {
+        list.fill(area, count, |i| {
             let Some(line) = line(i) else {
                 return Vec::new();
             };
@@ -113,29 +99,14 @@ impl View for JournalView {
                 Cell::rest(&line.text, role),
             ]
         });
-        let line = line(self.list.cursor);
-        self.list.in_full = Some(line.map_or_else(String::new, |line| line.text.clone()));
+        let line = line(list.cursor);
+        list.in_full = Some(line.map_or_else(String::new, |line| line.text.clone()));
     }
 
-    fn list(&self) -> Option<&List> {
-        Some(&self.list)
-    }
-
-    fn list_mut(&mut self) -> Option<&mut List> {
-        Some(&mut self.list)
-    }
-
-    fn note(&self) -> Option<Note> {
-        if !self.is_log || self.warnings == 0 {
-            return None;
-        }
-        let word = if self.warnings == 1 {
-            "warning"
-        } else {
-            "warnings"
-        };
-        Some(Note {
-            text: format!("⚠ {} {word}", self.warnings),
+    fn note(&self, state: &State) -> Option<Note> {
+        let warnings = (self.journal)(&state.messages).count(LineKind::Warning);
+        (self.is_log && warnings > 0).then(|| Note {
+            text: format!("⚠ {}", plural(warnings as u64, "warning")),
             role: Role::Warning,
         })
     }

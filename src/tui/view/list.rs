@@ -95,6 +95,8 @@ pub struct List {
     pub empty: &'static str,
     /// What its lines must have to be shown.
     pub filter: Filter,
+    /// Which of the view's orders its lines stand in.
+    pub order: usize,
     /// What is under the cursor in full, for the details; `None` for what is selected on the timeline.
     pub in_full: Option<String>,
     count: usize,
@@ -105,19 +107,19 @@ pub struct List {
 }
 
 impl List {
-    /// A list that says `empty` while it has no line.
-    #[must_use]
-    pub fn new(empty: &'static str) -> Self {
-        List {
-            empty,
-            ..List::default()
-        }
-    }
-
     /// What is under the cursor in full.
     #[must_use]
     pub fn in_full(&self) -> Option<&str> {
         self.in_full.as_deref()
+    }
+
+    /// Has words for having no line: that the answer is being worked out, that the filter leaves none, or why there is none.
+    pub fn say(&mut self, is_open: bool, filtered: &'static str, empty: &'static str) {
+        self.empty = match (is_open, self.filter.is_on()) {
+            (true, _) => "computing …",
+            (false, true) => filtered,
+            (false, false) => empty,
+        };
     }
 
     /// Takes its place on the screen with `count` lines, and makes those that are seen there.

@@ -3,7 +3,7 @@
 //! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
 //! runs before a frame and only works when something has changed; what takes long it asks an
 //! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
-//! hand out their `List`, which is drawn and searched and answers keys and mouse for all of them.
+//! fill the `List` that they are given, which is drawn and searched and answers keys and mouse for all of them.
 
 mod compare;
 mod findings;
@@ -14,6 +14,7 @@ mod operations;
 mod picker;
 mod ranks;
 mod sweep;
+mod table;
 mod timeline;
 
 use std::fmt::Debug;
@@ -45,42 +46,37 @@ pub trait View: Debug {
         true
     }
 
-    /// It comes on screen.
-    fn open(&mut self, _state: &State) {
-        if let Some(list) = self.list_mut() {
-            list.cursor = 0;
-        }
+    /// Whether it is a list: it can be searched, and keys and mouse move its cursor.
+    fn has_list(&self) -> bool {
+        self.context() == Context::List
     }
 
-    /// Makes what it shows, within `area` of the screen. Called before every frame, also while it is
-    /// not on screen.
-    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool);
+    /// It comes on screen.
+    fn open(&mut self, list: &mut List, _state: &State) {
+        list.cursor = 0;
+    }
+
+    /// Makes what it shows, within `area` of the screen. Called before every frame that it is on.
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect);
 
     /// Draws what was made.
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if let Some(list) = self.list() {
-            list.draw(theme, area, buf);
-        }
+    fn draw(&self, list: &List, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        list.draw(theme, area, buf);
     }
 
-    /// Its list, when it is one: it can be searched, and keys and mouse move its cursor.
-    fn list(&self) -> Option<&List> {
-        None
-    }
-
-    /// The same, to be changed.
-    fn list_mut(&mut self) -> Option<&mut List> {
-        None
-    }
-
-    /// The line under the cursor was taken.
-    fn choose(&mut self, _state: &State) -> Option<Request> {
+    /// Line `at`, which the cursor is on, was taken.
+    fn choose(&mut self, _at: usize, _state: &State) -> Option<Request> {
         None
     }
 
     /// Whether it does something with an action that not every list knows.
     fn offers(&self, action: Action) -> bool {
-        action != Action::Sort
+        action != Action::Sort || !self.orders().is_empty()
+    }
+
+    /// The columns that its list can be ordered by, in turn.
+    fn orders(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether it shows [`State::answers`].
@@ -93,11 +89,11 @@ pub trait View: Debug {
         false
     }
 
-    /// Any other action.
-    fn act(&mut self, _action: Action, _state: &mut State) {}
+    /// Any other action, with the cursor on line `at`.
+    fn act(&mut self, _at: usize, _action: Action, _state: &mut State) {}
 
     /// A few words at the foot of the other views.
-    fn note(&self) -> Option<Note> {
+    fn note(&self, _state: &State) -> Option<Note> {
         None
     }
 
@@ -219,10 +215,9 @@ pub fn view_named(text: &str) -> Result<usize, String> {
 /// All views, and which one is on screen.
 #[derive(Debug)]
 pub struct Views {
-    picker: Picker,
-    /// One for each of [`VIEWS`].
-    all: Vec<Box<dyn View>>,
-    /// Index into them.
+    /// One for each of [`VIEWS`], and the picker, each with its list.
+    all: Vec<(Box<dyn View>, List)>,
+    /// Index into [`VIEWS`].
     current: usize,
 }
 
@@ -230,9 +225,11 @@ impl Views {
     /// All views; the picker shows `choices`.
     #[must_use]
     pub fn new(choices: Vec<Choice>) -> Self {
+        let picker: Box<dyn View> = Box::new(Picker::new(choices));
+        let views = VIEWS.iter().map(|entry| (entry.new)());
+        let all = views.chain([picker]).map(|view| (view, List::default()));
         Views {
-            picker: Picker::new(choices),
-            all: VIEWS.iter().map(|entry| (entry.new)()).collect(),
+            all: all.collect(),
             current: 0,
         }
     }
@@ -240,25 +237,34 @@ impl Views {
     /// Whether there is a picker to go back to.
     #[must_use]
     pub fn has_choices(&self) -> bool {
-        !self.picker.is_empty()
+        self.all[VIEWS.len()].0.has_list()
     }
 
     /// What is on screen: before a run the picker.
-    #[must_use]
-    pub fn on_screen(&self, state: &State) -> &dyn View {
-        if state.run.is_none() {
-            &self.picker
-        } else {
-            self.all[self.current].as_ref()
+    fn at(&self, state: &State) -> usize {
+        match state.run.is_none() {
+            true => VIEWS.len(),
+            false => self.current,
         }
     }
 
-    fn on_screen_mut(&mut self, state: &State) -> &mut dyn View {
-        if state.run.is_none() {
-            &mut self.picker
-        } else {
-            self.all[self.current].as_mut()
-        }
+    /// The view on screen.
+    #[must_use]
+    pub fn on_screen(&self, state: &State) -> &dyn View {
+        self.all[self.at(state)].0.as_ref()
+    }
+
+    /// Its list, when it is one.
+    #[must_use]
+    pub fn list(&self, state: &State) -> Option<&List> {
+        let (view, list) = &self.all[self.at(state)];
+        view.has_list().then_some(list)
+    }
+
+    /// Draws the view on screen.
+    pub fn draw(&self, state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let (view, list) = &self.all[self.at(state)];
+        view.draw(list, theme, area, buf);
     }
 
     /// Which of [`VIEWS`] is on screen once there is a run.
@@ -276,7 +282,7 @@ impl Views {
     /// Whether the view on screen shows what was found out.
     #[must_use]
     pub fn wants_answers(&self) -> bool {
-        self.all[self.current].shows_answers()
+        self.all[self.current].0.shows_answers()
     }
 
     /// What the view on screen shows of what takes longer to find out.
@@ -284,7 +290,7 @@ impl Views {
     pub fn shown(&self) -> Shown {
         Shown {
             answers: self.wants_answers(),
-            ranks: self.all[self.current].shows_ranks(),
+            ranks: self.all[self.current].0.shows_ranks(),
             timeline: self.is_home(),
         }
     }
@@ -292,20 +298,20 @@ impl Views {
     /// Whether a view has something to show.
     #[must_use]
     pub fn has_content(&self, view: usize, state: &State) -> bool {
-        self.all[view].has_content(state)
+        self.all[view].0.has_content(state)
     }
 
     /// Puts a view on screen.
     pub fn show(&mut self, view: usize, state: &State) {
-        if let Some(shown) = self.all.get_mut(view) {
+        if let Some((shown, list)) = self.all[..VIEWS.len()].get_mut(view) {
             self.current = view;
-            shown.open(state);
+            shown.open(list, state);
         }
     }
 
     /// Puts a view on screen as it was left.
     pub fn return_to(&mut self, view: usize) {
-        if view < self.all.len() {
+        if view < VIEWS.len() {
             self.current = view;
         }
     }
@@ -317,7 +323,7 @@ impl Views {
 
     /// Puts the next (or previous) view that has something to show on screen.
     pub fn step(&mut self, is_forwards: bool, state: &State) {
-        let count = self.all.len();
+        let count = VIEWS.len();
         let by = if is_forwards { 1 } else { count - 1 };
         let mut next = (self.current + by) % count;
         while next != self.current && !self.has_content(next, state) {
@@ -329,26 +335,23 @@ impl Views {
     /// Makes what they show.
     pub fn prepare(&mut self, state: &State) {
         let area = Layout::of(state).middle();
-        let is_picking = state.run.is_none();
-        if is_picking {
-            self.picker.prepare(state, area, true);
-            return;
-        }
-        for (i, view) in self.all.iter_mut().enumerate() {
-            view.prepare(state, area, i == self.current);
-        }
+        let at = self.at(state);
+        let (view, list) = &mut self.all[at];
+        view.prepare(list, state, area);
     }
 
     /// The filter of the list on screen, if it has one.
     pub fn filter(&mut self, state: &State) -> Option<&mut Filter> {
-        Some(&mut self.on_screen_mut(state).list_mut()?.filter)
+        let at = self.at(state);
+        let (view, list) = &mut self.all[at];
+        view.has_list().then_some(&mut list.filter)
     }
 
     /// Whether the view on screen can be searched.
     #[must_use]
     pub fn can_find(&self, state: &State) -> bool {
         let view = self.on_screen(state);
-        view.context() == Context::Timeline || view.list().is_some()
+        view.context() == Context::Timeline || view.has_list()
     }
 
     /// Whether an error of the last start lies above the view on screen; over lists it would hide the lines that are
@@ -361,32 +364,32 @@ impl Views {
 
     /// Hands an action to the view on screen: to its list first.
     pub fn act(&mut self, action: Action, state: &mut State) -> Option<Request> {
-        let view = self.on_screen_mut(state);
-        let Some(list) = view.list_mut() else {
-            view.act(action, state);
-            return None;
-        };
-        match list.act(action) {
-            Chosen::Line => return view.choose(state),
-            Chosen::Nothing => {}
-            Chosen::NotMine => view.act(action, state),
+        let at = self.at(state);
+        let (view, list) = &mut self.all[at];
+        match view.has_list().then(|| list.act(action)) {
+            Some(Chosen::Line) => return view.choose(list.cursor, state),
+            Some(Chosen::Nothing) => {}
+            Some(Chosen::NotMine) if action == Action::Sort && !view.orders().is_empty() => {
+                list.order = (list.order + 1) % view.orders().len();
+            }
+            Some(Chosen::NotMine) | None => view.act(list.cursor, action, state),
         }
         None
     }
 
     /// The notes of the views that are not on screen.
-    pub fn notes(&self) -> impl Iterator<Item = Note> + '_ {
+    pub fn notes(&self, state: &State) -> impl Iterator<Item = Note> {
         let others = self.all.iter().enumerate();
         others
             .filter(|(i, _)| *i != self.current)
-            .filter_map(|(_, view)| view.note())
+            .filter_map(|(_, (view, _))| view.note(state))
     }
 
     /// What a view says of a run that is complete.
     #[must_use]
     pub fn on_complete(&self, run: &Run) -> Option<String> {
         let mut all = self.all.iter().zip(VIEWS);
-        all.find_map(|(view, entry)| view.on_complete(run, entry.key))
+        all.find_map(|((view, _), entry)| view.on_complete(run, entry.key))
     }
 }
 

@@ -5,39 +5,36 @@ use std::cmp::Reverse;
 use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
-use super::list::{Cell, List};
+use super::list::List;
+use super::table::Layout;
 use super::{Place, Request, View};
-use crate::tui::action::Action;
+use crate::report::operations as report;
 use crate::tui::draw::label;
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
-use activity::{Direction, NameId, Ns, Span, What, units};
+use activity::{Direction, NameId, Ns, Span, What};
+use analysis::figures::share;
+use analysis::tables::NameRow;
 use trace::{LaneId, LaneKind, Trace, describe};
 
 /// Operations of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
-    /// The kernel's name, the copy's direction, "memset".
-    name: String,
+    /// Under the kernel's name, the copy's direction, "memset"; of an operation across an edge of the scope, its bytes in
+    /// proportion.
+    all: report::Operations,
     /// The whole of a kernel's name.
     full: String,
     role: Role,
-    count: u64,
-    /// Sum of their times.
-    total: Ns,
-    least: Ns,
-    most: Ns,
-    /// Bytes moved, for copies and memsets; of one across an edge of the scope, in proportion.
-    bytes: f64,
     /// Where the longest one is.
     longest: (LaneId, usize, Span),
 }
 
 /// What the table can be ordered by.
-const ORDERS: [&str; 4] = ["total", "count", "average", "longest"];
+const ORDERS: [&str; 4] = ["total", "count", "mean", "max"];
 
 /// Rows between two looks at whether to go on.
 const STRIDE: usize = 65_536;
@@ -79,22 +76,25 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
             }
             let length = span.intersect(scope).len();
             let group = groups.entry(kind).or_insert_with(|| Group {
-                name: describe::activity(trace, &activity.what),
+                all: report::Operations {
+                    times: NameRow {
+                        name: describe::activity(trace, &activity.what),
+                        min_ns: Ns::MAX,
+                        ..NameRow::default()
+                    },
+                    bytes: 0.0,
+                },
                 full: describe::whole(trace, &activity.what),
                 role: label::role(trace, &activity.what),
-                count: 0,
-                total: 0,
-                least: Ns::MAX,
-                most: 0,
-                bytes: 0.0,
                 longest: (id, row, span),
             });
-            group.count += 1;
-            group.total += length;
-            group.bytes += bytes as f64 * (length as f64 / span.len().max(1) as f64).min(1.0);
-            group.least = group.least.min(length);
-            if length > group.most {
-                group.most = length;
+            group.all.bytes += bytes as f64 * (length as f64 / span.len().max(1) as f64).min(1.0);
+            let times = &mut group.all.times;
+            times.count += 1;
+            times.total_ns += length;
+            times.min_ns = times.min_ns.min(length);
+            if length > times.max_ns {
+                times.max_ns = length;
                 group.longest = (id, row, span);
             }
         }
@@ -108,24 +108,26 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
         .collect();
     for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {
         if let Some(group) = groups.get_mut(&Kind::Kernel(id)) {
-            group.name = name;
+            group.all.times.name = name;
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
-    sort(&mut groups, 0);
+    let all: Ns = groups.iter().map(|group| group.all.times.total_ns).sum();
+    for group in &mut groups {
+        let times = &mut group.all.times;
+        times.mean_ns = times.total_ns / times.count.max(1) as Ns;
+        times.share = share(times.total_ns, all);
+    }
     groups
 }
 
-fn sort(groups: &mut [Group], order: usize) {
-    groups.sort_by(|a, b| {
-        let key = |g: &Group| match order {
-            0 => g.total,
-            1 => g.count as Ns,
-            2 => g.total / g.count.max(1) as Ns,
-            _ => g.most,
-        };
-        (Reverse(key(a)), &a.name).cmp(&(Reverse(key(b)), &b.name))
-    });
+fn sort(groups: &mut [Group], by: &str) {
+    let columns = report::Operations::columns();
+    let Some(column) = columns.iter().find(|column| column.heading == by) else {
+        return;
+    };
+    let order = |it: &Group| (Reverse((column.key)(&it.all)), it.all.times.name.clone());
+    groups.sort_by_cached_key(order);
 }
 
 /// The view.
@@ -134,12 +136,8 @@ pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,
     /// The answer in order, without what the filter leaves out.
     groups: Vec<Group>,
-    /// The time of all groups, also of those that are left out.
-    total: Ns,
-    order: usize,
     /// The run, the scope and the order that the groups are of.
     of: Option<(u64, Scope, usize, String)>,
-    list: List,
 }
 
 impl Default for Operations {
@@ -147,23 +145,17 @@ impl Default for Operations {
         Operations {
             question: Question::new("operations", Weight::Heavy),
             groups: Vec::new(),
-            total: 0,
-            order: 0,
             of: None,
-            list: List::default(),
         }
     }
 }
 
 impl View for Operations {
-    fn offers(&self, _action: Action) -> bool {
-        true
+    fn orders(&self) -> &'static [&'static str] {
+        &ORDERS
     }
 
-    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
-        if !is_on_screen {
-            return;
-        }
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let (run, about) = (&state.run, state.camera.scope);
         let scope = state.camera.scope_span(run).unwrap_or_default();
         let is_new = self
@@ -171,116 +163,41 @@ impl View for Operations {
             .ask(&state.analyst, run, about, move |trace, stop| {
                 groups(trace, scope, stop)
             });
-        let filter = self.list.filter.text().to_owned();
-        let of = Some((run.number, about, self.order, filter));
+        let filter = list.filter.text().to_owned();
+        let of = Some((run.number, about, list.order, filter));
         if is_new || self.of != of {
             self.of = of;
             let found = self.question.about(run, about);
             let all: &[Group] = found.map_or(&[], Vec::as_slice);
-            let is_shown = |g: &&Group| self.list.filter.lets([&g.name, &g.full]);
+            let is_shown = |g: &&Group| list.filter.lets([&g.all.times.name, &g.full]);
             self.groups = all.iter().filter(is_shown).cloned().collect();
-            self.total = all.iter().map(|g| g.total).sum();
-            self.list.filter.count(self.groups.len(), all.len());
-            sort(&mut self.groups, self.order);
+            list.filter.count(self.groups.len(), all.len());
+            sort(&mut self.groups, ORDERS[list.order]);
         }
-        self.list.empty = if self.question.is_open() {
-            "computing …"
-        } else if self.list.filter.is_on() {
-            "no operation has this name"
-        } else {
-            "no operation in scope"
-        };
-        self.fill(area);
-        let group = self.groups.get(self.list.cursor);
-        self.list.in_full = group.map(|group| group.full.clone());
-    }
-
-    fn list(&self) -> Option<&List> {
-        Some(&self.list)
-    }
-
-    fn list_mut(&mut self) -> Option<&mut List> {
-        Some(&mut self.list)
+        let is_open = self.question.is_open();
+        list.say(
+            is_open,
+            "no operation has this name",
+            "no operation in scope",
+        );
+        let layout = Layout::new(report::Operations::columns(), area.width);
+        list.heading = layout.heading(ORDERS[list.order]);
+        list.fill(area, self.groups.len(), |i| {
+            let it = &self.groups[i];
+            layout.cells(&it.all, |column| (column == "operation").then_some(it.role))
+        });
+        let group = self.groups.get(list.cursor);
+        list.in_full = group.map(|group| group.full.clone());
     }
 
     /// The longest operation of the line.
-    fn choose(&mut self, _state: &State) -> Option<Request> {
-        let (lane, row, span) = self.groups.get(self.list.cursor)?.longest;
+    fn choose(&mut self, at: usize, _state: &State) -> Option<Request> {
+        let (lane, row, span) = self.groups.get(at)?.longest;
         Some(Request::Place(Place {
             row: Some(RowKind::Stream(lane)),
             record: Some(row),
             span,
         }))
-    }
-
-    fn act(&mut self, action: Action, _state: &mut State) {
-        if action == Action::Sort {
-            self.order = (self.order + 1) % ORDERS.len();
-        }
-    }
-}
-
-impl Operations {
-    fn fill(&mut self, area: Rect) {
-        let (text, dim) = (Role::Text, Role::Dim);
-        let is_wide = area.width >= 100;
-        let name = area
-            .width
-            .saturating_sub(if is_wide { 87 } else { 58 })
-            .max(10);
-        let head = |column: &str, columns: u16| {
-            if ORDERS[self.order] == column {
-                Cell::right(column, columns, Role::Accent).bold()
-            } else {
-                Cell::right(column, columns, dim)
-            }
-        };
-        let mut heading = vec![
-            Cell::left("operation", name, dim),
-            head("count", 9),
-            head("total", 9),
-            Cell::right("share", 6, dim),
-            head("average", 9),
-        ];
-        if is_wide {
-            heading.push(Cell::right("shortest", 9, dim));
-        }
-        heading.push(head("longest", 9));
-        if is_wide {
-            heading.push(Cell::right("moved", 10, dim));
-            heading.push(Cell::right("GB/s", 7, dim));
-        }
-        self.list.heading = heading;
-        let all = self.total;
-        self.list.fill(area, self.groups.len(), |i| {
-            let g = &self.groups[i];
-            let average = g.total / g.count.max(1) as Ns;
-            let mut cells = vec![
-                Cell::left(&g.name, name, g.role),
-                Cell::right(units::count(g.count), 9, text),
-                Cell::right(units::duration(g.total), 9, text),
-                Cell::right(units::percent(g.total as f64 / all.max(1) as f64), 6, dim),
-                Cell::right(units::duration(average), 9, text),
-            ];
-            if is_wide {
-                cells.push(Cell::right(units::duration(g.least), 9, dim));
-            }
-            cells.push(Cell::right(units::duration(g.most), 9, text));
-            if is_wide {
-                let bytes = g.bytes.round() as u64;
-                let (moved, rate) = match bytes {
-                    0 => (String::new(), None),
-                    bytes => (units::bytes(bytes), units::gb_per_s(bytes, g.total)),
-                };
-                cells.push(Cell::right(moved, 10, dim));
-                cells.push(Cell::right(
-                    rate.map_or_else(String::new, units::rate),
-                    7,
-                    text,
-                ));
-            }
-            cells
-        });
     }
 }
 
@@ -324,9 +241,11 @@ mod tests {
         assert_eq!(found.len(), 1);
         let g = &found[0];
         // 1000 of the first, the third whole, half of the fourth.
-        assert_eq!((g.count, g.total), (3, 1_000 + 300 + 100));
-        assert_eq!((g.least, g.most), (100, 1_000));
-        assert!((g.bytes - (4_000.0 + 300.0 + 300.0)).abs() < 1e-6);
+        let times = &g.all.times;
+        assert_eq!((times.count, times.total_ns), (3, 1_000 + 300 + 100));
+        assert_eq!((times.min_ns, times.max_ns), (100, 1_000));
+        assert_eq!((times.mean_ns, times.share), (1_400 / 3, 1.0));
+        assert!((g.all.bytes - (4_000.0 + 300.0 + 300.0)).abs() < 1e-6);
         assert_eq!(g.longest, (0, 0, Span::new(0, 2_000)));
     }
 }

@@ -35,7 +35,6 @@ const ELSE: &[(&str, &str)] = &[
 #[derive(Debug, Default)]
 pub(super) struct Picker {
     choices: Vec<Choice>,
-    list: List,
     /// Those that the filter lets through, in order.
     shown: Vec<usize>,
     preview: Vec<(String, Role, bool)>,
@@ -46,23 +45,10 @@ impl Picker {
     /// A picker of these scenarios.
     #[must_use]
     pub(super) fn new(choices: Vec<Choice>) -> Self {
-        let mut list = List::default();
-        // Where a scenario was named there is nothing to choose from.
-        if !choices.is_empty() {
-            let heading = "enter runs one, esc comes back, / filters";
-            list = List::new("no scenario has this");
-            list.heading = vec![Cell::rest(heading, Role::Dim)];
-        }
         Picker {
             choices,
-            list,
             ..Picker::default()
         }
-    }
-
-    /// Whether there is nothing to pick.
-    pub(super) fn is_empty(&self) -> bool {
-        self.choices.is_empty()
     }
 
     /// Where the list stands, and where the preview.
@@ -100,15 +86,15 @@ impl Picker {
         (list, preview)
     }
 
-    /// What the scenario under the cursor is about, in lines of `columns`.
-    fn preview(&self, columns: usize) -> Vec<(String, Role, bool)> {
+    /// What the scenario on line `at` is about, in lines of `columns`.
+    fn preview(&self, at: usize, columns: usize) -> Vec<(String, Role, bool)> {
         let mut lines: Vec<(String, Role, bool)> = Vec::new();
         let mut add = |text: &str, role: Role, is_bold: bool| {
             for line in pen::wrap(&printable(text), columns) {
                 lines.push((line, role, is_bold));
             }
         };
-        if let Some(choice) = self.chosen() {
+        if let Some(choice) = self.chosen(at) {
             add(&choice.title, Role::Text, true);
             add(&choice.about, Role::Text, false);
             if !choice.look_for.is_empty() {
@@ -130,8 +116,8 @@ impl Picker {
         lines
     }
 
-    fn chosen(&self) -> Option<&Choice> {
-        self.choices.get(*self.shown.get(self.list.cursor)?)
+    fn chosen(&self, at: usize) -> Option<&Choice> {
+        self.choices.get(*self.shown.get(at)?)
     }
 }
 
@@ -140,11 +126,21 @@ impl View for Picker {
         Context::Picker
     }
 
-    fn offers(&self, action: Action) -> bool {
-        !self.is_empty() && action != Action::Sort
+    fn has_list(&self) -> bool {
+        !self.choices.is_empty()
     }
 
-    fn prepare(&mut self, _state: &State, area: Rect, _is_on_screen: bool) {
+    fn offers(&self, action: Action) -> bool {
+        self.has_list() && action != Action::Sort
+    }
+
+    fn prepare(&mut self, list: &mut List, _state: &State, area: Rect) {
+        // Where a scenario was named there is nothing to choose from.
+        if self.has_list() {
+            let heading = "enter runs one, esc comes back, / filters";
+            list.empty = "no scenario has this";
+            list.heading = vec![Cell::rest(heading, Role::Dim)];
+        }
         let lets = |choice: &Choice| {
             let texts = [
                 &choice.name,
@@ -153,19 +149,19 @@ impl View for Picker {
                 &choice.look_for,
                 &choice.variants,
             ];
-            self.list.filter.lets(texts)
+            list.filter.lets(texts)
         };
         let all = self.choices.iter().enumerate();
         self.shown = all.filter(|(_, c)| lets(c)).map(|(i, _)| i).collect();
-        self.list.filter.count(self.shown.len(), self.choices.len());
-        self.list.cursor = self.list.cursor.min(self.shown.len().saturating_sub(1));
+        list.filter.count(self.shown.len(), self.choices.len());
+        list.cursor = list.cursor.min(self.shown.len().saturating_sub(1));
         let is_wide = area.width >= WIDE;
         let columns = match is_wide {
             true => area.width - LIST - 3,
             false => area.width.saturating_sub(2),
         };
-        self.preview = self.preview(usize::from(columns));
-        let (list, preview) = self.areas(area);
+        self.preview = self.preview(list.cursor, usize::from(columns));
+        let (above, preview) = self.areas(area);
         self.area = preview;
         // What else there is comes last, and is the last to go.
         let about = self.preview.len() - ELSE.len();
@@ -180,7 +176,7 @@ impl View for Picker {
         let longest = self.choices.iter().map(|c| c.name.len()).max();
         let name = longest.unwrap_or(0) as u16;
         let (choices, shown) = (&self.choices, &self.shown);
-        self.list.fill(list, shown.len(), |i| {
+        list.fill(above, shown.len(), |i| {
             let choice = &choices[shown[i]];
             let about = if is_wide {
                 &choice.title
@@ -194,9 +190,9 @@ impl View for Picker {
         });
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        let (list, _) = self.areas(area);
-        self.list.draw(theme, list, buf);
+    fn draw(&self, list: &List, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let (above, _) = self.areas(area);
+        list.draw(theme, above, buf);
         for ((text, role, is_bold), line) in self.preview.iter().zip(pen::lines(self.area)) {
             let style = match is_bold {
                 true => theme.bold(*role),
@@ -206,17 +202,8 @@ impl View for Picker {
         }
     }
 
-    fn list(&self) -> Option<&List> {
-        Some(&self.list).filter(|_| !self.is_empty())
-    }
-
-    fn list_mut(&mut self) -> Option<&mut List> {
-        let is_empty = self.is_empty();
-        Some(&mut self.list).filter(|_| !is_empty)
-    }
-
-    fn choose(&mut self, _state: &State) -> Option<Request> {
-        let choice = self.chosen()?;
+    fn choose(&mut self, at: usize, _state: &State) -> Option<Request> {
+        let choice = self.chosen(at)?;
         Some(Request::Start(Wanted::Scenario(choice.name.clone())))
     }
 }

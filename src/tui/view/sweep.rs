@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::View;
+use super::{List, View};
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
@@ -35,10 +35,7 @@ impl View for SweepChart {
         state.run.is_swept()
     }
 
-    fn prepare(&mut self, state: &State, _area: Rect, is_on_screen: bool) {
-        if !is_on_screen {
-            return;
-        }
+    fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
         let run = &state.run;
         let of = (run.number, run.figured, self.choice);
         if self.of == Some(of) {
@@ -53,7 +50,7 @@ impl View for SweepChart {
         };
     }
 
-    fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    fn draw(&self, _list: &List, theme: &Theme, area: Rect, buf: &mut Buffer) {
         match &self.chart {
             Some(chart) => chart.draw(theme, area, buf),
             None => {
@@ -63,7 +60,7 @@ impl View for SweepChart {
         }
     }
 
-    fn act(&mut self, action: Action, _state: &mut State) {
+    fn act(&mut self, _at: usize, action: Action, _state: &mut State) {
         if action == Action::Sort {
             self.choice = self.choice.wrapping_add(1);
         }

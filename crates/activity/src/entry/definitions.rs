@@ -5,7 +5,7 @@ use crate::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
 
 /// Appends an entry of `tag` whose `fixed` bytes are followed by `texts`, with the length of each at its offset.
 /// What would not fit into the longest entry is cut off. Returns the entry's bytes.
-fn begin<'b>(
+pub(super) fn begin<'b>(
     bytes: &'b mut Vec<u8>,
     tag: u8,
     fixed: usize,
@@ -31,7 +31,6 @@ fn begin<'b>(
 
 pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
     match entry {
-        Entry::Record(record) => super::encode_record(record, bytes),
         Entry::Name(id, text) => id.put(begin(bytes, 64, 16, &[(8, text)]), 4),
         Entry::Shape(id, shape) => {
             let out = begin(bytes, 65, UNIT, &[]);
@@ -61,7 +60,7 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             device.shared_per_sm.put(out, 60);
             device.registers_per_sm.put(out, 64);
             device.warp_size.put(out, 68);
-            out[72..88].copy_from_slice(&device.uuid.unwrap_or_default());
+            device.uuid.unwrap_or_default().put(out, 72);
         }
         Entry::Stream(stream) => {
             let out = begin(bytes, 67, 28, &[(24, stream.name.as_bytes())]);
@@ -109,6 +108,8 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         Entry::Notice(is_warning, text) => {
             is_warning.put(begin(bytes, 70, 16, &[(8, text)]), 4);
         }
+        // Records and what was seen from outside are encoded where they are read.
+        _ => {}
     }
 }
 
@@ -129,7 +130,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
 }
 
 /// The text at `from` whose length stands at `length_at`.
-fn text(bytes: &[u8], from: usize, length_at: usize) -> Option<&[u8]> {
+pub(super) fn text(bytes: &[u8], from: usize, length_at: usize) -> Option<&[u8]> {
     let length = u32::get(bytes, length_at)? as usize;
     bytes.get(from..from.checked_add(length)?)
 }
@@ -155,7 +156,7 @@ fn shape<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
 
 fn device(bytes: &[u8]) -> Option<DeviceInfo> {
     let name = text(bytes, 88, 8)?;
-    let uuid: [u8; 16] = bytes.get(72..88)?.try_into().ok()?;
+    let uuid: [u8; 16] = Field::get(bytes, 72)?;
     Some(DeviceInfo {
         id: Field::get(bytes, 4)?,
         uuid: Some(uuid).filter(|uuid| *uuid != [0; 16]),
@@ -231,6 +232,6 @@ fn collective<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     Some(Entry::Collective(Field::get(bytes, 4)?, it))
 }
 
-fn lossy(bytes: &[u8]) -> String {
+pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -27,6 +27,31 @@ macro_rules! number {
 }
 number!(u8 u16 u32 u64 i32 i64);
 
+macro_rules! finite {
+    ($($type:ty as $bits:ty)*) => {$(
+        /// What is no number is not read.
+        impl Field for $type {
+            fn put(self, bytes: &mut [u8], at: usize) {
+                self.to_bits().put(bytes, at);
+            }
+            fn get(bytes: &[u8], at: usize) -> Option<$type> {
+                let value = <$type>::from_bits(<$bits>::get(bytes, at)?);
+                value.is_finite().then_some(value)
+            }
+        }
+    )*};
+}
+finite!(f32 as u32 f64 as u64);
+
+impl Field for [u8; 16] {
+    fn put(self, bytes: &mut [u8], at: usize) {
+        bytes[at..at + 16].copy_from_slice(&self);
+    }
+    fn get(bytes: &[u8], at: usize) -> Option<[u8; 16]> {
+        bytes.get(at..)?.first_chunk().copied()
+    }
+}
+
 impl Field for bool {
     #[inline]
     fn put(self, bytes: &mut [u8], at: usize) {

@@ -22,11 +22,38 @@
 //! | 71 | mode | recording u8@4, waits u8@5, from i64@8 |
 //! | 72 | collective | shape u32@4 whose kernels are one, length of operation u32@8, of group u32@12, of element type u32@16, ranks u32@20, elements in u64@24, out u64@32, operation@40, group, element type |
 //!
+//! What others than the process saw of it or of its machine, with a time (tags 32 to 63, which are records too; start i64@8, end i64@16):
+//!
+//! | tag | seen | fields |
+//! |---|---|---|
+//! | 32 | look at the stacks of all threads | length u32@4, then from 24 on what is different from the look before: each thread u32, 2 x stack + 1 when it was running u32 (a stack of 0: the thread is gone). The first look of a block names all threads |
+//! | 33 | reading of a GPU | length u32@4, UUID@24, NVML's clock event reasons u64@40, then from 48 on each metric u8, value f32 |
+//! | 34 | thread on and off its processors | thread u32@4, ns on a core i64@24, ns ready with no core free i64@32 |
+//! | 35 | control group | periods u64@24, throttled periods u64@32, ns throttled i64@40, cores that it may use f64@48 (0 unknown) |
+//! | 36 | processes on a GPU | length u32@4, UUID@24, then from 40 on each pid u32, whose u8 (0 the program's, 1 another's, 2 unknown), bytes u64 (all ones: unknown), name |
+//!
+//! and without (a text in a list is its length u8 and UTF-8):
+//!
+//! | tag | definition | fields |
+//! |---|---|---|
+//! | 80 | frame | id u32@4, line u32@8, length of file u32@12, of function u32@16, file@20, function |
+//! | 81 | stack | id u32@4, caller's stack u32@8 (0 none), frame u32@12 |
+//! | 82 | sampling, totals | aimed-at looks a second u32@4, torn looks u64@8, lost looks u64@16, ns of one core that looking took u64@24 |
+//! | 83 | GPU | number in NVML's order u32@4, length u32@8, UUID@16, name@32 |
+//! | 84 | limits of a GPU | tells slowdowns u8@4, lengths u32@8 and u32@12, UUID@16, then from 32 on each metric u8, the most that it reaches f64; then each metric u8, text why it is not there |
+//! | 85 | why something is not there | about u8@4: 0 the hardware, 1 the threads; length u32@8, text@16 |
+//! | 86 | what watching took so far | rounds u64@8, ns of a core u64@16, ns since its begin u64@24, windows lost u64@32 |
+//!
+//! A new kind of these is a variant of [`Entry`] with its line in the table above, its bytes (`observed.rs`), and [`Entry::span`] if it has a
+//! time. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of [`crate::Batch`]), and a line of `Saver::save` and of
+//! `excerpt`. Whoever sees it calls `Writer::add`. Readers of before skip it, and count it if it has a time.
+//!
 //! Tag 96 begins a block of a recording's file; it is no entry of its own and never handed over.
 
 mod definitions;
 mod field;
 mod long;
+mod observed;
 mod records;
 
 pub use field::Field;
@@ -34,18 +61,22 @@ pub use long::{LONGEST_NAME, shortened};
 pub use records::encode_record;
 
 use crate::{
-    Activity, Collective, DeviceInfo, LaunchShape, Mode, NameId, ProcessInfo, ShapeId, StreamInfo,
+    Activity, Collective, DeviceInfo, Hardware, LaunchShape, Look, Mode, NameId, OffCpu,
+    ProcessInfo, SampleDef, Sampling, ShapeId, Span, StreamInfo,
 };
 
 /// Entries lie at multiples of this.
 pub const UNIT: usize = 64;
 /// The longest entry.
 pub const LONGEST: usize = 1024 * UNIT;
-/// Tags from here on are definitions.
+/// Tags from here on are of what was seen from outside, up to the definitions.
+const OBSERVED: u8 = 32;
+/// Tags from here on are definitions, and from there on those of what was seen from outside.
 const DEFINITIONS: u8 = 64;
+const OBSERVED_DEFINITIONS: u8 = 80;
 
 /// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Entry<'a> {
     /// Something happened.
     Record(Activity),
@@ -67,6 +98,16 @@ pub enum Entry<'a> {
     Collective(ShapeId, Collective),
     /// Something the user should know; whether it is a warning.
     Notice(bool, &'a [u8]),
+    /// A frame or a stack that looks refer to.
+    SampleDef(SampleDef),
+    /// A look at the stacks of a process.
+    Look(Look),
+    /// How a process is sampled so far. How many looks came of it is counted by who reads them.
+    Sampling(Sampling),
+    /// Something about the hardware.
+    Hardware(Hardware),
+    /// Something about the process's threads on their processors.
+    OffCpu(OffCpu),
 }
 
 /// Why the bytes of an entry cannot be read.
@@ -101,7 +142,27 @@ impl<'a> Entry<'a> {
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         match self {
             Entry::Record(record) => encode_record(record, bytes),
+            Entry::SampleDef(_)
+            | Entry::Look(_)
+            | Entry::Sampling(_)
+            | Entry::Hardware(_)
+            | Entry::OffCpu(_) => observed::encode(self, bytes),
             definition => definitions::encode(definition, bytes),
+        }
+    }
+
+    /// When it happened or was seen: so of every record, and of no definition.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Entry::Record(record) => Some(record.span),
+            Entry::Look(Look { time, .. }) | Entry::Hardware(Hardware::Occupants { time, .. }) => {
+                Some(Span::at(*time))
+            }
+            Entry::Hardware(Hardware::Reading(it)) => Some(it.span),
+            Entry::OffCpu(OffCpu::Thread(it)) => Some(it.span),
+            Entry::OffCpu(OffCpu::Group(it)) => Some(it.span),
+            _ => None,
         }
     }
 
@@ -112,8 +173,11 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Entry<'a>, Unreadable> {
         match bytes.first_chunk::<UNIT>() {
-            Some(unit) if unit[0] < DEFINITIONS => records::decode(unit).map(Entry::Record),
-            Some(unit) => definitions::decode(unit[0], bytes),
+            Some(unit) if unit[0] < OBSERVED => records::decode(unit).map(Entry::Record),
+            Some(unit) if (DEFINITIONS..OBSERVED_DEFINITIONS).contains(&unit[0]) => {
+                definitions::decode(unit[0], bytes)
+            }
+            Some(unit) => observed::decode(unit[0], bytes),
             None => Err(Unreadable::Damaged),
         }
     }

@@ -9,12 +9,13 @@
 use rustc_hash::FxHashSet;
 
 use super::super::graph::{CallId, CallKind, Graph, HANDOVER_MIN, NONE, OpId};
-use super::sum::Sums;
+use super::sum::{Sums, by_cause};
 use super::{Causes, Gap, IdleCause, limits};
 use crate::figures::share;
+use activity::feed::Stop;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
-use trace::{Forgotten, Trace};
+use trace::{Evicted, Trace};
 
 /// Causes that a line has.
 const CAUSES_SHOWN: usize = 4;
@@ -65,7 +66,7 @@ pub struct Growing {
     sealed: Sealed,
     /// What is not summed again: the graph begins behind it.
     base: Sealed,
-    forgotten: Option<Forgotten>,
+    forgotten: Option<Evicted>,
     limits: limits::Limits,
     /// Operations before the seal before which others ran that left no record.
     missing: Vec<(OpId, CallId)>,
@@ -111,15 +112,10 @@ impl Growing {
 
     /// Sums what `trace` has up to `until`, which should lie before what is still to come, as far as nothing that belongs to it is
     /// still awaited. `None` when it was told to stop: then everything is summed again the next time.
-    pub fn grow(
-        &mut self,
-        trace: &Trace,
-        until: Ns,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Option<Vec<IdleSoFar>> {
-        let is_new = trace.forgotten() != self.forgotten || self.graph.memory() > self.graph_max;
+    pub fn grow(&mut self, trace: &Trace, until: Ns, stop: &Stop) -> Option<Vec<IdleSoFar>> {
+        let is_new = trace.evicted() != self.forgotten || self.graph.memory() > self.graph_max;
         if is_new {
-            self.forgotten = trace.forgotten();
+            self.forgotten = trace.evicted();
             self.base = self.sealed.clone();
             self.graph = Graph::beginning(trace, self.base.until.saturating_sub(BEFORE));
         }
@@ -128,14 +124,14 @@ impl Growing {
         let seal = self.sealed.until;
         let is_late = !is_new && changed.is_some_and(|from| from < seal);
         let holds = !is_late
-            && causes.limits == self.limits
+            && causes.ready.limits == self.limits
             && missing(&causes, seal) == self.missing
             && !trace.has_unrecorded();
         if !holds {
             self.sealed = self.base.clone();
         }
         let settled = settled(&self.graph, until);
-        let walked = sum(&causes, &mut self.sealed, settled, is_stopped);
+        let walked = sum(&causes, &mut self.sealed, settled, stop);
         let Some(_walked) = walked else {
             *self = Growing::with_sample(self.sample);
             return None;
@@ -144,7 +140,7 @@ impl Growing {
         {
             self.walked += _walked;
         }
-        self.limits = causes.limits;
+        self.limits = causes.ready.limits;
         self.missing = missing(&causes, self.sealed.until);
         let devices = self.sealed.devices.iter().enumerate();
         let rows = devices.filter(|(_, of)| of.end.is_some());
@@ -162,18 +158,10 @@ impl IdleSoFar {
     /// In a line, the largest causes first.
     #[must_use]
     pub fn line(&self, trace: &Trace) -> String {
-        let mut by: Vec<(&str, Ns)> = Vec::new();
-        for row in &self.causes {
-            match by.iter_mut().find(|of| of.0 == row.cause) {
-                Some(of) => of.1 += row.total_ns,
-                None => by.push((row.cause, row.total_ns)),
-            }
-        }
-        by.sort_by_key(|of| std::cmp::Reverse(of.1));
         let part = |ns: Ns| percent(share(ns, self.span_ns));
-        let shown = by.iter().take(CAUSES_SHOWN);
+        let shown = by_cause(&self.causes).into_iter().take(CAUSES_SHOWN);
         let causes: Vec<String> = shown
-            .map(|&(cause, ns)| format!("{cause} {}", part(ns)))
+            .map(|(cause, ns)| format!("{cause} {}", part(ns)))
             .collect();
         let device = trace.devices()[self.device].info.id;
         let idle = part(self.idle_ns);
@@ -225,19 +213,14 @@ fn settled(graph: &Graph, until: Ns) -> Ns {
 /// Operations that start before `until` and before which others ran that left no record.
 fn missing(causes: &Causes<'_>, until: Ns) -> Vec<(OpId, CallId)> {
     let starts = &causes.graph.ops.start;
-    let all = causes.missing.iter().map(|(&op, &call)| (op, call));
+    let all = causes.ready.missing.iter().map(|(&op, &call)| (op, call));
     let mut list: Vec<(OpId, CallId)> = all.filter(|of| starts[of.0 as usize] < until).collect();
     list.sort_unstable();
     list
 }
 
 /// Adds the gaps that end between the seal and `until`, which becomes the seal. How many there were; `None` when stopped.
-fn sum(
-    causes: &Causes<'_>,
-    sealed: &mut Sealed,
-    until: Ns,
-    is_stopped: &dyn Fn() -> bool,
-) -> Option<u64> {
+fn sum(causes: &Causes<'_>, sealed: &mut Sealed, until: Ns, stop: &Stop) -> Option<u64> {
     let count = causes.trace.devices().len();
     sealed.devices.resize_with(count, Device::default);
     let starts = &causes.graph.ops.start;
@@ -265,7 +248,7 @@ fn sum(
                 continue;
             }
             walked += 1;
-            if walked.is_multiple_of(BETWEEN_LOOKS) && is_stopped() {
+            if walked.is_multiple_of(BETWEEN_LOOKS) && stop.is_stopped() {
                 return None;
             }
             pieces.clear();

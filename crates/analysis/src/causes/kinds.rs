@@ -1,7 +1,8 @@
 //! The causes that there are, and the pieces of a gap that have one.
 
 use crate::graph::{CallId, OpId};
-use activity::Span;
+use activity::{Ns, Span};
+use serde::Serialize;
 use trace::LaneId;
 
 /// Why a piece of a gap is there.
@@ -60,37 +61,139 @@ pub enum Cause {
     Unknown,
 }
 
+/// What kept a device idle: the parts of a legend, and what verdicts and findings add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Group {
+    /// The host did something else than launching.
+    Host,
+    /// The host was launching, or the launch on its way.
+    Launch,
+    /// The host waited for the device, or had to catch up after such a wait.
+    Sync,
+    /// Calls for memory and for code.
+    SetUp,
+    /// The device's own: its queues, its engines, data on their way to it.
+    Queue,
+    /// Nothing shows why, or the profiler itself.
+    Unknown,
+}
+
+/// What bounds a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// The host works between launches.
+    Host,
+    /// Launching itself does not keep up.
+    Launch,
+    /// The host waits for the device before it goes on.
+    Sync,
+    /// Copies with no kernel beside them.
+    Copy,
+    /// Kernels.
+    Compute,
+    /// Kernels that move as many bytes as the device's memory can.
+    Memory,
+    /// Another device: copies to and from it, and waiting for it, in collectives for late ranks too.
+    Peer,
+    /// Nothing takes a large part.
+    Nothing,
+    /// Nothing recorded says why the device was idle.
+    Unknown,
+}
+
+/// Idle time by group.
+pub type Shares = [Ns; Group::ALL.len()];
+
+impl Group {
+    /// The groups with more than `least`, most first.
+    #[must_use]
+    pub fn most(shares: Shares, least: Ns) -> Vec<(Group, Ns)> {
+        let mut groups: Vec<(Group, Ns)> = Group::ALL.into_iter().zip(shares).collect();
+        groups.retain(|(_, ns)| *ns > least);
+        groups.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        groups
+    }
+
+    /// All, in the order of the legend.
+    pub const ALL: [Group; 6] = [
+        Group::Host,
+        Group::Launch,
+        Group::Sync,
+        Group::SetUp,
+        Group::Queue,
+        Group::Unknown,
+    ];
+
+    /// Its words in the legend, and what bounds a device that it keeps idle. Where that depends on the operation which
+    /// waits, there is none.
+    const fn row(self) -> (&'static str, Option<Bound>) {
+        match self {
+            Group::Host => ("CPU work", Some(Bound::Host)),
+            Group::Launch => ("launching", Some(Bound::Launch)),
+            Group::Sync => ("sync", Some(Bound::Sync)),
+            Group::SetUp => ("memory and set-up", Some(Bound::Host)),
+            Group::Queue => ("queues and copies", None),
+            Group::Unknown => ("unknown", Some(Bound::Unknown)),
+        }
+    }
+
+    /// Its words in the legend.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What bounds a device that it keeps idle; `None` where that depends on the operation which waits.
+    #[must_use]
+    pub fn bound(self) -> Option<Bound> {
+        self.row().1
+    }
+}
+
 impl Cause {
+    /// The table of causes: each in a few words, and its group. In short gaps and in graphs some are of another
+    /// ([`Causes::group`](super::Causes::group)).
+    const fn row(self) -> (&'static str, Group) {
+        match self {
+            Cause::SyncDevice => ("wait for the device", Group::Sync),
+            Cause::SyncStream => ("wait for a stream", Group::Sync),
+            Cause::SyncEvent => ("wait for an event", Group::Sync),
+            Cause::BlockingH2D => ("blocking H2D copy", Group::Sync),
+            Cause::BlockingD2H => ("blocking D2H copy", Group::Sync),
+            Cause::BlockingCopy => ("blocking copy", Group::Sync),
+            Cause::Staging => ("staging of a pageable copy", Group::Queue),
+            Cause::Host => ("host work", Group::Host),
+            Cause::Launching => ("launching", Group::Launch),
+            Cause::SlowLaunch => ("slow launch call", Group::Launch),
+            Cause::Lock => ("lock of another thread's call", Group::Host),
+            Cause::Call => ("CUDA call", Group::Host),
+            Cause::Load => ("loading GPU code", Group::SetUp),
+            Cause::Memory => ("allocation or free", Group::SetUp),
+            Cause::GraphSetup => ("graph set-up", Group::Launch),
+            Cause::QueueFull => ("queue full", Group::Launch),
+            Cause::Event => ("event of another stream", Group::Queue),
+            Cause::Engine => ("engine taken", Group::Queue),
+            Cause::Stream => ("another stream", Group::Queue),
+            Cause::EngineChange => ("change of engine", Group::Queue),
+            Cause::Queued => ("between queued operations", Group::Launch),
+            Cause::Latency => ("launch latency", Group::Launch),
+            Cause::Profiler => ("profiler overhead", Group::Unknown),
+            Cause::Missing => ("records missing", Group::Unknown),
+            Cause::Unknown => ("unknown", Group::Unknown),
+        }
+    }
+
     /// In a few words.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Cause::SyncDevice => "wait for the device",
-            Cause::SyncStream => "wait for a stream",
-            Cause::SyncEvent => "wait for an event",
-            Cause::BlockingH2D => "blocking H2D copy",
-            Cause::BlockingD2H => "blocking D2H copy",
-            Cause::BlockingCopy => "blocking copy",
-            Cause::Staging => "staging of a pageable copy",
-            Cause::Host => "host work",
-            Cause::Launching => "launching",
-            Cause::SlowLaunch => "slow launch call",
-            Cause::Lock => "lock of another thread's call",
-            Cause::Call => "CUDA call",
-            Cause::Load => "loading GPU code",
-            Cause::Memory => "allocation or free",
-            Cause::GraphSetup => "graph set-up",
-            Cause::QueueFull => "queue full",
-            Cause::Event => "event of another stream",
-            Cause::Engine => "engine taken",
-            Cause::Stream => "another stream",
-            Cause::EngineChange => "change of engine",
-            Cause::Queued => "between queued operations",
-            Cause::Latency => "launch latency",
-            Cause::Profiler => "profiler overhead",
-            Cause::Missing => "records missing",
-            Cause::Unknown => "unknown",
-        }
+        self.row().0
+    }
+
+    /// What it is added up under.
+    pub(super) fn group(self) -> Group {
+        self.row().1
     }
 
     /// Whether the host waited for the GPU, in a call that is there to wait.
@@ -105,20 +208,7 @@ impl Cause {
     /// Whether the host waited for the GPU, in a call that is there to wait or in one that copies.
     #[must_use]
     pub fn is_wait(self) -> bool {
-        let is_blocking = matches!(
-            self,
-            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy
-        );
-        self.is_sync() || is_blocking
-    }
-
-    /// Whether launches did not come fast enough: what graphs, fusing and larger batches are for.
-    #[must_use]
-    pub fn is_launching(self) -> bool {
-        matches!(
-            self,
-            Cause::Host | Cause::Launching | Cause::Call | Cause::Latency
-        )
+        self.group() == Group::Sync
     }
 }
 

@@ -26,7 +26,7 @@ impl Causes<'_> {
     pub(super) fn holder(&self, call: CallId) -> Option<CallId> {
         let calls = &self.graph.calls;
         let span = calls.span(call);
-        let usual = self.limits.usual(calls.kind[call as usize])?;
+        let usual = self.ready.limits.usual(calls.kind[call as usize])?;
         let is_held = span.len() >= WAIT_MIN && span.len() >= TIMES * usual;
         if !is_held || !is_plain(self.graph, call) {
             return None;

@@ -4,14 +4,15 @@
 //! [dependency graph](super::graph) that bound each start; what of it lies in the gap are the gap's
 //! pieces, and they sum to it. Beyond the gap's start the walk goes on to the GPU operation that it
 //! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
-//! `docs/WHY.md` explains it, `docs/FINDINGS.md` has the table of causes and thresholds.
+//! `docs/WHY.md` explains it, and has the table of causes and thresholds.
 //!
-//! `kinds` lists the causes, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
+//! `kinds` is the table of causes, `groups` says what each is added up under, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
 //! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
 //! that samples saw meanwhile, `words` says them.
 
 mod explain;
 mod gaps;
+mod groups;
 mod growing;
 mod host;
 mod kinds;
@@ -27,22 +28,32 @@ mod words;
 
 pub use explain::{explain_device, explain_stream};
 pub use gaps::Pieces;
+pub use groups::{Cut, LAUNCH_GAP_MAX, Waits};
 pub use growing::Growing;
-pub use kinds::{Cause, Certainty, Culprit, Gap, Piece};
-pub use sum::IdleCause;
+pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
+pub use sum::{IdleCause, by_cause};
 pub use words::Explanation;
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::graph::{CallId, Engine, Graph, OpId};
+use super::made;
 use activity::{Ns, Span};
 use trace::{LaneKind, Trace};
 
-/// What is known beside the graph to answer for gaps. Made once for many questions.
-#[derive(Debug)]
+/// What answers for gaps.
+#[derive(Clone, Debug)]
 pub struct Causes<'a> {
     trace: &'a Trace,
     graph: &'a Graph,
+    ready: Arc<Ready>,
+}
+
+/// What is known beside the graph to answer for gaps. Made once for many questions.
+#[derive(Debug)]
+pub struct Ready {
     limits: limits::Limits,
     host: host::Host,
     /// Operations before which others ran that left no record, with the call that shows it.
@@ -52,6 +63,24 @@ pub struct Causes<'a> {
     is_sampled: bool,
 }
 
+impl Ready {
+    pub(crate) fn new(trace: &Trace, graph: &Graph) -> Self {
+        Self::with_sample(trace, graph, limits::SAMPLE)
+    }
+
+    /// Where so many operations tell what launches take.
+    fn with_sample(trace: &Trace, graph: &Graph, sample: usize) -> Self {
+        made("causes");
+        Ready {
+            limits: limits::Limits::of(graph, sample),
+            host: host::Host::of(trace),
+            missing: missing::of(trace, graph),
+            gaps: gaps::Gaps::new(trace.devices().len()),
+            is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+        }
+    }
+}
+
 impl<'a> Causes<'a> {
     /// Gets ready for questions about `trace`, whose graph is `graph`.
     #[must_use]
@@ -59,16 +88,17 @@ impl<'a> Causes<'a> {
         Self::with_sample(trace, graph, limits::SAMPLE)
     }
 
-    /// The same, where so many operations tell what launches take.
     fn with_sample(trace: &'a Trace, graph: &'a Graph, sample: usize) -> Self {
+        let ready = Ready::with_sample(trace, graph, sample);
+        Self::ready(trace, graph, &Arc::new(ready))
+    }
+
+    /// The same of what was made ready before for this graph.
+    pub(crate) fn ready(trace: &'a Trace, graph: &'a Graph, ready: &Arc<Ready>) -> Self {
         Causes {
             trace,
             graph,
-            limits: limits::Limits::of(graph, sample),
-            host: host::Host::of(trace),
-            missing: missing::of(trace, graph),
-            gaps: gaps::Gaps::new(trace.devices().len()),
-            is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+            ready: Arc::clone(ready),
         }
     }
 
@@ -82,13 +112,13 @@ impl<'a> Causes<'a> {
     /// [`LATENCY_MAX`](crate::graph::LATENCY_MAX).
     #[must_use]
     pub fn latency(&self, engine: Engine) -> Ns {
-        self.limits.latency(engine)
+        self.ready.limits.latency(engine)
     }
 
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
     /// and the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        let gaps = self.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.of(self.graph, device, window);
         gaps.map(|(gap, _)| gap)
             .filter(move |gap| self.is_recorded(device, *gap))
     }
@@ -99,7 +129,7 @@ impl<'a> Causes<'a> {
         device: usize,
         window: Option<Span>,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
-        let gaps = self.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.of(self.graph, device, window);
         gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
@@ -123,7 +153,7 @@ impl<'a> Causes<'a> {
     pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         let all = match window {
-            None => self.gaps.without_causes(self.graph, device),
+            None => self.ready.gaps.without_causes(self.graph, device),
             Some(_) => None,
         };
         let Some(all) = all else {
@@ -146,7 +176,7 @@ impl<'a> Causes<'a> {
             }
             kept.push(gaps::One::of(&pieces));
         }
-        self.gaps.keep(device, kept);
+        self.ready.gaps.keep(device, kept);
         sums.rows(self)
     }
 
@@ -173,7 +203,7 @@ impl<'a> Causes<'a> {
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         for &device in devices {
-            for (gap, one) in self.gaps.of(self.graph, device, None) {
+            for (gap, one) in self.ready.gaps.of(self.graph, device, None) {
                 let first = spans.partition_point(|s| s.end <= gap.span.start);
                 let near = &spans[first..];
                 let near = &near[..near.partition_point(|s| s.start < gap.span.end)];

@@ -26,7 +26,7 @@ impl Cause {
 impl Causes<'_> {
     /// Adds what the thread that launched `next` was seen doing within `span`.
     pub(crate) fn look(&self, next: OpId, span: Span, seen: &mut Seen) {
-        if !self.is_sampled {
+        if !self.ready.is_sampled {
             return;
         }
         let lanes = self.trace.lanes();

@@ -35,6 +35,20 @@ pub struct IdleCause {
     pub kind: Option<Cause>,
 }
 
+/// The time of each cause, most first.
+#[must_use]
+pub fn by_cause(rows: &[IdleCause]) -> Vec<(&'static str, Ns)> {
+    let mut by: Vec<(&str, Ns)> = Vec::new();
+    for row in rows {
+        match by.iter_mut().find(|of| of.0 == row.cause) {
+            Some(of) => of.1 += row.total_ns,
+            None => by.push((row.cause, row.total_ns)),
+        }
+    }
+    by.sort_by_key(|of| std::cmp::Reverse(of.1));
+    by
+}
+
 /// What names a culprit: pieces with the same are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Named {

@@ -37,7 +37,7 @@ impl Causes<'_> {
             pieces,
             rooted: first,
         };
-        if let Some(&call) = self.missing.get(&gap.next) {
+        if let Some(&call) = self.ready.missing.get(&gap.next) {
             let culprit = Culprit::Call(call);
             walk.put(gap.span.start, Cause::Missing, culprit, Certainty::Likely);
         } else {
@@ -192,7 +192,7 @@ impl Walk<'_, '_> {
         let call = graph.ops.call[op as usize];
         let is_other = changes_engine(graph, op);
         let culprit = Culprit::Op(source);
-        let limits = &self.of.limits;
+        let limits = &self.of.ready.limits;
         let latency = limits.latency(graph.ops.engine[op as usize]);
         if call != NONE && begun - graph.calls.start[call as usize] <= latency {
             let culprit = Culprit::Call(call);

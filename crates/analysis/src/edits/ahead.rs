@@ -5,7 +5,7 @@ use activity::units::duration;
 use activity::{Ns, Span};
 
 /// The most that taking over what a worker made is allowed for: between the processes of a PyTorch `DataLoader` a batch
-/// of 128 KiB took 1.6 ms (`docs/measured/h200-2026-11-22.md`).
+/// of 128 KiB took 1.6 ms (`docs/measured/h200.md`).
 const HAND_OVER_MAX: Ns = 2_000_000;
 
 /// What a thread did in one range.

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
-use crate::causes::{Cause, Culprit, Piece};
+use crate::causes::{Culprit, Group, Piece, Waits};
 use crate::figures;
 use crate::lines::Seen;
-use crate::verdict::{Waits, of_host};
+use crate::verdict::of_host;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span, What};
 
@@ -35,10 +35,9 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     for (gap, pieces) in scope.gaps(f) {
         let mut sum: Ns = 0;
         for piece in &*pieces {
-            let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
-            let is_host = matches!(piece.cause, Cause::Host | Cause::Call) && !is_first(piece);
-            let time = piece.span.len() - waited;
-            if is_host && gap.span.len() > thresholds::LAUNCH_GAP_MAX && time > 0 {
+            let cut = waits.cut(scope.causes, gap, piece);
+            let time = cut.rest;
+            if cut.group == Group::Host && time > 0 && !is_first(piece) {
                 sum += time;
                 if 2 * time >= piece.span.len() {
                     scope.causes.look(gap.next, piece.span, &mut seen);

@@ -4,9 +4,8 @@
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
 use super::{Finding, Place, Scope, thresholds};
-use crate::causes::{Cause, Gap, Pieces};
+use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces, Waits};
 use crate::figures;
-use crate::verdict::Waits;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 
@@ -20,16 +19,12 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut launching = |(gap, pieces): (Gap, Pieces)| {
         let mut sum: Ns = 0;
         for piece in &*pieces {
-            let waited = waits.take(scope.causes, piece).map_or(0, |taken| taken.1);
-            // Kernels launched one by one keep the GPU idle between two of them even when they queue; the
-            // nodes of a graph do, too, but are no matter of launching.
-            let is_queued =
-                piece.cause == Cause::Queued && !scope.causes.graph().ops.is_graph(gap.next);
-            if piece.cause.is_launching() || is_queued {
-                sum += piece.span.len() - waited;
+            let cut = waits.cut(scope.causes, gap, piece);
+            if cut.group == Group::Launch {
+                sum += cut.rest;
             }
         }
-        (gap.span.len() <= thresholds::LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
+        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
     };
     let mut of_graphs: Ns = 0;
     let mut gaps: Vec<(Ns, Span)> = scope

@@ -54,6 +54,7 @@ pub use scope::{Planned, Scope};
 use super::whatif::WhatIf;
 use super::{figures, parallel};
 use activity::Ns;
+use activity::feed::Stop;
 use scenario::edit::EditSet;
 
 /// How much a finding matters.
@@ -250,25 +251,21 @@ pub const RULES: &[Rule] = &[
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
 /// makes the same stretch ready to be replayed, and is asked for where a finding has an edit. It is given up, between
-/// two rules or two replays, once `is_stopped` says so.
+/// two rules or two replays, once it is told to stop.
 pub fn weighed<'a>(
     scope: &Scope,
     whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
-    is_stopped: &dyn Fn() -> bool,
+    stop: &Stop,
 ) -> Vec<Finding> {
-    let mut findings = of_unless(scope, is_stopped);
-    if !is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
+    let mut findings = of(scope, stop);
+    if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
         let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
         let whatif = if is_whole {
             whatif()
         } else {
             Err("recording was off for a part of the time".to_owned())
         };
-        saving::predict(
-            &mut findings,
-            whatif.as_ref().map_err(String::as_str),
-            is_stopped,
-        );
+        saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }
     findings
 }
@@ -279,18 +276,12 @@ pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
     COLD_START.findings(scope)
 }
 
-/// Everything that the rules find, warnings first, then the greatest possible saving.
+/// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.
 #[must_use]
-pub fn of(scope: &Scope) -> Vec<Finding> {
-    of_unless(scope, &|| false)
-}
-
-/// The same, given up between two rules once `is_stopped` says so: what was found until then.
-#[must_use]
-pub fn of_unless(scope: &Scope, is_stopped: &dyn Fn() -> bool) -> Vec<Finding> {
+pub fn of(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
-        if is_stopped() {
+        if stop.is_stopped() {
             break;
         }
         findings.extend(rule.findings(scope));

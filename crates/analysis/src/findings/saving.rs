@@ -12,6 +12,7 @@ use super::{EVIDENCE_MAX, Finding, Severity, thresholds};
 use crate::figures::share;
 use crate::whatif::{Outcome, Scope, WhatIf};
 use activity::Ns;
+use activity::feed::Stop;
 use scenario::edit::EditSet;
 
 /// What the times of a prediction are of.
@@ -70,15 +71,11 @@ struct Candidate {
 /// Says what findings save, and puts them in order: by severity, what saves most first.
 ///
 /// `whatif` is the same stretch of the same timeline, or why there is nothing to replay. Between two replays it is
-/// given up once `is_stopped` says so; what is not predicted by then stays without.
-pub(crate) fn predict(
-    findings: &mut Vec<Finding>,
-    whatif: Result<&WhatIf<'_>, &str>,
-    is_stopped: &dyn Fn() -> bool,
-) {
+/// given up once it is told to stop; what is not predicted by then stays without.
+pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &str>, stop: &Stop) {
     let (mut candidates, mut rest) = (Vec::new(), Vec::new());
     for mut finding in std::mem::take(findings) {
-        match alone(&finding, whatif, is_stopped) {
+        match alone(&finding, whatif, stop) {
             None => rest.push(finding),
             Some(Err(reason)) => {
                 finding.refused = Some(reason);
@@ -88,7 +85,7 @@ pub(crate) fn predict(
         }
     }
     if let Ok(whatif) = whatif {
-        let (stacked, others) = stack(whatif, candidates, is_stopped);
+        let (stacked, others) = stack(whatif, candidates, stop);
         *findings = stacked;
         rest.extend(others);
     }
@@ -110,9 +107,9 @@ fn noise(whatif: &WhatIf<'_>) -> Ns {
 fn alone(
     finding: &Finding,
     whatif: Result<&WhatIf<'_>, &str>,
-    is_stopped: &dyn Fn() -> bool,
+    stop: &Stop,
 ) -> Option<Result<(EditSet, Outcome), String>> {
-    if finding.cures.is_empty() || is_stopped() {
+    if finding.cures.is_empty() || stop.is_stopped() {
         return None;
     }
     let whatif = match whatif {
@@ -147,7 +144,7 @@ fn alone(
 fn stack(
     whatif: &WhatIf<'_>,
     mut left: Vec<Candidate>,
-    is_stopped: &dyn Fn() -> bool,
+    stop: &Stop,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let noise = noise(whatif);
     let (mut stacked, mut others): (Vec<Finding>, Vec<Finding>) = (Vec::new(), Vec::new());
@@ -158,7 +155,7 @@ fn stack(
     left.sort_by_key(Candidate::key);
     while let Some(mut candidate) = left.pop() {
         if candidate.looked < made {
-            if is_stopped() {
+            if stop.is_stopped() {
                 others.push(candidate.finding);
                 continue;
             }

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
+use crate::causes::Waits;
 use crate::graph::CallId;
 use crate::lines::Seen;
-use crate::verdict::Waits;
 use crate::{figures, tables};
 use activity::Ns;
 use activity::units::{duration, percent};
@@ -25,7 +25,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             // A copy that blocks its caller is another rule's.
-            if let Some((wait, part)) = waits.take(scope.causes, piece)
+            if let Some((wait, part)) = waits.cut(scope.causes, gap, piece).wait
                 && calls.kind[wait as usize].is_wait()
             {
                 *by_wait.entry(wait).or_default() += part;

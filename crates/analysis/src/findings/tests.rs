@@ -18,6 +18,10 @@ const PEAKS: Peaks = Peaks {
     p2p: None,
 };
 
+fn all(scope: &Scope<'_>) -> Vec<Finding> {
+    of(scope, &Stop::default())
+}
+
 fn findings(scene: &mut Scene) -> Vec<Finding> {
     let all = all_of(scene);
     for finding in &all {
@@ -35,7 +39,7 @@ fn findings(scene: &mut Scene) -> Vec<Finding> {
 }
 
 fn all_of(scene: &mut Scene) -> Vec<Finding> {
-    in_scope(&scene.trace(), None, PEAKS, of)
+    in_scope(&scene.trace(), None, PEAKS, all)
 }
 
 /// What the sick scene triggers and the cured one does not. Other rules may find something in both.
@@ -124,7 +128,7 @@ fn a_pass_is_judged_by_what_starts_in_it() {
         .kernel("k", 1, 5_010_000, 9_000_000);
     let trace = scene.trace();
     let window = Some(Span::new(5_000_000, 10_000_000));
-    assert_eq!(in_scope(&trace, window, PEAKS, of), []);
+    assert_eq!(in_scope(&trace, window, PEAKS, all), []);
 }
 
 #[test]

@@ -53,10 +53,6 @@ pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
 /// … and when this part of the idle time lies in gaps that the launches are to blame for.
 pub const LAUNCH_CAUSE_SHARE: f64 = 0.5;
 
-/// A longer gap is other work of the host, not the cost of launching. Measured: a launch from C++ takes
-/// 3 to 4 us; in the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
-pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
-
 /// Fewer kernels than this say nothing about launching, and copies are not launched less often by a graph.
 pub const LAUNCH_OPS_MIN: u64 = 32;
 

@@ -65,6 +65,7 @@ impl Graph {
     /// The graph of a whole timeline.
     #[must_use]
     pub fn new(trace: &Trace) -> Graph {
+        crate::made("graph");
         let mut graph = Graph::default();
         graph.extend(trace);
         graph

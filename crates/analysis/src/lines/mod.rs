@@ -187,7 +187,7 @@ fn of_device(
         processes.insert(process);
         found.idle_ns += looked;
         let mut seen = 0;
-        for sample in sampled.of(thread, gap) {
+        for sample in sampled.within(thread, gap) {
             seen += 1;
             let count = counts.entry(Key::of(trace, sample.stack)).or_default();
             count.samples += 1;
@@ -263,7 +263,7 @@ fn looked_gaps<'a>(
         }
         let (process, thread) = launcher(trace, calls, &streams, span.end)?;
         let thread = seen::main_of(trace, process, thread);
-        let looked = trace.processes()[process].sampled.looked(span);
+        let looked = trace.processes()[process].sampled.coverage(span);
         (looked > 0).then_some(LookedGap {
             span,
             process,
@@ -296,7 +296,7 @@ pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
         for gap in looked_gaps(trace, calls, device, None) {
             found.idle_ns += gap.looked;
             let sampled = &trace.processes()[gap.process].sampled;
-            for sample in sampled.of(gap.thread, gap.span) {
+            for sample in sampled.within(gap.thread, gap.span) {
                 *found.stacks.entry(sample.stack).or_default() += 1;
             }
         }
@@ -398,7 +398,7 @@ pub fn workers(trace: &Trace) -> Vec<Worker> {
             samples: 0,
             waiting: 0,
         };
-        for sample in process.sampled.of(process.info.pid, window) {
+        for sample in process.sampled.within(process.info.pid, window) {
             let Some(waits) = wants(trace.stacks(), sample.stack) else {
                 continue;
             };

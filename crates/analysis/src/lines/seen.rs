@@ -46,7 +46,7 @@ impl Seen {
         if it.sampled.is_empty() {
             return;
         }
-        for sample in it.sampled.of(main_of(trace, process, thread), span) {
+        for sample in it.sampled.within(main_of(trace, process, thread), span) {
             *self.stacks.entry(sample.stack).or_default() += 1;
             self.all += 1;
         }

@@ -132,8 +132,7 @@ impl Matched {
         if !Aligned::may_be(trace) {
             return None;
         }
-        #[cfg(any(test, feature = "testing"))]
-        MATCHED.set(MATCHED.get() + 1);
+        crate::made("ranks");
         let (mut units, mut channels) = collect::of(trace);
         if units.len() < 2 {
             return None;
@@ -219,12 +218,6 @@ impl Matched {
             aligned: Arc::clone(aligned),
         }
     }
-}
-
-#[cfg(any(test, feature = "testing"))]
-thread_local! {
-    /// How often this thread has matched a job: once for a state of a timeline.
-    pub static MATCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl Ranks {

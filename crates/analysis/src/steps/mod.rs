@@ -142,6 +142,7 @@ impl Steps {
 /// operations and ranges that start in it are looked at.
 #[must_use]
 pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
+    crate::made("steps");
     let processes: Vec<usize> = (0..trace.processes().len()).collect();
     let records = trace.lanes().iter().map(Lane::len).sum();
     let of_each = parallel::map(records, &processes, |&process| {

@@ -4,11 +4,16 @@ use rustc_hash::FxHashMap;
 
 use super::operations::{ByCall, Caused, is_ascending};
 use super::{Found, Origin, STEPS_MIN};
+use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneKind, Trace};
 
 /// Ranges are steps when the calls in them caused at least this share of the process's operations.
 const COVERED_MIN: f64 = 0.5;
+/// Between two ranges something else was done when so many times the usual number of operations lie there.
+const MORE_OPERATIONS: f64 = 1.5;
+/// A range holds the whole step when it caused this share of the usual operations.
+const WHOLE: f64 = 0.8;
 /// Of the groups of ranges that could be steps this many are tried, those of most time first.
 const TRIED_MAX: usize = 8;
 
@@ -232,29 +237,25 @@ fn of_group(
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.
-    let steps: Vec<(Span, Span)> = caused
+    let steps: Vec<Marked> = caused
         .into_iter()
-        .filter_map(|(range, caused)| Some((range, caused.span?)))
+        .filter_map(|(range, caused)| {
+            Some(Marked {
+                range,
+                caused: caused.span?,
+                count: caused.count,
+            })
+        })
         .collect();
-    let starts: Vec<Ns> = steps.iter().map(|(_, caused)| caused.start).collect();
+    let starts: Vec<Ns> = steps.iter().map(|step| step.caused.start).collect();
     if steps.len() < STEPS_MIN || !is_ascending(&starts) {
         return None;
     }
-    let spans = steps
-        .iter()
-        .enumerate()
-        .map(|(i, &(range, caused))| {
-            // Without a next step, or with something else before it, a step ends with its last operation and
-            // the host's own end of it.
-            let alone = caused.end.max(range.end);
-            let end = match steps.get(i + 1) {
-                Some((next, first)) if next.start - range.end <= range.len() / 2 => first.start,
-                Some((_, first)) => alone.min(first.start),
-                None => alone,
-            };
-            Span::new(caused.start, end)
-        })
-        .collect();
+    let spans = from_start_to_start(trace, process, &steps);
+    // A range that all steps lose their end by marks no steps.
+    if spans.len() < STEPS_MIN {
+        return None;
+    }
     let from = if group.is_profiler_step() {
         Origin::ProfilerStep
     } else {
@@ -263,6 +264,58 @@ fn of_group(
     Some(Found {
         from,
         spans,
-        is_closed: true,
+        // The next step is not seen to begin.
+        is_closed: false,
     })
+}
+
+/// Steps from the first operation of each range to the first of the next. Ranges mark where steps begin: what lies between two
+/// of them is of the step, also where the range holds a part of it, such as the optimizer's.
+///
+/// Where something else was done between two ranges (an evaluation), the step ends with what its range caused. That it was
+/// something else shows in the operations: more of them than between other ranges, and time of the host. Where the range
+/// holds only a part of the steps, the end of such a step is not known, and it is left out.
+fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> Vec<Span> {
+    let count = |span: Span| -> usize {
+        let lanes = super::operations::streams(trace, process);
+        lanes.map(|(_, lane)| lane.starting(span).len()).sum()
+    };
+    let pairs = || steps.iter().zip(&steps[1..]);
+    let periods: Vec<Span> = pairs()
+        .map(|(a, b)| Span::new(a.caused.start, b.caused.start))
+        .collect();
+    let counts: Vec<f64> = periods.iter().map(|span| count(*span) as f64).collect();
+    let usual = stats::median(&counts).unwrap_or_default();
+    let mut spans = Vec::with_capacity(steps.len());
+    for (i, (step, next)) in pairs().enumerate() {
+        let pause = next.range.start - step.range.end;
+        let is_other = pause > step.range.len() / 2 && counts[i] > MORE_OPERATIONS * usual;
+        if !is_other {
+            spans.push(periods[i]);
+        } else if step.count as f64 >= WHOLE * usual {
+            let end = step.end().min(periods[i].end);
+            spans.push(Span::new(periods[i].start, end));
+        }
+    }
+    let last = steps
+        .last()
+        .map(|step| Span::new(step.caused.start, step.end()));
+    spans.extend(last);
+    spans
+}
+
+/// A range that marks a step.
+struct Marked {
+    range: Span,
+    /// From the first operation that its calls caused to the end of the last.
+    caused: Span,
+    /// How many these are.
+    count: usize,
+}
+
+impl Marked {
+    /// Where it ends without a next one: with its last operation and the host's own end of it.
+    fn end(&self) -> Ns {
+        self.caused.end.max(self.range.end)
+    }
 }

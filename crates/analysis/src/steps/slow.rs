@@ -2,26 +2,11 @@
 
 use super::Steps;
 use super::operations::streams;
+use crate::breakdown::Breakdown;
+use activity::Ns;
 use activity::stats;
 use activity::units::duration;
-use activity::{Ns, Span};
-use trace::{LaneKind, Measure, Trace};
-
-/// What the time of a step went to, on the process's device with most operations. The times add up to
-/// the step's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parts {
-    /// Nothing ran.
-    pub idle: Ns,
-    /// A kernel ran.
-    pub compute: Ns,
-    /// A copy ran and no kernel.
-    pub copy: Ns,
-    /// Only memsets ran.
-    pub memset: Ns,
-    /// Operations of the process that started in it, on all devices.
-    pub operations: usize,
-}
+use trace::{LaneKind, Trace};
 
 /// A step that took longer than the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +19,8 @@ pub struct Slow {
     pub more: More,
 }
 
-/// By how much the parts of a step exceed the median of the others.
+/// What the time of a step went to, on the process's device with most operations; or by how much that exceeds the median
+/// of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct More {
     /// Nothing ran.
@@ -45,6 +31,7 @@ pub struct More {
     pub copy: Ns,
     /// Only memsets ran.
     pub memset: Ns,
+    /// Operations of the process that started in it, on all devices.
     pub operations: i64,
 }
 
@@ -76,27 +63,6 @@ impl Slow {
     }
 }
 
-impl Parts {
-    /// Of one stretch of a device (index into [`Trace::devices`]).
-    #[must_use]
-    pub(crate) fn of(trace: &Trace, device: usize, span: Span) -> Parts {
-        let unrecorded: Ns = trace.unrecorded(device, span).iter().map(|s| s.len()).sum();
-        let Some(device) = trace.devices().get(device) else {
-            return Parts::default();
-        };
-        let time = |measure| device.usage.time(measure, span);
-        let (busy, compute) = (time(Measure::Busy), time(Measure::Compute));
-        let copy = time(Measure::Copy) - time(Measure::Overlap);
-        Parts {
-            idle: span.len() - busy - unrecorded,
-            compute,
-            copy,
-            memset: busy - compute - copy,
-            operations: 0,
-        }
-    }
-}
-
 /// How many of the other steps the medians are taken of.
 const TYPICAL_MAX: usize = 256;
 
@@ -114,17 +80,21 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
     };
     let parts = |step: usize| {
         let span = steps.spans[step];
-        Parts {
-            operations: streams(trace, steps.process)
-                .map(|(_, lane)| lane.starting(span).len())
-                .sum(),
-            ..Parts::of(trace, device, span)
+        let it = Breakdown::of_device(trace, device, span);
+        let lanes = streams(trace, steps.process);
+        let operations: usize = lanes.map(|(_, lane)| lane.starting(span).len()).sum();
+        More {
+            idle: it.idle(),
+            compute: it.compute,
+            copy: it.copy - it.overlap,
+            memset: it.memset(),
+            operations: operations as i64,
         }
     };
     let stride = typical.len().div_ceil(TYPICAL_MAX);
-    let others: Vec<Parts> = typical.iter().step_by(stride).map(|&s| parts(s)).collect();
-    let usual = |part: fn(&Parts) -> f64| -> Ns {
-        let all: Vec<f64> = others.iter().map(part).collect();
+    let others: Vec<More> = typical.iter().step_by(stride).map(|&s| parts(s)).collect();
+    let usual = |part: fn(&More) -> i64| -> Ns {
+        let all: Vec<f64> = others.iter().map(|it| part(it) as f64).collect();
         stats::median(&all).unwrap_or(0.0) as Ns
     };
     let count = slow.len();
@@ -138,11 +108,11 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
                 step,
                 over_ns: steps.spans[step].len() - median,
                 more: More {
-                    idle: found.idle - usual(|p| p.idle as f64),
-                    compute: found.compute - usual(|p| p.compute as f64),
-                    copy: found.copy - usual(|p| p.copy as f64),
-                    memset: found.memset - usual(|p| p.memset as f64),
-                    operations: found.operations as i64 - usual(|p| p.operations as f64),
+                    idle: found.idle - usual(|p| p.idle),
+                    compute: found.compute - usual(|p| p.compute),
+                    copy: found.copy - usual(|p| p.copy),
+                    memset: found.memset - usual(|p| p.memset),
+                    operations: found.operations - usual(|p| p.operations),
                 },
             }
         })

@@ -310,11 +310,61 @@ fn ranges_mark_steps() {
             })
             .collect();
         assert_eq!(steps.spans, expected);
-        assert_eq!((steps.median_ns, steps.steady.clone()), (700, 0..10));
+        // And counts for nothing, as no next one is seen to begin.
+        assert_eq!((steps.median_ns, steps.steady.clone()), (700, 0..9));
     }
     // A library's own functions, and too few: no steps.
     assert_eq!(of(&marked(|_| "aten::linear".to_owned(), 10), None), []);
     assert_eq!(of(&marked(|i| format!("ProfilerStep#{i}"), 2), None), []);
+}
+
+/// Iterations of 1,000 ns: ten kernels, of which the calls of the range `optimizer` cause the last six. Before iteration 4
+/// there are as many more kernels as `other` says.
+fn partly_marked(other: i64) -> Option<Steps> {
+    let mut scene = Scene::new();
+    let mut now = 0;
+    let call = |scene: &mut Scene, name: String, at: i64| {
+        scene.call("cudaLaunchKernel", at, at + 10);
+        scene.kernel(&name, 7, at + 20, at + 90);
+    };
+    for i in 0..8 {
+        if i == 4 {
+            for k in 0..other {
+                call(&mut scene, format!("other{k}"), now + k * 100);
+            }
+            now += other * 100;
+        }
+        for k in 0..10 {
+            // No two are alike, so that nothing repeats by itself.
+            call(&mut scene, format!("k{i}_{k}"), now + k * 100);
+        }
+        scene.range(RangeKind::Nvtx, "optimizer", 0, now + 400, now + 1_000);
+        now += 1_000;
+    }
+    of(&scene.trace(), None).pop()
+}
+
+#[test]
+fn a_range_that_holds_a_part_of_the_step_marks_where_steps_begin() {
+    let steps = partly_marked(0).expect("steps");
+    assert_eq!(steps.from, Origin::Ranges("optimizer".to_owned()));
+    // From the optimizer's first kernel to the next optimizer's.
+    let expected: Vec<Span> = (0..7)
+        .map(|i| Span::new(420 + i * 1_000, 1_420 + i * 1_000))
+        .collect();
+    assert_eq!(steps.steady(), expected);
+    assert_eq!(steps.median_ns, 1_000);
+}
+
+#[test]
+fn where_something_else_was_done_the_end_of_a_step_is_not_known() {
+    let steps = partly_marked(12).expect("steps");
+    // The step before it is neither 2,200 ns long nor 600, and is left out.
+    assert!(times(steps.steady()).iter().all(|&time| time == 1_000.0));
+    assert_eq!(steps.steady().len(), 6);
+    // A pause without operations is time of the step.
+    let few = partly_marked(2).expect("steps");
+    assert_eq!(times(few.steady())[3], 1_200.0);
 }
 
 #[test]

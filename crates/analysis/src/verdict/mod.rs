@@ -3,7 +3,7 @@
 //! The time of a device falls into classes that sum to it (`split`): what ran while anything ran, and
 //! why nothing did while nothing did (the pieces of [`super::causes`]). How much of the chain of
 //! dependencies that ends with the last operation lies on the host (`path`) says whether a GPU that is mostly busy
-//! would be faster if its kernels were. `docs/FINDINGS.md` has the rule and its thresholds.
+//! would be faster if its kernels were. `docs/WHY.md` has the rule and its thresholds.
 //!
 //! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
 //! looked at.
@@ -12,11 +12,11 @@ mod path;
 mod split;
 #[cfg(test)]
 mod tests;
-mod waits;
 mod words;
 
 use serde::Serialize;
 
+pub use super::causes::Bound;
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
@@ -28,33 +28,8 @@ use super::watching::{self, WatchingCost};
 use activity::{Ns, Span, units};
 use split::Split;
 use trace::Trace;
-pub(super) use waits::Waits;
 pub use words::nothing_ran;
 pub(super) use words::{NAME_MAX, of_host};
-
-/// What bounds a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    /// The host works between launches.
-    Host,
-    /// Launching itself does not keep up.
-    Launch,
-    /// The host waits for the device before it goes on.
-    Sync,
-    /// Copies with no kernel beside them.
-    Copy,
-    /// Kernels.
-    Compute,
-    /// Kernels that move as many bytes as the device's memory can.
-    Memory,
-    /// Another device: copies to and from it, and waiting for it, in collectives for late ranks too.
-    Peer,
-    /// Nothing takes a large part.
-    Nothing,
-    /// Nothing recorded says why the device was idle.
-    Unknown,
-}
 
 /// What bounds a device, or all of them together.
 #[derive(Clone, Debug, PartialEq, Serialize)]

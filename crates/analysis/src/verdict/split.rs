@@ -2,16 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Piece};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Waits};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
-use super::super::findings::thresholds::LAUNCH_GAP_MAX;
-use super::super::graph::{EdgeKind, Engine, NONE, OpId};
+use super::super::graph::OpId;
 use super::super::lines::Seen;
 use super::super::ranks::{Ranks, Wait};
-use super::{Bound, STALL_SHARE, Waits, path};
+use super::{Bound, STALL_SHARE, path};
 use activity::{Direction, NameId, Ns, Span, What};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, Trace};
 
 /// The time of a device (or of several, added up) by what bounds it.
 #[derive(Clone, Debug, Default)]
@@ -20,37 +19,24 @@ pub(super) struct Split {
     pub span: Span,
     /// The same of each device, added up.
     pub sum: Ns,
-    /// Kernels but for waiting in collectives, and what lies between two nodes of a graph.
-    pub compute: Ns,
-    /// Copies with no kernel beside them.
-    pub copy: Ns,
-    /// Copies to and from other devices and collective kernels with nothing else beside them, and waiting for those.
-    pub peer: Ns,
-    /// What of it collective kernels take, but `waiting`.
+    /// By what bounds it; it sums to the device's time. `Nothing` is the profiler's own, where records are missing, and what
+    /// was not recorded: no part of any share.
+    pub times: [Ns; Bound::Unknown as usize + 1],
+    /// What of `Peer` collective kernels take, but `waiting`.
     pub collective: Ns,
-    /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `peer`.
+    /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `Peer`.
     pub waiting: Ns,
     /// The same by the rank that came last (index into [`Ranks::ranks`]).
     pub waited_for: FxHashMap<usize, Ns>,
-    /// The host works.
-    pub host: Ns,
-    /// Launches do not keep up: the host launches, or is at work in gaps so short that the next launch alone ends them.
-    pub launch: Ns,
-    /// The host's work between launches: a part of `launch`.
+    /// The host's work between launches: a part of `Launch`.
     pub between: Ns,
-    /// The host waits.
-    pub sync: Ns,
-    /// Nobody knows.
-    pub unknown: Ns,
-    /// The profiler's own, where records are missing, what was not recorded: no part of any share.
-    pub left_out: Ns,
-    /// Idle time in `host` by what the host was at.
+    /// Idle time in `Host` by what the host was at.
     pub host_by: FxHashMap<Doing, Ns>,
-    /// Idle time in `sync` by the waiting call.
+    /// Idle time in `Sync` by the waiting call.
     pub sync_by: FxHashMap<NameId, Ns>,
     /// What the launching threads were seen doing in idle time, by class.
     pub seen: FxHashMap<Bound, Seen>,
-    /// Waits of `sync`.
+    /// Waits of `Sync`.
     pub syncs: u64,
     /// Kernels by name: time.
     pub kernels: FxHashMap<NameId, Ns>,
@@ -90,21 +76,21 @@ impl Split {
         let mut split = Split {
             span: f.span,
             sum: f.span_ns,
-            left_out: f.not_recorded_ns,
             computing: f.compute_ns,
             copying: f.copy_ns,
             both: f.overlap_ns,
             ..Split::default()
         };
+        *split.at(Bound::Nothing) = f.not_recorded_ns;
         for (time, direction) in split.directions.iter_mut().zip(Direction::NAMED) {
             *time = f.direction(direction).map_or(0, |d| d.busy_ns);
         }
         split.busy(f);
         let in_collectives = split.waiting(ranks, f, window);
         let alone = Collectives::of(trace, f, window).alone;
-        split.collective = (alone - split.waiting).clamp(0, split.compute);
-        split.compute -= split.collective;
-        split.peer += split.collective;
+        split.collective = (alone - split.waiting).clamp(0, split.time_of(Bound::Compute));
+        *split.at(Bound::Compute) -= split.collective;
+        *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = Waits::default();
         for (gap, pieces) in causes.gaps_with_pieces(f.index, window) {
@@ -134,22 +120,17 @@ impl Split {
     pub(super) fn add(mut self, other: Split) -> Split {
         for (into, from) in [
             (&mut self.sum, other.sum),
-            (&mut self.compute, other.compute),
-            (&mut self.copy, other.copy),
-            (&mut self.peer, other.peer),
             (&mut self.waiting, other.waiting),
             (&mut self.collective, other.collective),
-            (&mut self.host, other.host),
-            (&mut self.launch, other.launch),
             (&mut self.between, other.between),
-            (&mut self.sync, other.sync),
-            (&mut self.unknown, other.unknown),
-            (&mut self.left_out, other.left_out),
             (&mut self.computing, other.computing),
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
             (&mut self.on_path, other.on_path),
         ] {
+            *into += from;
+        }
+        for (into, from) in self.times.iter_mut().zip(other.times) {
             *into += from;
         }
         for (rank, time) in other.waited_for {
@@ -178,7 +159,7 @@ impl Split {
 
     /// The time that shares are of.
     pub(super) fn counted(&self) -> Ns {
-        (self.sum - self.left_out).max(0)
+        (self.sum - self.times[Bound::Nothing as usize]).max(0)
     }
 
     /// The host's share of the chain that ends with the last operation.
@@ -189,37 +170,34 @@ impl Split {
     /// Whether waiting in collectives for later ranks is most of what other devices take, or by itself enough to be bound by.
     pub(super) fn waits_for_ranks(&self) -> bool {
         let is_large = share(self.waiting, self.counted()) >= STALL_SHARE;
-        self.waiting > 0 && (is_large || 2 * self.waiting >= self.peer)
+        self.waiting > 0 && (is_large || 2 * self.waiting >= self.time_of(Bound::Peer))
     }
 
     pub(super) fn time_of(&self, bound: Bound) -> Ns {
         match bound {
-            Bound::Host => self.host,
-            Bound::Launch => self.launch,
-            Bound::Sync => self.sync,
-            Bound::Copy => self.copy,
-            Bound::Compute | Bound::Memory => self.compute,
-            Bound::Peer => self.peer,
-            Bound::Unknown => self.unknown,
             Bound::Nothing => 0,
+            bound => self.times[bound as usize],
         }
+    }
+
+    fn at(&mut self, bound: Bound) -> &mut Ns {
+        &mut self.times[bound as usize]
     }
 
     /// While a kernel and a copy ran, the busier engine is what takes the time.
     fn busy(&mut self, f: &DeviceFigures) {
         let engine = self.directions.iter().copied().max().unwrap_or(0);
-        self.compute += f.busy_ns - f.copy_ns;
-        let copies = if f.p2p.busy_ns > 0 && f.p2p.busy_ns == engine {
-            &mut self.peer
-        } else {
-            &mut self.copy
+        *self.at(Bound::Compute) += f.busy_ns - f.copy_ns;
+        let copies = match f.p2p.busy_ns > 0 && f.p2p.busy_ns == engine {
+            true => Bound::Peer,
+            false => Bound::Copy,
         };
-        *copies += f.copy_ns - f.overlap_ns;
-        if engine > f.compute_ns {
-            *copies += f.overlap_ns;
-        } else {
-            self.compute += f.overlap_ns;
-        }
+        *self.at(copies) += f.copy_ns - f.overlap_ns;
+        let both = match engine > f.compute_ns {
+            true => copies,
+            false => Bound::Compute,
+        };
+        *self.at(both) += f.overlap_ns;
     }
 
     /// Takes what the device waited for other ranks out of what it computed. Returns it by kernel.
@@ -242,10 +220,13 @@ impl Split {
         for wait in ours.flat_map(|(_, waits)| waits).filter(of_device) {
             let within = window.map_or(wait.span, |w| wait.span.intersect(w));
             // Of several ranks on one device each may wait while another computes.
-            let time = wait.exposed.min(within.len()).min(self.compute);
-            self.compute -= time;
+            let time = wait
+                .exposed
+                .min(within.len())
+                .min(self.time_of(Bound::Compute));
+            *self.at(Bound::Compute) -= time;
             self.computing = (self.computing - time).max(0);
-            self.peer += time;
+            *self.at(Bound::Peer) += time;
             self.waiting += time;
             *self.waited_for.entry(wait.for_rank).or_default() += time;
             by_kernel.insert((wait.lane, wait.row), time);
@@ -281,106 +262,45 @@ impl Split {
         (gap, pieces): (Gap, &[Piece]),
     ) {
         for piece in pieces {
-            let mut time = piece.span.len();
-            if let Some((wait, part)) = waits.take(causes, piece) {
-                time -= part;
-                self.sync += part;
+            let cut = waits.cut(causes, gap, piece);
+            if let Some((wait, part)) = cut.wait {
+                *self.at(Bound::Sync) += part;
                 if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
                     *self.sync_by.entry(name).or_default() += part;
                 }
             }
-            let class = match time {
-                0 => Bound::Sync,
-                time => self.piece(trace, causes, gap, piece, time),
-            };
+            let bound = causes.bound(gap, piece.cause);
+            if cut.rest > 0 {
+                self.piece(trace, causes, piece, (bound, cut.rest));
+            }
             if piece.cause.is_of_host() {
-                let is_waited = 2 * time < piece.span.len();
-                let class = if is_waited { Bound::Sync } else { class };
-                let seen = self.seen.entry(class).or_default();
+                let is_waited = 2 * cut.rest < piece.span.len();
+                let bound = if is_waited { Bound::Sync } else { bound };
+                let seen = self.seen.entry(bound).or_default();
                 causes.look(gap.next, piece.span, seen);
             }
         }
     }
 
-    /// Puts a piece where it belongs. Returns its class.
+    /// Puts what is left of a piece where it belongs.
     fn piece(
         &mut self,
         trace: &Trace,
         causes: &Causes<'_>,
-        gap: Gap,
         piece: &Piece,
-        time: Ns,
-    ) -> Bound {
-        // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
-        let is_launched = causes.graph().ops.call[gap.next as usize] != NONE;
-        let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
-        let (class, sum) = match piece.cause {
-            Cause::Missing | Cause::Profiler => (Bound::Nothing, &mut self.left_out),
-            Cause::Unknown => (Bound::Unknown, &mut self.unknown),
-            Cause::SyncDevice
-            | Cause::SyncStream
-            | Cause::SyncEvent
-            | Cause::BlockingH2D
-            | Cause::BlockingD2H
-            | Cause::BlockingCopy => (Bound::Sync, &mut self.sync),
-            Cause::Staging => (Bound::Copy, &mut self.copy),
-            // One launch that takes so long is no matter of launching often.
-            Cause::SlowLaunch if !is_short => {
-                let name = name_of(trace, causes, piece.culprit);
-                let doing = name.map_or(Doing::Untraced, Doing::Name);
-                *self.host_by.entry(doing).or_default() += time;
-                (Bound::Host, &mut self.host)
-            }
-            Cause::Launching
-            | Cause::SlowLaunch
-            | Cause::GraphSetup
-            | Cause::QueueFull
-            | Cause::Latency => (Bound::Launch, &mut self.launch),
-            // A GPU takes its time between kernels launched one by one, however far ahead they queue.
-            Cause::Queued if !causes.graph().ops.is_graph(gap.next) => {
-                (Bound::Launch, &mut self.launch)
-            }
-            Cause::Host | Cause::Call | Cause::Lock if is_short => {
-                if piece.cause == Cause::Host {
-                    self.between += time;
-                }
-                (Bound::Launch, &mut self.launch)
-            }
-            Cause::Host | Cause::Call | Cause::Lock | Cause::Load | Cause::Memory => {
-                let doing = match piece.cause {
-                    Cause::Load => Doing::Load,
-                    _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
-                };
-                *self.host_by.entry(doing).or_default() += time;
-                (Bound::Host, &mut self.host)
-            }
-            Cause::Event | Cause::Stream | Cause::Engine if is_elsewhere(trace, causes, gap) => {
-                (Bound::Peer, &mut self.peer)
-            }
-            // Between two queued operations: the GPU's own.
-            _ => match causes.graph().ops.engine[gap.next as usize] {
-                Engine::Compute | Engine::Memset => (Bound::Compute, &mut self.compute),
-                Engine::P2P => (Bound::Peer, &mut self.peer),
-                _ => (Bound::Copy, &mut self.copy),
-            },
-        };
-        *sum += time;
-        class
+        (bound, time): (Bound, Ns),
+    ) {
+        if bound == Bound::Host {
+            let doing = match piece.cause {
+                Cause::Load => Doing::Load,
+                _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
+            };
+            *self.host_by.entry(doing).or_default() += time;
+        } else if bound == Bound::Launch && piece.cause == Cause::Host {
+            self.between += time;
+        }
+        *self.at(bound) += time;
     }
-}
-
-/// Whether what a gap's next operation waited for ran on another device.
-fn is_elsewhere(trace: &Trace, causes: &Causes<'_>, gap: Gap) -> bool {
-    let ops = &causes.graph().ops;
-    let device = |op: OpId| match trace.lanes()[ops.place(op).0].key().kind {
-        LaneKind::Stream { device, .. } => Some(device),
-        _ => None,
-    };
-    let has_source = !matches!(
-        ops.edge[gap.next as usize],
-        EdgeKind::None | EdgeKind::Launch
-    );
-    has_source && device(gap.next) != device(ops.bind[gap.next as usize])
 }
 
 /// What names a culprit.

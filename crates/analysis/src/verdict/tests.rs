@@ -1,4 +1,6 @@
+use super::split::Split;
 use super::*;
+use crate::causes::{Group, Waits};
 use crate::graph::Graph;
 use crate::testing::Scene;
 use activity::{
@@ -63,6 +65,49 @@ fn waiting_for_each_kernel_is_sync_bound() {
         "{}",
         v.text
     );
+}
+
+/// Idle time by group, as a legend has it.
+fn by_group(causes: &Causes<'_>) -> [Ns; Group::ALL.len()] {
+    let (mut waits, mut sums) = (Waits::default(), [0; Group::ALL.len()]);
+    for (gap, pieces) in causes.gaps_with_pieces(0, None) {
+        for piece in &*pieces {
+            let cut = waits.cut(causes, gap, piece);
+            sums[Group::Sync as usize] += cut.wait.map_or(0, |wait| wait.1);
+            sums[cut.group as usize] += cut.rest;
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
+    let scenes = [(true, 4_000), (true, 500_000), (false, 4_000_000)];
+    for (mut scene, rest) in scenes.map(|(waits, after)| (one_by_one(waits, after), after)) {
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::of(&trace, None, None);
+        let split = Split::of(&trace, &causes, &devices[0], None, None);
+        let [host, launch, sync, set_up, queue, unknown] = by_group(&causes);
+        assert_eq!(
+            [split.time_of(Bound::Host), split.time_of(Bound::Launch)],
+            [host + set_up, launch]
+        );
+        assert_eq!(
+            [
+                split.time_of(Bound::Sync),
+                split.time_of(Bound::Unknown),
+                queue
+            ],
+            [sync, unknown, 0]
+        );
+        // 49 gaps of the host's time and of 6 us around it, by hand.
+        let gaps = 49 * (rest + 6_000);
+        assert_eq!(host + launch + sync + set_up + unknown, gaps);
+        let [of_host, of_launch] = [rest > 1_000_000, rest == 500_000];
+        assert_eq!([host > gaps / 2, launch > gaps / 2], [of_host, of_launch]);
+    }
 }
 
 #[test]

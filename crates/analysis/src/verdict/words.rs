@@ -70,7 +70,7 @@ pub(super) fn of(
             doing(trace, split, line.is_some())
         ),
         Bound::Launch => {
-            let between = match share(split.between, split.launch) >= MOST {
+            let between = match share(split.between, split.time_of(Bound::Launch)) >= MOST {
                 true => format!(
                     " ({} for host work between them)",
                     percent(share(split.between, split.counted()))
@@ -206,7 +206,7 @@ fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
     let Some((what, time)) = most(&split.host_by) else {
         return String::new();
     };
-    if share(time, split.host) < MOST {
+    if share(time, split.time_of(Bound::Host)) < MOST {
         return String::new();
     }
     let (name, load) = match what {
@@ -218,7 +218,7 @@ fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
     let inside = if load { "" } else { "in " };
     format!(
         ", {} of it {inside}{name}",
-        percent(share(time, split.host))
+        percent(share(time, split.time_of(Bound::Host)))
     )
 }
 
@@ -259,7 +259,7 @@ fn copies(split: &Split, whole: &str, part: &str) -> String {
 }
 
 fn peer(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
-    if 2 * split.collective < split.peer {
+    if 2 * split.collective < split.time_of(Bound::Peer) {
         return format!(
             "peer-bound: {part} of {whole} goes to copies between GPUs and waits for them"
         );
@@ -296,11 +296,17 @@ fn compute(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
 }
 
 fn nothing(split: &Split, whole: &str) -> String {
-    let idle = split.sum - split.compute - split.copy - split.peer;
+    let idle = split.sum
+        - split.time_of(Bound::Compute)
+        - split.time_of(Bound::Copy)
+        - split.time_of(Bound::Peer);
     format!(
         "bound by nothing in particular: of {whole} {} compute, {} copies, {} idle",
-        percent(share(split.compute, split.sum)),
-        percent(share(split.copy + split.peer, split.sum)),
+        percent(share(split.time_of(Bound::Compute), split.sum)),
+        percent(share(
+            split.time_of(Bound::Copy) + split.time_of(Bound::Peer),
+            split.sum
+        )),
         percent(share(idle, split.sum)),
     )
 }

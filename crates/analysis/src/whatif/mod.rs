@@ -14,9 +14,11 @@ pub use bounds::{Faster, Ideal};
 use parts::Part;
 pub use predict::{Outcome, Prediction};
 
+use crate::breakdown::Breakdown;
+use crate::facts::Facts;
 use crate::graph::Graph;
 pub use crate::passes::Passes;
-use crate::program::{Known, Times};
+use crate::program::Times;
 use crate::steps::{self, Steps};
 use activity::stats::median_time;
 use activity::units::duration;
@@ -30,8 +32,7 @@ pub const ERROR_MAX: f64 = 0.05;
 fn unrecorded(trace: &Trace) -> Option<String> {
     let of_device = |device: usize| -> Ns {
         let span = trace.devices()[device].usage.span().unwrap_or_default();
-        let stretches = trace.unrecorded(device, span);
-        stretches.iter().map(|stretch| stretch.len()).sum()
+        Breakdown::of_device(trace, device, span).not_recorded
     };
     let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
     (sum > 0).then(|| {
@@ -72,29 +73,20 @@ impl<'a> WhatIf<'a> {
     ///
     /// # Errors
     /// When there is nothing to measure, or several variants and none of this name.
-    pub fn new(
-        trace: &'a Trace,
-        graph: &'a Graph,
-        variant: Option<&str>,
-        known: &Known,
-    ) -> Result<Self, String> {
-        let passes = Passes::of_trace(trace, None);
-        if let Some(refusal) = unrecorded(trace) {
+    pub fn new(facts: &'a Facts<'_>, variant: Option<&str>) -> Result<Self, String> {
+        let passes = facts.passes();
+        if let Some(refusal) = unrecorded(facts.trace) {
             return Err(refusal);
         }
-        let (scope, parts) = if passes.list.is_empty() {
-            if let Some(variant) = variant {
-                return Err(format!(
-                    "there is no variant `{variant}`: this is no run of a scenario"
-                ));
+        match variant {
+            Some(variant) if passes.list.is_empty() => Err(format!(
+                "there is no variant `{variant}`: this is no run of a scenario"
+            )),
+            None if passes.list.is_empty() => {
+                Self::of_steps(facts, steps::main(facts.steps()), None)
             }
-            let found = steps::of(trace, None);
-            parts::of_steps(trace, graph, steps::main(&found), None, known)
-        } else {
-            let variant = parts::chosen(&passes, variant)?;
-            parts::of_passes(trace, graph, &passes, variant, known)
-        };
-        Self::of(trace, graph, scope, parts)
+            variant => Self::of_repeats(facts, passes, parts::chosen(passes, variant)?),
+        }
     }
 
     /// The same of what is no run of a scenario: its steady steps, where there are some, else of what begins
@@ -103,13 +95,12 @@ impl<'a> WhatIf<'a> {
     /// # Errors
     /// When no operation of a GPU is there.
     pub fn of_steps(
-        trace: &'a Trace,
-        graph: &'a Graph,
+        facts: &'a Facts<'_>,
         steps: Option<&Steps>,
         window: Option<Span>,
-        known: &Known,
     ) -> Result<Self, String> {
-        let (scope, parts) = parts::of_steps(trace, graph, steps, window, known);
+        let (trace, graph) = (facts.trace, facts.graph());
+        let (scope, parts) = parts::of_steps(trace, graph, steps, window, &facts.known);
         Self::of(trace, graph, scope, parts)
     }
 
@@ -118,16 +109,15 @@ impl<'a> WhatIf<'a> {
     /// # Errors
     /// When the variant did not run.
     pub fn of_repeats(
-        trace: &'a Trace,
-        graph: &'a Graph,
+        facts: &'a Facts<'_>,
         passes: &Passes,
         variant: usize,
-        known: &Known,
     ) -> Result<Self, String> {
         if variant >= passes.variants.len() {
             return Err("this variant did not run".to_owned());
         }
-        let (scope, parts) = parts::of_passes(trace, graph, passes, variant, known);
+        let (trace, graph) = (facts.trace, facts.graph());
+        let (scope, parts) = parts::of_passes(trace, graph, passes, variant, &facts.known);
         Self::of(trace, graph, scope, parts)
     }
 

@@ -1,7 +1,7 @@
 //! Watching the machine while a program runs: its GPUs through NVML, its launching threads through /proc.
 //!
 //! One thread, about ten looks a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes
-//! to files beside the recording (kinds `hardware` and `host`), so that it comes to the timeline the way everything else
+//! to recordings from outside, beside the program's own, so that it comes to the timeline the way everything else
 //! does. Which GPUs and threads are worth a look is learned from the records that pass by ([`Watch::note`]): a program
 //! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 

@@ -1,15 +1,13 @@
 //! The thread: a round of looks, then a pause.
 
-use std::collections::HashMap;
-use std::io;
+use std::collections::{HashMap, hash_map};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use cupti_sys::nvml::Nvml;
-use recording::file::Clocks;
-use recording::file::beside::Writer;
+use recording::file::{Clocks, Writer};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::finder::Finder;
@@ -17,8 +15,8 @@ use super::gpu::Gpu;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
 use crate::looking::Looking;
+use activity::entry::Entry;
 use activity::{Hardware, Uuid, WatchCost};
-use recording::{offcpu, readings};
 
 /// How soon it is noticed that looking is wanted again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,21 +29,21 @@ pub(super) struct Rounds {
     directory: PathBuf,
     wanted: Arc<Mutex<Wanted>>,
     looking: Looking,
-    begin: i64,
+    begin: Clocks,
 }
 
 /// What the thread has open. Not everything of it may go from thread to thread.
 #[derive(Debug)]
 struct Open {
     directory: PathBuf,
-    begin: i64,
+    begin: Clocks,
     nvml: Option<Nvml>,
     has_tried: bool,
     finder: Option<Finder>,
     gpus: HashMap<Uuid, Option<Gpu>>,
     processes: HashMap<u32, ProcessThreads>,
-    hardware: File,
-    hosts: HashMap<u32, File>,
+    /// By process; of the machine under 0. They are made when there is something to write.
+    files: HashMap<u32, Writer>,
     cost: WatchCost,
 }
 
@@ -55,7 +53,7 @@ impl Rounds {
             directory: directory.to_path_buf(),
             wanted,
             looking,
-            begin: Clocks::now().realtime,
+            begin: Clocks::now(),
         }
     }
 
@@ -69,8 +67,7 @@ impl Rounds {
             finder: None,
             gpus: HashMap::new(),
             processes: HashMap::new(),
-            hardware: File::default(),
-            hosts: HashMap::new(),
+            files: HashMap::new(),
             cost: WatchCost::default(),
         };
         let began = Instant::now();
@@ -124,8 +121,10 @@ impl Rounds {
         open.cost.cpu_ns = as_ns(cpu_time());
         open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
         if open.cost.rounds > 0 {
-            let cost = Hardware::Cost(open.cost);
-            open.write_hardware(&[cost]);
+            open.write(0, [Entry::Hardware(Hardware::Cost(open.cost))]);
+        }
+        for file in open.files.into_values() {
+            file.finish();
         }
     }
 }
@@ -206,7 +205,7 @@ impl Open {
         if with_cost {
             said.push(Hardware::Cost(self.cost));
         }
-        self.write_hardware(&said);
+        self.write(0, said.into_iter().map(Entry::Hardware));
         for &(pid, thread) in &wanted.threads {
             let process = self
                 .processes
@@ -214,57 +213,30 @@ impl Open {
                 .or_insert_with(|| ProcessThreads::new(pid));
             process.watch(thread);
         }
-        for (&pid, process) in &mut self.processes {
-            let said = process.look();
-            if said.is_empty() {
-                continue;
+        let mut processes = std::mem::take(&mut self.processes);
+        for (&pid, process) in &mut processes {
+            self.write(pid, process.look().into_iter().map(Entry::OffCpu));
+        }
+        self.processes = processes;
+    }
+
+    /// Writes what was seen. What cannot be written is counted.
+    fn write<'a>(&mut self, pid: u32, said: impl IntoIterator<Item = Entry<'a>>) {
+        let mut said = said.into_iter().peekable();
+        if said.peek().is_none() {
+            return;
+        }
+        let made = match self.files.entry(pid) {
+            hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            hash_map::Entry::Vacant(entry) => {
+                Writer::outside(&self.directory, pid, self.begin).map(|it| entry.insert(it))
             }
-            let file = self.hosts.entry(pid).or_default();
-            let block = offcpu::encode(&said);
-            let create = || {
-                Writer::create(
-                    &self.directory,
-                    offcpu::KIND,
-                    offcpu::VERSION,
-                    pid,
-                    self.begin,
-                    0,
-                )
-            };
-            self.cost.lost += file.append(&block, create);
-        }
-    }
-
-    fn write_hardware(&mut self, said: &[Hardware]) {
-        let block = readings::encode(said);
-        let create = || {
-            Writer::create(
-                &self.directory,
-                readings::KIND,
-                readings::VERSION,
-                0,
-                self.begin,
-                0,
-            )
         };
-        self.cost.lost += self.hardware.append(&block, create);
-    }
-}
-
-/// A file that is made when there is something to write.
-#[derive(Debug, Default)]
-struct File(Option<Writer>);
-
-impl File {
-    /// Appends a block. Returns how many were lost: 0 or 1.
-    fn append(&mut self, block: &[u8], create: impl FnOnce() -> io::Result<Writer>) -> u64 {
-        if block.is_empty() {
-            return 0;
-        }
-        if self.0.is_none() {
-            self.0 = create().ok();
-        }
-        let written = self.0.as_mut().map(|file| file.append(block));
-        u64::from(!matches!(written, Some(Ok(()))))
+        let Ok(file) = made else {
+            self.cost.lost += 1;
+            return;
+        };
+        said.for_each(|it| file.add(&it));
+        self.cost.lost += u64::from(file.flush().is_err());
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use recording::file::beside::Reader;
+use recording::file::{Entry, Reader, State};
 
 use super::*;
 use activity::{Activity, DeviceInfo, HostCall, Kernel, Place, ProcessInfo, Span};
@@ -93,13 +93,19 @@ fn what_was_seen_lies_beside_the_recording() {
     let mut costs = 0;
     for file in std::fs::read_dir(directory.path()).expect("read") {
         let mut reader = Reader::open(&file.expect("a file").path()).expect("sound");
-        let is_hardware = reader.header().kind == "hardware";
-        assert_eq!(reader.header().pid == 0, is_hardware);
-        let mut blocks = 0;
-        while reader.read(&mut |_| blocks += 1).expect("read") {}
-        assert!(blocks > 0 && reader.damage().is_none());
-        assert_eq!(reader.rest().expect("a length"), 0);
-        costs += u32::from(is_hardware);
+        let identity = *reader.identity();
+        assert!(identity.outside);
+        let (mut others, mut cost) = (0, 0);
+        let mut each = |entry: Entry<'_>| match entry {
+            Entry::Hardware(Hardware::Cost(_)) => cost += 1,
+            Entry::Hardware(_) => assert_eq!(identity.pid, 0),
+            Entry::OffCpu(_) if identity.pid != 0 => others += 1,
+            other => panic!("{other:?}"),
+        };
+        while reader.read(&mut each).expect("read") {}
+        assert_eq!(reader.status().state, State::Closed);
+        assert!(others + cost > 0 && reader.damage().is_none() && reader.is_at_end());
+        costs += u32::from(cost > 0);
     }
     // What it took is always told.
     assert_eq!(costs, 1);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tree     the processes of the program, and which of them have Python in them
-//! watched  one process: attached to, looked at, written to PID-START.stacks
+//! watched  one process: attached to, looked at, written to PID-START.outside.cuptop
 //! ```
 //!
 //! A thread of ours reads the interpreters' memory (`process_vm_readv`, by the library `py-spy`) some hundred times a second,

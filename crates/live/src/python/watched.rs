@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use py_spy::config::LockingStrategy;
 use py_spy::{Config, PythonSpy, StackTrace};
-use recording::file::beside::Writer;
+use recording::file::{Clocks, StackLog, Writer};
 use rustc_hash::FxHashMap;
 
 use super::tree::began;
 use super::{cpu_time, now};
-use activity::{Frame, Ns, Sampling, Seen};
-use recording::stacks::{Encoder, KIND, VERSION};
+use activity::entry::Entry;
+use activity::{Frame, Ns, ProcessInfo, Sampling, Seen};
 
 /// How soon an interpreter that is not there yet is tried again, at first and at most.
 const SOON: Duration = Duration::from_millis(10);
@@ -23,9 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FORBIDDEN: Duration = Duration::from_secs(1);
 /// Looks that may fail one after the other before the interpreter is looked for anew.
 const TORN_IN_A_ROW: u32 = 100;
-/// Looks are written together this often, and when they have become this many bytes.
+/// Looks are published together this often.
 const PERIOD: Duration = Duration::from_millis(500);
-const BYTES: usize = 128 * 1024;
 /// Threads whose id the operating system's is not known of have ids from here on, which no thread has.
 const UNKNOWN: u32 = 1 << 30;
 
@@ -63,7 +62,7 @@ enum State {
 
 struct Attached {
     spy: PythonSpy,
-    encoder: Encoder,
+    log: StackLog,
     writer: Writer,
     written: Instant,
     totals: Sampling,
@@ -142,7 +141,7 @@ impl Watched {
                     return Looked::Unwritten(error);
                 }
                 if attached.torn_in_a_row > TORN_IN_A_ROW {
-                    attached.finish();
+                    self.finish();
                     *self = Watched::new(self.pid, at);
                     return Looked::NotYet;
                 }
@@ -161,10 +160,9 @@ impl Watched {
 
     /// The process has ended, or sampling does.
     pub(super) fn finish(&mut self) {
-        if let State::Attached(attached) = &mut self.state {
+        if let State::Attached(attached) = std::mem::replace(&mut self.state, State::Over) {
             attached.finish();
         }
-        self.state = State::Over;
     }
 }
 
@@ -195,12 +193,16 @@ fn is_forbidden(error: &anyhow::Error) -> bool {
 
 impl Attached {
     fn begin(spy: PythonSpy, pid: u32, directory: &Path) -> io::Result<Attached> {
-        let mut encoder = Encoder::default();
-        encoder.process(&command(pid));
+        let mut writer = Writer::outside(directory, pid, Clocks::now())?;
+        writer.process(&ProcessInfo {
+            pid,
+            command: command(pid),
+            ..ProcessInfo::default()
+        });
         Ok(Attached {
             spy,
-            encoder,
-            writer: Writer::create(directory, KIND, VERSION, pid, now(), 0)?,
+            log: StackLog::default(),
+            writer,
             written: Instant::now(),
             totals: Sampling::default(),
             torn_in_a_row: 0,
@@ -218,7 +220,7 @@ impl Attached {
         match traces {
             Ok(traces) => {
                 self.torn_in_a_row = 0;
-                self.take(time, &traces)?;
+                self.take(time, &traces);
             }
             // It has ended: what is read of it then is no torn look.
             Err(_) if began(self.spy.pid.cast_unsigned()).is_none() => {}
@@ -233,7 +235,7 @@ impl Attached {
         Ok(())
     }
 
-    fn take(&mut self, time: Ns, traces: &[StackTrace]) -> io::Result<()> {
+    fn take(&mut self, time: Ns, traces: &[StackTrace]) {
         let mut seen = Vec::with_capacity(traces.len());
         for trace in traces {
             let thread = self.thread_of(trace);
@@ -245,10 +247,7 @@ impl Attached {
                     function: frame.name.clone(),
                     line: u32::try_from(frame.line).unwrap_or(0),
                 };
-                match self.encoder.deeper(stack, &frame) {
-                    Some(deeper) => stack = deeper,
-                    None => break,
-                }
+                stack = self.log.deeper(&mut self.writer, stack, &frame);
             }
             if stack != 0 && seen.iter().all(|it: &Seen| it.thread != thread) {
                 seen.push(Seen {
@@ -257,12 +256,8 @@ impl Attached {
                     is_running: trace.active,
                 });
             }
-            if self.encoder.waiting() >= BYTES {
-                self.write()?;
-            }
         }
-        self.encoder.look(time, &seen);
-        Ok(())
+        self.log.look(&mut self.writer, time, &seen);
     }
 
     /// The operating system's id of a thread, whose name is told when it is new.
@@ -284,24 +279,22 @@ impl Attached {
         // The main thread is called so anyway.
         if is_new && !is_main {
             self.named.insert(thread, name.to_owned());
-            self.encoder.thread(thread, name);
+            self.writer.thread(thread, name.as_bytes());
         }
         thread
     }
 
     fn write(&mut self) -> io::Result<()> {
         self.written = Instant::now();
-        match self.encoder.block(&self.totals) {
-            Some(block) => self.writer.append(&block),
-            None => Ok(()),
-        }
+        self.writer.add(&Entry::Sampling(self.totals));
+        self.writer.flush()
     }
 
     /// Says that no thread is there any more, and writes what waits.
-    fn finish(&mut self) {
-        self.encoder.look(now(), &[]);
-        // The file is over either way; the looks that are missing show in nothing that was drawn.
-        let _ = self.write();
+    fn finish(mut self) {
+        self.log.look(&mut self.writer, now(), &[]);
+        self.writer.add(&Entry::Sampling(self.totals));
+        self.writer.finish();
     }
 }
 

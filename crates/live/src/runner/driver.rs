@@ -1,6 +1,6 @@
 //! The CUDA driver's functions, looked up once.
 //!
-//! Types and numbers are cudarc's, the table is our own (docs/ARCHITECTURE.md says why). A launch loop calls straight
+//! Types and numbers are cudarc's, the table is our own (docs/DECISIONS.md says why). A launch loop calls straight
 //! through these pointers.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};

@@ -1,6 +1,6 @@
 //! NVRTC, CUDA's compiler as a library: found, loaded and called.
 //!
-//! Types are cudarc's, the table is our own (docs/ARCHITECTURE.md says why). NVRTC's second half, `libnvrtc-builtins`, is
+//! Types are cudarc's, the table is our own (docs/DECISIONS.md says why). NVRTC's second half, `libnvrtc-builtins`, is
 //! found by the system's loader only where `LD_LIBRARY_PATH` says so. Here it is opened first, by its absolute path
 //! beside NVRTC, after which NVRTC finds it already loaded. Without that every compilation fails with
 //! `NVRTC_ERROR_BUILTIN_OPERATION_FAILURE`.

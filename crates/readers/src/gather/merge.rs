@@ -1,17 +1,17 @@
-//! Sorted runs of records, as one.
+//! Merges sorted runs of records into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use activity::{Activity, Ns};
 
-/// What records are sorted by: of two with one start the longer goes first, as the other nests in it.
+/// The sort key of records: of two with one start the longer goes first, as the other nests in it.
 pub(super) fn key(activity: &Activity) -> (Ns, Reverse<Ns>) {
     (activity.span.start, Reverse(activity.span.end))
 }
 
-/// The next record of a run. Of equal ones that of the earlier process and run goes first: so the order is that of the
-/// file, wherever its runs begin.
+/// The next record of a run. Of equal ones, that of the earlier process and run goes first. So the order is the file's,
+/// wherever its runs begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     key: (Ns, Reverse<Ns>),
@@ -19,10 +19,10 @@ struct Head {
     run: usize,
 }
 
-/// Gives out the records of all runs in order.
+/// Hands out the records of all runs in order.
 #[derive(Debug, Default)]
 pub(super) struct Merge {
-    /// What is left of each run; a run that was given out whole is freed at once.
+    /// The rest of each run. A run without a rest is freed at once.
     runs: Vec<std::vec::IntoIter<Activity>>,
     heads: BinaryHeap<Reverse<Head>>,
 }
@@ -47,7 +47,7 @@ impl Merge {
         merge
     }
 
-    /// Gives the next records out, about as many as are asked for, each with its process. False when there are no more.
+    /// Hands out the next records, about `count` of them, each with its process. False when there are no more.
     pub(super) fn take(&mut self, count: usize, mut give: impl FnMut(usize, Activity)) -> bool {
         let mut left = count;
         while left > 0 {

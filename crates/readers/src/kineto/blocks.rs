@@ -1,9 +1,9 @@
-//! The text of a list of events in blocks, which threads read beside each other.
+//! Cuts the text of a list of events into blocks, which threads read beside each other.
 //!
-//! One thread reads (and unpacks) the text and cuts it where an event seems to begin; others read the events of a
-//! block; their results come back in order. Whether a cut was right is known when the block before it was read: it must
-//! end exactly there, between two events. What a wrong cut has torn is put together and read again, so the result
-//! is that of one reader that goes from front to back, however many threads there are.
+//! One thread reads (and unpacks) the text and cuts it where an event seems to begin. Others read the events of a
+//! block, and their results come back in order. A cut was right if the block before it ends exactly there, between two
+//! events. If a cut was wrong, the torn text is joined and read again. So the result is that of one reader from front
+//! to back, however many threads there are.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,31 +15,31 @@ use memchr::memmem;
 use super::events::{End, Events, Next};
 use super::scan::{Block, ScanError, Scanner, VALUE_MAX};
 
-/// Bytes of a block: many events, and little beside what a processor has for a cache.
+/// Bytes of a block: many events, and little beside a processor's cache.
 pub(super) const BLOCK: usize = 1 << 20;
-/// A block that is as many times as long is cut where it ends, without a sign of an event.
+/// A block that is this many times as long is cut at its end, without a sign of an event.
 const STRETCH: usize = 8;
 /// Threads that read events at once. The thread that takes their results, and the store behind it, keep up with no more.
 const WORKERS_MAX: usize = 8;
 
-/// What was read of a block.
-pub(super) struct Parsed {
+/// The events of a block.
+pub(super) struct ParsedBlock {
     pub(super) block: Block,
     pub(super) events: Events,
     pub(super) end: Result<End, ScanError>,
 }
 
-/// Reads the events of a block, the first of which may be there in part; `next` is what comes first.
-fn parse(block: Block, next: Next) -> Parsed {
+/// Reads the events of a block. Its first event may be cut; `next` is what comes first.
+fn parse(block: Block, next: Next) -> ParsedBlock {
     let mut events = Events::at(block.at, next);
     let mut scanner = Scanner::of_block(block);
     let end = events.read(&mut scanner, u64::MAX);
     if matches!(end, Ok(End::List)) {
         events.at = scanner.offset();
     }
-    // Sorted here, a block's worth at a time and beside other blocks, it is merged with little effort.
+    // Each thread sorts its own block, so that merging is little effort.
     events.converter.gather.seal();
-    Parsed {
+    ParsedBlock {
         block: scanner.into_block(),
         events,
         end,
@@ -47,20 +47,20 @@ fn parse(block: Block, next: Next) -> Parsed {
 }
 
 /// What comes out of [`Blocks`], in order.
-enum Coming {
-    Block(Receiver<Parsed>),
+enum Output {
+    Block(Receiver<ParsedBlock>),
     Failed(io::Error),
 }
 
-/// The blocks of a text, in order, each with what was read of it.
+/// The blocks of a text, in order, each with its events.
 pub(super) struct Blocks {
-    order: Receiver<Coming>,
+    order: Receiver<Output>,
     used: Sender<Vec<u8>>,
 }
 
 impl Blocks {
-    /// Starts the threads. `begun` is what was read of the text already, from the first event on; `consumed` is kept at
-    /// what `count` says of the input. Blocks have about `size` bytes.
+    /// Starts the threads. `begun` is the text that was read already, from the first event on. `consumed` is kept at
+    /// what `count` returns for the input. Blocks have about `size` bytes.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -73,9 +73,9 @@ impl Blocks {
         size: usize,
     ) -> io::Result<Blocks> {
         let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(WORKERS_MAX));
-        // Bounded, so that what is read ahead is.
+        // The bound limits how much is read ahead.
         let (order_in, order) = bounded(2 * workers);
-        let (jobs_in, jobs) = bounded::<(Block, Sender<Parsed>)>(2 * workers);
+        let (jobs_in, jobs) = bounded::<(Block, Sender<ParsedBlock>)>(2 * workers);
         let (used, free) = bounded(2 * workers + 2);
         for n in 0..workers {
             let jobs = jobs.clone();
@@ -83,7 +83,7 @@ impl Blocks {
                 .name(format!("trace-parse-{n}"))
                 .spawn_scoped(scope, move || {
                     for (block, result) in jobs {
-                        // Nobody waits for it when reading has ended before its end.
+                        // Nobody waits for it when reading has ended early.
                         let _ = result.send(parse(block, Next::Event));
                     }
                 })?;
@@ -101,18 +101,18 @@ impl Blocks {
         Ok(Blocks { order, used })
     }
 
-    /// The next block as it was read on the assumption that it begins with an event; `None` behind the last one.
-    pub(super) fn next(&mut self) -> io::Result<Option<Parsed>> {
+    /// The next block, read as if it began with an event; `None` behind the last one.
+    pub(super) fn next(&mut self) -> io::Result<Option<ParsedBlock>> {
         match self.order.recv() {
-            Ok(Coming::Block(parsed)) => parsed.recv().map(Some).map_err(|_| {
+            Ok(Output::Block(parsed)) => parsed.recv().map(Some).map_err(|_| {
                 io::Error::other("a thread that reads the trace ended; this is a bug in cuptop")
             }),
-            Ok(Coming::Failed(error)) => Err(error),
+            Ok(Output::Failed(error)) => Err(error),
             Err(_) => Ok(None),
         }
     }
 
-    /// The text from offset `at` on, which lies in `block`, the last one that was taken.
+    /// The text from offset `at` on, which lies in `block`, the last block taken.
     pub(super) fn into_rest(self, block: &Block, at: u64) -> Scanner<Rest> {
         let buffer = block.text_from(at).to_vec();
         let begun = Block {
@@ -137,17 +137,17 @@ impl Blocks {
     }
 }
 
-/// The end of a block that cannot be read without the block that follows.
-pub(super) struct Torn {
+/// The end of a block that needs the block that follows.
+pub(super) struct TornEnd {
     text: Vec<u8>,
     at: u64,
     next: Next,
 }
 
-impl Torn {
-    /// What stands in `block` from offset `at` of the text on, where `next` comes.
-    pub(super) fn of(block: &Block, at: u64, next: Next) -> Torn {
-        Torn {
+impl TornEnd {
+    /// Takes the end of `block` from offset `at` of the text on, where `next` comes.
+    pub(super) fn of(block: &Block, at: u64, next: Next) -> TornEnd {
+        TornEnd {
             text: block.text_from(at).to_vec(),
             at,
             next,
@@ -157,8 +157,8 @@ impl Torn {
     /// Reads it together with the block that follows.
     ///
     /// # Errors
-    /// When the torn event is longer than any that is read.
-    pub(super) fn join(mut self, following: &Block) -> Result<Parsed, ScanError> {
+    /// When the torn event is longer than the limit.
+    pub(super) fn join(mut self, following: &Block) -> Result<ParsedBlock, ScanError> {
         if self.text.len() > VALUE_MAX {
             return Err(ScanError::Malformed {
                 at: self.at,
@@ -199,7 +199,7 @@ impl Read for Rest {
     }
 }
 
-/// What the first event begins with, up to its first key: `{"ph"`, with whatever space is between.
+/// The beginning of the first event, up to its first key: `{"ph"`, with whatever space is between.
 fn lead(text: &[u8]) -> Vec<u8> {
     let quoted = text
         .strip_prefix(b"{")
@@ -215,11 +215,11 @@ fn lead(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Cuts the text and hands the blocks out.
+/// Cuts the text and hands out the blocks.
 struct Cutter {
     lead: Vec<u8>,
-    order: Sender<Coming>,
-    jobs: Sender<(Block, Sender<Parsed>)>,
+    order: Sender<Output>,
+    jobs: Sender<(Block, Sender<ParsedBlock>)>,
     free: Receiver<Vec<u8>>,
     size: usize,
 }
@@ -270,10 +270,10 @@ impl Cutter {
             block.end = cut;
             let is_last = block.is_last;
             if let Some(error) = error {
-                // What was read before is told first: the text goes on, but nobody knows how.
+                // The earlier text goes out first: more should follow, but nobody knows how.
                 block.is_last = false;
                 if self.hand_out(block) {
-                    let _ = self.order.send(Coming::Failed(error));
+                    let _ = self.order.send(Output::Failed(error));
                 }
                 return;
             }
@@ -287,7 +287,7 @@ impl Cutter {
     /// False when nobody takes any more.
     fn hand_out(&self, block: Block) -> bool {
         let (result, parsed) = bounded(1);
-        self.order.send(Coming::Block(parsed)).is_ok() && self.jobs.send((block, result)).is_ok()
+        self.order.send(Output::Block(parsed)).is_ok() && self.jobs.send((block, result)).is_ok()
     }
 }
 
@@ -319,7 +319,7 @@ fn boundary(text: &[u8], lead: &memmem::FinderRev<'_>) -> Option<usize> {
         }
         until = at;
     }
-    // No event begins like the first one: one that begins like any object will do.
+    // No event begins like the first one: then one that begins like any object will do.
     let mut until = text.len();
     while let Some(at) = memchr::memrchr(b'{', &text[..until]) {
         if is_between(&text[..at]) {

@@ -1,4 +1,4 @@
-//! From events of `traceEvents` to activities.
+//! Converts events of `traceEvents` to activities.
 //!
 //! | category (old one) | becomes |
 //! |---|---|
@@ -7,10 +7,9 @@
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
 //! | `user_annotation`, `cpu_op` (`Operator`), `python_function` | a range of its own kind on its host thread: what the host did in a gap |
 //!
-//! Flow arrows (`ac2g`, `fwdbwd`) say nothing that correlation ids do not. Everything else
-//! (the allocator's `cpu_instant_event`, `gpu_user_annotation`, which draws host ranges again on the GPU) is counted and
-//! named to the user. The addresses in names of Python's built-in functions say nothing, and make each of them another: they
-//! are left out.
+//! Flow arrows (`ac2g`, `fwdbwd`) tell nothing that correlation ids do not. Everything else is counted and named to the
+//! user: the allocator's `cpu_instant_event`, and `gpu_user_annotation`, which draws host ranges again on the GPU. The
+//! addresses in names of Python's built-in functions tell nothing, and would make each name another. They are left out.
 
 use std::borrow::Cow;
 
@@ -26,12 +25,12 @@ use activity::{
     RangeKind, Span, Sync, SyncKind, What,
 };
 
-/// Categories that are named in the notice; what comes after that many is "others".
+/// Categories that the notice names; it calls further ones "others".
 const CATEGORIES_MAX: usize = 40;
-/// Processes that one file may speak of (only cuptop's own exports have more than one).
+/// Processes that one file may hold (only cuptop's own exports have more than one).
 const PROCESSES_MAX: i64 = 4096;
 
-/// Takes events in, keeps activities.
+/// Takes events in and keeps activities.
 #[derive(Debug, Default)]
 pub(super) struct Converter {
     pub(super) gather: Gather,
@@ -42,7 +41,7 @@ pub(super) struct Converter {
     /// Names from metadata: of processes by pid, of threads by pid and tid.
     process_names: FxHashMap<i64, String>,
     thread_names: FxHashMap<(i64, i64), String>,
-    /// Which host process and thread belong to which process of the timeline.
+    /// The timeline's process of each host process and thread.
     threads: FxHashMap<(i64, i64), u32>,
 }
 
@@ -55,7 +54,7 @@ impl Converter {
         )
     }
 
-    /// Takes in what [`super::event::glance`] saw of an event. False when it has to be read.
+    /// Counts an event by what [`super::event::glance`] saw of it. False when it has to be read.
     pub(super) fn pass_over(&mut self, phase: u8, category: &str) -> bool {
         let passes = Self::passes(phase, category);
         if passes && phase == b'X' {
@@ -64,7 +63,7 @@ impl Converter {
         passes
     }
 
-    /// Adds what was taken in of a later part of the same file.
+    /// Adds the events of a later part of the same file.
     pub(super) fn absorb(&mut self, later: Converter) {
         self.gather.absorb(later.gather);
         for (category, count) in later.left_out {
@@ -117,7 +116,7 @@ impl Converter {
     }
 
     fn metadata(&mut self, event: &Event<'_>) {
-        let (Some(pid), args) = (event.pid, Args::of(event)) else {
+        let (Some(pid), args) = (event.pid, Args::read(event)) else {
             return;
         };
         let name = args.name.0.trim();
@@ -145,7 +144,7 @@ impl Converter {
     }
 
     fn span(&mut self, event: &Event<'_>, what: fn(&mut Self, u32, &Event<'_>, &Args<'_>) -> What) {
-        let args = Args::of(event);
+        let args = Args::read(event);
         let process = process_of(&args);
         let Some((start, end)) = times(event) else {
             return self.gather.timeless(process);
@@ -177,7 +176,7 @@ impl Converter {
             grid: args.grid,
             block: args.block,
             registers: id(args.registers),
-            // Kineto gives the sum of static and dynamic.
+            // Kineto writes the sum of static and dynamic.
             static_shared: id(args.shared),
             ..LaunchShape::default()
         };
@@ -202,7 +201,7 @@ impl Converter {
             direction: direction(&event.name.0),
             from,
             to,
-            // Put right when all calls are known.
+            // Corrected when all calls are known.
             is_async: true,
             bytes: bytes(args),
             peer: peer.unwrap_or(place.device),
@@ -270,9 +269,9 @@ impl Converter {
     }
 
     fn range(&mut self, event: &Event<'_>, kind: RangeKind) {
-        // Tensor shapes and the like fill the arguments of a cpu_op: they are not looked at.
+        // Tensor shapes and the like fill the arguments of a cpu_op: it skips them.
         let args = if kind == RangeKind::Nvtx {
-            Args::of(event)
+            Args::read(event)
         } else {
             Cow::default()
         };
@@ -310,7 +309,7 @@ impl Converter {
         thread_id(event.tid)
     }
 
-    /// Adds what the header and the metadata say of processes, threads and devices.
+    /// Adds what the header and the metadata tell about processes, threads and devices.
     pub(super) fn finish(&mut self, header: &Header) {
         let mut threads: Vec<_> = self.threads.drain().collect();
         threads.sort_unstable();
@@ -350,7 +349,7 @@ impl Converter {
     }
 }
 
-/// What a header says of a device; `None` when that is nothing.
+/// What a header tells about a device; `None` when it tells nothing.
 pub(super) fn device(header: &Header, id: u32) -> Option<DeviceInfo> {
     let known = header.devices.iter().find(|d| d.id == id);
     (known.is_some() || header.rank.is_some()).then(|| DeviceInfo {
@@ -371,8 +370,8 @@ fn without_address(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Stands in for the device's own id, which Kineto does not write: each rank of a distributed
-/// program has its GPU for itself, and often all of them call theirs 0.
+/// Stands in for the device's own id, which Kineto does not write. Each rank of a distributed program has its own GPU,
+/// and often all of them call theirs 0.
 fn uuid_of_rank(rank: u32, device: u32) -> [u8; 16] {
     let mut uuid = *b"rank....device..";
     uuid[4..8].copy_from_slice(&rank.to_be_bytes());
@@ -380,7 +379,7 @@ fn uuid_of_rank(rank: u32, device: u32) -> [u8; 16] {
     uuid
 }
 
-/// What Kineto writes of a kernel of collective communication.
+/// What Kineto writes about a kernel of collective communication.
 fn collective(args: &Args<'_>) -> Option<Collective> {
     let operation = args.collective.0.trim();
     if operation.is_empty() {
@@ -401,7 +400,7 @@ fn process_of(args: &Args<'_>) -> u32 {
     id(args.process.filter(|&p| p < PROCESSES_MAX))
 }
 
-/// An id; 0 for none, and for what is none.
+/// An id; 0 for none, and for anything that is no id.
 fn id(value: Option<i64>) -> u32 {
     value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
 }
@@ -423,9 +422,9 @@ fn times(event: &Event<'_>) -> Option<(Ns, Ns)> {
     Some((start, start.checked_add(ns_from_us(event.dur?)?)?))
 }
 
-/// Where an operation ran. Old traces say it in `pid` and `tid` only.
+/// Where an operation ran. Old traces have it in `pid` and `tid` only.
 fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
-    // A device that is no number stands for one that is out of range, which is counted and refused.
+    // A device that is no number counts as one out of range, which is refused.
     let device = args.device.or(event.pid).unwrap_or(-1);
     let stream = args.stream.or(event.tid).unwrap_or(0);
     Place {

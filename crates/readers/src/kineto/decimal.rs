@@ -1,19 +1,19 @@
 //! Kineto's microseconds, exactly.
 //!
-//! A trace writes `1712195495519689.031`: more digits than a double holds, so nanoseconds would be
-//! lost on the way through one. The text is read as a decimal and cut off (not rounded) at nanoseconds.
+//! A trace writes `1712195495519689.031`: a double holds fewer digits and would lose nanoseconds. It reads the text as
+//! a decimal and cuts it off (without rounding) at nanoseconds.
 
 use activity::Ns;
 
-/// Digits that are looked at; further ones can not matter to a number that fits.
+/// Digits that it reads; further ones cannot matter to a number that fits.
 const DIGITS_MAX: u32 = 36;
 
-/// Nanoseconds from a JSON number of microseconds. `None` for what is no number or does not fit.
+/// Nanoseconds from a JSON number of microseconds. `None` for other text, or when it does not fit.
 pub(super) fn ns_from_us(text: &str) -> Option<Ns> {
     short(text.as_bytes()).or_else(|| any(text))
 }
 
-/// What all times of real traces look like: digits, and up to three more behind a point.
+/// The shape of all times in real traces: digits, and up to three more behind a point.
 fn short(text: &[u8]) -> Option<Ns> {
     if text.is_empty() || text[0] == b'.' || text.len() > 17 {
         return None;

@@ -1,7 +1,7 @@
-//! One event of `traceEvents`, as serde reads it: only what is asked for, borrowed from the text.
+//! One event of `traceEvents`, as serde reads it: only the needed keys, borrowed from the text.
 //!
-//! Types are taken as they come. Traces in the wild have numbers in quotes, threads with names in
-//! place of ids, keys that appear twice (the last one counts, as in Python); none of that costs an event.
+//! Types are lenient. Traces in the wild have numbers in quotes, and threads with names in place of ids. Keys appear
+//! twice (the last one counts, as in Python). None of that costs an event.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::repair::repaired;
+use super::repair::repair;
 use activity::text::fingerprint;
 
-/// An event. What it has no key for is `None` or empty.
+/// An event. A missing key is `None` or empty.
 #[derive(Debug, Default)]
 pub(super) struct Event<'a> {
     /// `ph`: X is a span, M is metadata.
@@ -25,9 +25,9 @@ pub(super) struct Event<'a> {
     pub(super) ts: Option<&'a str>,
     /// Microseconds, as written.
     pub(super) dur: Option<&'a str>,
-    /// To be read when the category is known to be of use.
+    /// Read only once the category turns out to be of use.
     pub(super) args: Option<&'a RawValue>,
-    /// What was read of the arguments already, where `args` is none.
+    /// The arguments that are read already, where `args` is none.
     pub(super) read: Args<'a>,
 }
 
@@ -35,11 +35,11 @@ pub(super) struct Event<'a> {
 pub(super) fn is_event(text: &[u8]) -> bool {
     let read =
         |text| serde_json::from_slice::<Event<'_>>(text).is_ok_and(|e| !e.phase.0.is_empty());
-    read(text) || read(repaired(text).as_bytes())
+    read(text) || read(repair(text).as_bytes())
 }
 
-/// The phase and the category of an event that begins with them, as Kineto's do: most of a trace's
-/// text is of events that need not be read any further.
+/// The phase and the category of an event that begins with them, as Kineto's do. Most of a trace's text is events that
+/// need no further reading.
 pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
     let rest = text.strip_prefix(b"{")?.trim_ascii_start();
     let rest = rest
@@ -92,15 +92,15 @@ pub(super) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Reads `args`; nothing is in it when there are none.
-    pub(super) fn of<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
+    /// Reads `args`; the result is empty when there are none.
+    pub(super) fn read<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
         match event.args {
             Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
             None => Cow::Borrowed(&event.read),
         }
     }
 
-    /// Where the number of a key goes; `None` for a key that has no number.
+    /// The field for the number of a key; `None` for a key that has no number.
     pub(super) fn number(&mut self, key: ArgsKey) -> Option<&mut Option<i64>> {
         Some(match key {
             ArgsKey::Device => &mut self.device,
@@ -125,7 +125,7 @@ impl<'a> Args<'a> {
         })
     }
 
-    /// Where the three sizes of a key go.
+    /// The field for the three sizes of a key.
     pub(super) fn triple(&mut self, key: ArgsKey) -> Option<&mut [u32; 3]> {
         match key {
             ArgsKey::Grid => Some(&mut self.grid),
@@ -134,7 +134,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Where the text of a key goes.
+    /// The field for the text of a key.
     pub(super) fn text(&mut self, key: ArgsKey) -> Option<&mut Text<'a>> {
         match key {
             ArgsKey::Collective => Some(&mut self.collective),
@@ -154,7 +154,7 @@ macro_rules! keys {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum $name { $($key,)* Other }
         impl $name {
-            /// The key that is written like this.
+            /// The key with this spelling.
             pub(super) fn of(key: &str) -> Self {
                 match key {
                     $($text $(| $other)* => $name::$key,)*
@@ -251,7 +251,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     }
 }
 
-/// A number as it is written, quotes taken off.
+/// A number as it is written, without quotes.
 fn digits(raw: &RawValue) -> &str {
     raw.get().trim_matches('"')
 }
@@ -268,7 +268,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
                     if key == ArgsKey::Stream {
-                        args.stream = map.next_value::<Named>()?.0;
+                        args.stream = map.next_value::<IdNumber>()?.0;
                     } else if let Some(number) = args.number(key) {
                         *number = map.next_value::<Number>()?.0;
                     } else if let Some(triple) = args.triple(key) {
@@ -286,7 +286,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
     }
 }
 
-/// Steps over whatever a lenient type has no use for.
+/// Skips values that a lenient type has no use for.
 macro_rules! otherwise_empty {
     () => {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -374,15 +374,15 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A number that only names something: a word, or a number that is none of 64 bits, has one of its own. It is below zero, where no
-/// profiler counts.
+/// A number that only identifies something. A word, or a number beyond 64 bits, gets a number of its own. That is below
+/// zero, where no profiler counts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Named(Option<i64>);
+struct IdNumber(Option<i64>);
 
-impl Named {
-    fn of_word(word: &str) -> Named {
+impl IdNumber {
+    fn of_word(word: &str) -> IdNumber {
         let print = fingerprint(word.as_bytes());
-        Named(
+        IdNumber(
             word.trim()
                 .parse()
                 .ok()
@@ -391,27 +391,27 @@ impl Named {
     }
 }
 
-impl<'de> Deserialize<'de> for Named {
+impl<'de> Deserialize<'de> for IdNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Named;
+            type Value = IdNumber;
             otherwise_empty!();
             ignore_list!();
-            fn visit_str<E: Error>(self, text: &str) -> Result<Named, E> {
-                Ok(Named::of_word(text))
+            fn visit_str<E: Error>(self, text: &str) -> Result<IdNumber, E> {
+                Ok(IdNumber::of_word(text))
             }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Named, E> {
-                Ok(Named(Some(value)))
+            fn visit_i64<E: Error>(self, value: i64) -> Result<IdNumber, E> {
+                Ok(IdNumber(Some(value)))
             }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Named, E> {
-                Ok(Named(Some(value.cast_signed())))
+            fn visit_u64<E: Error>(self, value: u64) -> Result<IdNumber, E> {
+                Ok(IdNumber(Some(value.cast_signed())))
             }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Named, E> {
+            fn visit_f64<E: Error>(self, value: f64) -> Result<IdNumber, E> {
                 let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
                 Ok(match is_whole {
-                    true => Named(Some(value as i64)),
-                    false => Named::of_word(&value.to_string()),
+                    true => IdNumber(Some(value as i64)),
+                    false => IdNumber::of_word(&value.to_string()),
                 })
             }
         }
@@ -419,7 +419,7 @@ impl<'de> Deserialize<'de> for Named {
     }
 }
 
-/// A list of three sizes; what lacks is 0, what is more is ignored.
+/// A list of three sizes; a missing one is 0, further ones are ignored.
 #[derive(Clone, Copy, Debug, Default)]
 struct Triple([u32; 3]);
 

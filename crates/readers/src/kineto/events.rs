@@ -1,11 +1,11 @@
-//! The events of a list, one after the other: what a block of them holds, or what is still to come in a stream.
+//! The events of a list, one after the other: of a block, or of the rest of a stream.
 
 use std::io::Read;
 
 use super::convert::Converter;
 use super::event::{self, Event};
 use super::fast::{self, Templates};
-use super::repair::repaired;
+use super::repair::repair;
 use super::scan::{ScanError, Scanner};
 
 /// What may come next in a list.
@@ -17,18 +17,18 @@ pub(super) enum Next {
     Comma,
 }
 
-/// Why reading came back without an error.
+/// Why reading returned without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The list was closed.
     List,
     /// The text ends between two events.
     Text,
-    /// As many events were read as were asked for.
+    /// It read as many events as the caller asked for.
     Paused,
 }
 
-/// What was read of a list of events.
+/// The events that were read of a list.
 #[derive(Debug)]
 pub(super) struct Events {
     pub(super) converter: Converter,
@@ -37,7 +37,7 @@ pub(super) struct Events {
     templates: Templates,
     /// What comes at `at`.
     pub(super) next: Next,
-    /// Offset in the text of what was not yet read.
+    /// Offset in the text of the first unread byte.
     pub(super) at: u64,
 }
 
@@ -54,7 +54,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Nothing read yet; `next` comes at offset `at`.
+    /// Begins with nothing read; `next` comes at offset `at`.
     pub(super) fn at(at: u64, next: Next) -> Events {
         Events {
             next,
@@ -66,7 +66,7 @@ impl Events {
     /// Reads up to `limit` events, from wherever in the list the scanner stands.
     ///
     /// # Errors
-    /// When the text is no list of values; `at` is then where the last one begins that could not be read.
+    /// When the text is no list of values; `at` is then where the last unreadable value begins.
     pub(super) fn read<R: Read>(
         &mut self,
         scanner: &mut Scanner<R>,
@@ -129,7 +129,7 @@ impl Events {
         match serde_json::from_slice::<Event<'_>>(text) {
             Ok(event) => self.converter.take(&event),
             Err(_) if text == b"null" => {}
-            Err(_) => match serde_json::from_str::<Event<'_>>(&repaired(text)) {
+            Err(_) => match serde_json::from_str::<Event<'_>>(&repair(text)) {
                 Ok(event) => self.converter.take(&event),
                 Err(error) => {
                     self.converter.gather.damaged(0);
@@ -140,7 +140,7 @@ impl Events {
         Ok(())
     }
 
-    /// Adds what was read of the text that follows.
+    /// Adds the events of the text that follows.
     pub(super) fn absorb(&mut self, later: Events) {
         self.converter.absorb(later.converter);
         self.damaged = self.damaged.take().or(later.damaged);

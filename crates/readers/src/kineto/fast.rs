@@ -1,9 +1,8 @@
 //! Reads events of the common shape in one pass over their bytes.
 //!
-//! That shape is what profilers write: an object of plain strings, whole numbers and one object of arguments. Whatever
-//! else is in an event (an escape in a string, a number in quotes, a value of a type that is not expected, anything that
-//! is not JSON) makes it one for serde, so what is an event, and what is in it, is serde's to say: for any text that is
-//! read here, both read the same.
+//! That shape is what profilers write: an object of plain strings, whole numbers and one object of arguments. Serde reads
+//! any other event: one with an escape in a string, a number in quotes, or a value of an unexpected type. It also gets
+//! what is no JSON. So serde decides what an event is and what is in it. Where this code reads a text, both read the same.
 
 mod template;
 
@@ -12,7 +11,7 @@ use std::ops::Range;
 use super::event::{Args, ArgsKey, Event, EventKey, Text};
 pub(super) use template::Templates;
 
-/// How deep values that nobody asks for may nest here.
+/// How deep unneeded values may nest here.
 const DEPTH_MAX: u32 = 16;
 
 /// The length of the object that a text begins with, if there is neither an object, a list nor an escape in it.
@@ -20,7 +19,7 @@ pub(super) fn flat(text: &[u8]) -> Option<usize> {
     let length = memchr::memchr(b'}', text)?;
     let inside = text[..length].strip_prefix(b"{")?;
     let (mut quotes, mut others) = (0, 0);
-    // Counted in bytes and without a branch, so that sixteen of them are looked at at once.
+    // It counts bytes without a branch, so that the compiler compares sixteen at once.
     for piece in inside.chunks(128) {
         for &byte in piece {
             quotes ^= u8::from(byte == b'"');
@@ -32,7 +31,7 @@ pub(super) fn flat(text: &[u8]) -> Option<usize> {
 
 /// What a value of an event is.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum ValueKind {
     Phase,
     Category,
     Name,
@@ -42,46 +41,46 @@ enum Part {
     Dur,
     /// One of the arguments.
     Argument(ArgsKey),
-    /// Of no use.
+    /// A value without use.
     Other,
 }
 
-/// A value of an event that was read: where it stands, and what it is.
-type Mark = (Range<usize>, Part);
+/// A value that was read: where it stands, and what it is.
+type Mark = (Range<usize>, ValueKind);
 
-/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape.
-/// Tells `mark` of its values.
+/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape. It
+/// reports its values to `mark`.
 fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -> Option<usize> {
     let mut reader = Reader { text, at: 0 };
     let mut has_args = false;
     reader.object(|reader, key| {
         let part = match EventKey::of(key) {
-            EventKey::Phase => Part::Phase,
-            EventKey::Category => Part::Category,
-            EventKey::Name => Part::Name,
-            EventKey::Pid => Part::Pid,
-            EventKey::Tid => Part::Tid,
-            EventKey::Ts => Part::Ts,
-            EventKey::Dur => Part::Dur,
+            EventKey::Phase => ValueKind::Phase,
+            EventKey::Category => ValueKind::Category,
+            EventKey::Name => ValueKind::Name,
+            EventKey::Pid => ValueKind::Pid,
+            EventKey::Tid => ValueKind::Tid,
+            EventKey::Ts => ValueKind::Ts,
+            EventKey::Dur => ValueKind::Dur,
             EventKey::Args if has_args || reader.peek()? != b'{' => return None,
             EventKey::Args => {
                 has_args = true;
-                // Nobody asks for those of an operator or a Python function.
+                // Nobody needs those of an operator or a Python function.
                 if !matches!(
                     into.category.0.as_ref(),
                     "cpu_op" | "Operator" | "python_function"
                 ) {
                     return reader.object(|reader, key| {
                         let from = reader.at;
-                        let part = Part::Argument(ArgsKey::of(key));
+                        let part = ValueKind::Argument(ArgsKey::of(key));
                         reader.part(part, into)?;
                         mark((from..reader.at, part));
                         Some(())
                     });
                 }
-                Part::Other
+                ValueKind::Other
             }
-            EventKey::Other => Part::Other,
+            EventKey::Other => ValueKind::Other,
         };
         let from = reader.at;
         reader.part(part, into)?;
@@ -91,7 +90,7 @@ fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -
     Some(reader.at)
 }
 
-/// A text and how far it was read.
+/// A text and the position of the next unread byte.
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
@@ -112,7 +111,7 @@ impl<'a> Reader<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Goes through an object: `value` is called with each key and has to read its value.
+    /// Walks through an object: it calls `value` with each key, and `value` has to read that key's value.
     fn object(&mut self, mut value: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.blanks();
@@ -165,7 +164,7 @@ impl<'a> Reader<'a> {
         let from = self.at;
         let mut value = 0i64;
         while let Some(byte @ b'0'..=b'9') = self.peek() {
-            // 18 digits cannot overflow; what has more is turned away below.
+            // 18 digits cannot overflow; longer numbers are refused below.
             value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
             self.at += 1;
         }
@@ -175,7 +174,7 @@ impl<'a> Reader<'a> {
             self.peek()?,
             b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'
         );
-        // Nor is "-0" whole to serde.
+        // Nor does serde call "-0" whole.
         if !(1..=18).contains(&digits) || is_padded || !is_end || (is_negative && value == 0) {
             return None;
         }
@@ -213,7 +212,7 @@ impl<'a> Reader<'a> {
             self.at += usize::from(matches!(self.peek()?, b'-' | b'+'));
             self.digits()?;
         }
-        // What is wrong behind it, whoever looks for a comma or a bracket there finds out.
+        // An error behind it shows up where a comma or a bracket must come.
         Some(())
     }
 
@@ -260,17 +259,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a value of an event.
-    fn part(&mut self, part: Part, into: &mut Event<'a>) -> Option<()> {
+    fn part(&mut self, part: ValueKind, into: &mut Event<'a>) -> Option<()> {
         match part {
-            Part::Phase => into.phase = self.words()?,
-            Part::Category => into.category = self.words()?,
-            Part::Name => into.name = self.words()?,
-            Part::Pid => into.pid = Some(self.integer()?),
-            Part::Tid => into.tid = Some(self.integer()?),
-            Part::Ts => into.ts = Some(self.number()?),
-            Part::Dur => into.dur = Some(self.number()?),
-            Part::Argument(key) => self.argument(key, &mut into.read)?,
-            Part::Other => self.skip(DEPTH_MAX)?,
+            ValueKind::Phase => into.phase = self.words()?,
+            ValueKind::Category => into.category = self.words()?,
+            ValueKind::Name => into.name = self.words()?,
+            ValueKind::Pid => into.pid = Some(self.integer()?),
+            ValueKind::Tid => into.tid = Some(self.integer()?),
+            ValueKind::Ts => into.ts = Some(self.number()?),
+            ValueKind::Dur => into.dur = Some(self.number()?),
+            ValueKind::Argument(key) => self.argument(key, &mut into.read)?,
+            ValueKind::Other => self.skip(DEPTH_MAX)?,
         }
         Some(())
     }
@@ -297,9 +296,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where the first quote is in a text in which no escape comes before it.
+/// Where the first quote is in a text that has no escape before it.
 fn closing(text: &[u8]) -> Option<usize> {
-    // Keys and most values are short: eight bytes at a time are faster there than what is made for long ones.
+    // Keys and most values are short. Eight bytes at a time are faster there than a search made for long texts.
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = ONES << 7;
     let is_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;

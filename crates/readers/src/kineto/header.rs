@@ -1,11 +1,11 @@
-//! What stands around `traceEvents`: the clock's base, devices, the rank, versions, who wrote it.
+//! The text around `traceEvents`: the clock's base, devices, the rank, versions, the program that wrote it.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use activity::{DeviceInfo, Ns};
 
-/// The keys of the document that are read; every other one is stepped over.
+/// The keys of the document that cuptop reads; it skips every other one.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     /// Nanoseconds since 1970 that times count from.
@@ -15,18 +15,18 @@ pub(super) struct Header {
     pub(super) world: Option<u32>,
     pub(super) devices: Vec<DeviceInfo>,
     pub(super) versions: Vec<String>,
-    /// Whether the trace says of itself that no GPU was involved.
+    /// Whether the trace was made without a GPU, by its own account.
     pub(super) simulated: bool,
-    /// What cuptop's own export says was lost on the way to it.
+    /// How many records were lost on the way to it, by cuptop's own export.
     pub(super) lost: u64,
     /// Whether it is JSON of rocprofv3, which has no events of this kind.
-    pub(super) of_rocprofv3: bool,
+    pub(super) is_rocprofv3: bool,
 }
 
-/// The key under which rocprofv3 has all that it writes.
+/// The key under which rocprofv3 writes everything.
 pub(super) const ROCPROFV3: &str = "rocprofiler-sdk-tool";
 
-/// The keys that [`Header::take`] wants to see.
+/// The keys that [`Header::take`] reads.
 pub(super) const KEYS: [&str; 9] = [
     "baseTimeNanoseconds",
     "deviceProperties",

@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::stream::Stream;
 
-/// What gzip data begins with.
+/// The first bytes of gzip data.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl Input {
         Self::open(stream, false)
     }
 
-    /// The same for somebody who looks at it only: [`Input::into_stream`] gives the stream back as it was.
-    pub(super) fn to_look_at(stream: Stream) -> io::Result<Input> {
+    /// The same for a caller that only peeks: [`Input::into_stream`] gives the stream back as it was.
+    pub(super) fn to_peek(stream: Stream) -> io::Result<Input> {
         Self::open(stream, true)
     }
 
@@ -35,7 +35,7 @@ impl Input {
         (&mut stream).take(2).read_to_end(&mut magic)?;
         stream.rewind();
         if is_kept {
-            // Before the decoder is made, which begins to read at once.
+            // This comes before the decoder, which begins to read at once.
             stream.keep();
         }
         Ok(if magic == GZIP {
@@ -46,7 +46,7 @@ impl Input {
         })
     }
 
-    /// The stream as [`Input::to_look_at`] got it.
+    /// The stream as [`Input::to_peek`] got it.
     pub(super) fn into_stream(self) -> Stream {
         let mut stream = match self {
             Input::Plain(stream) => stream,

@@ -1,10 +1,9 @@
 //! Traces of PyTorch's Kineto and other Chrome JSON traces of CUDA programs, gzipped or not.
 //!
 //! The format is Chrome's trace event format, with Kineto's categories and arguments:
-//! <https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp>. One file is one
-//! process. The text is read once, in blocks that threads read beside each other ([`blocks`]), and never held as a
-//! whole. Events of the common shape are read in one pass ([`fast`]); for others [`scan`] finds where they end, and serde
-//! reads them.
+//! <https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp>. One file is one process. Threads read
+//! the text once, in blocks beside each other ([`blocks`]); it is never in memory as a whole. [`fast`] reads events of
+//! the common shape in one pass. For others [`scan`] finds where they end, and serde reads them.
 
 mod blocks;
 mod convert;
@@ -26,7 +25,7 @@ use crate::stream::Stream;
 use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use activity::text::printable;
 use activity::units;
-use blocks::{BLOCK, Blocks, Parsed, Rest, Torn};
+use blocks::{BLOCK, Blocks, ParsedBlock, Rest, TornEnd};
 use convert::Converter;
 use events::{End, Events, Next};
 use header::Header;
@@ -34,29 +33,29 @@ pub(super) use input::GZIP;
 use input::Input;
 use scan::{Block, ScanError, Scanner};
 
-/// Events and commas between two looks at the stop flag.
+/// Events and commas between two checks of the stop flag.
 const STRIDE: u64 = 2048;
-/// How far [`peek`] reads into a file: what stands before `traceEvents` in real traces is a tenth of it.
+/// How far [`peek`] reads into a file: real traces have a tenth of it before `traceEvents`.
 const PEEK_MAX: u64 = 1 << 20;
 
-/// Values at the beginning of a list among which there has to be an event.
-const LOOKED_AT: usize = 16;
+/// How many values at the beginning of a list must hold an event.
+const PROBED: usize = 16;
 
-/// What can be told of a file by its beginning.
+/// What a file's beginning tells about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peek {
-    /// Whether it says of itself that no GPU was involved.
+    /// Whether it was made without a GPU, by its own account.
     pub(super) simulated: bool,
     /// Whether it is not a trace of this format, but JSON of rocprofv3.
-    pub(super) of_rocprofv3: bool,
+    pub(super) is_rocprofv3: bool,
 }
 
-/// Looks at a stream's beginning: `None` when it is no Chrome JSON trace. The stream is then where it was.
+/// Reads a stream's beginning: `None` when it is no Chrome JSON trace. The stream is then where it was.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
-    let input = Input::to_look_at(stream)?;
+    let input = Input::to_peek(stream)?;
     let mut scanner = Scanner::new(input.take(PEEK_MAX));
     let mut header = Header::default();
     let seen = walk_to_events(&mut scanner, &mut header);
@@ -65,7 +64,7 @@ pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
     let stream = input.into_inner().into_stream();
     let is_trace = match seen {
         Ok(is_trace) => is_trace,
-        // The text is longer than was looked at: it begins like one, and reading it will tell.
+        // The text is longer than the peek: it begins like a trace, and reading it will tell.
         Err(_) if is_cut => true,
         Err(ScanError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
             return Err(error);
@@ -74,12 +73,12 @@ pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
     };
     let peek = Peek {
         simulated: header.simulated,
-        of_rocprofv3: header.of_rocprofv3,
+        is_rocprofv3: header.is_rocprofv3,
     };
-    Ok(((is_trace || peek.of_rocprofv3).then_some(peek), stream))
+    Ok(((is_trace || peek.is_rocprofv3).then_some(peek), stream))
 }
 
-/// Steps over what stands before the first event. False when there is no `traceEvents`.
+/// Skips everything before the first event. False when there is no `traceEvents`.
 fn walk_to_events<R: Read>(
     scanner: &mut Scanner<R>,
     header: &mut Header,
@@ -89,8 +88,8 @@ fn walk_to_events<R: Read>(
         scanner.expect(b'{', "a JSON trace is an object or a list")?;
         return walk_keys(scanner, header);
     }
-    // Any list may be one of events: one of the first has to look like it.
-    for _ in 0..LOOKED_AT {
+    // Any list may be one of events: one of the first values has to look like it.
+    for _ in 0..PROBED {
         match scanner.peek()? {
             Some(b']') => return Ok(true),
             Some(b'{') => {
@@ -120,7 +119,7 @@ fn walk_keys<R: Read>(scanner: &mut Scanner<R>, header: &mut Header) -> Result<b
             scanner.eat(b'[')?;
             return Ok(true);
         }
-        header.of_rocprofv3 |= key == header::ROCPROFV3;
+        header.is_rocprofv3 |= key == header::ROCPROFV3;
         if header::KEYS.contains(&key.as_str()) {
             header.take(&key, scanner.value()?);
         } else {
@@ -152,8 +151,8 @@ impl From<Gone> for Stop {
     }
 }
 
-/// A trace that was read, to the end or to where it breaks.
-pub(super) struct Loaded {
+/// A trace, read to the end or to where it breaks.
+pub(super) struct LoadedTrace {
     name: String,
     header: Header,
     converter: Converter,
@@ -162,12 +161,12 @@ pub(super) struct Loaded {
 }
 
 /// Reads a trace, which messages call `name`.
-pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> Loaded {
+pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> LoadedTrace {
     load_by(BLOCK, name, stream, outlet)
 }
 
 /// [`load`] in blocks of about so many bytes.
-fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loaded {
+fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> LoadedTrace {
     stream.stop_at(&outlet.stop);
     let mut reading = Reading {
         header: Header::default(),
@@ -180,7 +179,7 @@ fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loa
     let Reading { header, events, .. } = reading;
     let mut converter = events.converter;
     converter.finish(&header);
-    Loaded {
+    LoadedTrace {
         name: name.to_owned(),
         header,
         converter,
@@ -189,13 +188,13 @@ fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> Loa
     }
 }
 
-impl Loaded {
-    /// Whether it has operations, and does not say which GPU or machine they ran on.
+impl LoadedTrace {
+    /// Whether it has operations without the GPU or machine that they ran on.
     pub(super) fn is_anonymous(&self) -> bool {
         self.converter.operations > 0 && self.header.rank.is_none()
     }
 
-    /// Sends what was read as the processes from `*next` on, which is moved behind them.
+    /// Sends the trace as the processes from `*next` on, and moves `*next` behind them.
     pub(super) fn send(self, next: &mut u32, outlet: &Outlet) -> Outcome {
         let (records, first) = (self.converter.gather.len(), *next);
         *next += self.converter.gather.processes();
@@ -217,9 +216,9 @@ impl Loaded {
         }
     }
 
-    /// Tells what of the file is not on the timeline.
+    /// Reports which events of the file are not on the timeline.
     fn tell(&self, outlet: &Outlet) -> Result<(), Gone> {
-        let Loaded {
+        let LoadedTrace {
             header,
             converter,
             damaged,
@@ -302,7 +301,7 @@ impl Reading {
                 .converter
                 .gather
                 .lost_before(0, self.header.lost);
-            // Looked for to the very end, where gzip has its checksum.
+            // It reads to the very end, where gzip has its checksum.
             match rest.peek()? {
                 None => Ok(()),
                 Some(_) => Err(Stop::Broken(ScanError::Malformed {
@@ -313,7 +312,7 @@ impl Reading {
         })
     }
 
-    /// Reads the first list of events, to behind its closing bracket, and returns what follows. The format allows a list
+    /// Reads the first list of events, to behind its closing bracket, and returns the rest. The format allows a list
     /// that is the whole document to lack its end.
     fn list(
         &mut self,
@@ -322,13 +321,13 @@ impl Reading {
         consumed: &AtomicU64,
         outlet: &Outlet,
     ) -> Result<Scanner<Rest>, Stop> {
-        let mut torn: Option<Torn> = None;
+        let mut torn: Option<TornEnd> = None;
         while let Some(parsed) = blocks.next().map_err(ScanError::Io)? {
             if outlet.stop.is_stopped() {
                 return Err(Stop::Asked);
             }
             self.meter.at(outlet, consumed.load(Ordering::Relaxed))?;
-            let Parsed { block, events, end } = match torn.take() {
+            let ParsedBlock { block, events, end } = match torn.take() {
                 Some(torn) => torn.join(&parsed.block)?,
                 None => parsed,
             };
@@ -336,12 +335,12 @@ impl Reading {
             let at = self.events.at;
             match end {
                 Ok(End::List) => return Ok(blocks.into_rest(&block, at)),
-                // What it ends in, or what comes next, is known with the block that follows.
+                // The block that follows tells how it ends or goes on.
                 Err(ScanError::Cut { .. }) if !block.is_last => {
-                    torn = Some(Torn::of(&block, at, self.events.next));
+                    torn = Some(TornEnd::of(&block, at, self.events.next));
                 }
                 Ok(_) if self.events.next == Next::Comma => {
-                    torn = Some(Torn::of(&block, at, Next::Comma));
+                    torn = Some(TornEnd::of(&block, at, Next::Comma));
                 }
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
@@ -357,7 +356,7 @@ impl Reading {
         }))
     }
 
-    /// Reads what stands behind the first list of events in an object.
+    /// Reads the rest of an object behind its first list of events.
     fn rest(&mut self, scanner: &mut Scanner<Rest>, outlet: &Outlet) -> Result<(), Stop> {
         loop {
             if !scanner.eat(b',')? {

@@ -1,8 +1,8 @@
-//! Puts right what other programs write that is nearly JSON.
+//! Corrects other programs' output that is nearly JSON.
 
-/// The text of a value with what serde would refuse, and Python's json module writes or accepts, put
-/// right: bare `NaN` and `inf` become null, control characters and broken UTF-8 become U+FFFD.
-pub(super) fn repaired(value: &[u8]) -> String {
+/// Corrects a value that Python's json module writes or accepts, and serde would refuse. Bare `NaN` and `inf` become
+/// null, control characters and broken UTF-8 become U+FFFD.
+pub(super) fn repair(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     let mut out = String::with_capacity(text.len());
     let (mut is_string, mut is_escaped) = (false, false);
@@ -45,12 +45,12 @@ mod tests {
             number in any::<i64>(),
         ) {
             let text = serde_json::json!([list, {"a": number, "b": [true, null, -1.5e3]}]).to_string();
-            prop_assert_eq!(repaired(text.as_bytes()), text);
+            prop_assert_eq!(repair(text.as_bytes()), text);
         }
 
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\a1 \n\xff".to_vec()), 0..200)) {
-            let _ = repaired(&bytes);
+            let _ = repair(&bytes);
         }
     }
 
@@ -59,7 +59,7 @@ mod tests {
         let text =
             b"{\"gbps\": inf, \"x\": [NaN, -Infinity, -1.5e3, true], \"inf\": \"nan\x01\xff\"}";
         assert_eq!(
-            repaired(text),
+            repair(text),
             "{\"gbps\": null, \"x\": [null, null, -1.5e3, true], \"inf\": \"nan\u{fffd}\u{fffd}\"}"
         );
     }

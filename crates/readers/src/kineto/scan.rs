@@ -1,9 +1,8 @@
 //! Finds the values of a JSON document in a stream, without ever holding the document.
 //!
-//! It knows strings and brackets, no more: enough to hand out one event of `traceEvents` after the
-//! other as a slice, which serde then reads in place, and to step over what nobody asked for. So
-//! memory is bounded by the longest event, whatever the file's size, and one bad event costs one
-//! event.
+//! It knows strings and brackets, no more. That is enough to skip unneeded values, and to hand out the events of
+//! `traceEvents` one after the other as slices. Serde reads these in place. So memory is bounded by the longest event,
+//! whatever the file's size, and one bad event costs one event.
 
 use std::io::Read;
 
@@ -11,7 +10,7 @@ use memchr::memchr2;
 
 /// Bytes asked from the input at a time.
 const CHUNK: usize = 256 * 1024;
-/// Longest value that is handed out.
+/// The longest value that it hands out.
 pub(super) const VALUE_MAX: usize = 64 << 20;
 /// How deep values may nest: one bit of a `u128` a level.
 const DEPTH_MAX: u32 = 128;
@@ -47,16 +46,16 @@ pub(super) enum ScanError {
 #[derive(Debug)]
 pub(super) struct Scanner<R> {
     input: R,
-    /// What has been read lies in `buffer[..end]`.
+    /// The bytes read so far lie in `buffer[..end]`.
     buffer: Vec<u8>,
     end: usize,
-    /// Next byte to look at, in `buffer`.
+    /// Next byte to scan, in `buffer`.
     next: usize,
     /// Bytes of the text before `buffer`.
     before: u64,
-    /// Where the value that is to be handed out starts, in `buffer`.
+    /// Where the value begins that it will hand out, in `buffer`.
     keep: Option<usize>,
-    /// Whether there is nothing to read on, and whether the text goes on all the same.
+    /// Whether there is no input to read on, and whether the text goes on all the same.
     is_block: bool,
     is_piece: bool,
 }
@@ -86,7 +85,7 @@ impl Scanner<std::io::Empty> {
 /// A piece of a text.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// The piece is `buffer[..end]`. What lies behind it is room that was used before.
+    /// The piece is `buffer[..end]`. The bytes behind it are left from earlier use.
     pub(super) buffer: Vec<u8>,
     pub(super) end: usize,
     /// Its offset in the uncompressed text.
@@ -100,7 +99,7 @@ impl Block {
         &self.buffer[..self.end]
     }
 
-    /// What stands in it from an offset of the whole text on.
+    /// Its text from an offset of the whole text on.
     pub(super) fn text_from(&self, at: u64) -> &[u8] {
         let from = usize::try_from(at.saturating_sub(self.at)).unwrap_or(self.end);
         &self.buffer[from.min(self.end)..self.end]
@@ -112,7 +111,7 @@ impl<R: Read> Scanner<R> {
         Scanner::resume(Block::default(), input)
     }
 
-    /// A scanner of a piece of a text and what `input` has behind it.
+    /// Makes a scanner of a piece of a text and the `input` behind it.
     pub(super) fn resume(block: Block, input: R) -> Self {
         Scanner {
             input,
@@ -126,7 +125,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// What has been read and not looked at, and the input.
+    /// The bytes that were read but not scanned, and the input.
     pub(super) fn into_parts(mut self) -> (Block, R) {
         let at = self.offset();
         self.buffer.copy_within(self.next..self.end, 0);
@@ -139,7 +138,7 @@ impl<R: Read> Scanner<R> {
         (block, self.input)
     }
 
-    /// Steps over bytes that were looked at in [`Scanner::rest`].
+    /// Skips bytes that the caller has seen in [`Scanner::rest`].
     pub(super) fn advance(&mut self, bytes: usize) {
         self.next = (self.next + bytes).min(self.end);
     }
@@ -163,7 +162,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// What has been read and not looked at.
+    /// The bytes that were read but not scanned.
     pub(super) fn rest(&self) -> &[u8] {
         &self.buffer[self.next..self.end]
     }
@@ -183,7 +182,7 @@ impl<R: Read> Scanner<R> {
         self.end -= from;
         self.keep = self.keep.map(|_| 0);
         if self.buffer.len() < self.end + CHUNK {
-            // By half as much again, so that a long value is not copied for every chunk of it.
+            // It grows by half, so that a long value is not copied for every chunk of it.
             self.buffer.resize(self.end + self.end / 2 + CHUNK, 0);
         }
         loop {
@@ -216,14 +215,14 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Steps over `byte` if it comes next.
+    /// Skips `byte` if it comes next.
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, ScanError> {
         let is_next = self.peek()? == Some(byte);
         self.next += usize::from(is_next);
         Ok(is_next)
     }
 
-    /// Steps over a byte order mark.
+    /// Skips a byte order mark.
     pub(super) fn skip_mark(&mut self) -> Result<(), ScanError> {
         self.peek()?;
         if self.rest().starts_with(b"\xef\xbb\xbf") {
@@ -252,7 +251,7 @@ impl<R: Read> Scanner<R> {
         Ok(&self.buffer[from..self.next])
     }
 
-    /// Steps over the next value.
+    /// Skips the next value.
     pub(super) fn skip_value(&mut self) -> Result<(), ScanError> {
         match self.peek()? {
             None => Err(self.cut("the text ends here, before its end")),
@@ -285,7 +284,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Steps over a string whose opening quote comes next.
+    /// Skips a string whose opening quote comes next.
     fn skip_string(&mut self) -> Result<(), ScanError> {
         self.next += 1;
         loop {
@@ -295,7 +294,7 @@ impl<R: Read> Scanner<R> {
                     if self.buffer[self.next - 1] == b'"' {
                         return Ok(());
                     }
-                    // What is escaped may be a quote, and may not have been read yet.
+                    // An escaped byte may be a quote, and may not be in memory yet.
                     if self.next == self.end && !self.fill()? {
                         return Err(self.cut("the text ends within a string"));
                     }

@@ -1,8 +1,8 @@
 //! What the numbers in an export mean.
 //!
-//! The kinds of memory are NOT numbered as in CUPTI (there 0 is unknown, 1 pageable, 2 pinned; here 0
-//! is pageable, 1 pinned, 2 device). Each export carries tables of its enumerations, and those are
-//! believed; the numbers below stand in where a table is missing (schema 3.25.0, Nsight Systems 2026.2).
+//! The kinds of memory are NOT numbered as in CUPTI. There 0 is unknown, 1 pageable, 2 pinned; here 0 is pageable, 1
+//! pinned, 2 device. Each export carries tables of its enumerations, and these count. The numbers below stand in where
+//! a table is missing (schema 3.25.0, Nsight Systems 2026.2).
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Kinds {
     overhead: FxHashMap<i64, String>,
 }
 
-/// An enumerator's name as it counts in the fallback order.
+/// An enumerator's name by its number in the fallback order.
 fn numbered(names: &[&str]) -> FxHashMap<i64, String> {
     (0..).zip(names.iter().map(|n| (*n).to_owned())).collect()
 }
@@ -118,7 +118,7 @@ impl Kinds {
         }
     }
 
-    /// Whether memory was taken or given back; `None` for what is neither.
+    /// Whether memory was allocated or freed; `None` for anything else.
     pub(super) fn action(&self, id: Option<i64>) -> Option<MemoryAction> {
         let name = id.and_then(|id| self.action.get(&id));
         match after(name, "OPR_") {

@@ -1,9 +1,9 @@
 //! SQLite exports of Nsight Systems (`nsys export --type sqlite`).
 //!
-//! The schema is documented with the product ("Exporter → SQLite Schema Reference") and differs
-//! between releases: tables and columns are looked for, and what is missing is missing. Times count
-//! from the start of the capture, whose own time (`utcEpochNs`) is added. Processes are told apart
-//! by `globalPid`. Operations whose host call was not recorded are kept.
+//! The schema is documented with the product ("Exporter → SQLite Schema Reference") and differs between releases. So
+//! the reader searches for tables and columns, and goes on without missing ones. Times count from the start of the
+//! capture, whose own time (`utcEpochNs`) is added. `globalPid` tells processes apart. Operations without a recorded
+//! host call are kept.
 
 mod kinds;
 mod rows;
@@ -20,11 +20,11 @@ use activity::{Ns, units};
 use rows::Reader;
 use tables::{Tables, int};
 
-/// What an SQLite file begins with.
+/// The first bytes of an SQLite file.
 pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Whether an SQLite file looks like an export of Nsight Systems: it has at least one of the tables
-/// that say what the GPU or the host did.
+/// Whether an SQLite file is an export of Nsight Systems. Such a file has at least one of the tables of what the GPU or
+/// the host did.
 ///
 /// # Errors
 /// When it can not be read as a database.
@@ -53,7 +53,7 @@ impl From<Gone> for Stop {
     }
 }
 
-/// Reads the file at `path` and sends it as the processes from `*next` on, which is moved behind them.
+/// Reads the file at `path`, sends it as the processes from `*next` on, and moves `*next` behind them.
 pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     let tables = match Tables::open(path) {
         Ok(tables) => tables,
@@ -63,7 +63,7 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return failure(path, 0, &error),
     };
-    let shift = match began(&tables) {
+    let shift = match read_start(&tables) {
         Ok(began) => believable(began),
         Err(error) => return failure(path, 0, &error),
     };
@@ -113,8 +113,8 @@ fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -
     Ok(())
 }
 
-/// When the capture began, in nanoseconds since 1970; 0 when it does not say.
-fn began(tables: &Tables) -> rusqlite::Result<Ns> {
+/// When the capture began, in nanoseconds since 1970; 0 when the export does not tell.
+fn read_start(tables: &Tables) -> rusqlite::Result<Ns> {
     let mut began = 0;
     tables.each("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| {
         began = int(row, 0).unwrap_or(0);
@@ -122,7 +122,7 @@ fn began(tables: &Tables) -> rusqlite::Result<Ns> {
     Ok(began)
 }
 
-/// Tells what of the file is not on the timeline.
+/// Reports which records of the file are not on the timeline.
 fn tell(outlet: &Outlet, path: &Path, reader: &Reader<'_>) -> Result<(), Gone> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if reader.graphs > 0 {

@@ -1,4 +1,4 @@
-//! From rows of an export's tables to activities. Columns are numbered as in [`super::schema`].
+//! Converts rows of an export's tables to activities. Columns are numbered as in [`super::schema`].
 
 use rusqlite::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,14 +11,14 @@ use activity::{
     NameId, Overhead, Place, Range, RangeKind, Span, Sync, What,
 };
 
-/// Processes that one export may have; what belongs to further ones is counted as lost.
+/// Processes that one export may have; records of further ones count as lost.
 const PROCESSES_MAX: usize = 4096;
 
 /// Types of NVTX events that are ranges (push/pop and start/end, of both kinds of NVTX), and marks.
 const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
 const NVTX_MARKS: [i64; 2] = [34, 65];
 
-/// Takes rows in, keeps activities.
+/// Takes rows in and keeps activities.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     tables: &'a Tables,
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The process that a `globalPid` or `globalTid` belongs to; the first one where nothing is said.
+    /// The process that a `globalPid` or `globalTid` belongs to; the first one where the row has none.
     fn process(&mut self, global: Option<i64>) -> Option<u32> {
         let key = match global {
             Some(global) => global >> 24,
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
             direction,
             from: self.kinds.memory(int(row, 9)),
             to: self.kinds.memory(int(row, 10)),
-            // Put right when all calls are known.
+            // Corrected when all calls are known.
             is_async: true,
             bytes: large(row, 7),
             peer: peer.filter(|_| is_peer).unwrap_or(place.device),
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
             },
             bytes: large(row, 7),
             address: large(row, 10),
-            // Only what comes from a pool is ordered on a stream.
+            // Only memory from a pool is ordered on a stream.
             is_async: int(row, 11).is_some_and(|pool| pool != 0),
         });
         self.push(process, row, small(row, 3), what);

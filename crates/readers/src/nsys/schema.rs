@@ -1,19 +1,19 @@
-//! The tables that are read: which columns of each, and what becomes of its rows.
+//! The tables that the reader needs: which columns of each, and which activity its rows become.
 
 use rusqlite::Row;
 
 use super::rows::Reader;
 
-/// A table that is read.
+/// A table that the reader needs.
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// The first two are the record's time; without the very first the table is not read.
+    /// The first two are the record's time; a table without the very first is skipped.
     pub(super) columns: &'static [&'static str],
     pub(super) take: fn(&mut Reader<'_>, &Row<'_>) -> rusqlite::Result<()>,
 }
 
-/// Host calls come first: of a schema that does not say which process an operation belongs to, there
-/// is one process, and the calls say which.
+/// Host calls come first. Some schemas do not tell which process an operation belongs to: then there is one process,
+/// and the calls name it.
 pub(super) const TABLES: &[Table] = &[
     Table {
         name: "CUPTI_ACTIVITY_KIND_RUNTIME",

@@ -1,4 +1,4 @@
-//! A database of which tables and columns may be missing: every release of Nsight Systems has others.
+//! A database that may lack tables and columns: every release of Nsight Systems has others.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl Tables {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(uri(path), flags)?;
-        // The file may come from anywhere: what it defines must not run.
+        // The file may come from anywhere: code that it defines must not run.
         connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
         let mut columns: FxHashMap<String, Vec<String>> = FxHashMap::default();
         {
@@ -52,8 +52,8 @@ impl Tables {
             .is_some_and(|columns| columns.iter().any(|c| c == column))
     }
 
-    /// A query for these columns of a table, NULL in place of those that it lacks; `None` when it has
-    /// no such table, or lacks the first column, without which a row means nothing.
+    /// A query for these columns of a table, with NULL for missing columns. `None` when there is no such table, or when
+    /// it lacks the first column, without which a row means nothing.
     pub(super) fn select(
         &self,
         table: &str,
@@ -100,7 +100,7 @@ impl Tables {
         Ok(names)
     }
 
-    /// The string with this id, from a table that may hold millions of which few are needed.
+    /// The string with this id. The table may hold millions, of which few are needed.
     pub(super) fn string(&self, id: i64) -> rusqlite::Result<Option<String>> {
         if !self.has_column("StringIds", "id") || !self.has_column("StringIds", "value") {
             return Ok(None);
@@ -157,7 +157,7 @@ pub(super) fn text(row: &Row<'_>, index: usize) -> String {
     }
 }
 
-/// The path as a URI that says that nobody else writes to the file.
+/// The path as a URI that promises that nobody else writes to the file.
 fn uri(path: &Path) -> String {
     use std::fmt::Write as _;
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -1,4 +1,4 @@
-//! What an export says of the machine and the programs: processes, threads, devices, streams.
+//! What an export tells about the machine and the programs: processes, threads, devices, streams.
 
 use rustc_hash::FxHashMap;
 

@@ -17,6 +17,8 @@ pub(super) struct Counts {
     pub(super) records: u64,
     pub(super) names: u32,
     pub(super) shapes: u32,
+    pub(super) frames: u32,
+    pub(super) stacks: u32,
 }
 
 /// What a block says of itself.
@@ -41,6 +43,8 @@ pub(super) fn seal(bytes: &mut [u8], offset: u64, before: Counts) {
     before.records.put(head, 16);
     before.names.put(head, 24);
     before.shapes.put(head, 28);
+    before.frames.put(head, 32);
+    before.stacks.put(head, 36);
     crc32fast::hash(entries).put(head, 56);
     crc32fast::hash(&head[..60]).put(head, 60);
 }
@@ -61,6 +65,8 @@ impl Block {
                 records: u64::get(head, 16)?,
                 names: u32::get(head, 24)?,
                 shapes: u32::get(head, 28)?,
+                frames: u32::get(head, 32)?,
+                stacks: u32::get(head, 36)?,
             },
             sum: u32::get(head, 56)?,
         })

@@ -50,6 +50,8 @@ pub struct Identity {
     pub simulated: bool,
     /// Whether the writer holds a lock on the file as long as it lives.
     pub locked: bool,
+    /// Whether somebody else wrote it, who watched the process (0: the whole machine) from outside.
+    pub outside: bool,
     /// When it began.
     pub start: Clocks,
     /// Which part of the process's recording this file is, from 0.
@@ -172,7 +174,8 @@ impl Identity {
         put_u32(&mut page, 8, VERSION);
         put_u32(&mut page, 12, HEADER as u32);
         put_u32(&mut page, 16, self.pid);
-        let flags = u32::from(self.simulated) | u32::from(self.locked) << 1;
+        let flags =
+            u32::from(self.simulated) | u32::from(self.locked) << 1 | u32::from(self.outside) << 2;
         put_u32(&mut page, 20, flags);
         put_clocks(&mut page, 24, self.start);
         put_u32(&mut page, 48, self.part);
@@ -199,6 +202,7 @@ impl Identity {
             pid: get_u32(page, 16),
             simulated: flags & 1 != 0,
             locked: flags & 2 != 0,
+            outside: flags & 4 != 0,
             start: get_clocks(page, 24),
             part: get_u32(page, 48),
             earlier: get_u64(page, 56),

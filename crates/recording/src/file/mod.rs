@@ -20,7 +20,7 @@
 //! | 8 | u32 version of the format: 2 |
 //! | 12 | u32 length of this page: 4096 |
 //! | 16 | u32 process id |
-//! | 20 | u32 flags: 1 simulated, 2 the writer holds `flock` on the file as long as it lives |
+//! | 20 | u32 flags: 1 simulated, 2 the writer holds `flock` on the file as long as it lives, 4 written by another process, from outside |
 //! | 24 | i64 `CLOCK_REALTIME` at the start, then `CLOCK_MONOTONIC`, then `CLOCK_MONOTONIC_RAW` |
 //! | 48 | u32 part |
 //! | 56 | u64 records received before this part |
@@ -56,7 +56,8 @@
 //! | 4 | u32 bytes of the entries behind it |
 //! | 8 | u64 where in the file it stands |
 //! | 16 | u64 records in this part before it, then u32 names and u32 shapes defined before it |
-//! | 32 | zeros |
+//! | 32 | u32 frames and u32 stacks defined before it |
+//! | 40 | zeros |
 //! | 56 | u32 CRC-32 of the entries |
 //! | 60 | u32 CRC-32 of the 60 bytes before it |
 //!
@@ -68,30 +69,35 @@
 //!
 //! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
 //! know by their length, and counts those below 64 as unknown records. [`activity::entry`] lists the fields of each.
-//! Names and launch shapes are defined before they are used, with ids that count up from 1 (0 is never used) in each part.
+//! Names and launch shapes, and frames and stacks, are defined before they are used, with ids that count up from 1 (0 is never used)
+//! in each part.
 //!
-//! ## Files beside it
+//! ## Files of others
 //!
-//! What else is known of a process lies in files of its own in the same directory, named `PID-START.KIND` (lower case
-//! letters, such as `stacks`), where START is when that file was begun. [`beside`] says how they are framed. A reader leaves
-//! alone kinds that it does not know. Such a file may also be of a process that has no recording (a worker that loads data),
-//! or with process id 0 of the whole machine.
+//! What others see of a process (stack samples, hardware, threads off their processors) lies in files of this same format beside it,
+//! named `PID-START.outside.cuptop`, where START is when that file was begun; flag 4 says so too. Such a file may also be of a process
+//! that has no recording (a worker that loads data), or with process id 0 of the whole machine. Any of its entries may stand in a
+//! process's own recording as well: so they do in copies. [`former`] reads what was written beside recordings before.
+//!
 //! The one file that is of no process is the control page ([`CONTROL`]).
 
-pub mod beside;
 mod block;
+#[cfg(feature = "follow")]
+mod former;
 pub mod header;
 mod intern;
 mod parts;
 #[cfg(test)]
 mod protocol;
 mod reader;
+mod stacks;
 mod steps;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};
 pub use header::{Clocks, Identity, MAGIC, State, Status, WriteError};
 pub use reader::{Damage, OpenError, Reader, Wait};
+pub use stacks::StackLog;
 pub use writer::Writer;
 
 use std::io;
@@ -99,6 +105,8 @@ use std::path::Path;
 
 /// The end of a recording's file name.
 pub const EXTENSION: &str = "cuptop";
+/// What stands before it in the name of one that was written from outside.
+pub(crate) const OUTSIDE: &str = "outside";
 /// The name of the one file in a recording directory that is of no process: what the collectors are asked to do.
 pub const CONTROL: &str = "control";
 /// Length of the header page.

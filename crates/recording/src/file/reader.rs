@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use activity::door;
 use activity::entry::{self, Entry, UNIT, Unreadable};
+use activity::{SampleDef, door};
 
 use super::HEADER;
 use super::block::Block;
@@ -94,12 +94,10 @@ pub struct Reader {
     identity: Identity,
     status: Status,
     offset: u64,
-    /// Ids defined so far.
-    names: u32,
-    shapes: u32,
-    /// Ids that were defined in what could not be read, in order.
-    lost_names: Vec<RangeInclusive<u32>>,
-    lost_shapes: Vec<RangeInclusive<u32>>,
+    names: Ids,
+    shapes: Ids,
+    frames: Ids,
+    stacks: Ids,
     /// Records up to `sound`, the end of the last block that was read.
     records: u64,
     sound: u64,
@@ -121,6 +119,8 @@ impl Reader {
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::NotARecording(path.to_path_buf()));
         }
+        #[cfg(feature = "follow")]
+        let file = super::former::converted(file).map_err(io)?;
         let page = read_page(&file)
             .map_err(io)?
             .ok_or_else(|| OpenError::NotARecording(path.to_path_buf()))?;
@@ -139,10 +139,10 @@ impl Reader {
             identity,
             status: Status::default(),
             offset: HEADER as u64,
-            names: 0,
-            shapes: 0,
-            lost_names: Vec::new(),
-            lost_shapes: Vec::new(),
+            names: Ids::default(),
+            shapes: Ids::default(),
+            frames: Ids::default(),
+            stacks: Ids::default(),
             records: 0,
             sound: HEADER as u64,
             lost: 0,
@@ -161,6 +161,12 @@ impl Reader {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file: another one where what was opened is of a former format.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Who wrote it.
@@ -207,7 +213,7 @@ impl Reader {
     /// How many names and shapes it has defined so far.
     #[must_use]
     pub fn definitions(&self) -> (u32, u32) {
-        (self.names, self.shapes)
+        (self.names.count, self.shapes.count)
     }
 
     /// Whether all that is published has been read.
@@ -344,8 +350,14 @@ impl Reader {
     fn follows(&self, block: &Block, here: u64, valid: u64) -> bool {
         here + (UNIT + block.length) as u64 <= valid
             && block.before.records >= self.records
-            && block.before.names >= self.names
-            && block.before.shapes >= self.shapes
+            && block.before.names >= self.names.count
+            && block.before.shapes >= self.shapes.count
+            && self
+                .frames
+                .may_go_on(block.before.frames, here - self.sound)
+            && self
+                .stacks
+                .may_go_on(block.before.stacks, here - self.sound)
     }
 
     fn skip(&mut self, at: u64, bytes: usize) {
@@ -358,20 +370,16 @@ impl Reader {
     /// Takes over from a block what was defined before it and could not be read.
     fn arrive(&mut self, block: &Block, here: u64) {
         self.miss(block.before.records, here);
-        if block.before.names > self.names {
-            self.lost_names.push(self.names + 1..=block.before.names);
-            self.names = block.before.names;
-        }
-        if block.before.shapes > self.shapes {
-            self.lost_shapes.push(self.shapes + 1..=block.before.shapes);
-            self.shapes = block.before.shapes;
-        }
+        self.names.arrive(block.before.names);
+        self.shapes.arrive(block.before.shapes);
+        self.frames.arrive(block.before.frames);
+        self.stacks.arrive(block.before.stacks);
     }
 
     /// There should have been `records` up to `end`. A made-up number must not become a made-up loss.
     fn miss(&mut self, records: u64, end: u64) {
         let room = end.saturating_sub(self.sound) / UNIT as u64;
-        let most = room.min(self.status.health.received.max(1));
+        let most = room.min(self.status.health.received.max(self.status.records).max(1));
         self.lost += records.saturating_sub(self.records).min(most);
         self.records = self.records.max(records);
     }
@@ -402,41 +410,78 @@ impl Reader {
 
     /// Checks that ids are defined before they are used, and counts the definitions.
     fn is_sound(&mut self, entry: &Entry<'_>) -> bool {
-        let name = |id: u32| (1..=self.names).contains(&id) && !is_in(&self.lost_names, id);
         match *entry {
-            Entry::Name(id, _) => {
-                let fits = self.names.checked_add(1) == Some(id);
-                self.names += u32::from(fits);
-                fits
-            }
+            Entry::Name(id, _) => self.names.define(id),
             Entry::Shape(id, shape) => {
-                let fits = self.shapes.checked_add(1) == Some(id);
-                let is_named = name(shape.name);
-                self.shapes += u32::from(fits);
+                let fits = self.shapes.define(id);
+                let is_named = self.names.has(shape.name);
                 if fits && !is_named {
-                    self.lost_shapes.push(id..=id);
+                    self.shapes.lost.push(id..=id);
                 }
                 fits && is_named
             }
-            Entry::Collective(shape, _) => {
-                (1..=self.shapes).contains(&shape) && !is_in(&self.lost_shapes, shape)
+            Entry::SampleDef(SampleDef::Frame { id, .. }) => self.frames.define(id),
+            // A stack that is its own caller would have no end. What was lost is shown as unknown.
+            Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
+                self.stacks.define(id) && caller < id && frame <= self.frames.count
             }
+            Entry::Look(ref look) => {
+                let mut seen = look.changed.iter();
+                seen.all(|it| it.stack <= self.stacks.count)
+            }
+            Entry::Collective(shape, _) => self.shapes.has(shape),
             Entry::Record(mut record) => {
                 if let Some(id) = record.what.name_mut() {
-                    return name(*id);
+                    return self.names.has(*id);
                 }
-                record.what.shape_mut().is_none_or(|id| {
-                    (1..=self.shapes).contains(id) && !is_in(&self.lost_shapes, *id)
-                })
+                let shape = record.what.shape_mut();
+                shape.is_none_or(|id| self.shapes.has(*id))
             }
             _ => true,
         }
     }
 }
 
-fn is_in(lost: &[RangeInclusive<u32>], id: u32) -> bool {
-    let at = lost.partition_point(|range| *range.end() < id);
-    lost.get(at).is_some_and(|range| range.contains(&id))
+/// Ids that count up from 1.
+#[derive(Debug, Default)]
+struct Ids {
+    /// Defined so far.
+    count: u32,
+    /// Those that were defined in what could not be read, in order.
+    lost: Vec<RangeInclusive<u32>>,
+}
+
+impl Ids {
+    #[inline]
+    fn has(&self, id: u32) -> bool {
+        (1..=self.count).contains(&id) && !self.is_lost(id)
+    }
+
+    fn is_lost(&self, id: u32) -> bool {
+        let at = self.lost.partition_point(|range| *range.end() < id);
+        self.lost.get(at).is_some_and(|range| range.contains(&id))
+    }
+
+    /// Whether this is the next one, which then is defined.
+    fn define(&mut self, id: u32) -> bool {
+        let fits = self.count.checked_add(1) == Some(id);
+        self.count += u32::from(fits);
+        fits
+    }
+
+    /// Whether there can be `before` of them behind as many bytes that could not be read.
+    fn may_go_on(&self, before: u32, bytes: u64) -> bool {
+        let missed = before.checked_sub(self.count);
+        missed.is_some_and(|missed| u64::from(missed) <= bytes / UNIT as u64)
+    }
+
+    /// Takes over those that were defined in what could not be read.
+    fn arrive(&mut self, before: u32) {
+        if before > self.count {
+            self.lost.push(self.count + 1..=before);
+            self.count = before;
+        }
+    }
 }
 
 fn read_page(file: &File) -> io::Result<Option<[u8; HEADER]>> {
@@ -445,7 +490,7 @@ fn read_page(file: &File) -> io::Result<Option<[u8; HEADER]>> {
     Ok((got == HEADER).then_some(page))
 }
 
-pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match file.read_at(&mut buffer[got..], offset + got as u64) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use activity::entry::{Entry, UNIT, encode_record, shortened};
 use activity::{
-    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, StreamInfo,
+    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, SampleDef, StreamInfo,
 };
 
 use super::block::{self, Counts};
@@ -21,7 +21,7 @@ use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
 use super::intern::Interner;
 use super::parts::{Defined, Parts};
 use super::steps;
-use super::{EXTENSION, HEADER};
+use super::{EXTENSION, HEADER, OUTSIDE};
 
 /// Different names and shapes that are remembered at a time (a few MiB each).
 const MOST_NAMES: usize = 1 << 16;
@@ -52,6 +52,21 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Creates a recording of what is seen of a process (0: of the whole machine) from outside since `start`, in `directory`, which
+    /// must exist.
+    ///
+    /// # Errors
+    /// When the file cannot be created or its header cannot be written.
+    pub fn outside(directory: &Path, pid: u32, start: Clocks) -> io::Result<Writer> {
+        let identity = Identity {
+            pid,
+            outside: true,
+            start,
+            ..Identity::default()
+        };
+        Writer::create(directory, identity, 0)
+    }
+
     /// Creates a recording in `directory`, which must exist. `max_bytes` limits the file; 0 means no limit.
     ///
     /// # Errors
@@ -142,7 +157,7 @@ impl Writer {
         }
         let id = self.names.add(text.into());
         self.so_far.names = id;
-        self.define(&Entry::Name(id, text));
+        self.add(&Entry::Name(id, text));
         id
     }
 
@@ -153,13 +168,13 @@ impl Writer {
         }
         let id = self.shapes.add(*shape);
         self.so_far.shapes = id;
-        self.define(&Entry::Shape(id, *shape));
+        self.add(&Entry::Shape(id, *shape));
         id
     }
 
     /// Says what the kernels of a shape do together with those of other processes.
     pub fn collective(&mut self, shape: u32, collective: &Collective) {
-        self.define(&Entry::Collective(shape, collective.clone()));
+        self.add(&Entry::Collective(shape, collective.clone()));
     }
 
     /// Defines a device.
@@ -185,24 +200,65 @@ impl Writer {
     /// Says what is recorded from a moment on. Without it, all is.
     pub fn mode(&mut self, mode: Mode) {
         self.defined.set_mode(mode);
-        self.define(&Entry::Mode(mode));
+        self.add(&Entry::Mode(mode));
     }
 
     /// Leaves a word for the user.
     pub fn notice(&mut self, is_warning: bool, text: &str) {
-        self.define(&Entry::Notice(is_warning, text.as_bytes()));
+        self.add(&Entry::Notice(is_warning, text.as_bytes()));
     }
 
     fn define_for_all(&mut self, entry: &Entry<'_>) {
         self.defined.add(entry);
-        self.define(entry);
+        self.add(entry);
     }
 
-    fn define(&mut self, entry: &Entry<'_>) {
-        if self.status.error == WriteError::None {
-            entry.encode(&mut self.pending);
-            self.write_when_full();
+    /// Appends an entry whose ids, if it has any, come from [`StackLog`](super::StackLog).
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        let is_record = u64::from(entry.span().is_some());
+        if self.status.error != WriteError::None {
+            self.lost += is_record;
+            return;
         }
+        entry.encode(&mut self.pending);
+        self.so_far.records += is_record;
+        match entry {
+            Entry::SampleDef(SampleDef::Frame { id, .. }) => self.so_far.frames = *id,
+            Entry::SampleDef(SampleDef::Stack { id, .. }) => self.so_far.stacks = *id,
+            _ => {}
+        }
+        self.write_when_full();
+    }
+
+    /// Where the block begins that is being put together.
+    pub(super) fn block(&self) -> u64 {
+        self.end
+    }
+
+    /// What it counts by itself: for who has no other counters.
+    fn own_health(&self) -> Health {
+        Health {
+            received: self.so_far.records + self.lost,
+            ..Health::default()
+        }
+    }
+
+    /// Publishes what was added, with its own counters.
+    ///
+    /// # Errors
+    /// When it cannot be written, now or before.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.publish(&self.own_health());
+        match self.status.error.describe() {
+            Some(text) => Err(io::Error::other(text)),
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes the last of it, with its own counters.
+    pub fn finish(self) {
+        let health = self.own_health();
+        self.close(&health, State::Closed);
     }
 
     fn write_when_full(&mut self) {
@@ -328,6 +384,7 @@ fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, P
     for _ in 0..1000 {
         let (pid, start) = (identity.pid, identity.start.realtime);
         let name = match identity.part {
+            0 if identity.outside => format!("{pid}-{start:x}.{OUTSIDE}.{EXTENSION}"),
             0 => format!("{pid}-{start:x}.{EXTENSION}"),
             part => format!("{pid}-{start:x}.{part}.{EXTENSION}"),
         };

@@ -4,18 +4,16 @@
 //! calls that queued its operations, and the memory that was allocated when it began, told at its beginning. Losses are those of the
 //! whole recording, so that none goes uncounted.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use crate::file::beside::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Follower, Saver, files, offcpu, readings};
+use super::{Follower, Saver, files};
 use activity::feed::Message;
 use activity::{
-    Activity, Batch, Def, Hardware, Health, MemoryAction, Ns, OffCpu, Samples, Sampling, Seen,
-    Span, What,
+    Activity, Batch, Hardware, Health, MemoryAction, Ns, OffCpu, Samples, Sampling, Seen, Span,
+    What,
 };
 
 /// Writes what a recording holds of `window` (its own time) into the new directory `to`. Returns how many records that are.
@@ -46,17 +44,24 @@ pub fn excerpt(directory: &Path, to: &Path, window: Span) -> io::Result<u64> {
     }
     let mut out = Out {
         window,
-        to: to.to_owned(),
         saver: Saver::create(to, super::is_simulated(&files))?,
         samples: FxHashMap::default(),
         received: FxHashMap::default(),
-        hardware: None,
-        hosts: HashMap::new(),
+        others: Batch::default(),
     };
-    each(&files, |batch| match processes.get_mut(&batch.process) {
-        Some(process) if process.is_there => out.take(batch, process),
-        _ => out.machine(&batch.hardware),
+    each(&files, |mut batch| {
+        match processes.get_mut(&batch.process) {
+            Some(process) if process.is_there => out.take(batch, process),
+            _ => {
+                out.cut(&mut batch);
+                out.others.hardware.append(&mut batch.hardware);
+                Ok(())
+            }
+        }
     })?;
+    if !out.others.is_empty() {
+        out.saver.save(&out.others)?;
+    }
     let records = out.received.values().sum();
     out.saver.finish();
     Ok(records)
@@ -84,7 +89,6 @@ fn each(
 /// What of a process touches the window.
 #[derive(Debug, Default)]
 struct Touched {
-    pid: u32,
     is_there: bool,
     /// Of its operations there.
     correlations: FxHashSet<u32>,
@@ -94,11 +98,6 @@ struct Touched {
 
 impl Touched {
     fn note(&mut self, batch: &Batch, window: Span) {
-        for def in &batch.defs {
-            if let Def::Process(info) = def {
-                self.pid = info.pid;
-            }
-        }
         for item in &batch.items {
             if item.span.overlaps(window) {
                 self.is_there = true;
@@ -144,21 +143,19 @@ struct Series {
 
 struct Out {
     window: Span,
-    to: std::path::PathBuf,
     saver: Saver,
     /// By process and series.
     samples: FxHashMap<(u32, u32), Series>,
     /// By process.
     received: FxHashMap<u32, u64>,
-    hardware: Option<Writer>,
-    hosts: HashMap<u32, Writer>,
+    /// What was seen of GPUs, and came with processes that are not there: it goes with one that is.
+    others: Batch,
 }
 
 impl Out {
     fn take(&mut self, mut batch: Batch, process: &mut Touched) -> io::Result<()> {
         let window = self.window;
-        self.machine(&std::mem::take(&mut batch.hardware))?;
-        self.host(process.pid, &std::mem::take(&mut batch.off_cpu))?;
+        self.cut(&mut batch);
         batch.items.retain(|item| process.wants(item, window));
         for (_, held) in std::mem::take(&mut process.memory).into_values() {
             // It has no call in the window.
@@ -182,56 +179,22 @@ impl Out {
         if batch.is_empty() {
             return Ok(());
         }
+        self.others.process = batch.process;
         self.saver.save(&batch)
     }
 
-    /// What was read of GPUs.
-    fn machine(&mut self, all: &[Hardware]) -> io::Result<()> {
-        let mut kept = all.to_vec();
-        kept.retain(|it| match it {
-            Hardware::Reading(reading) => reading.span.overlaps(self.window),
+    /// Leaves out what was seen of GPUs and threads at other times.
+    fn cut(&self, batch: &mut Batch) {
+        let window = self.window;
+        batch.hardware.retain(|it| match it {
+            Hardware::Reading(reading) => reading.span.overlaps(window),
             _ => true,
         });
-        if kept.is_empty() {
-            return Ok(());
-        }
-        let file = match &mut self.hardware {
-            Some(file) => file,
-            none => none.insert(Writer::create(
-                &self.to,
-                readings::KIND,
-                readings::VERSION,
-                0,
-                self.window.start,
-                0,
-            )?),
-        };
-        file.append(&readings::encode(&kept))
-    }
-
-    /// What launching threads did.
-    fn host(&mut self, pid: u32, all: &[OffCpu]) -> io::Result<()> {
-        let mut kept = all.to_vec();
-        kept.retain(|it| match it {
-            OffCpu::Thread(it) => it.span.overlaps(self.window),
-            OffCpu::Group(it) => it.span.overlaps(self.window),
+        batch.off_cpu.retain(|it| match it {
+            OffCpu::Thread(it) => it.span.overlaps(window),
+            OffCpu::Group(it) => it.span.overlaps(window),
             OffCpu::Note(_) => true,
         });
-        if kept.is_empty() {
-            return Ok(());
-        }
-        let file = match self.hosts.entry(pid) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(Writer::create(
-                &self.to,
-                offcpu::KIND,
-                offcpu::VERSION,
-                pid,
-                self.window.start,
-                0,
-            )?),
-        };
-        file.append(&offcpu::encode(&kept))
     }
 }
 

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 
 use activity::door;
 
-use crate::file::{EXTENSION, HEADER, MAGIC, create_directory};
-
-use super::beside;
+use crate::file::{EXTENSION, HEADER, MAGIC, OUTSIDE, create_directory};
 
 /// The end of the name of such a folder.
 const RUN: &str = "run";
 /// Folders that are looked into; a job has one for each rank or host.
 const MOST_FOLDERS: usize = 16_384;
 
-/// The recordings of a folder, and the known files beside them, oldest name first.
+/// Ends of names of what was written from outside before it was of a recording's format.
+const FORMER: [&str; 3] = ["stacks", "hardware", "host"];
+
+/// The recordings of a folder, oldest name first.
 pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -33,14 +34,26 @@ pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file of this name may be a recording, or one beside it.
+/// Whether a file of this name may be a recording, or was written beside one before.
 pub fn is_known(path: &Path) -> bool {
-    is_of_recording(path) || beside::is_known(path)
+    path.extension().is_some_and(|it| it == EXTENSION) || is_former(path)
 }
 
-/// Whether a file of this name may be a recording.
-pub fn is_of_recording(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == EXTENSION)
+fn is_former(path: &Path) -> bool {
+    let end = path.extension().and_then(OsStr::to_str);
+    end.is_some_and(|end| FORMER.contains(&end))
+}
+
+/// Whether a file of this name was written from outside of the process that it is of.
+fn is_outside(path: &Path) -> bool {
+    let stem = path.file_stem().map(Path::new);
+    is_former(path) || stem.is_some_and(|it| it.extension() == Some(OsStr::new(OUTSIDE)))
+}
+
+/// The process that a file's name is about. The name alone says whether a file may belong to a recording that was opened by itself.
+fn pid_of(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?;
+    name.split_once('-')?.0.parse().ok()
 }
 
 /// A recording directory, and the folders in it that ranks have to themselves, in order of their names.
@@ -73,8 +86,8 @@ pub fn paths_of(place: &Path) -> Vec<PathBuf> {
     }
     let folder = place.parent().filter(|it| !it.as_os_str().is_empty());
     let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
-    let pid = beside::pid_of(place);
-    let is_its = |path: &PathBuf| beside::is_known(path) && beside::pid_of(path) == pid;
+    let pid = pid_of(place);
+    let is_its = |path: &PathBuf| is_outside(path) && pid_of(path) == pid && path != place;
     // Under the name that it has when it is opened by itself too.
     let name = |path: PathBuf| Some(place.with_file_name(path.file_name()?));
     let mut paths = vec![place.to_path_buf()];
@@ -143,7 +156,8 @@ pub(super) fn is_bare(directory: &Path) -> bool {
 /// Whether a file of a recording is there and not even its header: there was no room for it.
 fn is_stunted(path: &Path) -> bool {
     let begun = |it: Vec<u8>| it.len() < HEADER && (it.is_empty() || it.starts_with(&MAGIC));
-    is_of_recording(path) && door::read(path, HEADER as u64).is_ok_and(begun)
+    path.extension().is_some_and(|it| it == EXTENSION)
+        && door::read(path, HEADER as u64).is_ok_and(begun)
 }
 
 /// Whether a process began a recording in this directory for whose header there was no room.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::file::{OpenError, Reader, State, Wait};
 
-use super::beside::{self, Beside, NotFollowed};
 use super::files::{all_of, is_shared, paths_of, why_none};
 use super::pace::{self, Due};
 use super::process::{Process, Sink};
@@ -37,8 +36,9 @@ pub struct Follower {
     files: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     processes: Vec<Process>,
-    beside: Vec<Beside>,
-    /// Processes of the timeline, by folder and the operating system's id, of which only files beside a recording are known
+    /// What was written from outside.
+    outside: Vec<Process>,
+    /// Processes of the timeline, by folder and the operating system's id, of which only what was written from outside is known
     /// (yet). Id 0 stands for what is of the whole machine.
     strangers: HashMap<(PathBuf, u32), u32>,
     /// Processes of the timeline so far.
@@ -72,7 +72,7 @@ impl Follower {
             files: Vec::new(),
             seen: HashSet::new(),
             processes: Vec::new(),
-            beside: Vec::new(),
+            outside: Vec::new(),
             strangers: HashMap::new(),
             count: 0,
             unreadable: HashMap::new(),
@@ -110,14 +110,13 @@ impl Follower {
     /// Up to where files were read.
     pub fn positions(&mut self) -> Vec<(PathBuf, u64)> {
         let mut all = Vec::new();
-        for process in &mut self.processes {
+        for process in self.processes.iter_mut().chain(&mut self.outside) {
             all.append(&mut process.read_through);
             all.push((
                 process.reader.path().to_path_buf(),
                 process.reader.position(),
             ));
         }
-        all.extend(self.beside.iter().map(Beside::position));
         all
     }
 
@@ -145,9 +144,10 @@ impl Follower {
             let period = pace::period(folders, self.is_shared).max(least);
             self.listing.looked(now, self.seen.len() != known, period);
         }
-        let grow = self.processes.iter().filter(|it| !it.over).count();
-        let period = pace::period(grow + self.beside.len(), self.is_shared);
-        for process in &mut self.processes {
+        let all = || self.processes.iter().chain(&self.outside);
+        let grow = all().filter(|it| !it.over).count();
+        let period = pace::period(grow, self.is_shared);
+        for process in self.processes.iter_mut().chain(&mut self.outside) {
             if !process.over && process.due.is(now) {
                 let lock = process.last().writer_lives();
                 process.was_alive = lock == Some(true);
@@ -155,11 +155,6 @@ impl Follower {
                 process.look(now, period, sink)?;
                 // Whether it is of another machine stands in what was read.
                 process.conclude(lives || process.is_elsewhere(), sink)?;
-            }
-        }
-        for file in &mut self.beside {
-            if file.due.is(now) {
-                file.look(now, period, sink)?;
             }
         }
         Ok(())
@@ -177,14 +172,11 @@ impl Follower {
     /// When the consumer is gone.
     pub fn poll_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         self.look_for_files();
-        for process in &mut self.processes {
+        for process in self.processes.iter_mut().chain(&mut self.outside) {
             // A process that ended after this look is read to its end by the next one.
             let lives = process.over || process.last().writer_lives() != Some(false);
             process.read(sink)?;
             process.conclude(lives || process.is_elsewhere(), sink)?;
-        }
-        for file in &mut self.beside {
-            file.read(sink)?;
         }
         Ok(())
     }
@@ -195,12 +187,14 @@ impl Follower {
     /// When the consumer is gone.
     pub fn finish_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         self.poll_into(sink)?;
-        for process in &mut self.processes {
+        for process in self.processes.iter_mut().chain(&mut self.outside) {
             let lives = process.lives();
             let is_known = lives || process.life().is_some() || !process.is_elsewhere();
             process.skip(sink)?;
             process.conclude(lives || !is_known, sink)?;
-            if !process.over {
+            if !process.over && process.is_outside() {
+                process.tell_damage(sink)?;
+            } else if !process.over {
                 let pid = process.reader.identity().pid;
                 let text = match is_known {
                     true => format!("process {pid} still runs; its timeline ends here"),
@@ -211,10 +205,6 @@ impl Follower {
                 };
                 sink(notice(false, text))?;
             }
-        }
-        for file in &mut self.beside {
-            file.skip(sink)?;
-            file.conclude(sink)?;
         }
         for (path, reason) in self.unreadable.drain() {
             sink(notice(true, format!("{}: {reason}", path.display())))?;
@@ -228,24 +218,24 @@ impl Follower {
         self.processes.iter().any(Process::lives)
     }
 
-    /// Whether a file beside the recordings is still being written.
+    /// Whether something is still being written from outside.
     #[must_use]
-    pub fn any_beside_alive(&self) -> bool {
-        self.beside.iter().any(Beside::lives)
+    pub fn any_outside_alive(&self) -> bool {
+        self.outside.iter().any(Process::lives)
     }
 
     /// Whether all that was found has ended at the last looks of [`Follower::poll_due`], as far as that can be told.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.processes.iter().all(|process| process.over)
-            && !self.beside.iter().any(|file| file.was_alive)
+            && !self.outside.iter().any(|it| !it.over && it.was_alive)
     }
 
     /// Whether something was being written at the last looks of [`Follower::poll_due`].
     #[must_use]
     pub fn was_alive(&self) -> bool {
-        let mut processes = self.processes.iter();
-        processes.any(|it| !it.over && it.was_alive) || self.beside.iter().any(|it| it.was_alive)
+        let mut all = self.processes.iter().chain(&self.outside);
+        all.any(|it| !it.over && it.was_alive)
     }
 
     /// What is lacking at present: ranks that fell silent, that have not come, and files that cannot be read. Of files for which
@@ -269,10 +259,10 @@ impl Follower {
         self.processes.iter().map(|process| process.heard).max()
     }
 
-    /// Whether nothing was found at all: no recording, and no file beside one.
+    /// Whether nothing was found at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.processes.is_empty() && self.beside.is_empty()
+        self.processes.is_empty() && self.outside.is_empty()
     }
 
     /// What is known of each process, in the order of their indices in batches.
@@ -304,13 +294,6 @@ impl Follower {
         let mut paths: Vec<PathBuf> = places.flat_map(|place| paths_of(place)).collect();
         let mut once = HashSet::new();
         paths.retain(|path| !self.seen.contains(path) && once.insert(path.clone()));
-        let (besides, recordings): (Vec<_>, Vec<_>) =
-            paths.into_iter().partition(|path| beside::is_known(path));
-        self.look_for_recordings(recordings);
-        self.look_beside(besides);
-    }
-
-    fn look_for_recordings(&mut self, paths: Vec<PathBuf>) {
         let mut found = Vec::new();
         for path in paths {
             match Reader::open(&path) {
@@ -332,7 +315,7 @@ impl Follower {
         }
         found.sort_by_key(|reader| {
             let it = reader.identity();
-            (it.start.realtime, it.pid, it.part)
+            (it.outside, it.start.realtime, it.pid, it.part)
         });
         for reader in found {
             self.add(reader);
@@ -341,6 +324,13 @@ impl Follower {
 
     /// A part of a recording that is known, or another process.
     fn add(&mut self, reader: Reader) {
+        let wait = self.wait_for(reader.path());
+        let number = (self.processes.len() + self.outside.len()) as u32;
+        if reader.identity().outside {
+            let index = self.process_of(&reader);
+            let file = Process::new(index, number, reader, wait);
+            return self.outside.push(file);
+        }
         match self
             .processes
             .iter_mut()
@@ -352,8 +342,8 @@ impl Follower {
                 let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
                 let known = known(reader.identity().pid).or_else(|| known(0));
                 let index = known.unwrap_or_else(|| self.next());
-                let wait = self.wait_for(reader.path());
-                self.processes.push(Process::new(index, reader, wait));
+                self.processes
+                    .push(Process::new(index, number, reader, wait));
             }
         }
     }
@@ -364,38 +354,12 @@ impl Follower {
         self.count - 1
     }
 
-    /// Picks up files beside the recordings that have appeared.
-    fn look_beside(&mut self, paths: Vec<PathBuf>) {
-        let mut found = Vec::new();
-        for path in paths {
-            let number = (self.beside.len() + found.len()) as u32;
-            match Beside::open(&path, number, self.wait_for(&path) == Wait::Blocks) {
-                Ok(file) => {
-                    self.unreadable.remove(&path);
-                    self.seen.insert(path);
-                    found.push(file);
-                }
-                Err(NotFollowed::Unreadable(reason)) => {
-                    self.unreadable.insert(path, reason);
-                }
-                Err(NotFollowed::OtherKind) => {
-                    self.seen.insert(path);
-                }
-            }
-        }
-        found.sort_by_key(|file| (file.start(), file.pid()));
-        for mut file in found {
-            file.process = self.process_of(&file);
-            self.beside.push(file);
-        }
-    }
-
     /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
     /// another), the one that was being written when the file was begun, or the next one. Ids are those of one folder: another
     /// folder may be another machine's. What is of the whole machine goes with the first process there.
-    fn process_of(&mut self, file: &Beside) -> u32 {
-        let (pid, start) = (file.pid(), file.start());
-        let folder = file.folder().to_path_buf();
+    fn process_of(&mut self, file: &Reader) -> u32 {
+        let (pid, start) = (file.identity().pid, file.identity().start.realtime);
+        let folder = folder_of(file.path());
         let of_folder = self.processes.iter().filter(|it| it.folder() == folder);
         if pid == 0 {
             let strangers = self.strangers.iter().filter(|(it, _)| it.0 == folder);

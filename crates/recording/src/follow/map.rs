@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use crate::file::Entry;
 
 use activity::TIME_MAX;
-use activity::{Activity, Batch, Def, NameId, ProcessInfo, ShapeId, StreamInfo, What};
+use activity::{
+    Activity, Batch, Def, Hardware, NameId, ProcessInfo, Samples, Sampling, ShapeId, StreamInfo,
+    WatchCost, What,
+};
 
 /// What became of an entry.
 pub(super) enum Mapped {
@@ -45,6 +48,38 @@ impl Before {
     }
 }
 
+/// Totals of what was seen from outside, as a recording has them so far.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    sampling: Sampling,
+    cost: Option<WatchCost>,
+    /// Whether they have changed since they were told, and what was lost then.
+    changed: bool,
+    lost: u64,
+}
+
+impl Totals {
+    /// Puts them into a batch that they are new for, with what was `lost` on the way here. Ids are those of `series`.
+    pub(super) fn complete(&mut self, batch: &mut Batch, series: u32, lost: u64) {
+        self.changed |= std::mem::replace(&mut self.lost, lost) != lost;
+        let has_samples = self.sampling != Sampling::default();
+        if batch.samples.is_some() || (self.changed && has_samples) {
+            let samples = batch.samples.get_or_insert_default();
+            samples.series = series;
+            samples.sampling = Sampling {
+                lost: self.sampling.lost.saturating_add(lost),
+                ..self.sampling
+            };
+        }
+        if let Some(cost) = self.cost.filter(|_| self.changed) {
+            let lost = cost.lost.saturating_add(lost);
+            let cost = Hardware::Cost(WatchCost { lost, ..cost });
+            batch.hardware.push(cost);
+        }
+        self.changed = false;
+    }
+}
+
 /// The same thing with other ids for its name and its shape.
 pub(super) fn with_ids(
     mut what: What,
@@ -66,11 +101,13 @@ pub(super) fn entry_into(
     batch: &mut Batch,
     info: &mut ProcessInfo,
     streams: &mut HashMap<(u32, u32, u32), StreamInfo>,
+    totals: &mut Totals,
 ) -> Mapped {
+    let span = entry.span();
+    if span.is_some_and(|span| span.start < -TIME_MAX || span.end > TIME_MAX) {
+        return Mapped::BadClock;
+    }
     match entry {
-        Entry::Record(record) if record.span.start < -TIME_MAX || record.span.end > TIME_MAX => {
-            return Mapped::BadClock;
-        }
         Entry::Record(record) => batch.items.push(Activity {
             what: with_ids(record.what, |id| before.name(id), |id| before.shape(id)),
             ..record
@@ -107,9 +144,29 @@ pub(super) fn entry_into(
             return Mapped::Process;
         }
         Entry::Mode(mode) => batch.defs.push(Def::Mode(mode)),
+        Entry::SampleDef(def) => samples(batch).defs.push(def),
+        Entry::Look(look) => {
+            totals.sampling.looks += 1;
+            samples(batch).looks.push(look);
+        }
+        Entry::Sampling(sampling) => {
+            let looks = totals.sampling.looks;
+            totals.sampling = Sampling { looks, ..sampling };
+            totals.changed = true;
+        }
+        Entry::Hardware(Hardware::Cost(cost)) => {
+            totals.cost = Some(cost);
+            totals.changed = true;
+        }
+        Entry::Hardware(hardware) => batch.hardware.push(hardware),
+        Entry::OffCpu(it) => batch.off_cpu.push(it),
         Entry::Notice(is_warning, words) => return Mapped::Notice(is_warning, text(words)),
     }
     Mapped::Yes
+}
+
+fn samples(batch: &mut Batch) -> &mut Samples {
+    batch.samples.get_or_insert_default()
 }
 
 /// What is known of a stream comes in pieces: its creation tells the priority, NVTX or the runner its name.

@@ -1,24 +1,18 @@
 //! Recordings as batches: followed live, opened later, saved and copied. `map` turns entries of [`crate::file`] into
 //! [`activity`]'s and back.
 
-mod beside;
-mod bytes;
 mod clock;
-mod decoder;
 mod excerpt;
 pub mod files;
 mod follower;
 mod keep;
 mod map;
-pub mod offcpu;
 mod open;
 pub mod pace;
 mod process;
-pub mod readings;
 mod saver;
 pub mod scratch;
 mod silence;
-pub mod stacks;
 mod tee;
 #[cfg(test)]
 mod tests;

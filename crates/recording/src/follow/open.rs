@@ -101,7 +101,7 @@ impl Following {
     }
 
     fn is_alive(&self) -> bool {
-        self.follower.any_alive() || self.follower.any_beside_alive()
+        self.follower.any_alive() || self.follower.any_outside_alive()
     }
 
     /// Begins to read, on a thread of its own.

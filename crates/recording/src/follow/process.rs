@@ -11,6 +11,7 @@ use super::clock::ClockWatch;
 use super::pace::Due;
 use super::{map, notice};
 use activity::feed::{Gone, Message};
+use activity::text::plural;
 use activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
 
 /// For how long a block that is published and not whole is waited for, through a network file system. Linux writes back what is
@@ -30,6 +31,9 @@ pub(super) struct Process {
     /// Something about the process changed since it was last told.
     changed: bool,
     streams: HashMap<(u32, u32, u32), StreamInfo>,
+    totals: map::Totals,
+    /// Whose ids stacks have: those of each file and part are its own.
+    series: u32,
     pub(super) health: Health,
     pub(super) over: bool,
     told_error: bool,
@@ -55,19 +59,22 @@ pub(super) struct Process {
 pub type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<(), Gone>;
 
 impl Process {
-    pub(super) fn new(index: u32, reader: Reader, wait: Wait) -> Process {
+    /// `number` tells files of the timeline apart.
+    pub(super) fn new(index: u32, number: u32, reader: Reader, wait: Wait) -> Process {
         let info = ProcessInfo {
             pid: reader.identity().pid,
             ..ProcessInfo::default()
         };
         Process {
             index,
-            reader,
             parts: VecDeque::new(),
             before: map::Before::default(),
             info,
-            changed: true,
+            changed: !reader.identity().outside,
             streams: HashMap::new(),
+            totals: map::Totals::default(),
+            series: number,
+            reader,
             health: Health::default(),
             over: false,
             told_error: false,
@@ -80,6 +87,19 @@ impl Process {
             was_alive: false,
             heard: Instant::now(),
             at: (0, 0, 0),
+        }
+    }
+
+    /// Whether it was written from outside: by who watched it.
+    pub(super) fn is_outside(&self) -> bool {
+        self.reader.identity().outside
+    }
+
+    /// What notices call it.
+    fn name(&self) -> String {
+        match self.is_outside() {
+            true => self.reader.path().display().to_string(),
+            false => format!("process {}", self.info.pid),
         }
     }
 
@@ -141,6 +161,8 @@ impl Process {
         self.before.shapes = self.before.shapes.saturating_add(shapes);
         self.before.lost += self.reader.lost();
         self.before.unknown += self.reader.unknown();
+        self.totals = map::Totals::default();
+        self.series = self.series.wrapping_add(1 << 16);
         self.note_damage();
         let (mine, theirs) = (self.reader.identity().part, next.identity().part);
         if theirs > mine + 1 {
@@ -180,10 +202,10 @@ impl Process {
         sink(notice(true, text))
     }
 
-    /// Says that the clock was set. A model's times are of no clock.
+    /// Says that the clock was set. A model's times are of no clock, and who watches has the process's.
     fn tell_clock(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
         let (identity, status) = (self.reader.identity(), self.reader.status());
-        if identity.simulated || status.sequence == 0 {
+        if identity.simulated || identity.outside || status.sequence == 0 {
             return Ok(());
         }
         match self.clock.look(&identity.start, &status.clocks) {
@@ -241,11 +263,12 @@ impl Process {
             let mut batch = self.batch();
             let mut notices = Vec::new();
             let (info, streams) = (&mut self.info, &mut self.streams);
+            let totals = &mut self.totals;
             let before = self.before;
             let mut changed = self.changed;
             let mut bad_clock = 0;
             let more = self.reader.read(&mut |entry| match map::entry_into(
-                entry, &before, &mut batch, info, streams,
+                entry, &before, &mut batch, info, streams, totals,
             ) {
                 map::Mapped::Yes => {}
                 map::Mapped::Process => changed = true,
@@ -259,10 +282,7 @@ impl Process {
                 Err(error) => return self.fail(&error, sink),
             };
             for (is_warning, text) in notices {
-                sink(notice(
-                    is_warning,
-                    format!("process {}: {text}", self.info.pid),
-                ))?;
+                sink(notice(is_warning, format!("{}: {text}", self.name())))?;
             }
             self.send(batch, sink)?;
             if more {
@@ -283,9 +303,14 @@ impl Process {
             batch.defs.insert(0, Def::Process(self.info.clone()));
         }
         let health = self.current_health();
+        let lost = match self.is_outside() {
+            true => health.losses(),
+            false => 0,
+        };
+        self.totals.complete(&mut batch, self.series, lost);
         if health != self.health {
             self.health = health;
-            batch.health = Some(health);
+            batch.health = Some(health).filter(|_| !self.is_outside());
         }
         if batch.is_empty() {
             return Ok(());
@@ -310,12 +335,12 @@ impl Process {
         if self.over || self.reader.is_waiting() {
             return Ok(());
         }
-        let pid = self.info.pid;
+        let (name, is_outside) = (self.name(), self.is_outside());
         let status = self.reader.status();
         if let Some(text) = status.error.describe()
             && !std::mem::replace(&mut self.told_error, true)
         {
-            let text = format!("process {pid}: {text}; it goes on, what is lost is counted");
+            let text = format!("{name}: {text}; it goes on, what is lost is counted");
             sink(notice(true, text))?;
         }
         let ended_well = match status.state {
@@ -326,21 +351,37 @@ impl Process {
             State::Running | State::Continued => return Ok(()),
         };
         self.over = true;
-        self.note_damage();
-        for text in self.damaged.drain(..) {
-            sink(notice(true, text))?;
-        }
+        self.tell_damage(sink)?;
         if ended_well == Some(false) {
-            let text = format!(
-                "process {pid} ended without closing its recording: what happened after its last flush is missing"
-            );
+            let text = match is_outside {
+                true => format!(
+                    "{name}: nobody closed it: what was seen after its last flush is missing"
+                ),
+                false => format!(
+                    "{name} ended without closing its recording: what happened after its last flush is missing"
+                ),
+            };
             sink(notice(true, text))?;
         }
-        if ended_well.is_some() {
+        if ended_well.is_some() && !is_outside {
             self.info.ended_well = ended_well;
             self.changed = true;
         }
         self.send(self.batch(), sink)
+    }
+
+    /// Tells what could not be read of it. Of the process's own recording its counters tell how much that is.
+    pub(super) fn tell_damage(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
+        self.note_damage();
+        let lost = self.current_health().losses();
+        if self.is_outside() && lost > 0 {
+            let (name, records) = (self.name(), plural(lost, "record"));
+            self.damaged.push(format!("{name}: lost {records}"));
+        }
+        for text in self.damaged.drain(..) {
+            sink(notice(true, text))?;
+        }
+        Ok(())
     }
 
     fn batch(&self) -> Batch {

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::file::{Clocks, Identity, State, Writer, create_directory};
+use crate::file::{Clocks, Identity, StackLog, State, Writer, create_directory};
 
 use super::map;
-use super::stacks::Copier;
-use activity::{Activity, Batch, Def, Health, LaunchShape};
+use activity::entry::Entry;
+use activity::{
+    Activity, Batch, Def, Frame, Health, LaunchShape, SampleDef, Samples, Sampling, Seen, StackId,
+};
 
 /// Writes the batches that pass by into a recording directory, one file for each process.
 #[derive(Debug)]
@@ -21,7 +23,6 @@ pub struct Saver {
 
 #[derive(Debug)]
 struct Saved {
-    pid: u32,
     writer: Writer,
     names: HashMap<u32, u32>,
     shapes: HashMap<u32, u32>,
@@ -31,8 +32,18 @@ struct Saved {
     received: u64,
     health: Option<Health>,
     ended_well: Option<bool>,
+    stacks: StackLog,
     /// Stack samples, by series.
-    samples: HashMap<u32, Copier>,
+    samples: HashMap<u32, Series>,
+}
+
+/// What is known of a series of samples.
+#[derive(Debug, Default)]
+struct Series {
+    frames: HashMap<u32, Frame>,
+    /// Its stacks in the recording.
+    stacks: HashMap<StackId, StackId>,
+    sampling: Sampling,
 }
 
 impl Saver {
@@ -68,16 +79,6 @@ impl Saver {
             }
         };
         saved.save(batch);
-        if let Some(samples) = &batch.samples {
-            let copier = match saved.samples.entry(samples.series) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    let first = samples.looks.first().map_or(0, |look| look.time);
-                    entry.insert(Copier::create(&self.directory, saved.pid, first)?)
-                }
-            };
-            copier.save(samples)?;
-        }
         Ok(())
     }
 
@@ -121,7 +122,6 @@ impl Saved {
             ..LaunchShape::default()
         });
         Ok(Saved {
-            pid: identity.pid,
             writer,
             names: HashMap::new(),
             shapes: HashMap::new(),
@@ -130,6 +130,7 @@ impl Saved {
             received: 0,
             health: None,
             ended_well: None,
+            stacks: StackLog::default(),
             samples: HashMap::new(),
         })
     }
@@ -146,10 +147,54 @@ impl Saved {
             );
             self.writer.record(&Activity { what, ..*item });
         }
+        if let Some(samples) = &batch.samples {
+            self.sample(samples);
+        }
+        for it in &batch.hardware {
+            self.writer.add(&Entry::Hardware(it.clone()));
+        }
+        for it in &batch.off_cpu {
+            self.writer.add(&Entry::OffCpu(it.clone()));
+        }
         self.received += batch.items.len() as u64;
         self.health = batch.health.or(self.health);
         let health = self.totals();
         self.writer.publish(&health);
+    }
+
+    fn sample(&mut self, samples: &Samples) {
+        let (writer, log) = (&mut self.writer, &mut self.stacks);
+        let series = self.samples.entry(samples.series).or_default();
+        series.sampling = samples.sampling;
+        let own = |stacks: &HashMap<StackId, StackId>, id| stacks.get(id).copied().unwrap_or(0);
+        for def in &samples.defs {
+            match def {
+                SampleDef::Frame { id, frame } => {
+                    series.frames.insert(*id, frame.clone());
+                }
+                SampleDef::Stack { id, caller, frame } => {
+                    let unknown = Frame::default();
+                    let frame = series.frames.get(frame).unwrap_or(&unknown);
+                    let stack = log.deeper(writer, own(&series.stacks, caller), frame);
+                    series.stacks.insert(*id, stack);
+                }
+            }
+        }
+        for look in &samples.looks {
+            let changed = look.changed.iter().map(|seen| Seen {
+                stack: own(&series.stacks, &seen.stack),
+                ..*seen
+            });
+            log.change(writer, look.time, changed.collect());
+        }
+        let mut sum = Sampling::default();
+        for it in self.samples.values().map(|series| series.sampling) {
+            sum.hz = sum.hz.max(it.hz);
+            sum.torn += it.torn;
+            sum.lost += it.lost;
+            sum.cost_ns += it.cost_ns;
+        }
+        self.writer.add(&Entry::Sampling(sum));
     }
 
     fn totals(&self) -> Health {

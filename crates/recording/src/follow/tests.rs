@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::file::beside::Writer as BesideWriter;
-use crate::file::{Clocks, Identity, State, Writer};
+use crate::file::{Clocks, Entry, Identity, StackLog, State, Writer};
 
 use super::{Follower, Saver, is_simulated, open};
 use activity::feed::{Message, Outcome};
 use activity::{
-    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Graph, Health,
-    HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Overhead, Place,
-    ProcessInfo, Range, RangeKind, Span, StreamInfo, Sync, SyncKind, What,
+    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Frame, Graph,
+    Hardware, Health, HostCall, Kernel, LaunchShape, Look, MemoryAction, MemoryKind, MemoryOp,
+    Memset, Metric, OffCpu, Overhead, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef,
+    Samples, Sampling, Seen, Span, StreamInfo, Sync, SyncKind, ThreadWindow, What,
 };
 
 const PLACE: Place = Place {
@@ -372,7 +372,7 @@ fn an_empty_directory_is_an_input_error() {
 }
 
 #[test]
-fn files_beside_a_recording_are_left_alone_and_damage_is_said_and_counted() {
+fn other_files_are_left_alone_and_damage_is_said_and_counted() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut process = writer(directory.path(), 1);
     let path = process.path().to_path_buf();
@@ -421,19 +421,21 @@ fn files_beside_a_recording_are_left_alone_and_damage_is_said_and_counted() {
     );
 }
 
-/// A file of stack samples with a look at each of these times.
-fn stacks(directory: &Path, pid: u32, start: i64, times: &[i64]) -> BesideWriter {
-    let mut file = BesideWriter::create(directory, "stacks", 1, pid, start, 0).expect("a file");
-    for (&time, before) in times.iter().zip(0..) {
-        // By hand from the format's documentation: counts, totals, then a look that names nobody.
-        let mut block = vec![0, 0, 0, before, 100, 0, 0, 0, 6];
-        let mut zigzag = time.cast_unsigned() << 1;
-        while zigzag >= 0x80 {
-            block.push(zigzag as u8 | 0x80);
-            zigzag >>= 7;
-        }
-        block.extend([zigzag as u8, 0]);
-        file.append(&block).expect("written");
+/// What is seen of a process from `start` on: a look at each of these times, published one by one.
+fn stacks(directory: &Path, pid: u32, start: i64, times: &[i64]) -> Writer {
+    let start = Clocks {
+        realtime: start,
+        ..Clocks::default()
+    };
+    let mut file = Writer::outside(directory, pid, start).expect("a file");
+    let mut log = StackLog::default();
+    for &time in times {
+        log.look(&mut file, time, &[]);
+        file.add(&Entry::Sampling(Sampling {
+            hz: 100,
+            ..Sampling::default()
+        }));
+        file.flush().expect("written");
     }
     file
 }
@@ -485,10 +487,12 @@ fn samples_go_with_the_process_that_they_are_of() {
     assert_eq!(looks(&mut live, false).0.len(), 2);
     let pids: Vec<u32> = live.states().iter().map(|it| it.pid).collect();
     assert_eq!(pids, [10, 10], "a worker without CUDA is no recording");
-    assert!(live.any_beside_alive());
+    assert!(live.any_outside_alive());
     second.close(&Health::default(), State::Closed);
-    drop((early, worker, late, third));
-    assert!(!live.any_beside_alive());
+    for file in [early, worker, late, third] {
+        file.finish();
+    }
+    assert!(!live.any_outside_alive());
 
     let mut opened = Follower::open(directory.path()).expect("a directory");
     let (mut found, notices) = looks(&mut opened, true);
@@ -514,31 +518,152 @@ fn samples_go_with_the_process_that_they_are_of() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_beside_is_said() {
+fn what_was_seen_and_lost_is_counted_and_a_file_that_nobody_closed_is_said() {
     let directory = tempfile::tempdir().expect("a directory");
-    let at = |name: &str| directory.path().join(name);
-    std::fs::write(at("1-1.stacks"), b"cuptop+\n").expect("written");
-    drop(BesideWriter::create(directory.path(), "stacks", 9, 2, 1, 0).expect("a file"));
-    let mut nonsense = stacks(directory.path(), 3, 1, &[5]);
-    nonsense.append(&[0xff; 30]).expect("written");
-    let mut file = std::fs::read(nonsense.path()).expect("readable");
-    file[64] = 0;
-    file.extend([1; 7]);
-    std::fs::write(nonsense.path(), file).expect("written");
+    std::fs::write(directory.path().join("1-1.outside.cuptop"), b"cuptop").expect("written");
+    let file = stacks(directory.path(), 3, 1, &[5, 6, 7]);
+    let path = file.path().to_path_buf();
+    drop(file);
+    let mut bytes = std::fs::read(&path).expect("readable");
+    // Blocks of a look and a total each, three units: the second one's look.
+    let second = 4096 + 192;
+    bytes[second + 64 + 8] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
     let mut follower = Follower::open(directory.path()).expect("a directory");
-    let (seen, mut notices) = looks(&mut follower, true);
-    assert!(seen.is_empty());
+    let (mut samples, mut notices) = (Vec::new(), Vec::new());
+    follower
+        .finish_into(&mut |message| {
+            match message {
+                Message::Batch(batch) => {
+                    assert_eq!(batch.health, None, "counters are the process's own");
+                    samples.extend(batch.samples);
+                }
+                Message::Notice { text, .. } => notices.push(text),
+                _ => {}
+            }
+            Ok(())
+        })
+        .expect("somebody listens");
+    let looks = samples.iter().flat_map(|it| &it.looks);
+    let times: Vec<i64> = looks.map(|it| it.time).collect();
+    let sampling = samples.last().expect("samples").sampling;
+    assert_eq!((times, sampling.looks, sampling.lost), (vec![5, 7], 2, 1));
     notices.sort();
     let said: Vec<&str> = notices
         .iter()
-        .map(|it| it.split(".stacks: ").nth(1).unwrap_or(it))
+        .map(|it| it.split(".outside.cuptop: ").nth(1).unwrap_or(it))
         .collect();
+    let damage = format!("it is damaged at byte {second}: 192 bytes were skipped");
     let expected = [
-        "its header is missing",
-        "it is of format 9; this version of cuptop reads format 1",
-        "1 blocks of it make no sense",
-        "it is damaged at byte 64: 32 bytes were skipped",
-        "its last block is not whole (7 bytes)",
+        "not a recording of cuptop",
+        &damage,
+        "lost 1 record",
+        "nobody closed it: what was seen after its last flush is missing",
     ];
     assert_eq!(said, expected);
+}
+
+/// What others have seen goes into the process's own recording when it is copied.
+#[test]
+fn saved_samples_and_readings_are_the_same() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("run");
+    let frame = |line| Frame {
+        file: "train.py".to_owned(),
+        function: "step".to_owned(),
+        line,
+    };
+    let seen = |thread, stack| Seen {
+        thread,
+        stack,
+        is_running: thread == 7,
+    };
+    let look = |time, changed| Look { time, changed };
+    // Two series of one process: what they number is their own.
+    let samples = |series, line| Samples {
+        series,
+        defs: vec![
+            SampleDef::Frame {
+                id: 1,
+                frame: frame(line),
+            },
+            SampleDef::Stack {
+                id: 1,
+                caller: 0,
+                frame: 1,
+            },
+        ],
+        looks: vec![look(i64::from(series) * 100, vec![seen(7, 1)])],
+        sampling: Sampling {
+            hz: 100,
+            looks: 1,
+            torn: 2,
+            lost: 3,
+            cost_ns: 4,
+        },
+    };
+    let hardware = vec![
+        Hardware::Reading(Reading {
+            uuid: [7; 16],
+            span: Span::new(5, 105),
+            values: vec![(Metric::Sm, 0.25), (Metric::Clock, 1980.0)],
+            reasons: 0x44,
+        }),
+        Hardware::Note("no NVML".to_owned()),
+    ];
+    let off_cpu = vec![OffCpu::Thread(ThreadWindow {
+        thread: 77,
+        span: Span::new(10, 110),
+        running: 60,
+        waiting: 30,
+    })];
+    let mut saver = Saver::create(&path, false).expect("a recording");
+    for (series, line) in [(1, 10), (2, 20)] {
+        saver
+            .save(&Batch {
+                samples: Some(samples(series, line)),
+                ..everything()
+            })
+            .expect("saved");
+    }
+    saver
+        .save(&Batch {
+            hardware: hardware.clone(),
+            off_cpu: off_cpu.clone(),
+            ..Batch::default()
+        })
+        .expect("saved");
+    saver.finish();
+    assert_eq!(path.read_dir().expect("there").count(), 1);
+
+    let batches = Follower::open(&path).expect("a directory").finish();
+    let all = || batches.iter().filter_map(|it| it.samples.as_ref());
+    let defs: Vec<SampleDef> = all().flat_map(|it| it.defs.clone()).collect();
+    let stacked = |id, line| {
+        let frame = frame(line);
+        [
+            SampleDef::Frame { id, frame },
+            SampleDef::Stack {
+                id,
+                caller: 0,
+                frame: id,
+            },
+        ]
+    };
+    assert_eq!(defs, [stacked(1, 10), stacked(2, 20)].concat());
+    let looks: Vec<Look> = all().flat_map(|it| it.looks.clone()).collect();
+    let expected = [look(100, vec![seen(7, 1)]), look(200, vec![seen(7, 2)])];
+    assert_eq!(looks, expected);
+    let sampling = Sampling {
+        hz: 100,
+        looks: 2,
+        torn: 4,
+        lost: 6,
+        cost_ns: 8,
+    };
+    assert_eq!(all().next_back().map(|it| it.sampling), Some(sampling));
+    let found: Vec<Hardware> = batches.iter().flat_map(|it| it.hardware.clone()).collect();
+    assert_eq!(found, hardware);
+    let found: Vec<OffCpu> = batches.iter().flat_map(|it| it.off_cpu.clone()).collect();
+    assert_eq!(found, off_cpu);
 }

@@ -12,6 +12,7 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// Makes all that follows the header page one block.
+#[allow(dead_code, reason = "not every test reseals")]
 pub(crate) fn reseal(file: &mut [u8]) {
     if file.len() < HEADER + UNIT {
         return;

@@ -1,5 +1,5 @@
-//! Numbers in scenario files: integers, floats, sizes ("64 MiB") and times ("200 us"), and the
-//! arithmetic on them, which is checked: nothing wraps, nothing is rounded unseen.
+//! Numbers in scenario files: integers, floats, sizes ("64 MiB") and times ("200 us"). The arithmetic on them is
+//! checked: nothing wraps, nothing is rounded unseen.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub const UNITS: &[(&str, Unit, f64)] = &[
 
 /// Reads a size as people write it: "500 MiB", "2 GB", "4096".
 ///
-/// Whole bytes result; what is negative, no size, or too large is `None`.
+/// The result is whole bytes; `None` for a negative number, no size, or one too large.
 #[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -163,7 +163,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What two values may be combined by.
+/// An operator that combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`

@@ -1,6 +1,5 @@
-//! The keys of the scenario language, in tables: the parser knows keys from here, tells unknown ones
-//! from here, and the JSON schema for editors is made from here. The keys of a step stand with its kind
-//! (`scenario/steps`).
+//! The keys of the scenario language, in tables. The parser knows keys from here and tells unknown ones from here. The
+//! JSON schema for editors comes from here too. The keys of a step stand with its kind (`scenario/steps`).
 
 /// What a key's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

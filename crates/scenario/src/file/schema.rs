@@ -1,5 +1,5 @@
-//! The JSON schema (draft 7) of scenario files, for completion and checks in editors; made from
-//! the tables of keys, from which the parser reads, too.
+//! The JSON schema (draft 7) of scenario files, for completion and checks in editors. It is made from the tables of
+//! keys that the parser reads, too.
 
 use serde_json::{Map, Value, json};
 

@@ -102,7 +102,7 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     file
 }
 
-/// The first line that says something, for what the file as a whole lacks.
+/// The first line with text: the place of errors about the file as a whole.
 fn first_line(text: &str) -> Loc {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -1,22 +1,20 @@
-//! Races: memory that one stream writes and another stream, or the host, uses with nothing ordering
-//! the two.
+//! Races: one stream writes memory that another stream, or the host, uses, and nothing orders the two.
 //!
-//! One pass of a variant is walked in program order with a vector clock for the host and for each
-//! stream (`clock`); each piece of memory remembers who wrote it last and who has read it since
-//! (`ranges`). An access that is not after those races with them.
+//! The check walks one pass of a variant in program order. It keeps a vector clock for the host and for each stream
+//! (`clock`). Each piece of memory remembers who wrote it last and who has read it since (`ranges`). An access that is
+//! not after those races with them.
 //!
-//! What orders (CUDA's rules, as the runner uses CUDA):
-//! - operations of one stream, in their order;
-//! - an operation after whatever the host had waited for when it issued it, and after the host's own
-//!   work before that;
-//! - a stream's wait for an event after what came before the event's last record;
-//! - the host after a sync; after a synchronous copy, except within the device and, on the device's
-//!   side, from pageable memory (which returns when the data has left the host's buffer);
-//! - launches of one graph, which never overlap;
-//! - a plain free after everything on its device.
+//! CUDA's rules, as the runner uses CUDA, give the order:
+//! - operations of one stream run in their order;
+//! - an operation runs after whatever the host had waited for when it issued it, and after the host's own earlier work;
+//! - a stream's wait for an event ends after what came before the event's last record;
+//! - the host goes on after a sync, and after a synchronous copy. But a copy within the device does not hold it back.
+//!   Nor does a pageable copy's device side: its call returns when the data has left the host's buffer;
+//! - launches of one graph never overlap;
+//! - a plain free runs after everything on its device.
 //!
-//! Streams are created non-blocking, so the default stream orders nothing but itself. Kernels read
-//! what they get as pointer to const and read and write all of every other buffer they get.
+//! Streams are created non-blocking, so the default stream orders nothing but itself. Kernels read what they get as
+//! pointer to const. They read and write all of every other buffer they get.
 
 mod clock;
 mod ranges;

@@ -1,4 +1,4 @@
-//! What can only be said of a variant when all its steps are unrolled.
+//! Checks of a variant that need all its steps unrolled.
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::Loc;

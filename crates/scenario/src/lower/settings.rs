@@ -1,4 +1,4 @@
-//! Parameters, the sweep's values, and what the command line changes of them.
+//! Parameters, the sweep's values, and what the command line changes in them.
 
 use super::super::Overrides;
 use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};

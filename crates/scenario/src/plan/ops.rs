@@ -1,4 +1,4 @@
-//! What operations mean, said once for the runner, the simulator, the checks and the reports.
+//! What operations mean, defined once for the runner, the simulator, the checks and the reports.
 
 use super::{Arg, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan};
 use activity::{Direction, units};
@@ -307,8 +307,8 @@ impl OpKind {
     }
 }
 
-/// Whether a copy's call returns only when the copy is done: synchronous ones from or to the host do,
-/// except from pageable memory, where the driver takes the data and returns.
+/// Whether a copy's call returns only when the copy is done. Synchronous copies from or to the host do. Those from
+/// pageable memory do not: the driver takes the data and returns.
 #[must_use]
 pub fn copy_waits(direction: Direction, is_async: bool, is_from_pageable: bool) -> bool {
     let is_taken_at_once = direction == Direction::H2D && is_from_pageable;

@@ -1,5 +1,5 @@
-//! How many operations steps unroll to, found before anything is unrolled, so that a loop of 10^9 by
-//! accident costs an error and not the machine's memory.
+//! Counts the operations that steps unroll to, before anything is unrolled. So a loop of 10^9 by accident costs an
+//! error and not the machine's memory.
 
 use super::super::diagnostics::Diagnostic;
 use super::super::plan::MAX_OPS;

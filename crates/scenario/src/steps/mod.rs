@@ -69,16 +69,15 @@ pub(super) struct Step {
     kind: Box<dyn StepKind>,
 }
 
-/// A step as written, and what becomes of it.
+/// A step as written, and how it becomes operations.
 pub(super) trait StepKind {
     /// Checks that what it names exists.
     fn resolve<'f>(&'f self, names: &mut Names<'f>);
 
-    /// Adds its operations to the plan; `loc` is where it stands. `None` when it cannot be carried out,
-    /// which is reported.
+    /// Adds its operations to the plan; `loc` is where it stands. `None` when that fails, which it reports.
     fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()>;
 
-    /// Operations that it makes, found before anything is unrolled. A step with steps inside counts those.
+    /// Counts the operations that it makes, before anything is unrolled. A step with steps inside counts those.
     fn count<'f>(&'f self, _unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
         Ok(1)
     }
@@ -96,7 +95,7 @@ pub(super) fn resolve<'f>(steps: &'f [Step], names: &mut Names<'f>) {
     }
 }
 
-/// Adds the operations of steps. After one that cannot be carried out, the next are looked at, too.
+/// Adds the operations of steps. After a step that fails, it goes on with the next.
 pub(super) fn lower<'f>(steps: &'f [Step], unroll: &mut Unroll<'_, 'f>) {
     for step in steps {
         if unroll.has_stopped {

@@ -1,7 +1,7 @@
 //! Graphs: what a capture may hold, and which streams take part in it.
 //!
-//! CUDA's rule: a capture begins on one stream; another joins by waiting for an event that was
-//! recorded in the capture; and at its end every one must have been joined back in the same way.
+//! CUDA's rule: a capture begins on one stream. Another joins by waiting for an event that was recorded in the capture.
+//! At its end every one must have been joined back in the same way.
 
 use std::collections::HashMap;
 

@@ -70,7 +70,7 @@ impl<'l, 'f> Unroll<'l, 'f> {
         }
     }
 
-    /// The plan as it has become. Later variants may have as many operations less.
+    /// The finished plan. Later variants may have that many operations less.
     pub(crate) fn into_plan(self) -> VariantPlan {
         let given = self.shared.ops_left.min(MAX_OPS);
         self.shared.ops_left -= given - self.ops_left;

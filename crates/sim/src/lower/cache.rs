@@ -1,9 +1,9 @@
-//! What of the host's memory lies in its cache.
+//! Which of the host's memory lies in its cache.
 //!
-//! Uploads of pageable memory go at the pace at which the host reads that memory: on the host of an H200 17 GB/s where it
-//! read the same bytes a few megabytes ago, 10 GB/s where it did not (`docs/SIMULATOR.md`). How many bytes it read in
-//! between, these included, is the reuse distance of cache models (Mattson et al., 1970); which pace belongs to
-//! which distance, `cuptop calibrate` measures by uploads of that size over and over.
+//! Uploads of pageable memory go at the pace at which the host reads it. The host of an H200 reads 17 GB/s where it
+//! read the same bytes a few megabytes ago, else 10 GB/s (`docs/SIMULATOR.md`). How many bytes it read in between,
+//! these included, is the reuse distance of cache models (Mattson et al., 1970). `cuptop calibrate` measures the pace
+//! of each distance by uploads of that size over and over.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ use activity::{Copy, Direction, MemoryKind, Ns};
 use scenario::plan::{BufferSpec, DEFAULT_STREAM, Fill, HostMemory, StreamSpec};
 
 impl Lowering {
-    /// Writes what a buffer holds at first: its host side, then its device side, which is waited for. No record tells of
+    /// Writes what a buffer holds at first: its host side, then its device side, and waits for that. No record tells of
     /// the host's part, so it only takes time where a pass holds it.
     pub(super) fn fill(&mut self, buffer: &BufferSpec, has_device_side: bool, is_cold: bool) {
         if is_cold {
@@ -63,7 +63,7 @@ impl Lowering {
         self.sync_device(device);
     }
 
-    /// The host's time for it. What the device side gets that is not zero is made on the host, with or without memory of
+    /// The host's time for it. The host makes what the device side gets unless that is zero, with or without memory of
     /// the buffer's own there.
     fn filling(&self, buffer: &BufferSpec, has_device_side: bool) -> Ns {
         let host = &self.profile.host;

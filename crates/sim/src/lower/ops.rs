@@ -342,8 +342,8 @@ impl Lowering {
     }
 }
 
-/// When the call returns: pageable memory needs the host for staging, and
-/// the synchronous calls wait for the host's side of a copy, but not for copies between devices.
+/// When the call returns. Pageable memory needs the host for staging. The synchronous calls wait for the host's side of
+/// a copy, but not for copies between devices.
 fn returns(copy: &Copy, cost: CopyCost, is_async: bool) -> Returns {
     let is_pageable = copy.from == MemoryKind::Pageable;
     if cost.returns == Returns::AtOnce && copy_waits(copy.direction, is_async, is_pageable) {

@@ -1,7 +1,7 @@
-//! Asks one lane about one cell of the screen after the other.
+//! Answers questions about one cell of the screen after the other, on one lane.
 //!
-//! Neighbouring cells share an edge, and a cell is asked several questions about the same two: a cursor
-//! remembers where the last edges lie, so that each is looked for once.
+//! Neighbouring cells share an edge, and a cell gets several questions about the same two edges. A cursor remembers
+//! where the last edges lie, so that it searches for each once.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use super::edge::{Edge, Over};
 use crate::rows::{Longest, STRIDE};
 use activity::{Ns, Span};
 
-/// Edges that are remembered: those of a cell, of its predecessor, and of one that was cut short.
+/// Edges that it remembers: those of a cell, of its predecessor, and of a cell that was cut short.
 const EDGES: usize = 4;
 
-/// Rows of an announced cell, on average, from which on all cells are looked into at once: with fewer most are not asked about.
+/// Mean rows of an announced cell from which on it reads all cells at once. With fewer rows, most cells get no question.
 const MANY: usize = 8;
 
 /// A reader of one lane. Cheap to make: one for each lane and frame.
@@ -22,20 +22,20 @@ pub struct Cursor<'a> {
     lane: &'a Lane,
     edges: [Option<Edge>; EDGES],
     next: usize,
-    /// Edges that were announced, in order.
+    /// The announced edges, in order.
     announced: Vec<Edge>,
-    /// The one at which the last cell began that was asked about.
+    /// The edge at which the last cell began that had a question.
     at: usize,
-    /// For each announced edge but the last the longest row that starts between it and the next; empty until the first
-    /// is asked for.
+    /// For each announced edge but the last: the longest row that starts between it and the next. Empty until the first
+    /// question.
     longest: Vec<Option<Longest>>,
 }
 
 /// The edges of a cell.
-struct Ends {
+struct CellEdges {
     from: Edge,
     to: Edge,
-    /// Which of the announced edges `from` is, where both are announced, one after the other.
+    /// The index of `from` among the announced edges, where both edges are announced, one after the other.
     announced: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor that will be asked about these edges, ascending.
+    /// Makes a cursor for cells between these edges, which ascend.
     pub(super) fn over(lane: &'a Lane, times: &[Ns]) -> Self {
         Cursor {
             announced: lane.edges(times),
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The edge at `time`, looked for if it is not remembered.
+    /// The edge at `time`. It searches only if it does not remember it.
     fn edge(&mut self, time: Ns) -> Edge {
         let mut known = self.edges.iter().flatten();
         if let Some(edge) = known.find(|edge| edge.time == time) {
@@ -74,10 +74,10 @@ impl<'a> Cursor<'a> {
         edge
     }
 
-    /// The edges of a window; the second is where its rows end: an instant holds what starts with it.
-    fn ends(&mut self, window: Span) -> Ends {
+    /// The edges of a window. The second is the end of its rows: an instant holds the rows that start with it.
+    fn ends(&mut self, window: Span) -> CellEdges {
         let last = window.end.max(window.start.saturating_add(1));
-        // Mostly it is the cell of the question before, or the next.
+        // Mostly it is the last question's cell, or the next.
         let near = self.at..self.at + 2;
         let behind = near
             .into_iter()
@@ -88,13 +88,13 @@ impl<'a> Cursor<'a> {
         });
         if let Some(at) = announced {
             self.at = at;
-            return Ends {
+            return CellEdges {
                 from: self.announced[at],
                 to: self.announced[at + 1],
                 announced,
             };
         }
-        Ends {
+        CellEdges {
             from: self.edge(window.start),
             to: self.edge(last),
             announced: None,
@@ -115,25 +115,25 @@ impl<'a> Cursor<'a> {
         if window.is_empty() {
             return 0;
         }
-        let Ends { from, to, .. } = self.ends(window);
+        let CellEdges { from, to, .. } = self.ends(window);
         to.busy - from.busy
     }
 
     /// See [`Lane::rows`].
     #[must_use]
     pub fn rows(&mut self, window: Span) -> Range<usize> {
-        let Ends { from, to, .. } = self.ends(window);
+        let CellEdges { from, to, .. } = self.ends(window);
         self.over_edge(&from).first..to.index
     }
 
     /// See [`Lane::starting`]; a window without length starts what starts at its moment.
     #[must_use]
     pub fn starting(&mut self, window: Span) -> Range<usize> {
-        let Ends { from, to, .. } = self.ends(window);
+        let CellEdges { from, to, .. } = self.ends(window);
         from.index..to.index
     }
 
-    /// The rows that run over an edge: of the last before it, where they are of several blocks.
+    /// The rows that run over an edge. Where they are of several blocks, the last comes from the block before the edge.
     fn over_edge(&self, edge: &Edge) -> Over {
         edge.over.unwrap_or_else(|| {
             let first = self.lane.first_touching(edge.spot, edge.time);
@@ -144,10 +144,10 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The longest row that starts in an announced cell. Where there are many rows to a cell, the first question looks into
-    /// all cells, one after the other: nothing of a cell depends on another, so the memory is asked for several at once, and
-    /// what whoever asks will want to know of a row is read ahead.
-    fn longest_starting(&mut self, ends: &Ends) -> Option<Longest> {
+    /// The longest row that starts in an announced cell. Where cells hold many rows, the first question reads all
+    /// cells. Cells do not depend on each other, so several reads of memory are under way at once. It also reads ahead
+    /// what the caller will want to know of a row.
+    fn longest_starting(&mut self, ends: &CellEdges) -> Option<Longest> {
         let Some(cell) = ends.announced else {
             return self.lane.longest_of(ends.from.spot, ends.to.spot);
         };
@@ -175,7 +175,7 @@ impl<'a> Cursor<'a> {
             return starting.map(|it| it.row).or(running.map(|it| it.0));
         };
         let share = end.min(window.end) - window.start;
-        // What starts here ends here too, unless it runs over the end.
+        // A row that starts here ends here too, unless it runs over the end.
         let may_run_on = ends.to.over.is_none_or(|over| starting.row >= over.first);
         let length = match may_run_on {
             true => self.lane.span(starting.row).intersect(window).len(),

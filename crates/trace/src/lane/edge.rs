@@ -1,7 +1,7 @@
-//! Moments of a lane: where its rows lie around one, and how long they ran before it.
+//! Edges of a lane's cells: which rows lie around a moment, and how long they ran before it.
 //!
-//! What is asked about a cell of the screen lies at its two edges. An edge's own block of rows is read once, for all
-//! that is asked of it.
+//! The answers about a cell of the screen lie at its two edges. A cursor reads an edge's own block of rows once, for
+//! all questions.
 
 use super::Lane;
 use crate::rows::{Around, Rows};
@@ -12,22 +12,22 @@ use activity::Ns;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) time: Ns,
-    /// Where the rows end that start before it.
+    /// The end of the rows that start before it.
     pub(super) spot: Spot,
-    /// How many they are, forgotten ones included.
+    /// How many rows start before it, evicted ones included.
     pub(super) index: usize,
     /// Time before it during which a row ran.
     pub(super) busy: Ns,
-    /// The rows that run over it; `None` where some may from before its block.
+    /// The rows that run over it; `None` where one may start before its block.
     pub(super) over: Option<Over>,
 }
 
 /// The rows that run over a moment, all of one block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Over {
-    /// The first; the first row that starts no earlier than the moment where there is none.
+    /// The first such row; without one, the first row that starts no earlier than the moment.
     pub(super) first: usize,
-    /// The last, and when it ends.
+    /// The last such row, and its end.
     pub(super) last: Option<(usize, Ns)>,
 }
 
@@ -43,10 +43,10 @@ impl Lane {
         }
     }
 
-    /// Each of these times, which ascend, a level at a time: so the memory is asked for much at once instead of for one
-    /// thing after the other. What is next to them is read ahead.
+    /// Finds the edges at these times, which ascend, level by level. So many reads of memory are under way at once,
+    /// instead of one after the other. It also reads ahead the rows next to them.
     pub(super) fn edges(&self, times: &[Ns]) -> Vec<Edge> {
-        // Until the last step, the row is a group, then a block; None where no row starts before.
+        // Until the last step, the row is a group, then a block; `None` where no row starts before.
         let begun = self.rows.begun_each(times);
         let mut spots: Vec<Option<Spot>> = begun
             .map(|chunk| {
@@ -65,7 +65,7 @@ impl Lane {
         };
         step(&|rows, _, time| rows.group(time));
         step(&|rows, group, time| rows.block_in(group, time));
-        // What little there is of a short lane is near anyway.
+        // A short lane is in the cache anyway.
         if self.rows.count() > 1 {
             let blocks = spots.iter().flatten();
             let seen = blocks.fold(0, |seen, spot| {
@@ -80,7 +80,7 @@ impl Lane {
         spots.into_iter().zip(times).map(edge).collect()
     }
 
-    /// Before any row.
+    /// The edge before any row.
     fn first_edge(&self, time: Ns) -> Edge {
         let spot = Spot::START;
         let index = self.rows.index(spot);
@@ -96,7 +96,7 @@ impl Lane {
         }
     }
 
-    /// In a block of a chunk that begins before it.
+    /// The edge in a block of a chunk that begins before it.
     fn edge_in(&self, chunk: usize, block: usize, time: Ns) -> Edge {
         let Around {
             before,
@@ -106,7 +106,7 @@ impl Lane {
             last,
         } = self.rows.chunk(chunk).around(block, time);
         let head = self.rows.head(chunk);
-        let busy = match self.past.until(time) {
+        let busy = match self.rollup.until(time) {
             Some(busy) => busy,
             // Rows before the chunk cover everything from its first start to their greatest end.
             None if time <= head.sums.end => head.sums.busy - (head.sums.end - time),

@@ -98,8 +98,8 @@ impl Lane {
     }
 }
 
-/// The longest gap within `window` of those that `next` finds from a time on: each next one is longer, so an index
-/// skips most.
+/// The longest gap within `window`. `next` finds a gap from a time on that is longer than the one before, so that an
+/// index skips most.
 pub(crate) fn longest(
     window: Span,
     min: Ns,
@@ -115,14 +115,14 @@ pub(crate) fn longest(
     longest
 }
 
-/// How long nothing ran between the start of a block, the gap before it included, and the end of its rows, by its chunk alone.
+/// How long nothing ran from the start of a block (and the gap before it) to the end of its rows, by its chunk alone.
 fn free(rows: &Rows, block: usize) -> Ns {
     let (before, after): (Sums, Sums) = (rows.sums_at(block), rows.sums_at(block + 1));
     after.end.saturating_sub(before.end) - (after.busy - before.busy)
 }
 
-/// How far a search for a gap of `min` ns may go on from this row at once: the next row to look at, and
-/// the greatest end of the chunk's rows before it.
+/// How far a search for a gap of `min` ns may skip from this row. Returns the next row to look at, and the greatest end
+/// of the chunk's rows before it.
 fn skip(rows: &Rows, row: usize, min: Ns) -> (usize, Ns) {
     // The gap before a chunk's first row is not the chunk's own.
     if row == 0 {

@@ -275,14 +275,14 @@ fn everything_of_a_process_moves_and_nothing_of_another() {
             assert_eq!(off, [Span::new(at(0), at(1))]);
             assert!(trace.recorded(process).knows_waits(at(1), at(5)));
             let of = &trace.processes()[process];
-            let looked = of.sampled.of(3, all).next().expect("a look");
+            let looked = of.sampled.within(3, all).next().expect("a look");
             assert_eq!(looked.time, at(1));
             let worst = of.off_cpu.throttling.worst;
             assert_eq!(worst, Some(Span::new(at(0), at(1))));
             let seen = of.off_cpu.of_thread(3, Span::new(at(1) - 10, at(1) + 10));
             assert_eq!(seen.map(|it| it.sum().round() as Ns), Some(10));
         }
-        let gpu = trace.hardware().of(UUID).expect("read");
+        let gpu = trace.hardware().find(UUID).expect("read");
         assert_eq!(gpu.span(), Some(Span::new(at(0), at(1))));
         assert_eq!(trace.snapshot().clock(0), clock);
         assert_eq!(trace.snapshot().lanes()[0].span(0).start, at(1));
@@ -297,12 +297,12 @@ fn what_was_forgotten_moves_too() {
     for by in [0, 500 * MS + 123_457] {
         let mut trace = Trace::default();
         trace.apply(batch(0, 0, &spans, 0));
-        trace.forget_before(1_500 * MS);
-        assert!(trace.forgotten().is_some_and(|it| it.rows > 1_000));
+        trace.evict_before(1_500 * MS);
+        assert!(trace.evicted().is_some_and(|it| it.rows > 1_000));
         trace.retime(&[offset(by)]);
         assert_eq!(trace.extent().map(|it| it.start), Some(by));
-        let forgotten = trace.forgotten().expect("as before");
-        assert_eq!(forgotten.before, 1_500 * MS + by);
+        let evicted = trace.evicted().expect("as before");
+        assert_eq!(evicted.before, 1_500 * MS + by);
         let usage = &trace.devices()[0].usage;
         assert_eq!(usage.total(Measure::Busy), 500 * MS);
         for (from, to) in [(0, 2_000), (0, 800), (400, 1_200), (1_600, 1_900)] {

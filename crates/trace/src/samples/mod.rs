@@ -1,7 +1,7 @@
-//! Stack samples: what threads were seen doing, and the lanes of nested frames that are drawn from it.
+//! Stack samples: what threads were doing at each look, and the lanes of nested frames drawn from them.
 //!
-//! The samples themselves are kept whole: the moments of all looks, and for each thread what changed at which. The lanes
-//! are an estimate made of them: a frame lasts from the first look that sees it to the first that does not.
+//! The samples themselves are kept whole: the moments of all looks, and for each thread what changed at which. The
+//! lanes are an estimate: a frame lasts from the first look that sees it to the first that does not.
 
 mod stacks;
 #[cfg(test)]
@@ -18,15 +18,15 @@ use activity::{
     Frame, Ns, Range, RangeKind, SampleDef, Samples, Sampling, Seen, Span, StackId, What,
 };
 
-/// Frames that last are drawn in pieces that end at multiples of this, so that what still runs is seen, too.
+/// Long frames are drawn in pieces that end at multiples of this, so that a frame that still runs is visible.
 const PIECE: Ns = 500_000_000;
-/// A look that comes later than so many periods after the one before says nothing of the time between.
+/// A look that comes later than so many periods after the one before tells nothing about the time between.
 const LATE: Ns = 4;
 
-/// What one thread was seen doing from a look on.
+/// What one thread was doing from a look on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
-    /// Which look.
+    /// The index of the look.
     look: u32,
     /// [`Trace::stacks`]'s id; 0 for a thread that is not there.
     stack: StackId,
@@ -36,7 +36,7 @@ struct Change {
 /// A thread at one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was looked at.
+    /// When the look was.
     pub time: Ns,
     /// What it was doing: an id of [`Trace::stacks`].
     pub stack: StackId,
@@ -46,19 +46,19 @@ pub struct Sample {
 
 /// The stack samples of one process.
 #[derive(Clone, Debug, Default)]
-pub struct Sampled {
+pub struct ProcessSamples {
     looks: Pool<Ns>,
     threads: FxHashMap<u32, Pool<Change>>,
     /// Totals of each series.
     totals: FxHashMap<u32, Sampling>,
-    /// Stretches in which nobody looked, from one look to one that came late.
+    /// Stretches without a look: each ends with one that came late.
     blind: Pool<Span>,
-    /// Looks that came before one that was there already.
+    /// Looks that arrived out of order.
     disordered: u64,
     /// The stacks of each series.
     ids: FxHashMap<u32, Vec<StackId>>,
     frames: FxHashMap<u32, Vec<Frame>>,
-    /// What is being drawn of each thread.
+    /// The open frames of each thread.
     open: FxHashMap<u32, Open>,
 }
 
@@ -69,7 +69,7 @@ struct Open {
     frames: Vec<(Box<str>, Ns)>,
 }
 
-impl Sampled {
+impl ProcessSamples {
     /// Whether there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -91,7 +91,7 @@ impl Sampled {
         sum
     }
 
-    /// That lanes of frames are an estimate, and of what; `None` where they are made of no samples.
+    /// Says that lanes of frames are an estimate, and from what; `None` where there are no samples.
     #[must_use]
     pub fn words(&self) -> Option<String> {
         let hz = self.totals().hz;
@@ -104,13 +104,13 @@ impl Sampled {
         (!self.is_empty()).then(words)
     }
 
-    /// Whether a thread was seen.
+    /// Whether a look saw this thread.
     #[must_use]
     pub fn has(&self, thread: u32) -> bool {
         self.threads.contains_key(&thread)
     }
 
-    /// The threads that were seen, in order of their ids.
+    /// The threads that looks saw, in order of their ids.
     #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.threads.keys().copied().collect();
@@ -126,9 +126,9 @@ impl Sampled {
         Some(Span::new(*first, *self.looks.get(last)?))
     }
 
-    /// How much of `window` lies where somebody looked, in ns.
+    /// How much of `window` looks cover, in ns.
     #[must_use]
-    pub fn looked(&self, window: Span) -> Ns {
+    pub fn coverage(&self, window: Span) -> Ns {
         let window = window.intersect(self.extent().unwrap_or_default());
         let from = partition(&self.blind, |blind| blind.end <= window.start);
         let blind: Ns = (from..self.blind.len())
@@ -138,21 +138,21 @@ impl Sampled {
         window.len() - blind
     }
 
-    /// Lets go of looks before `time`, whole chunks of them.
-    pub(super) fn forget_before(&mut self, time: Ns) {
+    /// Evicts looks before `time`, whole chunks of them.
+    pub(super) fn evict_before(&mut self, time: Ns) {
         self.looks
-            .forget_before(partition(&self.looks, |&it| it < time));
+            .evict_before(partition(&self.looks, |&it| it < time));
         let first = self.looks.first();
         for changes in self.threads.values_mut() {
-            // What a thread was doing at the first look that stays is said by the last change until then.
+            // A thread's last change before the first look that stays tells what it was doing then.
             let after = partition(changes, |change| change.look as usize <= first);
-            changes.forget_before(after.saturating_sub(1));
+            changes.evict_before(after.saturating_sub(1));
         }
         self.blind
-            .forget_before(partition(&self.blind, |it| it.end <= time));
+            .evict_before(partition(&self.blind, |it| it.end <= time));
     }
 
-    /// The same looks at other times.
+    /// Moves all looks in time.
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
         self.looks.map(|&time| to(time));
         self.blind
@@ -169,7 +169,7 @@ impl Sampled {
     }
 
     /// The samples of a thread within a window, in order of time.
-    pub fn of(&self, thread: u32, window: Span) -> impl Iterator<Item = Sample> + '_ {
+    pub fn within(&self, thread: u32, window: Span) -> impl Iterator<Item = Sample> + '_ {
         let changes = self.threads.get(&thread);
         let from = partition(&self.looks, |&time| time < window.start);
         let to = partition(&self.looks, |&time| time < window.end);
@@ -189,20 +189,20 @@ impl Sampled {
         })
     }
 
-    /// The same to be read.
-    pub(super) fn snapshot(&self) -> Sampled {
-        Sampled {
+    /// A copy for reading.
+    pub(super) fn snapshot(&self) -> ProcessSamples {
+        ProcessSamples {
             looks: self.looks.clone(),
             threads: self.threads.clone(),
             totals: self.totals.clone(),
             blind: self.blind.clone(),
             disordered: self.disordered,
-            ..Sampled::default()
+            ..ProcessSamples::default()
         }
     }
 }
 
-/// How many entries from the beginning on are such, those that were let go among them.
+/// How many entries from the beginning on are such, evicted ones included.
 fn partition<T: Clone>(pool: &Pool<T>, is_such: impl Fn(&T) -> bool) -> usize {
     let (mut from, mut to) = (pool.first(), pool.len());
     while from < to {
@@ -215,8 +215,8 @@ fn partition<T: Clone>(pool: &Pool<T>, is_such: impl Fn(&T) -> bool) -> usize {
     from
 }
 
-/// A frame that has been drawn to its end, or a piece of it.
-struct Drawn {
+/// A frame, or a piece of it, that is drawn to its end.
+struct FramePiece {
     thread: u32,
     name: Box<str>,
     span: Span,
@@ -271,7 +271,7 @@ impl Trace {
     }
 
     /// Puts frames into the lanes of their threads.
-    fn draw(&mut self, process: usize, drawn: Vec<Drawn>) {
+    fn draw(&mut self, process: usize, drawn: Vec<FramePiece>) {
         let mut touched: Vec<LaneId> = Vec::new();
         for it in drawn {
             let range = Range {
@@ -302,21 +302,21 @@ impl Trace {
         touched.sort_unstable();
         touched.dedup();
         for lane in touched {
-            // A caller ends after what it called: that it comes later is no sign of anything.
+            // A caller ends after its callee: that it comes later does not make it a late record.
             self.lanes[lane].settle();
         }
     }
 }
 
-impl Sampled {
-    /// Takes in a look, whose changes are by [`Stacks`]' ids.
+impl ProcessSamples {
+    /// Takes in a look. Its changes refer to ids of [`Stacks`].
     fn take(
         &mut self,
         time: Ns,
         changed: &[Seen],
         late: Ns,
         stacks: &Stacks,
-        drawn: &mut Vec<Drawn>,
+        drawn: &mut Vec<FramePiece>,
     ) {
         let count = self.looks.len();
         let last = count
@@ -338,7 +338,7 @@ impl Sampled {
         let last = last.unwrap_or(time);
         if time - last > late {
             self.blind.push(Span::new(last, time));
-            // Nobody looked for a while: what was open lasted one look more, as far as is known.
+            // There was no look for a while: what was open lasted one look more, as far as is known.
             let until = last + late / LATE;
             for (&thread, open) in &mut self.open {
                 open.cut(thread, 0, until, drawn);
@@ -372,12 +372,12 @@ impl Sampled {
 
 impl Open {
     /// Ends the frames from a depth on.
-    fn cut(&mut self, thread: u32, depth: usize, end: Ns, drawn: &mut Vec<Drawn>) {
+    fn cut(&mut self, thread: u32, depth: usize, end: Ns, drawn: &mut Vec<FramePiece>) {
         let ended = self.frames.drain(depth.min(self.frames.len())..);
         drawn.extend(
             ended
                 .filter(|(_, start)| *start < end)
-                .map(|(name, start)| Drawn {
+                .map(|(name, start)| FramePiece {
                     thread,
                     name,
                     span: Span::new(start, end),
@@ -392,7 +392,7 @@ impl Open {
     }
 }
 
-/// Puts a value where an id that counts from 1 says.
+/// Puts a value at an id that counts from 1.
 fn put<T: Clone + Default>(table: &mut Vec<T>, id: u32, value: T) {
     // The reader of samples keeps ids dense, and below two million.
     let Some(index) = (id as usize).checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! Stacks, each defined once, and which of their frames are the user's own.
+//! Stacks, each defined once, and which of their frames are in the user's own code.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ pub struct Stacks {
     stack_ids: FxHashMap<(StackId, u32), StackId>,
 }
 
-/// Whether a source file is one of the user's own: not of the interpreter, and not of an installed package.
+/// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
 #[must_use]
 pub(crate) fn is_own(file: &str) -> bool {
     let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
@@ -27,7 +27,7 @@ pub(crate) fn is_own(file: &str) -> bool {
     !of_interpreter && !installed.iter().any(|part| file.contains(part))
 }
 
-/// A source file in few words: the user's own by its name, one of a package by its path in there.
+/// A source file in few words: the user's own by its name, a package's by its path in there.
 #[must_use]
 pub fn short_file(file: &str) -> &str {
     for folder in ["/site-packages/", "/dist-packages/"] {
@@ -43,7 +43,7 @@ pub fn short_file(file: &str) -> &str {
     }
     match file.starts_with('/') {
         true => file.rsplit('/').next().unwrap_or(file),
-        // Relative to where the program was started, or to a package's folder.
+        // The path is relative to where the program was started, or to a package's folder.
         false => file,
     }
 }
@@ -75,7 +75,7 @@ impl Stacks {
         })
     }
 
-    /// The innermost frame of the user's own, and the frame that it called.
+    /// The innermost frame of the user's own code, and the frame that it called.
     #[must_use]
     pub fn own_line(&self, stack: StackId) -> Option<(&Frame, Option<&Frame>)> {
         let mut called = None;
@@ -88,8 +88,8 @@ impl Stacks {
         None
     }
 
-    /// What is drawn of a stack, outermost first: the user's own frames with their lines, and what the innermost of them
-    /// called. All of it where none is the user's own.
+    /// The drawn part of a stack, outermost first: the user's own frames with their lines, and the innermost one's
+    /// callee. All of it where no frame is the user's own.
     pub(super) fn drawn(&self, stack: StackId) -> Vec<String> {
         let mut drawn = Vec::new();
         let mut called = None;
@@ -112,7 +112,7 @@ impl Stacks {
         drawn
     }
 
-    /// The same to be read.
+    /// A copy for reading.
     pub(crate) fn snapshot(&self) -> Stacks {
         Stacks {
             frames: self.frames.clone(),
@@ -122,7 +122,7 @@ impl Stacks {
     }
 }
 
-/// Whether a process that loads data for PyTorch waits for something to do in this stack; `None` for stacks of others.
+/// Whether a process that loads data for PyTorch waits in this stack for work; `None` for stacks of other processes.
 #[must_use]
 pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
     let is_worker = |it: &Frame| {

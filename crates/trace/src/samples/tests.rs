@@ -102,15 +102,15 @@ fn samples_of_a_window_are_those_whose_look_lies_in_it() {
     let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 0), (40, 5)]);
     let sampled = &trace.processes()[0].sampled;
     let of = |from: Ns, to: Ns| -> Vec<Ns> {
-        let samples = sampled.of(7, Span::new(from * MS, to * MS));
+        let samples = sampled.within(7, Span::new(from * MS, to * MS));
         samples.map(|it| it.time / MS).collect()
     };
     assert_eq!(of(0, 100), [0, 10, 20, 40]);
     assert_eq!(of(10, 20), [10]);
     assert!(of(11, 20).is_empty());
-    assert_eq!(sampled.of(8, Span::new(0, 100 * MS)).count(), 0);
+    assert_eq!(sampled.within(8, Span::new(0, 100 * MS)).count(), 0);
     let stack = sampled
-        .of(7, Span::new(20 * MS, 21 * MS))
+        .within(7, Span::new(20 * MS, 21 * MS))
         .next()
         .expect("one");
     let (own, called) = trace.stacks().own_line(stack.stack).expect("an own frame");
@@ -121,7 +121,7 @@ fn samples_of_a_window_are_those_whose_look_lies_in_it() {
     assert_eq!(
         copy.processes()[0]
             .sampled
-            .of(7, Span::new(0, 100 * MS))
+            .within(7, Span::new(0, 100 * MS))
             .count(),
         4
     );
@@ -160,7 +160,7 @@ fn time_in_which_nobody_looked_is_known() {
     // Looks 100 times a second, none between 20 and 300 ms.
     let trace = trace(&[(0, 1), (10, 1), (20, 1), (300, 1), (310, 1)]);
     let sampled = &trace.processes()[0].sampled;
-    let looked = |from: Ns, to: Ns| sampled.looked(Span::new(from * MS, to * MS)) / MS;
+    let looked = |from: Ns, to: Ns| sampled.coverage(Span::new(from * MS, to * MS)) / MS;
     assert_eq!((looked(0, 310), looked(-50, 1000)), (30, 30));
     assert_eq!(
         (looked(15, 25), looked(25, 290), looked(295, 305)),
@@ -176,10 +176,11 @@ fn old_looks_are_let_go_and_the_others_stay_what_they_were() {
         .collect();
     let mut trace = trace(&looks);
     let late = Span::new(41_000 * MS, 50_000 * MS);
-    let of = |trace: &Trace| -> Vec<Sample> { trace.processes()[0].sampled.of(7, late).collect() };
+    let of =
+        |trace: &Trace| -> Vec<Sample> { trace.processes()[0].sampled.within(7, late).collect() };
     let (before, memory) = (of(&trace), trace.processes()[0].sampled.memory());
     assert_eq!(before.len(), 900);
-    trace.forget_before(late.start);
+    trace.evict_before(late.start);
     assert_eq!(of(&trace), before);
     let sampled = &trace.processes()[0].sampled;
     assert!(
@@ -188,6 +189,6 @@ fn old_looks_are_let_go_and_the_others_stay_what_they_were() {
         sampled.memory()
     );
     // Four chunks of 1024 looks are gone.
-    let kept = sampled.of(7, Span::new(0, 50_000 * MS)).count();
+    let kept = sampled.within(7, Span::new(0, 50_000 * MS)).count();
     assert_eq!(kept, 5_000 - 4 * 1024, "{:?}", sampled.extent());
 }

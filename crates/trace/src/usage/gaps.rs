@@ -28,7 +28,7 @@ impl Usage {
             let moments = self.moments.chunk(chunk);
             let mut i = if chunk == from.chunk { from.row } else { 0 };
             while i < moments.len() {
-                // What ends at a chunk's first moment begins in another chunk.
+                // A gap that ends at a chunk's first moment begins in another chunk.
                 let end = (i + STRIDE).min(moments.len());
                 if i > 0 && i.is_multiple_of(STRIDE) && moments.widest(i) < min {
                     last = Some(moments.entry(end - 1));
@@ -63,7 +63,7 @@ impl Usage {
             } else {
                 moments.len()
             };
-            // The stretch that ends at moment `i`, which may be the next chunk's first one.
+            // The gap that ends at moment `i`, which may be the next chunk's first one.
             while i > 0 {
                 if let Some(first) = narrow(moments, i, min) {
                     i = first.saturating_sub(1);

@@ -16,13 +16,13 @@ pub(super) struct Moments {
     sums: Vec<[Ns; MEASURES]>,
     /// Sums up to the last moment.
     running: [Ns; MEASURES],
-    /// For every block of [`STRIDE`] moments the longest stretch in which nothing ran that ends at one of them.
+    /// For every block of [`STRIDE`] moments: the longest gap that ends at one of them.
     widest: Vec<Ns>,
     /// Finds moments.
     index: Index,
 }
 
-/// What lies before a chunk of moments: sums up to its first one.
+/// The sums before a chunk of moments, up to its first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     pub(super) sums: [Ns; MEASURES],
@@ -104,12 +104,12 @@ impl Moments {
         }
     }
 
-    /// The longest stretch in which nothing ran that ends at a moment of the block of moment `i`.
+    /// The longest gap that ends at a moment of the block of moment `i`.
     pub(super) fn widest(&self, i: usize) -> Ns {
         self.widest[i / STRIDE]
     }
 
-    /// Forgets the moments from `keep` on.
+    /// Drops the moments from `keep` on.
     pub(super) fn truncate(&mut self, keep: usize) {
         self.times.truncate(keep);
         self.sets.truncate(keep);

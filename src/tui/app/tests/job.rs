@@ -3,7 +3,7 @@
 use super::*;
 use activity::feed::Outcome;
 use activity::{Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What};
-use analysis::ranks::MATCHED;
+use analysis::testing::count_made;
 use trace::SourceInfo;
 
 /// Steps of a millisecond in which two ranks share an all-reduce; rank 1 comes 300 us late.
@@ -73,8 +73,8 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     let mut app = App::new(Vec::new());
     app.start(SourceInfo::default(), None, PEAKS);
     app.state.size = Size::new(120, 40);
-    let before = MATCHED.get();
-    let matched = || MATCHED.get() - before;
+    let before = count_made("ranks");
+    let matched = || count_made("ranks") - before;
     take(&mut app, 0..40);
     app.tick(Duration::from_millis(10));
     app.prepare();
@@ -92,10 +92,16 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     app.prepare();
     app.prepare();
     assert_eq!(matched(), 3, "due");
+    let graphs = count_made("graph");
     app.take(Message::Finished(Outcome::Complete));
     app.prepare();
     press(&mut app, "18123");
     assert_eq!(matched(), 4, "once when it has ended");
+    assert_eq!(
+        count_made("graph") - graphs,
+        1,
+        "and so is what depends on what"
+    );
     let job = app.state.job.judged(&app.state.run).expect("a job");
     // Each of 60 collectives waits 300 us for rank 1.
     assert_eq!(job.ranks[0].wait_ns, 60 * 300 * US);

@@ -22,8 +22,11 @@ fn two_marks_measure_what_lies_between() {
     let found = app.state.marks.measured(&app.state.run).expect("an answer");
     let gpu = &found.devices[0];
     // Kernel 400, download 300, nothing 100, upload 300, kernel 400.
-    assert_eq!((gpu.busy, gpu.idle, gpu.outside), (1_400 * US, 100 * US, 0));
-    assert_eq!((gpu.compute, gpu.copy), (800 * US, 600 * US));
+    assert_eq!(
+        (gpu.parts.busy, gpu.parts.idle(), gpu.outside),
+        (1_400 * US, 100 * US, 0)
+    );
+    assert_eq!((gpu.parts.compute, gpu.parts.copy), (800 * US, 600 * US));
     assert_eq!(
         gpu.causes.map(|causes| causes.iter().sum::<Ns>()),
         Some(100 * US)
@@ -68,7 +71,7 @@ fn time_before_the_first_operation_has_no_cause_and_is_said() {
     let found = app.state.marks.measured(&app.state.run).expect("an answer");
     let gpu = &found.devices[0];
     assert_eq!(
-        (gpu.busy, gpu.idle, gpu.outside),
+        (gpu.parts.busy, gpu.parts.idle(), gpu.outside),
         (100 * US, 50 * US, 50 * US)
     );
     // A third of the upload's 16 MiB.

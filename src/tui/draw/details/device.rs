@@ -3,10 +3,10 @@
 use super::Details;
 use crate::tui::draw::label;
 use crate::tui::state::State;
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
 use activity::{Metric, Span, units};
+use analysis::causes::Group;
 use analysis::hardware;
 use trace::{Measure, describe};
 
@@ -55,10 +55,7 @@ impl Details {
                     units::duration(window.len())
                 ));
                 let causes = state.idle.within(run, device, window);
-                let mut causes: Vec<_> = IdleGroup::ALL.into_iter().zip(causes).collect();
-                causes.retain(|(_, ns)| *ns > 0);
-                causes.sort_by_key(|(_, ns)| -ns);
-                for (group, ns) in causes {
+                for (group, ns) in Group::most(causes, 0) {
                     let time = units::duration(ns);
                     self.facts.push(format!("idle {time}: {}", group.label()));
                 }

@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use super::{Answer, StepTime};
 use crate::report::whatif::known_of;
-use crate::tui::state::ground::{Ground, Grounds};
 use crate::tui::state::so_far::arrived;
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::CallIndex;
+use analysis::Facts;
 use analysis::advice::Advice;
-use analysis::causes::Causes;
-use analysis::figures::{self, Peaks};
-use analysis::findings;
-use analysis::graph::Graph;
+use analysis::figures::Peaks;
 use analysis::passes::Passes;
-use analysis::ranks::Aligned;
 use analysis::steps::{self, Steps};
 use analysis::verdict;
 use analysis::watching;
@@ -43,6 +38,14 @@ impl Looked {
     fn pass(&self) -> Option<Span> {
         self.pass.map(|pass| self.passes.list[pass].span)
     }
+
+    /// Those of its run and of its devices.
+    fn facts<'t>(&'t self, facts: Facts<'t>, stop: &Stop) -> Facts<'t> {
+        let known = known_of(facts.trace);
+        let mut facts = facts.of_run(self.plan.as_deref(), self.peaks, known);
+        facts.stop = stop.clone();
+        facts
+    }
 }
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
@@ -69,93 +72,72 @@ pub(super) fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer
         return None;
     }
     let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
-    let graph = Graph::within(trace, around);
-    let calls = CallIndex::within(trace, around);
-    let ground = (&graph, &calls);
-    judge(trace, ground, Some(window), &steps, looked, None, stop)
+    let facts = looked.facts(Facts::within(trace, around), stop);
+    judge(&facts, Some(window), &steps, looked, true)
 }
 
 /// Everything in scope.
-pub(super) fn whole(
-    trace: &Trace,
-    run: u64,
-    looked: &Looked,
-    ground: &Ground,
-    stop: &Stop,
-) -> Option<Answer> {
-    let pass = looked.pass();
-    let grounds = ground.of(run, trace);
-    let base = grounds.base(stop)?;
-    let steps = match pass {
-        None => grounds.steps(),
-        Some(_) => Arc::default(),
-    };
-    let of_run = (&base.graph, &base.calls);
-    judge(trace, of_run, pass, &steps, looked, Some(grounds), stop)
+pub(super) fn whole(facts: Facts<'_>, looked: &Looked, stop: &Stop) -> Option<Answer> {
+    let facts = looked.facts(facts, stop);
+    if let pass @ Some(_) = looked.pass() {
+        return judge(&facts, pass, &[], looked, false);
+    }
+    facts.prepare();
+    match stop.is_stopped() {
+        true => None,
+        false => judge(&facts, None, facts.steps(), looked, false),
+    }
 }
 
-/// What is said of a window. Of all of a run that has ended `whole` is what is known of it.
+/// What is said of a window, or of all of a run that has ended.
 fn judge(
-    trace: &Trace,
-    (graph, calls): (&Graph, &CallIndex),
+    facts: &Facts<'_>,
     window: Option<Span>,
     steps: &[Steps],
     looked: &Looked,
-    whole: Option<Grounds<'_>>,
-    stop: &Stop,
+    is_live: bool,
 ) -> Option<Answer> {
-    let is_live = whole.is_none();
-    let devices = figures::of(trace, Some(calls), window);
+    let (trace, stop) = (facts.trace, &facts.stop);
+    let devices = facts.figures(window);
     if stop.is_stopped() {
         return None;
     }
-    let causes = Causes::new(trace, graph);
+    let advice = Advice::new(facts);
     // A job as a whole, once it has ended: its ranks are matched by all that they did.
-    let of_job = whole.filter(|_| window.is_none() && Aligned::may_be(trace));
-    let ranks = of_job.and_then(|it| it.judged(&causes, steps));
+    let is_of_job = !is_live && window.is_none();
+    let ranks = is_of_job.then(|| facts.ranks()).flatten();
+    let ranks = ranks.map(|it| &**it);
     if stop.is_stopped() {
         return None;
     }
-    let watching = watching::of(trace, &causes, &devices, window);
-    let verdicts = verdict::of_job(
-        trace,
-        &causes,
-        (window, &devices),
-        steps,
-        ranks.as_deref(),
-        watching.as_ref(),
-    );
-    if stop.is_stopped() {
-        return None;
-    }
-    let is_stopped = || stop.is_stopped();
-    let known = known_of(trace);
-    let advice = Advice {
-        trace,
-        causes: &causes,
-        peaks: looked.peaks,
-        known: &known,
+    let watching = watching::of(trace, &advice.causes, &devices, window);
+    let watched = watching.as_ref();
+    let verdicts = match devices.is_empty() {
+        true => Vec::new(),
+        false => verdict::of_job(
+            trace,
+            &advice.causes,
+            (window, &devices),
+            steps,
+            ranks,
+            watched,
+        ),
     };
-    let plan = looked.plan.as_deref();
+    if stop.is_stopped() {
+        return None;
+    }
     let findings = match looked.pass {
-        Some(pass) if !is_live => advice.of_pass(&looked.passes, pass, plan, &devices, &is_stopped),
-        None if !is_live && !looked.passes.list.is_empty() => {
-            advice.of_run(&looked.passes, plan, &is_stopped)
-        }
+        Some(pass) if !is_live => advice.of_pass(&looked.passes, pass, &devices),
+        None if !is_live && !looked.passes.list.is_empty() => advice.of_run(&looked.passes),
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
-            let scope = findings::Scope::new(trace, &causes, window, &devices, looked.peaks)
-                .with_ranks(ranks.as_deref())
-                .with_watching(watching.as_ref());
-            advice.of_program(&scope, steps, &is_stopped).in_one()
+            let scope = advice.scope(window, &devices);
+            let scope = scope.with_ranks(ranks).with_watching(watched);
+            advice.of_program(&scope, steps).in_one()
         }
     };
     Some(Answer {
-        verdicts: if devices.is_empty() {
-            Vec::new()
-        } else {
-            verdicts
-        },
+        verdicts,
         findings,
         steps: steps.first().map(|of| StepTime {
             count: of.steady.len(),

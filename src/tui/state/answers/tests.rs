@@ -6,6 +6,7 @@ use crate::tui::state::Status;
 use crate::tui::state::so_far::arrived;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
+use analysis::Facts;
 use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use trace::Trace;
@@ -118,7 +119,7 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     };
     let answer = live(&trace, &looked, &stop).expect("an answer");
     let first = answer.verdicts.first().expect("a verdict");
-    let whole = whole(&trace, 0, &looked, &Ground::default(), &stop);
+    let whole = whole(Facts::new(&trace), &looked, &stop);
     let whole = whole.expect("an answer");
     assert!(
         (250_000_000..=500_000_000).contains(&first.span_ns),

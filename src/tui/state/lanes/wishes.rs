@@ -95,7 +95,7 @@ mod tests {
 
     fn labels(lanes: &mut Lanes) -> Vec<String> {
         lanes
-            .choose(rows())
+            .choose(rows(), rustc_hash::FxHashSet::default())
             .into_iter()
             .map(|row| row.label)
             .collect()

@@ -2,11 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::tui::state::idle::{self, Shares};
+use crate::tui::state::idle;
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
+use analysis::breakdown::Breakdown;
+use analysis::causes::Shares;
 use analysis::graph::CallKind;
-use trace::{LaneKind, Measure, Trace};
+use trace::{LaneKind, Trace};
 
 /// Records between two looks at whether to go on.
 const STRIDE: usize = 65_536;
@@ -32,13 +34,7 @@ pub struct Measured {
 pub struct OfDevice {
     /// Index into [`Trace::devices`].
     pub device: usize,
-    pub busy: Ns,
-    pub compute: Ns,
-    pub copy: Ns,
-    /// Neither busy nor idle: nothing was recorded.
-    pub unrecorded: Ns,
-    /// All other time.
-    pub idle: Ns,
+    pub parts: Breakdown,
     /// Idle time before its first operation and after its last one, which has no cause.
     pub outside: Ns,
     /// The idle time between operations by cause; `None` where there are too many operations.
@@ -98,9 +94,8 @@ impl Measured {
 fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -> Option<OfDevice> {
     let usage = &trace.devices()[device].usage;
     let used = usage.span()?;
-    let busy = usage.time(Measure::Busy, span);
+    let parts = Breakdown::of_device(trace, device, span);
     let off = trace.unrecorded(device, span);
-    let unrecorded: Ns = off.iter().map(|part| part.len()).sum();
     // Before the first operation nothing is known to be unrecorded but what overlaps here.
     let inside = used.intersect(span).len();
     let off_outside: Ns = off
@@ -117,11 +112,7 @@ fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -
     let moved = |direction| (direction, trace.bytes_moved(device, direction, span));
     Some(OfDevice {
         device,
-        busy,
-        compute: usage.time(Measure::Compute, span),
-        copy: usage.time(Measure::Copy, span),
-        unrecorded,
-        idle: span.len() - busy - unrecorded,
+        parts,
         outside: span.len() - inside - off_outside,
         causes,
         bytes: directions

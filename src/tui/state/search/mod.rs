@@ -23,6 +23,14 @@ use trace::LaneId;
 /// While a run goes on it is looked through again this often at most.
 const PACE: Duration = Duration::from_millis(500);
 
+/// Something else is looked for at once.
+fn pace(_: &Run, last: u32, now: u32) -> Duration {
+    match last == now {
+        true => PACE,
+        false => Duration::ZERO,
+    }
+}
+
 /// What is looked for, and the last answer.
 #[derive(Debug)]
 pub struct Search {
@@ -30,8 +38,6 @@ pub struct Search {
     needle: Option<Needle>,
     /// Goes up with every change of what is looked for.
     asked: u32,
-    /// When it was last asked about a run that goes on.
-    at: Option<(u64, u32, Duration)>,
     question: Question<u32, Found>,
     answers: u64,
     /// That the first hit is to be gone to as soon as it is known.
@@ -44,8 +50,7 @@ impl Default for Search {
             text: String::new(),
             needle: None,
             asked: 0,
-            at: None,
-            question: Question::new("search", Weight::Light),
+            question: Question::new("search", Weight::Light).paced(pace),
             answers: 0,
             wants_first: false,
         }
@@ -108,15 +113,6 @@ impl Search {
         let Some(needle) = self.needle.clone() else {
             return;
         };
-        if run.is_running() {
-            let is_due = |(number, asked, at): (u64, u32, Duration)| {
-                (number, asked) != (run.number, self.asked) || run.elapsed >= at + PACE
-            };
-            if !self.at.is_none_or(is_due) {
-                return;
-            }
-            self.at = Some((run.number, self.asked, run.elapsed));
-        }
         let is_new = self
             .question
             .ask(analyst, run, self.asked, move |trace, stop| {

@@ -1,19 +1,17 @@
 //! A job's ranks: what each does with its time, and who the others wait for.
 
 mod map;
-mod table;
 
 use ratatui::layout::Rect;
 
 use super::list::{Cell, Filter, List};
+use super::table::Layout;
 use super::{Place, Request, View};
-use crate::report::ranks::{self as report, RankReport};
-use crate::tui::action::Action;
+use crate::report::ranks::{self as report, Means, RankReport};
 use crate::tui::state::State;
 use crate::tui::state::job::Judged;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
-use activity::units::duration;
 
 /// What the table can be ordered by; `host` folds each host into one line, `steps` is the map.
 const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
@@ -36,14 +34,12 @@ enum Line {
 /// The view.
 #[derive(Debug, Default)]
 pub(super) struct RanksView {
-    order: usize,
     lines: Vec<Line>,
-    list: List,
 }
 
 impl View for RanksView {
-    fn offers(&self, _action: Action) -> bool {
-        true
+    fn orders(&self) -> &'static [&'static str] {
+        &ORDERS
     }
 
     fn shows_ranks(&self) -> bool {
@@ -55,59 +51,45 @@ impl View for RanksView {
         state.run.trace.processes().len() > 1 || state.job.clocks(&state.run).is_some()
     }
 
-    fn prepare(&mut self, state: &State, area: Rect, is_on_screen: bool) {
-        if !is_on_screen {
-            return;
-        }
-        self.list.empty = if state.job.is_open() {
-            "computing …"
-        } else if self.list.filter.is_on() {
-            "no rank has this"
-        } else {
-            "no two processes share a collective"
-        };
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
+        let empty = "no two processes share a collective";
+        list.say(state.job.is_open(), "no rank has this", empty);
         let found = state.job.judged(&state.run);
-        let room = table::Room::of(area.width);
-        self.lines = found.map_or_else(Vec::new, |job| {
-            lines(job, self.order, &mut self.list.filter)
-        });
+        let mut columns = report::columns();
+        if ORDERS[list.order] == "host" {
+            columns[0].heading = "host";
+        }
+        let layout = Layout::new(columns, area.width);
+        self.lines = found.map_or_else(Vec::new, |job| lines(job, list.order, &mut list.filter));
         let map = found
-            .filter(|_| ORDERS[self.order] == "steps")
+            .filter(|_| ORDERS[list.order] == "steps")
             .map(|job| map::Scale::new(&job.heat, area.width));
-        self.list.heading = match (found, map) {
+        list.heading = match (found, map) {
             (Some(job), Some(scale)) => map::heading(&job.heat, scale),
-            _ => table::heading(ORDERS[self.order], room),
+            _ => layout.heading(ORDERS[list.order]),
         };
         let lines = &self.lines;
-        self.list.fill(area, lines.len(), |i| {
+        list.fill(area, lines.len(), |i| {
             found.map_or_else(Vec::new, |job| match (&lines[i], map) {
                 (Line::Rank(rank), Some(scale)) => {
                     map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
                 }
-                (line, _) => cells(job, line, room),
+                (line, _) => cells(job, line, &layout),
             })
         });
-        let in_full = match (found, self.lines.get(self.list.cursor)) {
+        let in_full = match (found, self.lines.get(list.cursor)) {
             (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
             (Some(job), Some(Line::Clocks)) => clocks(job),
             (Some(job), Some(Line::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
-        self.list.in_full = Some(in_full);
-    }
-
-    fn list(&self) -> Option<&List> {
-        Some(&self.list)
-    }
-
-    fn list_mut(&mut self) -> Option<&mut List> {
-        Some(&mut self.list)
+        list.in_full = Some(in_full);
     }
 
     /// The lanes of the rank under the cursor, of a host those of its latest.
-    fn choose(&mut self, state: &State) -> Option<Request> {
+    fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let job = state.job.judged(&state.run)?;
-        let rank = match self.lines.get(self.list.cursor)? {
+        let rank = match self.lines.get(at)? {
             Line::Clocks => return None,
             Line::Late(i) => {
                 let name = &job.job.late[*i].name;
@@ -128,12 +110,6 @@ impl View for RanksView {
             record: Some(row),
             span: of.span(row),
         }))
-    }
-
-    fn act(&mut self, action: Action, _state: &mut State) {
-        if action == Action::Sort {
-            self.order = (self.order + 1) % ORDERS.len();
-        }
     }
 }
 
@@ -184,32 +160,23 @@ fn clocks(job: &Judged) -> String {
     said.join(" · ")
 }
 
-fn cells(job: &Judged, line: &Line, room: table::Room) -> Vec<Cell> {
-    match line {
-        Line::Clocks => vec![Cell::rest(clocks(job), Role::Dim)],
-        Line::Late(i) => vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
-        Line::Rank(i) => {
-            let rank = &job.ranks[*i];
-            let clock = match rank.residual_ns {
-                Some(_) => duration(rank.offset_ns),
-                None => "wall".to_owned(),
-            };
-            table::figures(&rank.called(), &[rank], clock, room)
-        }
+fn cells<'a>(job: &'a Judged, line: &Line, layout: &Layout<Means<'a>>) -> Vec<Cell> {
+    let means = match line {
+        Line::Clocks => return vec![Cell::rest(clocks(job), Role::Dim)],
+        Line::Late(i) => return vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
+        Line::Rank(i) => Means::one(&job.ranks[*i]),
         Line::Host(of) => {
             let ranks: Vec<&RankReport> = of.iter().map(|&i| &job.ranks[i]).collect();
-            let host = ranks.first().map_or("", |rank| rank.host.as_str());
-            let name = if host.is_empty() {
-                "host unknown"
-            } else {
-                host
+            let name = match ranks.first().map_or("", |rank| rank.host.as_str()) {
+                "" => "host unknown",
+                host => host,
             };
-            table::figures(
-                &format!("{name} ({})", ranks.len()),
-                &ranks,
-                String::new(),
-                room,
-            )
+            let name = format!("{name} ({})", ranks.len());
+            Means { name, ranks }
         }
-    }
+    };
+    let mut cells = layout.cells(&means, |it| (it == "waiting").then_some(Role::Warning));
+    cells.pop();
+    cells.push(Cell::rest(means.because(layout.room()), Role::Dim));
+    cells
 }

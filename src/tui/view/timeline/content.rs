@@ -1,8 +1,8 @@
 //! What a row of the timeline is made of.
 
 use crate::tui::draw::lane::{LaneRow, Plot};
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::theme::Role;
+use analysis::causes::Group;
 
 /// Plot, figure and words of a row.
 #[derive(Default)]
@@ -23,5 +23,5 @@ pub(super) enum Shown {
     Folded(String, bool),
     Lane(LaneRow),
     /// What the colours of the rows of GPUs mean.
-    Legend(Vec<(IdleGroup, String)>),
+    Legend(Vec<(Group, String)>),
 }

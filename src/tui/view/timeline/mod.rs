@@ -13,7 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::View;
+use super::{List, View};
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
@@ -82,13 +82,8 @@ impl View for Timeline {
         Context::Timeline
     }
 
-    fn open(&mut self, _state: &State) {}
-
-    fn prepare(&mut self, state: &State, _area: Rect, is_on_screen: bool) {
+    fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
         self.layout = Layout::of(state);
-        if !is_on_screen {
-            return;
-        }
         self.scroll(state);
         let of = Made {
             run: state.run.number,
@@ -144,7 +139,7 @@ impl View for Timeline {
         );
     }
 
-    fn draw(&self, theme: &Theme, _area: Rect, buf: &mut Buffer) {
+    fn draw(&self, _list: &List, theme: &Theme, _area: Rect, buf: &mut Buffer) {
         if self.lines.is_empty() {
             self.draw_empty(theme, buf);
             return;
@@ -188,7 +183,7 @@ impl View for Timeline {
         }
     }
 
-    fn act(&mut self, action: Action, state: &mut State) {
+    fn act(&mut self, _at: usize, action: Action, state: &mut State) {
         match action {
             Action::Click { x, y } => self.click(state, x, y),
             // On the axis it measures, elsewhere the window goes along.

@@ -11,7 +11,7 @@ use crate::tui::state::State;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
 
-/// In which order rows get a second line where there is room for it, all of a kind at once; `None` for those
+/// In which order rows get more lines where there is room for it, all of a kind at once; `None` for those
 /// that never do.
 fn turn(kind: RowKind) -> Option<usize> {
     match kind {
@@ -26,18 +26,26 @@ fn turn(kind: RowKind) -> Option<usize> {
     }
 }
 
-/// Which turns get a second line when so many lines are to spare.
-fn grown(rows: &[Row], mut spare: usize) -> [bool; 4] {
-    let mut grown = [false; 4];
-    for (i, grows) in grown.iter_mut().enumerate() {
-        let count = rows.iter().filter(|row| turn(row.kind) == Some(i)).count();
-        if count > spare {
-            break;
+/// Lines that a row has at most.
+const MOST: u16 = 4;
+/// Lines that third and fourth lines of rows leave to the variants and findings below.
+const BELOW: usize = 10;
+
+/// How many lines the rows of each turn have when so many are to spare.
+fn heights(rows: &[Row], mut spare: usize) -> [u16; 4] {
+    let mut heights = [1; 4];
+    for height in 2..=MOST {
+        let kept = if height == 2 { 0 } else { BELOW };
+        for (i, of_turn) in heights.iter_mut().enumerate() {
+            let count = rows.iter().filter(|row| turn(row.kind) == Some(i)).count();
+            if count + kept > spare {
+                return heights;
+            }
+            *of_turn = height;
+            spare -= count;
         }
-        *grows = true;
-        spare -= count;
     }
-    grown
+    heights
 }
 
 /// Lines of the view from which one of them says what the colours of GPUs mean.
@@ -54,7 +62,7 @@ pub(super) struct Line {
     pub(super) is_ghost: bool,
 }
 
-/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have two lines;
+/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have several lines;
 /// what the colours of GPUs mean stands under these.
 pub(super) fn lines(
     state: &State,
@@ -73,13 +81,13 @@ pub(super) fn lines(
         Vec::new()
     };
     let has_legend = !legend.is_empty();
-    // The variants go before second lines, where there is room for them at all.
+    // The variants go before more lines of a row, where there is room for them at all.
     let reserved = Filler::reserved(state);
     let spare = spare.checked_sub(reserved).unwrap_or(spare);
-    let grown = if is_at_top {
-        grown(&state.rows, spare.saturating_sub(usize::from(has_legend)))
+    let heights = if is_at_top {
+        heights(&state.rows, spare.saturating_sub(usize::from(has_legend)))
     } else {
-        [false; 4]
+        [1; 4]
     };
     let mut lines = Vec::new();
     let mut rates = rows::Rates::default();
@@ -89,8 +97,8 @@ pub(super) fn lines(
         if y >= area.bottom() {
             break;
         }
-        let is_grown = turn(row.kind).is_some_and(|turn| grown[turn]);
-        let height = (1 + u16::from(is_grown)).min(area.bottom() - y);
+        let height = turn(row.kind).map_or(1, |turn| heights[turn]);
+        let height = height.min(area.bottom() - y);
         lines.push(Line {
             row: i,
             area: Rect::new(area.x, y, area.width, height),

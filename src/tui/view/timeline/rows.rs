@@ -3,16 +3,17 @@
 use super::content::{Content, Shown};
 use super::counters;
 use crate::tui::draw::label;
-use crate::tui::draw::lane::{LaneRow, Plot};
+use crate::tui::draw::lane::{Busy, LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::{Direction, Ns, Span, units};
+use analysis::breakdown::Breakdown;
+use analysis::causes::{Group, Shares};
 use trace::{LaneId, LaneKind, Measure, Trace};
 
 #[cfg(test)]
@@ -93,12 +94,6 @@ fn is_hit(state: &State, row: &Row) -> bool {
         .is_some_and(|needle| needle.is_in(&row.label))
 }
 
-/// Time of a window in which nothing was recorded of a device.
-fn unrecorded(trace: &Trace, device: usize, window: Span) -> Ns {
-    let spans = trace.unrecorded(device, window);
-    spans.iter().map(|span| span.len()).sum()
-}
-
 fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
     let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
     let used = usage.span().unwrap_or_default();
@@ -106,8 +101,14 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     let mut shares = Vec::with_capacity(usize::from(scale.columns));
     let mut causes = Vec::with_capacity(usize::from(scale.columns));
     let edges = scale.edges();
-    for (cell, busy) in cells(&edges).zip(usage.times(Measure::Busy, &edges)) {
-        shares.push(busy as f64 / cell.len().max(1) as f64);
+    let times = usage.times(Measure::Busy, &edges);
+    let kernels = usage.times(Measure::Compute, &edges);
+    for ((cell, busy), kernels) in cells(&edges).zip(times).zip(kernels) {
+        let share = |ns| ns as f64 / cell.len().max(1) as f64;
+        shares.push(Busy {
+            kernels: share(kernels),
+            all: share(busy),
+        });
         // Before its first operation and after its last there is nothing to be explained.
         let is_between = cell.overlaps(extent) && busy < cell.len();
         let of_cell = is_between.then(|| state.idle.within(run, device, cell));
@@ -121,9 +122,8 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     let side = if window.is_empty() {
         String::new()
     } else {
-        let recorded = (window.len() - unrecorded(&run.trace, device, window)).max(1);
-        let busy = usage.time(Measure::Busy, window) as f64 / recorded as f64;
-        let busy = units::percent(busy);
+        let parts = Breakdown::of_device(&run.trace, device, window);
+        let busy = units::percent(parts.share(parts.busy));
         if is_wide {
             format!("busy {busy}")
         } else {
@@ -140,29 +140,29 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
 
 /// What the colours of the rows of GPUs mean: each cause with its share of the time on screen, the greatest
 /// first.
-pub(super) fn legend(state: &State) -> Vec<(IdleGroup, String)> {
+pub(super) fn legend(state: &State) -> Vec<(Group, String)> {
     let run = &state.run;
     let window = state.camera.figures_span(run);
     let devices = state.rows.iter().filter_map(|row| match row.kind {
         RowKind::Gpu(device) => Some(device),
         _ => None,
     });
-    let (mut sum, mut count) = ([0; IdleGroup::ALL.len()], 0);
+    let (mut sum, mut count) = (Shares::default(), 0);
     for device in devices {
         count += 1;
         for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, window)) {
             *sum += ns;
         }
     }
-    let whole = (window.len() * count).max(1) as f64;
-    let mut groups: Vec<(IdleGroup, i64)> = IdleGroup::ALL.into_iter().zip(sum).collect();
-    groups.retain(|(_, ns)| *ns as f64 / whole >= 0.001);
-    groups.sort_by_key(|(_, ns)| -ns);
-    let words = |(group, ns): (IdleGroup, i64)| {
-        let share = units::percent(ns as f64 / whole);
-        (group, format!("{} {share}", group.label()))
-    };
-    groups.into_iter().map(words).collect()
+    // What is less than a thousandth of the time is not shown.
+    let whole = (window.len() * count).max(1);
+    let groups = Group::most(sum, (whole - 1) / 1_000).into_iter();
+    groups
+        .map(|(group, ns)| {
+            let share = units::percent(ns as f64 / whole as f64);
+            (group, format!("{} {share}", group.label()))
+        })
+        .collect()
 }
 
 /// The cells between edges.
@@ -367,7 +367,9 @@ fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
     let side = if is_stream && !window.is_empty() {
         let busy = trace.lanes()[id].busy(window);
         let off = match trace.lanes()[id].key().kind {
-            LaneKind::Stream { device, .. } => unrecorded(trace, device, window),
+            LaneKind::Stream { device, .. } => {
+                Breakdown::of_device(trace, device, window).not_recorded
+            }
             _ => 0,
         };
         let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);

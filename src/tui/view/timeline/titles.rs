@@ -4,13 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::tui::draw::pen;
-use crate::tui::state::idle::IdleGroup;
 use crate::tui::theme::{Role, Theme};
+use analysis::causes::Group;
 
 /// "■ host work 41 %  ■ launching 12 %", as many as there is room for.
 pub(super) fn legend(
     theme: &Theme,
-    groups: &[(IdleGroup, String)],
+    groups: &[(Group, String)],
     gutter: u16,
     line: Rect,
     buf: &mut Buffer,

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::graph::made::{run, steps};
 use activity::Batch;
+use activity::feed::Stop;
 
 /// What a row says, but for source lines.
 type Row = (
@@ -70,10 +71,10 @@ proptest! {
             let until = part.items.iter().map(|item| item.span.start).max();
             trace.apply(part);
             if let Some(until) = until {
-                growing.grow(&trace, until, &|| false).expect("not stopped");
+                growing.grow(&trace, until, &Stop::default()).expect("not stopped");
             }
         }
-        let grown = growing.grow(&trace, Ns::MAX, &|| false).expect("not stopped");
+        let grown = growing.grow(&trace, Ns::MAX, &Stop::default()).expect("not stopped");
         let expected = at_once(&trace, sample);
         let idle: Ns = expected.iter().map(|row| row.5).sum();
         let mine: Vec<_> = grown.into_iter().map(|of| (of.idle_ns, rows(of.causes))).collect();
@@ -98,7 +99,9 @@ fn what_is_sealed_is_not_looked_at_again() {
         }
         trace.apply(scene.take());
         let until = 100_000 * (part + 1);
-        let grown = growing.grow(&trace, until, &|| false).expect("not stopped");
+        let grown = growing
+            .grow(&trace, until, &Stop::default())
+            .expect("not stopped");
         // The last 20 us, in which two kernels begin, are not settled yet.
         assert_eq!(grown[0].idle_ns, 8_000 * (10 * (part + 1) - 3));
     }
@@ -107,7 +110,7 @@ fn what_is_sealed_is_not_looked_at_again() {
     scene.without_call().kernel("late", 7, 6_500, 7_500);
     trace.apply(scene.take());
     let grown = growing
-        .grow(&trace, 2_000_000, &|| false)
+        .grow(&trace, 2_000_000, &Stop::default())
         .expect("not stopped");
     assert_eq!(grown[0].idle_ns, 8_000 * 197 - 1_000);
 }
@@ -126,7 +129,7 @@ fn a_launch_that_leaves_no_operation_holds_nothing_up() {
     // The last one's operation is yet to come.
     scene.call("cudaLaunchKernel", 200_000, 203_000);
     let trace = scene.trace();
-    let grown = Growing::default().grow(&trace, 210_000, &|| false);
+    let grown = Growing::default().grow(&trace, 210_000, &Stop::default());
     // Up to 20 us before its call: all kernels but the last two.
     assert_eq!(grown.expect("not stopped")[0].idle_ns, 8_000 * (20 - 3));
 }
@@ -143,7 +146,7 @@ fn a_graph_that_grew_too_large_begins_anew() {
         scene.kernel("k", 7, at + 4_000, at + 6_000);
         if i % 1_000 == 999 {
             trace.apply(scene.take());
-            let grown = growing.grow(&trace, at + 10_000, &|| false);
+            let grown = growing.grow(&trace, at + 10_000, &Stop::default());
             let grown = grown.expect("not stopped");
             // The last 20 us, in which two kernels begin, are not settled yet.
             assert_eq!(grown[0].idle_ns, 8_000 * (i - 2));
@@ -170,17 +173,17 @@ fn what_was_let_go_stays_in_the_sums() {
     }
     trace.apply(scene.take());
     growing
-        .grow(&trace, 10_000 * count, &|| false)
+        .grow(&trace, 10_000 * count, &Stop::default())
         .expect("not stopped");
-    trace.forget_before(10_000 * (count / 2));
-    assert!(trace.forgotten().is_some_and(|of| of.rows > 0));
+    trace.evict_before(10_000 * (count / 2));
+    assert!(trace.evicted().is_some_and(|of| of.rows > 0));
     for i in count..count + 10 {
         let at = 10_000 * i;
         scene.call("cudaLaunchKernel", at, at + 3_000);
         scene.kernel("k", 7, at + 4_000, at + 6_000);
     }
     trace.apply(scene.take());
-    let grown = growing.grow(&trace, 10_000 * (count + 10), &|| false);
+    let grown = growing.grow(&trace, 10_000 * (count + 10), &Stop::default());
     let [device] = &grown.expect("not stopped")[..] else {
         panic!("one device")
     };

@@ -26,7 +26,7 @@ impl Walk<'_, '_> {
     /// The operation came later than launches do: in its own call, or after it.
     pub(super) fn own_call(&mut self, op: OpId, call: CallId, from: Ns, end: Ns) {
         let graph = self.of.graph;
-        let limits = &self.of.limits;
+        let limits = &self.of.ready.limits;
         let begun = graph.ops.start[op as usize];
         let is_node = graph.ops.is_graph(op);
         // The launch spent most of the time in its call.
@@ -141,7 +141,7 @@ impl Walk<'_, '_> {
             what.unwrap_or((Cause::Unknown, Culprit::Call(call), Certainty::Unknown));
         let (process, thread) = self.thread(call);
         let span = Span::new(from, self.time);
-        let mut taken: Vec<_> = self.of.host.taken(process, thread, span).collect();
+        let mut taken: Vec<_> = self.of.ready.host.taken(process, thread, span).collect();
         taken.sort_by_key(|t| std::cmp::Reverse(t.span.end));
         for part in taken {
             self.put(part.span.end.min(self.time), cause, culprit, certainty);
@@ -197,6 +197,9 @@ impl Walk<'_, '_> {
 
     pub(super) fn ranges(&self, call: CallId, span: Span) -> Vec<(Span, Option<(usize, usize)>)> {
         let (process, thread) = self.thread(call);
-        self.of.host.ranges(self.of.trace, process, thread, span)
+        self.of
+            .ready
+            .host
+            .ranges(self.of.trace, process, thread, span)
     }
 }

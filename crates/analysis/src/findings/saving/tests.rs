@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
+use crate::Facts;
 use crate::figures::Peaks;
 use crate::findings::{Finding, Severity, weighed};
-use crate::graph::Graph;
 use crate::program::Known;
 use crate::testing::{Scene, in_scope, known, pinned, waits};
 use crate::whatif::WhatIf;
+use activity::feed::Stop;
 use activity::units::duration;
 use activity::{Direction, MemoryKind, Ns};
 use scenario::edit::EditSet;
@@ -18,10 +19,11 @@ fn all_of(trace: &Trace) -> Vec<Finding> {
 }
 
 fn weigh(trace: &Trace, known: &Known) -> Vec<Finding> {
+    let mut facts = Facts::new(trace);
+    facts.known = known.clone();
     in_scope(trace, None, Peaks::default(), |scope| {
-        let graph = scope.causes.graph();
-        let whatif = || WhatIf::of_steps(trace, graph, None, None, known);
-        weighed(scope, whatif, &|| false)
+        let whatif = || WhatIf::of_steps(&facts, None, None);
+        weighed(scope, whatif, &Stop::default())
     })
 }
 
@@ -204,8 +206,9 @@ proptest! {
     ) {
         let trace = rounds(&each, think);
         let found = all_of(&trace);
-        let graph = Graph::new(&trace);
-        let whatif = WhatIf::of_steps(&trace, &graph, None, None, &known()).expect("operations");
+        let mut facts = Facts::new(&trace);
+        facts.known = known();
+        let whatif = WhatIf::of_steps(&facts, None, None).expect("operations");
         let stacked = || found.iter().filter(|f| f.saving_ns.is_some_and(|saving| saving > 0));
         let edit = |f: &Finding| f.edit.clone().expect("an edit");
         let saved = |set: &EditSet| {

@@ -37,7 +37,7 @@ fn records_of_nodes_cost_where_nodes_are_short() {
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, PEAKS, |scope| {
             let verdicts = verdict::of(&trace, scope.causes, None, scope.devices, &[]);
-            let found = of(scope).into_iter().find(|f| f.rule == "graph-records");
+            let found = all(scope).into_iter().find(|f| f.rule == "graph-records");
             (found, verdicts[1].text.clone())
         })
     };
@@ -57,7 +57,7 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
     let found = |mut scene: Scene| {
         let mut trace = scene.trace();
         trace.source.kind = SourceKind::Traced;
-        let all = in_scope(&trace, None, PEAKS, of);
+        let all = in_scope(&trace, None, PEAKS, all);
         all.into_iter().find(|f| f.rule == "launch-records")
     };
     // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.

@@ -2,7 +2,7 @@
 
 use super::super::WhatIf;
 use super::spread;
-use crate::graph::Graph;
+use crate::Facts;
 use crate::program::Known;
 use crate::testing::Scene as Made;
 use activity::{Ns, RangeKind};
@@ -16,7 +16,6 @@ fn graph(apart: Ns) -> Result<[Ns; 3], String> {
         made.kernel("k", 7, at + 5_000, at + 6_000);
     }
     let trace = made.trace();
-    let dependencies = Graph::new(&trace);
     let known = Known {
         launch_call: Some(3_000),
         launch: Some([5_000, 4_000]),
@@ -27,7 +26,9 @@ fn graph(apart: Ns) -> Result<[Ns; 3], String> {
         queued: Some([1_000; 4]),
         ..Known::default()
     };
-    let whatif = WhatIf::new(&trace, &dependencies, None, &known).expect("operations");
+    let mut facts = Facts::new(&trace);
+    facts.known = known;
+    let whatif = WhatIf::new(&facts, None).expect("operations");
     assert_eq!(whatif.replay_error(), 0.0);
     let outcome = whatif.predict(&"graph".parse().expect("an edit")).outcome?;
     assert!(outcome.unknowns[0].contains("530 ns") && outcome.unknowns.len() == 1);
@@ -75,8 +76,8 @@ fn of_few_repeats_that_differ_by_more_than_a_factor_of_two_no_median_is_told() {
             kernels.len() as Ns * 1_000_000,
         );
         let trace = made.trace();
-        let graph = Graph::new(&trace);
-        let whatif = WhatIf::new(&trace, &graph, Some("v"), &Known::default()).expect("repeats");
+        let facts = Facts::new(&trace);
+        let whatif = WhatIf::new(&facts, Some("v")).expect("repeats");
         assert_eq!(whatif.samples().len(), kernels.len());
         let outcome = whatif
             .predict(&"drop:first".parse().expect("an edit"))

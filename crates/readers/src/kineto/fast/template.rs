@@ -1,30 +1,30 @@
 //! Events that differ from an earlier one in their values only.
 //!
-//! A profiler writes all events of a kind alike. What stands between the values of one is kept, and of the next only the
-//! values are read: what is between them is compared.
+//! A profiler writes all events of a kind alike. A template keeps the text between the values of one. Of the next event
+//! only the values are read; the text between them is compared.
 
 use std::borrow::Cow;
 
-use super::{Mark, Part, Reader};
+use super::{Mark, Reader, ValueKind};
 use crate::kineto::event::{Event, Text};
 
-/// Kinds of events that are kept; a profiler has about a dozen.
+/// Kinds of events that it keeps; a profiler has about a dozen.
 const KINDS_MAX: usize = 24;
 
-/// The kinds of events that were seen.
+/// The kinds of events so far.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
     kinds: Vec<Template>,
 }
 
-/// What all events of a kind have in common.
+/// The common text of all events of a kind.
 #[derive(Debug)]
 struct Template {
     phase: String,
     category: String,
-    /// Values, each with what stands before it.
-    values: Vec<(Box<[u8]>, Part)>,
-    /// What stands behind the last one.
+    /// Values, each with the text before it.
+    values: Vec<(Box<[u8]>, ValueKind)>,
+    /// The text behind the last one.
     end: Box<[u8]>,
 }
 
@@ -32,7 +32,7 @@ impl Templates {
     /// Reads the event that a text begins with, and returns it with its length; `None` for one that is not of the common
     /// shape.
     pub(crate) fn event<'a>(&'a mut self, text: &'a [u8]) -> Option<(Event<'a>, usize)> {
-        // Looked for first and read then: what was read in vain has to be thrown away.
+        // The search comes before the reading: values read in vain would have to be dropped.
         let mut event = Event::default();
         let mut is_clean = true;
         let mut found = None;
@@ -73,7 +73,7 @@ impl Template {
         let mut from = 0;
         for (range, part) in marks {
             // These two are the same for all events of a kind, and tell kinds apart.
-            if !matches!(part, Part::Phase | Part::Category) {
+            if !matches!(part, ValueKind::Phase | ValueKind::Category) {
                 values.push((text[from..range.start].into(), part));
                 from = range.end;
             }

@@ -7,7 +7,7 @@ fn seen(event: &Event<'_>) -> String {
     // An operator's arguments are never asked for, and are only read by serde.
     let args = match event.category.0.as_ref() {
         "cpu_op" | "python_function" => Args::default(),
-        _ => Args::of(event).into_owned(),
+        _ => Args::read(event).into_owned(),
     };
     let Event {
         phase,
@@ -42,7 +42,7 @@ fn agree(text: &[u8]) -> bool {
         return false;
     };
     let text = &text[..length];
-    let repaired = super::super::repair::repaired(text);
+    let repaired = super::super::repair::repair(text);
     let careful: Event<'_> = serde_json::from_slice(text)
         .or_else(|_| serde_json::from_str(&repaired))
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));

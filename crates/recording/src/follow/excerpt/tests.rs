@@ -1,6 +1,6 @@
-use crate::file::beside::Writer;
+use crate::file::{Clocks, Entry, Writer};
 
-use super::super::{Follower, Saver, readings};
+use super::super::{Follower, Saver};
 use super::excerpt;
 use activity::{
     Activity, Batch, Def, Frame, Hardware, HostCall, Kernel, LaunchShape, Look, MemoryAction,
@@ -159,9 +159,15 @@ fn recorded(directory: &std::path::Path) {
         })
     };
     let all = [reading(200, 310), reading(310, 420), reading(610, 700)];
-    let (kind, version) = (readings::KIND, readings::VERSION);
-    let mut file = Writer::create(directory, kind, version, 0, 200, 0).expect("made");
-    file.append(&readings::encode(&all)).expect("written");
+    let start = Clocks {
+        realtime: 200,
+        ..Clocks::default()
+    };
+    let mut file = Writer::outside(directory, 0, start).expect("made");
+    for it in all {
+        file.add(&Entry::Hardware(it));
+    }
+    file.finish();
 }
 
 /// From 250 to 600, told by hand: what touches it, the calls of its kernels, and the allocation that stood when it began.

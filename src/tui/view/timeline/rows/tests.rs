@@ -6,7 +6,7 @@ use ratatui::layout::{Rect, Size};
 
 use super::*;
 use crate::tui::app::{App, Peaks};
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Role, Theme};
 use activity::{DeviceInfo, Direction};
 use analysis::figures;
 use analysis::testing::Scene;
@@ -117,9 +117,16 @@ fn areas(row: &LaneRow, columns: u16, lines: u16) -> Vec<f64> {
     let area = Rect::new(0, 0, row.gutter + columns + row.side_columns, lines);
     let mut buf = Buffer::empty(area);
     row.draw(&Theme::default(), area, &mut buf);
-    let eighths = |x, y| match buf[(row.gutter + x, y)].symbol().chars().next() {
-        Some(block @ '▁'..='█') => f64::from(block as u32 - 0x2580),
-        _ => 0.0,
+    let theme = Theme::default();
+    let copies = theme.fg(Role::H2D).fg.expect("a colour");
+    let eighths = |x, y| {
+        let cell = &buf[(row.gutter + x, y)];
+        match cell.symbol().chars().next() {
+            // Copies alone stand behind the kernels.
+            Some('▁'..='█') if cell.bg == copies => 8.0,
+            Some(block @ '▁'..='█') => f64::from(block as u32 - 0x2580),
+            _ => 0.0,
+        }
     };
     (0..columns)
         .map(|x| (0..lines).map(|y| eighths(x, y)).sum::<f64>() / f64::from(8 * lines))

@@ -1,0 +1,322 @@
+//! What was seen of a process or a machine from outside, to bytes and back, as the table of [`super`] says.
+
+use super::definitions::{begin, lossy, text};
+use super::{Entry, Field, Unreadable};
+use crate::{
+    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Look, Metric, Occupant, OffCpu, Owner,
+    Reading, SampleDef, Sampling, Seen, Span, ThreadWindow, Uuid, WatchCost,
+};
+
+const LOOK: u8 = 32;
+const READING: u8 = 33;
+const THREAD: u8 = 34;
+const GROUP: u8 = 35;
+const OCCUPANTS: u8 = 36;
+const FRAME: u8 = 80;
+const STACK: u8 = 81;
+const SAMPLING: u8 = 82;
+const GPU: u8 = 83;
+const LIMITS: u8 = 84;
+const NOTE: u8 = 85;
+const COST: u8 = 86;
+
+/// What a note is about.
+const ABOUT_HARDWARE: u8 = 0;
+const ABOUT_THREADS: u8 = 1;
+
+/// Appends an entry of something that was seen in `span`, with `rest` and its length behind the `fixed` bytes.
+fn timed<'b>(
+    bytes: &'b mut Vec<u8>,
+    tag: u8,
+    span: Span,
+    fixed: usize,
+    rest: &[u8],
+) -> &'b mut [u8] {
+    let out = begin(bytes, tag, fixed, &[(4, rest)]);
+    span.start.put(out, 8);
+    span.end.put(out, 16);
+    out
+}
+
+fn note(bytes: &mut Vec<u8>, about: u8, text: &str) {
+    about.put(begin(bytes, NOTE, 16, &[(8, text.as_bytes())]), 4);
+}
+
+/// Appends a text of at most 255 bytes behind its length.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let text = &text.as_bytes()[..text.floor_char_boundary(255)];
+    out.push(text.len() as u8);
+    out.extend_from_slice(text);
+}
+
+pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
+    match entry {
+        Entry::SampleDef(SampleDef::Frame { id, frame }) => {
+            let texts = [(12, frame.file.as_bytes()), (16, frame.function.as_bytes())];
+            let out = begin(bytes, FRAME, 20, &texts);
+            id.put(out, 4);
+            frame.line.put(out, 8);
+        }
+        Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
+            [*id, *caller, *frame].put(begin(bytes, STACK, 16, &[]), 4);
+        }
+        Entry::Look(look) => {
+            let seen = look.changed.iter().flat_map(|it| {
+                let stack = it.stack << 1 | u32::from(it.is_running);
+                [it.thread, stack].map(u32::to_le_bytes)
+            });
+            let seen: Vec<u8> = seen.flatten().collect();
+            timed(bytes, LOOK, Span::at(look.time), 24, &seen);
+        }
+        Entry::Sampling(it) => {
+            let out = begin(bytes, SAMPLING, 32, &[]);
+            it.hz.put(out, 4);
+            it.torn.put(out, 8);
+            it.lost.put(out, 16);
+            it.cost_ns.put(out, 24);
+        }
+        Entry::Hardware(it) => hardware(it, bytes),
+        Entry::OffCpu(OffCpu::Thread(it)) => {
+            let out = timed(bytes, THREAD, it.span, 40, &[]);
+            it.thread.put(out, 4);
+            it.running.put(out, 24);
+            it.waiting.put(out, 32);
+        }
+        Entry::OffCpu(OffCpu::Group(it)) => {
+            let out = timed(bytes, GROUP, it.span, 56, &[]);
+            it.periods.put(out, 24);
+            it.throttled_periods.put(out, 32);
+            it.throttled.put(out, 40);
+            it.cores.put(out, 48);
+        }
+        Entry::OffCpu(OffCpu::Note(text)) => note(bytes, ABOUT_THREADS, text),
+        // Records and definitions are encoded where they are read.
+        _ => {}
+    }
+}
+
+fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
+    let mut rest = Vec::new();
+    match hardware {
+        Hardware::Gpu(gpu) => {
+            let out = begin(bytes, GPU, 32, &[(8, gpu.name.as_bytes())]);
+            gpu.index.put(out, 4);
+            gpu.uuid.put(out, 16);
+        }
+        Hardware::Limits(limits) => {
+            for (metric, most) in &limits.most {
+                rest.push(metric.code());
+                rest.extend(most.to_le_bytes());
+            }
+            let mut lacks = Vec::new();
+            for (metric, why) in &limits.lacks {
+                lacks.push(metric.code());
+                put_text(&mut lacks, why);
+            }
+            let out = begin(bytes, LIMITS, 32, &[(8, &rest), (12, &lacks)]);
+            limits.tells_slowdowns.put(out, 4);
+            limits.uuid.put(out, 16);
+        }
+        Hardware::Reading(reading) => {
+            for (metric, value) in &reading.values {
+                rest.push(metric.code());
+                rest.extend((*value as f32).to_le_bytes());
+            }
+            let out = timed(bytes, READING, reading.span, 48, &rest);
+            reading.uuid.put(out, 24);
+            reading.reasons.put(out, 40);
+        }
+        Hardware::Occupants { uuid, time, all } => {
+            for it in all {
+                rest.extend(it.pid.to_le_bytes());
+                rest.push(match it.owner {
+                    Owner::Program => 0,
+                    Owner::Other => 1,
+                    Owner::Unknown => 2,
+                });
+                rest.extend(it.memory.unwrap_or(u64::MAX).to_le_bytes());
+                put_text(&mut rest, &it.name);
+            }
+            uuid.put(timed(bytes, OCCUPANTS, Span::at(*time), 40, &rest), 24);
+        }
+        Hardware::Note(text) => note(bytes, ABOUT_HARDWARE, text),
+        Hardware::Cost(cost) => {
+            let out = begin(bytes, COST, 40, &[]);
+            for (value, at) in [cost.rounds, cost.cpu_ns, cost.wall_ns, cost.lost]
+                .into_iter()
+                .zip([8, 16, 24, 32])
+            {
+                value.put(out, at);
+            }
+        }
+    }
+}
+
+pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
+    let entry = match tag {
+        LOOK => look(bytes),
+        FRAME => frame(bytes),
+        STACK => <[u32; 3]>::get(bytes, 4)
+            .map(|[id, caller, frame]| Entry::SampleDef(SampleDef::Stack { id, caller, frame })),
+        SAMPLING => sampling(bytes).map(Entry::Sampling),
+        THREAD => thread(bytes).map(|it| Entry::OffCpu(OffCpu::Thread(it))),
+        GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),
+        READING => reading(bytes).map(Entry::Hardware),
+        OCCUPANTS => occupants(bytes).map(Entry::Hardware),
+        GPU => gpu(bytes).map(Entry::Hardware),
+        LIMITS => limits(bytes).map(Entry::Hardware),
+        COST => cost(bytes).map(Entry::Hardware),
+        NOTE => text(bytes, 16, 8).map(lossy).map(|text| match bytes[4] {
+            ABOUT_HARDWARE => Entry::Hardware(Hardware::Note(text)),
+            _ => Entry::OffCpu(OffCpu::Note(text)),
+        }),
+        _ if super::is_record(bytes) => return Err(Unreadable::UnknownRecord),
+        _ => return Err(Unreadable::UnknownDefinition),
+    };
+    entry.ok_or(Unreadable::Damaged)
+}
+
+/// A span that does not end before it starts: lengths never overflow.
+fn span(bytes: &[u8]) -> Option<Span> {
+    let (start, end) = (Field::get(bytes, 8)?, Field::get(bytes, 16)?);
+    (start <= end && start >= 0).then_some(Span { start, end })
+}
+
+/// The next of the values that stand one behind the other.
+fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
+    let value = T::get(rest, 0)?;
+    *rest = rest.get(size_of::<T>()..)?;
+    Some(value)
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<String> {
+    let length = usize::from(take::<u8>(rest)?);
+    let (text, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(lossy(text))
+}
+
+/// All that stand one behind the other up to the end.
+fn list<T>(mut rest: &[u8], one: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        all.push(one(&mut rest)?);
+    }
+    Some(all)
+}
+
+fn frame<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
+    let file = text(bytes, 20, 12)?;
+    let frame = Frame {
+        file: lossy(file),
+        function: lossy(text(bytes, 20 + file.len(), 16)?),
+        line: Field::get(bytes, 8)?,
+    };
+    let id = Field::get(bytes, 4)?;
+    Some(Entry::SampleDef(SampleDef::Frame { id, frame }))
+}
+
+fn look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
+    let changed = list(text(bytes, 24, 4)?, |rest| {
+        let (thread, stack) = (take(rest)?, take::<u32>(rest)?);
+        Some(Seen {
+            thread,
+            stack: stack >> 1,
+            is_running: stack & 1 == 1,
+        })
+    })?;
+    let time = span(bytes)?.start;
+    Some(Entry::Look(Look { time, changed }))
+}
+
+fn sampling(bytes: &[u8]) -> Option<Sampling> {
+    Some(Sampling {
+        hz: Field::get(bytes, 4)?,
+        looks: 0,
+        torn: Field::get(bytes, 8)?,
+        lost: Field::get(bytes, 16)?,
+        cost_ns: Field::get(bytes, 24)?,
+    })
+}
+
+fn thread(bytes: &[u8]) -> Option<ThreadWindow> {
+    let it = ThreadWindow {
+        thread: Field::get(bytes, 4)?,
+        span: span(bytes)?,
+        running: Field::get(bytes, 24)?,
+        waiting: Field::get(bytes, 32)?,
+    };
+    (it.running >= 0 && it.waiting >= 0).then_some(it)
+}
+
+fn group(bytes: &[u8]) -> Option<GroupWindow> {
+    Some(GroupWindow {
+        span: span(bytes)?,
+        periods: Field::get(bytes, 24)?,
+        throttled_periods: Field::get(bytes, 32)?,
+        throttled: Field::get(bytes, 40)?,
+        cores: f64::get(bytes, 48)?,
+    })
+}
+
+/// Values of metrics, those left out that are not known.
+fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<(Metric, T)>> {
+    let all = list(bytes, |rest| Some((take(rest)?, value(rest)?)))?;
+    let known = all
+        .into_iter()
+        .filter_map(|(code, value)| Some((Metric::from_code(code)?, value)));
+    Some(known.collect())
+}
+
+fn reading(bytes: &[u8]) -> Option<Hardware> {
+    Some(Hardware::Reading(Reading {
+        uuid: Field::get(bytes, 24)?,
+        span: span(bytes)?,
+        values: metrics(text(bytes, 48, 4)?, |rest| take::<f32>(rest).map(f64::from))?,
+        reasons: Field::get(bytes, 40)?,
+    }))
+}
+
+fn occupants(bytes: &[u8]) -> Option<Hardware> {
+    let all = list(text(bytes, 40, 4)?, |rest| {
+        Some(Occupant {
+            pid: take(rest)?,
+            owner: match take(rest)? {
+                0_u8 => Owner::Program,
+                1 => Owner::Other,
+                _ => Owner::Unknown,
+            },
+            memory: Some(take(rest)?).filter(|bytes| *bytes != u64::MAX),
+            name: take_text(rest)?,
+        })
+    })?;
+    let (uuid, time): (Uuid, _) = (Field::get(bytes, 24)?, span(bytes)?.start);
+    Some(Hardware::Occupants { uuid, time, all })
+}
+
+fn gpu(bytes: &[u8]) -> Option<Hardware> {
+    Some(Hardware::Gpu(GpuIdentity {
+        uuid: Field::get(bytes, 16)?,
+        index: Field::get(bytes, 4)?,
+        name: lossy(text(bytes, 32, 8)?),
+    }))
+}
+
+fn limits(bytes: &[u8]) -> Option<Hardware> {
+    let most = text(bytes, 32, 8)?;
+    Some(Hardware::Limits(GpuLimits {
+        uuid: Field::get(bytes, 16)?,
+        most: metrics(most, take)?,
+        lacks: metrics(text(bytes, 32 + most.len(), 12)?, take_text)?,
+        tells_slowdowns: Field::get(bytes, 4)?,
+    }))
+}
+
+fn cost(bytes: &[u8]) -> Option<Hardware> {
+    Some(Hardware::Cost(WatchCost {
+        rounds: Field::get(bytes, 8)?,
+        cpu_ns: Field::get(bytes, 16)?,
+        wall_ns: Field::get(bytes, 24)?,
+        lost: Field::get(bytes, 32)?,
+    }))
+}

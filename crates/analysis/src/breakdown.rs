@@ -1,0 +1,112 @@
+//! What a stretch of the timeline went to, cut at its edges: a pass, a step, what is on screen.
+
+use super::figures::share;
+use super::tables;
+use activity::{Ns, Span};
+use trace::{Measure, Trace};
+
+/// What a stretch of time went to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// What the times are parts of: the stretch without what was not recorded, times the devices in use where they are
+    /// counted each by itself.
+    pub whole: Ns,
+    /// Anything ran.
+    pub busy: Ns,
+    /// A kernel ran.
+    pub compute: Ns,
+    /// A copy ran.
+    pub copy: Ns,
+    /// A kernel and a copy ran.
+    pub overlap: Ns,
+    /// Nothing was seen to run, and recording was off: it may have run.
+    pub not_recorded: Ns,
+    /// Devices in use that were counted each by itself; 1 when they were taken together.
+    pub devices: usize,
+}
+
+impl Breakdown {
+    /// Of one device (index into [`Trace::devices`]).
+    #[must_use]
+    pub fn of_device(trace: &Trace, device: usize, span: Span) -> Self {
+        let usage = &trace.devices()[device].usage;
+        let not_recorded = trace.unrecorded(device, span).iter().map(|s| s.len()).sum();
+        Breakdown {
+            whole: span.len() - not_recorded,
+            busy: usage.time(Measure::Busy, span),
+            compute: usage.time(Measure::Compute, span),
+            copy: usage.time(Measure::Copy, span),
+            overlap: usage.time(Measure::Overlap, span),
+            not_recorded,
+            devices: 1,
+        }
+    }
+
+    /// The devices together: idle is when nothing ran on any of them, as in the figure `idle`. Looks at
+    /// every stretch of work where there are several devices.
+    #[must_use]
+    pub fn together(trace: &Trace, span: Span) -> Self {
+        let devices = trace.devices();
+        let used = |it: &usize| devices[*it].usage.time(Measure::Busy, span) > 0;
+        let mut used = (0..devices.len()).filter(used);
+        if let (Some(device), None) = (used.next(), used.next())
+            && (devices.len() == 1 || !trace.has_unrecorded())
+        {
+            return Self::of_device(trace, device, span);
+        }
+        let spans = |measure: Measure| -> Vec<Span> {
+            let usages = devices.iter().map(|it| &it.usage);
+            usages.flat_map(|it| it.stretches(measure, span)).collect()
+        };
+        let (compute, copy) = (spans(Measure::Compute), spans(Measure::Copy));
+        let either = tables::union([&compute[..], &copy[..]].concat());
+        let (compute, copy) = (tables::union(compute), tables::union(copy));
+        let off = (0..devices.len()).flat_map(|it| trace.unrecorded(it, span));
+        let busy = spans(Measure::Busy);
+        let seen = tables::union(busy.iter().copied().chain(off).collect());
+        let busy = tables::union(busy);
+        Breakdown {
+            whole: span.len() - (seen - busy),
+            busy,
+            compute,
+            copy,
+            overlap: compute + copy - either,
+            not_recorded: seen - busy,
+            devices: 1,
+        }
+    }
+
+    /// Each device by itself, their times summed; devices that do nothing in the stretch do not count.
+    #[must_use]
+    pub fn each(trace: &Trace, span: Span) -> Self {
+        let devices = (0..trace.devices().len()).map(|it| Self::of_device(trace, it, span));
+        let used = devices.filter(|it| it.busy > 0);
+        used.fold(Breakdown::default(), |sum, it| Breakdown {
+            whole: sum.whole + it.whole,
+            busy: sum.busy + it.busy,
+            compute: sum.compute + it.compute,
+            copy: sum.copy + it.copy,
+            overlap: sum.overlap + it.overlap,
+            not_recorded: sum.not_recorded + it.not_recorded,
+            devices: sum.devices + 1,
+        })
+    }
+
+    /// Nothing ran.
+    #[must_use]
+    pub fn idle(&self) -> Ns {
+        self.whole - self.busy
+    }
+
+    /// Nothing but memsets, or whole graphs, ran.
+    #[must_use]
+    pub fn memset(&self) -> Ns {
+        self.busy - (self.compute + self.copy - self.overlap)
+    }
+
+    /// A part of the whole, from 0 to 1.
+    #[must_use]
+    pub fn share(&self, time: Ns) -> f64 {
+        share(time, self.whole)
+    }
+}

@@ -1,0 +1,277 @@
+//! What is known of a timeline: each fact made by whoever asks first, and never twice.
+//!
+//! Reports, comparisons, predictions, exports and the screen ask [`Facts`] instead of making graph, causes and steps
+//! themselves. [`LastFacts`] keeps those of the state of a run that was asked about last.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::calls::CallIndex;
+use super::causes::{Causes, Ready};
+use super::figures::{self, DeviceFigures, Peaks};
+use super::graph::Graph;
+use super::memory::MemoryUse;
+use super::parallel;
+use super::passes::Passes;
+use super::program::Known;
+use super::ranks::{Aligned, Matched, Ranks};
+use super::steps::{self, Steps};
+use super::variants::{self, VariantFigures};
+use activity::Span;
+use activity::feed::Stop;
+use scenario::plan::Plan;
+use trace::{Lane, Trace};
+
+/// A graph that takes more bytes is not kept for the next question.
+const KEPT_MAX: usize = 512 << 20;
+
+/// What was made. `None` inside is known, too: it is no job.
+#[derive(Debug, Default)]
+struct Made {
+    calls: OnceLock<CallIndex>,
+    graph: OnceLock<Graph>,
+    causes: OnceLock<Arc<Ready>>,
+    steps: OnceLock<Arc<Vec<Steps>>>,
+    /// Until it is judged: collectives take as much as a part of the timeline.
+    matched: Mutex<Option<Arc<Matched>>>,
+    aligned: OnceLock<Option<Arc<Aligned>>>,
+    ranks: OnceLock<Option<Arc<Ranks>>>,
+    /// The figures of all of it, before and after it is known why nothing ran.
+    counted: OnceLock<Vec<DeviceFigures>>,
+    devices: OnceLock<Vec<DeviceFigures>>,
+    passes: OnceLock<Passes>,
+    memory: OnceLock<MemoryUse>,
+}
+
+impl Made {
+    /// The same without what is large.
+    fn without_graph(&self) -> Made {
+        Made {
+            steps: self.steps.clone(),
+            aligned: self.aligned.clone(),
+            ranks: self.ranks.clone(),
+            ..Made::default()
+        }
+    }
+}
+
+/// What is known of a timeline as it is now, or of a part of it.
+#[derive(Debug)]
+pub struct Facts<'t> {
+    /// The timeline.
+    pub trace: &'t Trace,
+    /// The plan of the run, where there is one.
+    pub plan: Option<&'t Plan>,
+    /// What the devices can do, where a profile says.
+    pub peaks: Peaks,
+    /// What predictions know beside the timeline.
+    pub known: Known,
+    /// Once it is told to, long work is given up.
+    pub stop: Stop,
+    around: Option<Span>,
+    made: Arc<Made>,
+    last: Option<&'t LastFacts>,
+}
+
+impl<'t> Facts<'t> {
+    /// Of all of a timeline.
+    #[must_use]
+    pub fn new(trace: &'t Trace) -> Self {
+        Facts {
+            trace,
+            plan: None,
+            peaks: Peaks::default(),
+            known: Known::default(),
+            stop: Stop::default(),
+            around: None,
+            made: Arc::default(),
+            last: None,
+        }
+    }
+
+    /// Of what was called for or ran within a stretch: graph and calls hold nothing else.
+    #[must_use]
+    pub fn within(trace: &'t Trace, around: Span) -> Self {
+        let mut facts = Facts::new(trace);
+        facts.around = Some(around);
+        facts
+    }
+
+    /// The same of a run with this plan, on devices of which so much is known.
+    #[must_use]
+    pub fn of_run(mut self, plan: Option<&'t Plan>, peaks: Peaks, known: Known) -> Self {
+        (self.plan, self.peaks, self.known) = (plan, peaks, known);
+        self
+    }
+
+    /// Makes what rests on the records alone beside the graph.
+    pub fn prepare(&self) {
+        let records = self.trace.lanes().iter().map(Lane::len).sum();
+        let beside = || {
+            let _ = (self.counted(), self.steps(), self.aligned());
+        };
+        parallel::join(records, || _ = self.graph(), beside);
+    }
+
+    /// Which call is behind which operation.
+    #[must_use]
+    pub fn calls(&self) -> &CallIndex {
+        self.made.calls.get_or_init(|| match self.around {
+            Some(around) => CallIndex::within(self.trace, around),
+            None => CallIndex::new(self.trace),
+        })
+    }
+
+    /// What depended on what.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        self.made.graph.get_or_init(|| match self.around {
+            Some(around) => Graph::within(self.trace, around),
+            None => Graph::new(self.trace),
+        })
+    }
+
+    /// Why nothing ran.
+    #[must_use]
+    pub fn causes(&self) -> Causes<'_> {
+        let graph = self.graph();
+        let make = || Arc::new(Ready::new(self.trace, graph));
+        Causes::ready(self.trace, graph, self.made.causes.get_or_init(make))
+    }
+
+    /// The steps of all of it.
+    #[must_use]
+    pub fn steps(&self) -> &[Steps] {
+        let make = || Arc::new(steps::of(self.trace, None));
+        self.made.steps.get_or_init(make)
+    }
+
+    /// What its collectives tell of a job; `None` for what is none.
+    #[must_use]
+    pub fn aligned(&self) -> Option<&Arc<Aligned>> {
+        let make = || {
+            let matched = Arc::new(Matched::of(self.trace)?);
+            let aligned = Arc::clone(matched.aligned());
+            *self.matched() = Some(matched);
+            Some(aligned)
+        };
+        self.made.aligned.get_or_init(make).as_ref()
+    }
+
+    fn matched(&self) -> std::sync::MutexGuard<'_, Option<Arc<Matched>>> {
+        // A panic of another holder was said by its hook; what it left is whole.
+        let matched = self.made.matched.lock();
+        matched.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// With who is late. `None` for what is no job.
+    #[must_use]
+    pub fn ranks(&self) -> Option<&Arc<Ranks>> {
+        let make = || {
+            self.aligned()?;
+            // Where only the graph was let go, the collectives were, too.
+            let matched = self.matched().take();
+            let matched = matched.or_else(|| Matched::of(self.trace).map(Arc::new))?;
+            let causes = self.causes();
+            let ranks = matched.judged(self.trace, Some(&causes), self.steps());
+            Some(Arc::new(ranks))
+        };
+        self.made.ranks.get_or_init(make).as_ref()
+    }
+
+    fn counted(&self) -> &[DeviceFigures] {
+        let make = || figures::of(self.trace, Some(self.calls()), None);
+        self.made.counted.get_or_init(make)
+    }
+
+    /// The figures of all devices, with why they were idle.
+    #[must_use]
+    pub fn devices(&self) -> &[DeviceFigures] {
+        self.made.devices.get_or_init(|| {
+            let mut devices = self.counted().to_vec();
+            let causes = self.causes();
+            let records = causes.graph().ops.len();
+            let idle = parallel::map(records, &devices, |it| causes.idle(it.index, None));
+            for (device, idle) in devices.iter_mut().zip(idle) {
+                device.idle = idle;
+            }
+            devices
+        })
+    }
+
+    /// The figures of what starts within `window`, or of all of it.
+    #[must_use]
+    pub fn figures(&self, window: Option<Span>) -> Cow<'_, [DeviceFigures]> {
+        match window {
+            None => Cow::Borrowed(self.devices()),
+            Some(_) => Cow::Owned(figures::of(self.trace, Some(self.calls()), window)),
+        }
+    }
+
+    /// The passes of a scenario's run.
+    #[must_use]
+    pub fn passes(&self) -> &Passes {
+        let make = || Passes::of_trace(self.trace, self.plan);
+        self.made.passes.get_or_init(make)
+    }
+
+    /// The device memory in use.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryUse {
+        let make = || MemoryUse::of(self.trace, None);
+        self.made.memory.get_or_init(make)
+    }
+
+    /// The figures of a run's variants.
+    #[must_use]
+    pub fn variants(&self) -> Vec<VariantFigures> {
+        let (passes, memory) = (self.passes(), self.memory());
+        variants::of_passes(self.trace, passes, self.plan, Some(self.calls()), memory)
+    }
+}
+
+impl Drop for Facts<'_> {
+    fn drop(&mut self) {
+        let graph = self.made.graph.get();
+        let is_large = graph.is_some_and(|it| it.memory() > KEPT_MAX);
+        if let Some(last) = self.last.filter(|_| is_large) {
+            last.lock().made = Arc::new(self.made.without_graph());
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    run: u64,
+    revision: u64,
+    made: Arc<Made>,
+}
+
+/// The facts of the state of a run that was asked about last: several questions rest on them.
+#[derive(Debug, Default)]
+pub struct LastFacts(Mutex<Last>);
+
+impl LastFacts {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Last> {
+        // A panic of another holder was said by its hook; what it left is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of a timeline as it is now, of the run with this number.
+    #[must_use]
+    pub fn of<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
+        let mut last = self.lock();
+        let revision = trace.revision();
+        if (last.run, last.revision) != (run, revision) {
+            *last = Last {
+                run,
+                revision,
+                made: Arc::default(),
+            };
+        }
+        let mut facts = Facts::new(trace);
+        facts.made = Arc::clone(&last.made);
+        facts.last = Some(self);
+        facts
+    }
+}

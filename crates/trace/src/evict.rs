@@ -1,0 +1,129 @@
+//! Evicts single records of an old span to save memory, and keeps their sums.
+
+use super::{Device, Lane, Trace, usage};
+use activity::Ns;
+
+/// The least distance, ns, between two points at which sums of an evicted span are exact.
+const STEP_MIN: Ns = 1 << 20;
+/// Records between two checks of how much memory they take.
+const CHECK_EVERY: usize = 1 << 16;
+/// The most points of an evicted span; and the least, which holds where the sums of many lanes would take more than …
+const POINTS: [usize; 2] = [4096, 64];
+/// … this part of the limit.
+const SUMS: usize = 8;
+/// Eviction must free at least this part of the rows: less is not worth what it hides.
+const WORTH: usize = 8;
+/// Bytes that a device takes at each point: its times, and the bytes moved in each direction.
+const DEVICE_POINT: usize = usage::POINT + size_of::<[f64; 4]>();
+
+/// What a timeline has evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Records before this time may be summarised, ns.
+    pub before: Ns,
+    /// Sums of windows whose edges are multiples of this are exact, ns; other sums are in proportion.
+    pub resolution: Ns,
+    /// Rows that are summarised.
+    pub rows: u64,
+}
+
+impl Trace {
+    /// Evicts whole chunks of single records that start before `time`. It keeps the rest of a chunk, and the last chunk
+    /// of each lane. Their sums stay: busy time of lanes, every figure of devices, bytes moved. A sum is exact where
+    /// the window's edges are multiples of the resolution or lie behind the evicted span. The resolution grows with the
+    /// span's length, so that memory does not. Stack samples and windows of hardware from before it go without a sum.
+    ///
+    /// Rows keep their indices. Nobody may ask for an evicted row: a lane's rows begin at [`Lane::first_row`].
+    pub fn evict_before(&mut self, time: Ns) {
+        let Some(extent) = self.extent else {
+            return;
+        };
+        let before = time.clamp(extent.start, extent.end);
+        let before = before.max(self.evicted.before);
+        let mut step = self.evicted.resolution.max(STEP_MIN);
+        let points = self.points_most() as i128;
+        while (i128::from(before) - i128::from(extent.start)) / i128::from(step) > points {
+            step *= 2;
+        }
+        for lane in &mut self.lanes {
+            lane.evict_before(before, step);
+        }
+        for device in &mut self.devices {
+            device.evict_before(before, step);
+        }
+        for process in &mut self.processes {
+            process.sampled.evict_before(before);
+            process.off_cpu.evict_before(before);
+        }
+        self.hardware.evict_before(before);
+        let rows = |lane: &Lane| lane.kept().start as u64;
+        self.evicted = Evicted {
+            before,
+            resolution: step,
+            rows: self.lanes.iter().map(rows).sum(),
+        };
+        self.revision += 1;
+    }
+
+    /// Makes it evict the oldest records whenever it takes more than this many bytes; `None` for no limit.
+    pub fn set_limit(&mut self, bytes: Option<usize>) {
+        self.limit = bytes;
+    }
+
+    /// Evicts the older third of the records where the timeline takes more than its limit and eviction frees memory. It
+    /// checks the memory after every [`CHECK_EVERY`] records.
+    pub(super) fn keep_within_limit(&mut self, taken: usize) {
+        let Some(limit) = self.limit else {
+            return;
+        };
+        self.unchecked += taken;
+        if self.unchecked < CHECK_EVERY {
+            return;
+        }
+        self.unchecked = 0;
+        let (Some(extent), true) = (self.extent, self.memory() > limit) else {
+            return;
+        };
+        // Only whole chunks are freed, and chunks of similar lanes end at about the same time. Merely hiding rows gains nothing.
+        let stay = |time: Ns| -> usize { self.lanes.iter().map(|it| it.rows_left(time)).sum() };
+        let (all, least) = (stay(extent.start), stay(extent.end));
+        let most = match all / 3 * 2 {
+            most if most >= least => most,
+            _ if all - least >= all / WORTH => least + (all - least) / 2,
+            _ => return,
+        };
+        let (mut low, mut high) = (extent.start, extent.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if stay(middle) <= most {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        self.evict_before(low);
+    }
+
+    /// The most points of an evicted span, so that the sums of all lanes and devices leave room for records.
+    fn points_most(&self) -> usize {
+        let [most, least] = POINTS;
+        let point = self.lanes.len() * size_of::<Ns>() + self.devices.len() * DEVICE_POINT;
+        let room = self.limit.map_or(usize::MAX, |limit| limit / SUMS);
+        (room / point.max(1)).clamp(least, most)
+    }
+
+    /// What was evicted; `None` if nothing was.
+    #[must_use]
+    pub fn evicted(&self) -> Option<Evicted> {
+        (self.evicted.resolution > 0).then_some(self.evicted)
+    }
+}
+
+impl Device {
+    fn evict_before(&mut self, time: Ns, step: Ns) {
+        self.usage.evict_before(time, step);
+        for bytes in &mut self.copied_bytes {
+            bytes.evict_before(time, step);
+        }
+    }
+}

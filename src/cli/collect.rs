@@ -1,0 +1,105 @@
+//! Collects a feed to its end, without a screen: progress on standard error, everything into a trace.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use activity::Batch;
+use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+use activity::text::printable;
+use trace::Trace;
+
+/// Progress is printed no more often than this.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Whether `--verbose` was given.
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Takes `--verbose` from the command line, once, before anything is collected.
+pub(super) fn set_verbose(is_verbose: bool) {
+    IS_VERBOSE.store(is_verbose, Ordering::Relaxed);
+}
+
+/// Collects everything that `feed` sends into a trace.
+///
+/// Progress and notices go to standard error, progress only when that is a terminal. A source that
+/// ends without a last message has panicked, which is a failure.
+pub(super) fn collect(feed: &Feed, trace: &mut Trace) -> Outcome {
+    take_all(feed, true, |batch| trace.apply(batch))
+}
+
+/// The same for files, but hands everything to `take`. Notices that warn of nothing need `--verbose`.
+pub(super) fn collect_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
+    take_all(feed, IS_VERBOSE.load(Ordering::Relaxed), take)
+}
+
+fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Outcome {
+    let mut line = ProgressLine::default();
+    for message in feed.receiver() {
+        match message {
+            Message::Batch(batch) => take(batch),
+            // A report's last messages tell what was missing.
+            Message::Standing(_) => {}
+            Message::Progress(progress) => line.show(&progress),
+            Message::Notice { is_warning, text } => {
+                line.clear();
+                if is_warning {
+                    eprint_line(&format!("warning: {text}"));
+                } else if says_notices {
+                    eprint_line(&text);
+                }
+            }
+            Message::Output { line: text, .. } => {
+                line.clear();
+                eprint_line(&text);
+            }
+            Message::Finished(outcome) => {
+                line.clear();
+                return outcome;
+            }
+        }
+    }
+    line.clear();
+    Outcome::Failed(Failure {
+        kind: FailureKind::Machine,
+        message: "the source of the timeline ended without a word; this is a bug in cuptop"
+            .to_owned(),
+        help: String::new(),
+    })
+}
+
+fn eprint_line(text: &str) {
+    // Text of a file or a program must not reach the terminal as it is.
+    let text = printable(text);
+    let _ = writeln!(std::io::stderr().lock(), "cuptop: {text}");
+}
+
+/// One line that each update overwrites.
+#[derive(Debug, Default)]
+pub(super) struct ProgressLine {
+    shown: Option<Instant>,
+}
+
+impl ProgressLine {
+    pub(super) fn show(&mut self, progress: &Progress) {
+        let mut err = std::io::stderr().lock();
+        if !err.is_terminal() || self.shown.is_some_and(|t| t.elapsed() < PROGRESS_EVERY) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let share = match progress.total {
+            Some(total) if total > 0 => {
+                format!(" {} %", progress.done.saturating_mul(100) / total)
+            }
+            _ => String::new(),
+        };
+        let _ = write!(err, "\r\u{1b}[K{}{share}", printable(&progress.what));
+        let _ = err.flush();
+    }
+
+    pub(super) fn clear(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(std::io::stderr().lock(), "\r\u{1b}[K");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Operations and host calls by name, as the report and the screen tell of them.
+
+use super::table::Column;
+use activity::Ns;
+use activity::units::{bytes, count, duration, gb_per_s, percent, rate};
+use analysis::tables::NameRow;
+
+/// Operations of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operations {
+    /// Their times, under the name that is shown.
+    pub times: NameRow,
+    /// Bytes that they moved, as far as they lie in scope.
+    pub bytes: f64,
+}
+
+impl Operations {
+    /// What a table tells of them.
+    #[must_use]
+    #[rustfmt::skip]
+    pub fn columns() -> Vec<Column<Self>> {
+        let column = Column::<Self>::new;
+        vec![
+            Column::rest("operation", 13, |it: &Self| it.times.name.clone()),
+            column("count", 9, |it| count(it.times.count)).sorted(|it| it.times.count as Ns),
+            column("total", 9, |it| duration(it.times.total_ns)).sorted(|it| it.times.total_ns),
+            column("mean", 9, |it| duration(it.times.mean_ns)).sorted(|it| it.times.mean_ns),
+            column("min", 9, |it| duration(it.times.min_ns)).dim().spare(1),
+            column("max", 9, |it| duration(it.times.max_ns)).sorted(|it| it.times.max_ns),
+            column("share", 6, |it| percent(it.times.share)).dim(),
+            column("moved", 10, |it| moved(it, |moved| Some(bytes(moved)))).dim().spare(1),
+            column("GB/s", 7, |it| moved(it, |moved| gb_per_s(moved, it.times.total_ns).map(rate))).spare(1),
+        ]
+    }
+}
+
+/// A text on the bytes that were moved, if there are any.
+fn moved(it: &Operations, text: impl Fn(u64) -> Option<String>) -> String {
+    let bytes = Some(it.bytes.round() as u64).filter(|bytes| *bytes > 0);
+    bytes.and_then(text).unwrap_or_default()
+}
