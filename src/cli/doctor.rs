@@ -7,6 +7,7 @@ use super::exit::{self, Ending};
 use super::print;
 use activity::text::printable_lines;
 use activity::units::bytes;
+use live::attach::right;
 use live::attach::trial::{self, End, Trial};
 use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
@@ -54,6 +55,18 @@ fn render(probe: &Probe, trial: &Trial) -> String {
         "scenarios with kernels cannot run on a GPU",
     );
     injection(&mut out, trial);
+    let (is_usable, text, help) = right();
+    let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
+    part(
+        &mut out,
+        "attach",
+        &Part {
+            is_usable,
+            text,
+            help,
+        },
+        cost,
+    );
     recordings(&mut out);
     terminal(&mut out);
     let can_trace = matches!(trial.end, End::Records { .. });

@@ -84,7 +84,7 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
 }
 
 /// How much it keeps of a recording that the user did not ask for, as far as its size allows: K can still save that.
-const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
+pub(super) const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
 
 /// The program, and how to start it again and again.
 struct TracedProgram<'a> {

@@ -162,6 +162,7 @@ fn attached(pid: u32, own: &Path) -> Option<(String, tempfile::TempDir)> {
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
         .args([
             "attach",
+            "--stacks-only",
             &pid.to_string(),
             "--headless",
             "--duration",

@@ -14,3 +14,4 @@ mod lines;
 mod modes;
 mod python;
 mod records;
+mod running;

@@ -8,7 +8,9 @@
 //! outside      commands that start it where nothing of ours reaches it
 //! recorder     recording on and off while it runs
 //! trial        whether all that would work here, tried on a process of our own
-//! running      a program that runs already, from outside alone
+//! refused      why a running program is left alone
+//! running      a program that runs already
+//! late         the collector in a program that runs already
 //! signal       looking from outside on and off, by SIGUSR2
 //! ```
 //!
@@ -17,11 +19,13 @@
 
 mod child;
 mod environment;
+mod late;
 mod library;
 mod live;
 mod outside;
 mod profiler;
 mod recorder;
+mod refused;
 mod running;
 pub mod trial;
 
@@ -32,8 +36,10 @@ use std::time::{Duration, Instant};
 
 pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
+pub use late::Collect;
 pub use recorder::{Recorder, When};
-pub use running::{Refused, RunningRequest, Sight, check, command, running};
+pub use refused::{Refused, right};
+pub use running::{RunningRequest, Sight, check, command, running};
 
 use crate::hardware::Watch;
 use crate::looking::Looking;
