@@ -101,6 +101,7 @@ impl RunningProgram<'_> {
             pid: self.args.pid,
             dir,
             hardware: self.args.hardware == Switch::On,
+            counters: self.args.counters.counters,
             sight: self.sight.clone(),
             duration: self.args.duration,
         })?;

@@ -35,6 +35,7 @@ use crossbeam_channel::RecvTimeoutError;
 pub use recorder::{Recorder, When};
 pub use running::{Refused, RunningRequest, Sight, check, command, running};
 
+use crate::counters::Counters;
 use crate::hardware::Watch;
 use crate::looking::Looking;
 use crate::python::Sampler;
@@ -80,6 +81,8 @@ pub struct AttachRequest {
     pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
+    /// Whether GPUs' counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
     pub python: Option<u32>,
     /// What becomes of its output.
@@ -119,7 +122,11 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
     if request.hardware {
-        live.watch = Some(Watch::start(&live.directory, looking.clone())?);
+        live.watch = Some(Watch::start(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+        )?);
     }
     if let Some(hz) = request.python {
         let sampler = Sampler::start(child.id(), &live.directory, hz, looking)?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::live::LiveRecording;
 use super::recorder::When;
 use super::{Attached, PERIOD, STRAGGLERS};
+use crate::counters::Counters;
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
 use crate::python::{self, Sampler};
@@ -26,6 +27,8 @@ pub struct RunningRequest {
     pub dir: PathBuf,
     /// Whether counters and sensors of its GPUs are read.
     pub hardware: bool,
+    /// Whether their counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// What of its stacks can be seen.
     pub sight: Sight,
     /// For how long; until it ends without.
@@ -177,7 +180,12 @@ pub fn running(request: RunningRequest) -> io::Result<Attached> {
     let looking = Looking::new(true);
     let mut live = LiveRecording::start(&request.dir, &When::default(), looking.clone())?;
     if request.hardware {
-        let watch = Watch::of_running(&live.directory, looking.clone(), request.pid)?;
+        let watch = Watch::of_running(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+            request.pid,
+        )?;
         live.watch = Some(watch);
     }
     if let Some(hz) = request.sight.python {
