@@ -143,6 +143,7 @@ impl RunningProgram<'_> {
             pid: args.pid,
             dir,
             hardware: args.hardware == Switch::On,
+            counters: args.counters.counters,
             sight: self.sight.clone(),
             collect: collecting,
             duration: args.duration,

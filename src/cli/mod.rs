@@ -46,6 +46,9 @@ pub fn main() -> ExitCode {
             // The runner process has exit codes of its own.
             live::runner::process_main(crate::bundled::LIBRARY)
         }
+        Ok(cli) if matches!(cli.command, Some(Command::SampleCounters)) => {
+            live::counters::process_main()
+        }
         Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
             live::attach::trial::process_main()
         }
@@ -121,7 +124,11 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Completions(args)) => help::completions(&args),
         // None is left by now: `main` starts the processes, and `parse` puts a command in the place of a bare word.
         Some(
-            Command::RunPlan | Command::TryInjection | Command::ServeRecordings | Command::Bare(_),
+            Command::RunPlan
+            | Command::SampleCounters
+            | Command::TryInjection
+            | Command::ServeRecordings
+            | Command::Bare(_),
         ) => Ok(exit::FINE),
     }
 }

@@ -130,6 +130,7 @@ impl TracedProgram<'_> {
             },
             graphs: self.args.graphs.into(),
             hardware: self.args.hardware == Switch::On,
+            counters: self.args.counters.counters,
             python: self.args.python.looks(),
             output,
         })

@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod counters;
 mod doctor;
 mod doors;
 mod ends;

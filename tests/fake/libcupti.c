@@ -375,3 +375,5 @@ void fake_unknown(void) {
     give_back();
     pthread_mutex_unlock(&lock);
 }
+
+#include "pm.c"

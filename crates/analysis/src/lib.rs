@@ -1,7 +1,7 @@
 //! Figures, and the reasons behind them: questions about a [`trace::Trace`] with exact answers.
 //!
 //! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
-//! the report's JSON), [`tables`] what is counted by name, [`launches`] what lies between a host call
+//! the report's JSON), [`tables`] what is counted by name, [`shapes`] the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what they do with it; [`class`]: what limits them), [`launches`] what lies between a host call
 //! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
 //! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
 //! [`breakdown`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
@@ -21,10 +21,13 @@ pub mod advice;
 pub mod breakdown;
 pub mod calls;
 pub mod causes;
+pub mod class;
 pub mod collectives;
+pub mod counted;
 pub mod edits;
 pub mod facts;
 pub mod figures;
+pub mod fill;
 pub mod findings;
 pub mod graph;
 pub mod hardware;
@@ -36,6 +39,7 @@ pub mod parallel;
 pub mod passes;
 pub mod program;
 pub mod ranks;
+pub mod shapes;
 pub mod steps;
 pub mod tables;
 pub mod variants;

@@ -10,6 +10,7 @@
 )]
 
 pub mod attach;
+pub mod counters;
 mod hardware;
 mod looking;
 mod private;

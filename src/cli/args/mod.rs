@@ -14,7 +14,7 @@ pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
 pub use screen::{Color, First, OnClock, Palette, Picture, ReplayOptions, ScreenArgs};
-pub use trace::{Attach, Switch, Trace};
+pub use trace::{Attach, Sampled, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
@@ -77,6 +77,9 @@ pub enum Command {
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
     RunPlan,
+    /// The process that samples a GPU's counters (started by `trace`, `attach` and `run`; its job comes on stdin).
+    #[command(hide = true)]
+    SampleCounters,
     /// The process that `doctor` traces on trial.
     #[command(hide = true)]
     TryInjection,

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::screen::{First, OnClock, Picture};
 use live::attach::Graphs;
+use live::counters::Counters;
 use live::python;
 
 /// `cuptop trace`.
@@ -57,6 +58,8 @@ pub struct Trace {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
+    #[command(flatten)]
+    pub counters: Sampled,
     /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
     /// goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
@@ -99,6 +102,8 @@ pub struct Attach {
     /// Leave the program as it is: Python stacks and hardware from outside, no kernels and copies.
     #[arg(long)]
     pub stacks_only: bool,
+    #[command(flatten)]
+    pub counters: Sampled,
     /// Look for this long ("10s"); the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
@@ -126,6 +131,16 @@ pub struct Attach {
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
+}
+
+/// Whether a GPU's counters are sampled.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Sampled {
+    /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …), from a process of its own: 10 to 20000 times a second, or on:
+    /// some 500 times, and faster now and then, in a tenth of a core a GPU. Without it, where no other user is on the GPU. Off
+    /// with --hardware off.
+    #[arg(long, value_name = "HZ|on|off", default_value_t)]
+    pub counters: Counters,
 }
 
 /// Whether something is done.

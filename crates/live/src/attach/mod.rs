@@ -41,6 +41,7 @@ pub use recorder::{Recorder, When};
 pub use refused::{Refused, right};
 pub use running::{RunningRequest, Sight, check, command, running};
 
+use crate::counters::Counters;
 use crate::hardware::Watch;
 use crate::looking::Looking;
 use crate::python::Sampler;
@@ -86,6 +87,8 @@ pub struct AttachRequest {
     pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
+    /// Whether GPUs' counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
     pub python: Option<u32>,
     /// What becomes of its output.
@@ -125,7 +128,11 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
     if request.hardware {
-        live.watch = Some(Watch::start(&live.directory, looking.clone())?);
+        live.watch = Some(Watch::start(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+        )?);
     }
     if let Some(hz) = request.python {
         let sampler = Sampler::start(child.id(), &live.directory, hz, looking)?;

@@ -13,6 +13,7 @@ use super::live::LiveRecording;
 use super::recorder::When;
 use super::refused::{Refused, none, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
+use crate::counters::Counters;
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
 use crate::python::{self, Sampler};
@@ -27,6 +28,8 @@ pub struct RunningRequest {
     pub dir: PathBuf,
     /// Whether counters and sensors of its GPUs are read.
     pub hardware: bool,
+    /// Whether their counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// What of its stacks can be seen.
     pub sight: Sight,
     /// How its kernels are recorded, if they are to be.
@@ -138,7 +141,12 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
         None => Vec::new(),
     };
     if request.hardware {
-        let watch = Watch::of_running(&live.directory, looking.clone(), request.pid);
+        let watch = Watch::of_running(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+            request.pid,
+        );
         live.watch = Some(watch.map_err(failed)?);
     }
     if let Some(hz) = request.sight.python {
