@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use args::{Cli, Command, ScreenArgs};
 use exit::Ending;
 
 use activity::text::printable_lines;
@@ -123,6 +123,15 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(
             Command::RunPlan | Command::TryInjection | Command::ServeRecordings | Command::Bare(_),
         ) => Ok(exit::FINE),
+    }
+}
+
+/// Attaches as `cuptop attach PID` does without options.
+fn attach_to(pid: u32, screen: &ScreenArgs) -> Result<u8, Ending> {
+    let line = ["cuptop", "attach", &pid.to_string()].map(str::to_owned);
+    match Cli::try_parse_from(line).map(|cli| cli.command) {
+        Ok(Some(Command::Attach(args))) => attach::attach(&args, screen),
+        _ => Err(Ending::input(format!("there is no process {pid}"))),
     }
 }
 

@@ -12,6 +12,7 @@
 pub mod attach;
 mod hardware;
 mod looking;
+pub mod machine;
 mod private;
 pub mod python;
 pub mod runner;
