@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use args::{Cli, Command, ScreenArgs};
 use exit::Ending;
 
 use activity::text::printable_lines;
@@ -130,6 +130,15 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
             | Command::ServeRecordings
             | Command::Bare(_),
         ) => Ok(exit::FINE),
+    }
+}
+
+/// Attaches as `cuptop attach PID` does without options.
+fn attach_to(pid: u32, screen: &ScreenArgs) -> Result<u8, Ending> {
+    let line = ["cuptop", "attach", &pid.to_string()].map(str::to_owned);
+    match Cli::try_parse_from(line).map(|cli| cli.command) {
+        Ok(Some(Command::Attach(args))) => attach::attach(&args, screen),
+        _ => Err(Ending::input(format!("there is no process {pid}"))),
     }
 }
 

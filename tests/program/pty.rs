@@ -240,6 +240,7 @@ fn child() {
         }),
         first: Some(tui::Wanted::Same),
         choices: Vec::new(),
+        machine: None,
         file: Box::new(|| Err(String::new())),
         save: Box::new(|_| Ok(String::new())),
         theme: tui::Theme::default(),
@@ -451,6 +452,48 @@ fn the_picker_runs_what_it_points_at() {
     session.press("q");
     session.end();
     session.assert_restored();
+}
+
+/// Whose ids NVML's are depends on where the test runs: in a container the process is shown for its number alone.
+#[test]
+fn the_picker_lists_what_runs_and_enter_says_what_attaching_means() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let fake = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake/libnvidia-ml.c");
+    let made = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", fake, "-o"])
+        .arg(folder.path().join("libnvidia-ml.so.1"))
+        .status();
+    assert!(made.expect("a compiler").success());
+    let mut sleep = std::process::Command::new("sleep")
+        .arg("97")
+        .spawn()
+        .expect("starts");
+    let mut session = Session::start_with(&[], 100, 30, |command| {
+        command.env("LD_LIBRARY_PATH", folder.path());
+        command.env("FAKE_NVML_PIDS", sleep.id().to_string());
+    });
+    session.wait_for("87 % busy");
+    assert!(session.screen().contains("pinned_vs_pageable"));
+    // The second GPU has one process.
+    session.press("j\r");
+    session.wait_for(&format!("attach to process {}", sleep.id()));
+    let has_ids = std::fs::read_link("/proc/self/ns/pid")
+        .is_ok_and(|it| it.as_os_str() == "pid:[4026531836]");
+    assert_eq!(session.screen().contains("sleep 97"), has_ids);
+    if session.screen().contains("enter attaches") {
+        session.press("\r");
+        let began = Instant::now();
+        while session.screen().contains("what runs here") {
+            assert!(began.elapsed() < PATIENCE, "{}", session.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(sleep.try_wait().expect("a child").is_none(), "it goes on");
+    }
+    session.press("q");
+    session.end();
+    session.assert_restored();
+    sleep.kill().expect("killed");
+    sleep.wait().expect("ends");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub mod attach;
 pub mod counters;
 mod hardware;
 mod looking;
+pub mod machine;
 mod private;
 pub mod python;
 pub mod runner;

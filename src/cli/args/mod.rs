@@ -21,7 +21,7 @@ pub use trace::{Attach, Sampled, Switch, Trace};
 #[command(name = "cuptop", version, max_term_width = 100, disable_help_subcommand = true, after_help = AFTER_HELP)]
 #[command(add = help::bare_words())]
 pub struct Cli {
-    /// What to do; without it, a picker of the bundled scenarios.
+    /// What to do; without it, what runs on this machine's GPUs, and the bundled scenarios.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// How the screen is drawn.

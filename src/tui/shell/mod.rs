@@ -66,6 +66,7 @@ pub fn run(session: Session<'_>) -> Result<Exit, Error> {
             outcome: None,
             error: None,
             signal: Some(SIGHUP),
+            attach: None,
         }),
         result => result.map_err(Error::Terminal),
     }

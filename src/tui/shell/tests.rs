@@ -109,6 +109,7 @@ fn run_of(
             about: String::new(),
             ..Default::default()
         }],
+        machine: None,
         file: Box::new(|| Err("there is no file".to_owned())),
         save: Box::new(move |buffer| {
             saves.borrow_mut().push(text(buffer));

@@ -6,7 +6,7 @@
 //! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 
 mod cgroup;
-mod finder;
+pub(crate) mod finder;
 mod gpu;
 mod occupants;
 mod round;
