@@ -99,7 +99,7 @@ int cuptiPmSamplingDecodeData(pm_decode_t *p) {
     while (!pm.full && pm.next + pm.interval <= now && image[0] < pm.room) { image[0]++; pm.next += pm.interval; }
     if (image[0]) pm.from = 0;
     p->reason = image[0] == pm.room ? 1 : 2;
-    return 0;
+    return pm.full ? 8 : 0; /* as CUPTI 13.0 on an H100 */
 }
 int cuptiPmSamplingGetCounterDataInfo(pm_info_t *p) { p->completed = p->populated = p->total = ((const uint64_t *)p->image)[0]; return 0; }
 int cuptiPmSamplingCounterDataGetSampleInfo(pm_sample_t *p) {

@@ -137,9 +137,9 @@ pub struct Attach {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Sampled {
     /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …), from a process of its own: 10 to 20000 times a second, or on:
-    /// some 500 times, and faster now and then, in a tenth of a core a GPU. Without it, where no other user is on the GPU. Off
-    /// with --hardware off.
-    #[arg(long, value_name = "HZ|on|off", default_value_t)]
+    /// some 500 times, and faster now and then; auto: on where no other user is on the GPU. Takes about two seconds of a core to
+    /// begin, then a tenth of one. Off with --hardware off.
+    #[arg(long, value_name = "HZ|on|auto|off", default_value_t)]
     pub counters: Counters,
 }
 

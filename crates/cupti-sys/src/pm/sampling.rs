@@ -150,7 +150,17 @@ impl Sampling {
         params.sampling = self.object;
         params.image = self.image.as_mut_ptr();
         params.size = self.image.len();
-        ask(self.host.api.decode, &mut params)?;
+        match ask(self.host.api.decode, &mut params) {
+            Err(super::OUT_OF_MEMORY) => {
+                self.clear()?;
+                return Ok(Decoded {
+                    samples: 0,
+                    overflow: true,
+                    has_more: false,
+                });
+            }
+            result => result?,
+        }
         let mut info = DataInfo::new();
         info.image = self.image.as_ptr();
         info.size = self.image.len();

@@ -32,13 +32,13 @@ pub const MOST_HZ: u32 = 20_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counters {
     /// Where no other user has a process on the GPU.
-    #[default]
     Auto,
     /// Also beside other users' processes, who cannot sample it meanwhile.
     On,
     /// The same, so many times a second throughout, whatever it costs.
     At(u32),
     /// They are not.
+    #[default]
     Off,
 }
 
