@@ -1,5 +1,5 @@
-//! A timeline as Chrome JSON in Kineto's manner: for Chrome's and Perfetto's viewers, and for every tool
-//! that reads traces of PyTorch's profiler. cuptop reads it back with the same figures.
+//! A timeline as Chrome JSON in Kineto's manner. Chrome's and Perfetto's viewers read it, and every tool for traces of
+//! PyTorch's profiler. Reading it back, cuptop gets the same figures.
 //!
 //! What Kineto has no word for stands in arguments of its own: `cuptop process` (which process, where
 //! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document

@@ -1,5 +1,5 @@
-//! How the clocks of a job's ranks lie to each other, for exports: on which clock their times are, and how that one lies to those
-//! on which they were recorded.
+//! How the clocks of a job's ranks lie to each other, for exports. It says on which clock the times are, and how that
+//! one lies to those on which they were recorded.
 
 use serde::Serialize;
 

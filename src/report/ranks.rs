@@ -255,8 +255,8 @@ pub struct RateReport {
     pub transfer_ns: Ns,
     /// As nccl-tests reckon it; null where the size is unknown.
     pub bus_gbps: Option<f64>,
-    /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile; null where there is none, and for ranks
-    /// of several hosts.
+    /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile. It is null where there
+    /// is none, and for ranks of several hosts.
     pub link_gbps: Option<f64>,
 }
 

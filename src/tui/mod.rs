@@ -18,10 +18,10 @@
 //! └─ gutter ─┘└─ plot ──────────────────────────────────────────────────────────────────┘└─ side column ───┘
 //! ```
 //!
-//! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's
-//! messages, [`App::act`](app::App::act) takes actions (which [`keys`] makes of keys), and
-//! [`App::draw`](app::App::draw) draws it into a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no
-//! terminal. The shell owns the terminal and the threads:
+//! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's messages, and
+//! [`App::act`](app::App::act) takes actions, which [`keys`] makes of keys. [`App::draw`](app::App::draw) draws it into
+//! a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no terminal. The shell owns the terminal and the
+//! threads:
 //!
 //! ```text
 //!  input thread ──keys, mouse, size──┐
@@ -212,8 +212,8 @@ impl Shown {
     }
 }
 
-/// The screen of a complete timeline, drawn without a terminal: the median pass of the variant that it opens on, or
-/// the whole of it, and of that what `opening` asks for.
+/// The screen of a complete timeline, drawn without a terminal. It has the median pass of the variant that it opens on,
+/// or the whole of it, and of that what `opening` asks for.
 ///
 /// # Errors
 /// What was asked for and is not there, in a sentence.

@@ -1,10 +1,9 @@
 //! How a run of a scenario falls into variants and passes.
 //!
-//! The source marks them: a `Variant` range around all passes of a variant, a `Warmup` or `Repeat`
-//! range around each pass. A pass ends with a wait for all devices, so its operations are those that
-//! start inside its range. A range is known when it ends: while a variant still runs, its passes are
-//! told from those of the variant before by their names and numbers, and the pass that runs now is what
-//! comes after the last range.
+//! The source marks them: a `Variant` range around all passes of a variant, a `Warmup` or `Repeat` range around each
+//! pass. A pass ends with a wait for all devices, so its operations are those that start inside its range. A range is
+//! known when it ends. While a variant still runs, names and numbers tell its passes from those of the variant before.
+//! The pass that runs now is what comes after the last range.
 
 use activity::{NameId, Ns, RangeKind, Span, What, units};
 use scenario::plan::Plan;
@@ -260,8 +259,8 @@ impl Passes {
         }
     }
 
-    /// The pass that stands for a variant: the measured one whose makespan is the median (the lower of
-    /// two; of equal ones, by the host's time); else the last one.
+    /// The pass that stands for a variant: the measured one whose makespan is the median, else the last one. It is the
+    /// lower of two; of equal ones the CPU's time decides.
     #[must_use]
     pub fn representative(&self, variant: usize) -> Option<usize> {
         let mut measured: Vec<(Ns, Ns, usize)> = self

@@ -167,8 +167,8 @@ pub fn of_passes(
         .collect()
 }
 
-/// The figures of a run's variants, kept up as it grows: a variant's are worked out anew when another of
-/// its passes stands for it, when that pass got more operations, and when the run has ended.
+/// The figures of a run's variants, kept up as it grows. A variant's are worked out anew when another of its passes
+/// stands for it or that pass got more operations, and at the run's end.
 #[derive(Clone, Debug, Default)]
 pub struct RunFigures {
     /// Those of the variants that have a measured pass, in the order they ran.

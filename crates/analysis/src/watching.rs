@@ -1,9 +1,9 @@
 //! What recording a program may have cost it: an estimate, from how many records there are and what a record was measured to cost.
 //!
-//! Measured on an H200 (driver 580, CUPTI 13.0; `docs/measured`), against the same program alone: a launch with its call
-//! and kernel record 0.7 to 2.6 µs more of the launching thread, a node of a graph 0.15 to 0.95 µs more of the graph (most where its kernels
-//! take a microsecond themselves). What
-//! CUPTI says of itself (its overhead records) is counted, not estimated, and is part of neither.
+//! Measured on an H200 (driver 580, CUPTI 13.0; `docs/measured`), against the same program alone. A launch with its
+//! call and kernel record takes 0.7 to 2.6 µs more of the launching thread. A node of a graph takes 0.15 to 0.95 µs
+//! more of the graph (most where its kernels take a microsecond themselves). What CUPTI says of itself (its overhead
+//! records) is counted, not estimated, and is part of neither.
 
 use serde::Serialize;
 
@@ -39,8 +39,8 @@ pub struct WatchingCost {
     pub launches_ns: [Ns; 2],
     /// What recording nodes took of the graphs: least and most.
     pub nodes_ns: [Ns; 2],
-    /// How much longer launches' records made a device idle, least and most: in each gap before an operation that had
-    /// not been launched when it began, what one takes, and no more than the gap. Of the device that watching cost most.
+    /// How much longer launches' records made a device idle, least and most. It is what one takes, at most the gap, for
+    /// each gap before an operation that was launched after its beginning. Of the device that watching cost most.
     pub waited_ns: [Ns; 2],
     /// By which part of its time that and the nodes' made this device longer: least and most.
     pub share: [f64; 2],

@@ -11,8 +11,8 @@ use activity::feed::Outcome;
 use activity::text::printable;
 use activity::units;
 
-/// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
-/// SIMULATED, the state, how ranks' clocks are aligned, the title; then the device, then the count of records.
+/// The header, ready to be drawn. What matters most keeps its place when the line is short. Losses come first, then
+/// SIMULATED, the state, how ranks' clocks are aligned, the title, the device, and the count of records.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     title: String,

@@ -1,8 +1,8 @@
 //! A lane as columns: what of each cell is inked, the names on bars, the gaps between them.
 //!
-//! Up to [`FEW`] operations in a cell are looked at one by one: where they leave one edge it is drawn where
-//! it lies. Of a cell with more the height is the part of its time in which one of them ran, and its colour
-//! that of the longest. A bar is skipped as a whole, so a cell costs O(log n) and a column of a bar nothing.
+//! Up to [`FEW`] operations in a cell are looked at one by one: where they leave one edge it is drawn where it lies.
+//! The height of a cell with more is the part of its time in which one of them ran. Its colour is that of the longest.
+//! A bar is skipped as a whole, so a cell costs O(log n) and a column of a bar nothing.
 
 use std::ops::Range;
 

@@ -97,8 +97,8 @@ enum Waited {
     HangUp,
 }
 
-/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone:
-/// it takes the end of the file for nothing to read, again and again.
+/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone. It takes the end
+/// of the file for nothing to read, again and again.
 fn wait(terminal: &OwnedFd) -> Waited {
     let mut watched = [PollFd::new(terminal, PollFlags::IN)];
     let patience = Timespec {

@@ -224,8 +224,8 @@ impl Camera {
     }
 }
 
-/// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU; of a sweep at
-/// the value that the pair names, else at the last one.
+/// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU. A sweep
+/// begins at the value that the pair names, else at the last one.
 fn mistake(run: &Run) -> Option<usize> {
     let plan = run.plan.as_deref()?;
     let variants = &run.passes.variants;

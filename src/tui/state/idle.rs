@@ -1,7 +1,7 @@
 //! Why each device was idle over the window that is on screen: its causes by time, in groups.
 //!
-//! The pieces of every gap of a stretch around the window are summed in cells much finer than columns, off
-//! the drawing thread; the stretch is taken from a ladder of zooms, so that small steps ask nothing anew.
+//! The pieces of every gap around the window are summed in cells much finer than columns, off the drawing thread. A
+//! ladder of zooms gives the stretch, so that small steps ask nothing anew.
 
 use std::time::Duration;
 

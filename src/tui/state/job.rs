@@ -22,7 +22,7 @@ use trace::{Clock, Clocks, LaneId, Trace};
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(2);
 
-/// Clocks that were set are set again when the run has lasted half as long again, or when one is to move by more than this, ns.
+/// Clocks are aligned again when the run has lasted half as long again, or when one would move by more than this.
 const FAR: Ns = 1_000_000;
 
 /// Records up to which it is looked at where there is no thread for it: a blink.

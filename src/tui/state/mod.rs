@@ -255,7 +255,7 @@ impl State {
         self.run.awaits_clocks = self.job.is_to_tell_clocks(&self.analyst, &self.run);
     }
 
-    /// Sets the clocks of processes. Rows, selection and marks stay; where somebody went is where the same stretch is now, of the
+    /// Sets the clocks of processes. Rows, selection and marks stay. The window stays on the same stretch, of the
     /// process that is selected, else of the first one.
     fn set_clocks(&mut self, clocks: &[Clock]) {
         let selected = self.selection.row.and_then(|row| row.lane());

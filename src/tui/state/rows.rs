@@ -155,8 +155,8 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
 const WORTH_OVERLAP: f64 = 0.05;
 const WORTH_COPIES: f64 = 0.005;
 
-/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever work at once, directions of few
-/// copies beside much else, and Python functions of threads that call no CUDA beside one that does.
+/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
+/// few copies beside much else. So are Python functions of threads that call no CUDA beside one that does.
 #[must_use]
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> FxHashSet<RowKind> {
     let launching = launching(trace);
@@ -422,8 +422,8 @@ pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
     }
 }
 
-/// Streams stand by device and process, in the order of their first use in `scope`; of those that begin at
-/// once the default stream is first, then by name with numbers in it compared as numbers.
+/// Streams stand by device and process, in the order of their first use in `scope`. Of those that begin at once the
+/// default stream is first, then by name with numbers in it compared as numbers.
 fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Ord {
     let LaneKind::Stream {
         device,

@@ -72,8 +72,8 @@ fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, Growing)>, stop: &Stop
     grown.iter().map(|device| device.line(trace)).collect()
 }
 
-/// From the first record to the moment up to which the records of operations and those of calls have both
-/// come: they arrive in buffers of their own. `None` before the first operation.
+/// From the first record to the moment up to which operations and calls have both come. Their records arrive in buffers
+/// of their own. `None` before the first operation.
 pub(super) fn arrived(trace: &Trace) -> Option<Span> {
     let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
     for lane in trace.lanes() {

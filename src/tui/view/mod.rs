@@ -1,9 +1,9 @@
 //! The views of the middle of the screen: components with their own state, registered in one table.
 //!
-//! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
-//! runs before a frame and only works when something has changed; what takes long it asks an
-//! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
-//! fill the `List` that they are given, which is drawn and searched and answers keys and mouse for all of them.
+//! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which runs before a
+//! frame and only works when something has changed. What takes long it asks an
+//! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists fill the
+//! `List` that they are given, which is drawn and searched and answers keys and mouse for all of them.
 
 mod compare;
 mod findings;
@@ -354,8 +354,8 @@ impl Views {
         view.context() == Context::Timeline || view.has_list()
     }
 
-    /// Whether an error of the last start lies above the view on screen; over lists it would hide the lines that are
-    /// gone through, and its first line stands in the header.
+    /// Whether an error of the last start lies above the view on screen. Over lists it would hide the lines that a
+    /// person goes through, and its first line stands in the header.
     #[must_use]
     pub fn shows_error(&self, state: &State) -> bool {
         let context = self.on_screen(state).context();

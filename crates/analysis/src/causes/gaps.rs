@@ -1,8 +1,9 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
-//! To find them every operation is looked at, wherever it stands among those of all devices, which takes longer than the walk through what is
-//! found. So they are kept (24 bytes each) once somebody asks for all; a question about a window is answered from them where they are there.
-//! The same is true of their causes: where a gap has one, as most have in a long run, that is kept, too (20 bytes); others are walked anew.
+//! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
+//! they are kept (24 bytes each) once somebody asks for all; a window's come from them where they are there. The same
+//! is true of their causes. Most gaps of a long run have one cause, which is kept too (20 bytes); others are walked
+//! anew.
 
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
@@ -52,8 +53,8 @@ impl Gaps {
         }
     }
 
-    /// Those between the first and the last of a device's operations that start within `window`, or of all, in order, with the one
-    /// cause where that is known.
+    /// The gaps between the first and the last of a device's operations that start within `window`, or of all. They are
+    /// in order, each with its one cause where that is known.
     pub(super) fn of<'g>(
         &'g self,
         graph: &'g Graph,
@@ -171,8 +172,8 @@ impl Deref for Pieces {
     }
 }
 
-/// The operations of a window whose gaps have to be looked for, and which known ones lie behind them: what began before the window
-/// is no part of it, and where it ran on into the window, the gaps there are others.
+/// The operations of a window whose gaps are still to be found, and the known gaps behind them. What began before the
+/// window is no part of it. Where that ran on into the window, the gaps there are others.
 fn joined<'g>(
     graph: &Graph,
     ops: &'g [OpId],

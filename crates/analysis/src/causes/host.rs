@@ -136,8 +136,8 @@ impl Host {
         own.chain(of(0))
     }
 
-    /// A stretch of a thread cut where outermost ranges begin and end, last part first: each with the
-    /// innermost range that covers most of it, or none where the thread was in none.
+    /// A stretch of a thread cut where outermost ranges begin and end, last part first. Each part has the innermost
+    /// range that covers most of it, if the thread was in one.
     pub(super) fn ranges(
         &self,
         trace: &Trace,
@@ -272,8 +272,8 @@ impl Ranges {
         parts.into_iter().rev().map(named).collect()
     }
 
-    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around that are
-    /// looked at; where too many lie inside each other, the outermost stands for the rest.
+    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around
+    /// that count. Where too many lie inside each other, the outermost stands for the rest.
     fn most(&self, trace: &Trace, part: Span, top: u32) -> Option<usize> {
         let lane = &trace.lanes()[self.lane];
         let covers = |row: u32| {

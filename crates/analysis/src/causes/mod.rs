@@ -1,14 +1,15 @@
 //! Why nothing ran: each gap cut into pieces, each piece with its cause, its culprit and how sure that is.
 //!
-//! From the operation that ends a gap the walk goes back along the edges of the
-//! [dependency graph](super::graph) that bound each start; what of it lies in the gap are the gap's
-//! pieces, and they sum to it. Beyond the gap's start the walk goes on to the GPU operation that it
-//! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
-//! `docs/WHY.md` explains it, and has the table of causes and thresholds.
+//! From the operation that ends a gap the walk goes back along the edges of the [dependency graph](super::graph) that
+//! bound each start. What of that way lies in the gap are the gap's pieces, and they sum to it. Beyond the gap's start
+//! the walk goes on to the GPU operation that it reaches. The sync passed there is the pieces' *root*, why nothing had
+//! been queued ahead. `docs/WHY.md` explains it, and has the table of causes and thresholds.
 //!
-//! `kinds` is the table of causes, `groups` says what each is added up under, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
-//! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
-//! that samples saw meanwhile, `words` says them.
+//! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, `explain` asks for
+//! one, and `growing` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,
+//! `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
+//! calls. `missing` finds operations that ran without leaving a record. `seen` has the source lines that samples saw
+//! meanwhile, and `words` says them.
 
 mod explain;
 mod gaps;
@@ -115,8 +116,8 @@ impl<'a> Causes<'a> {
         self.ready.limits.latency(engine)
     }
 
-    /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
-    /// and the last of the operations that start within `window`, or of all.
+    /// The stretches of a device (index into [`Trace::devices`]) with nothing running. They lie between the first and
+    /// the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
         let gaps = self.ready.gaps.of(self.graph, device, window);
         gaps.map(|(gap, _)| gap)

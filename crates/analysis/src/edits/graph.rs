@@ -83,8 +83,8 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
             "what launching a graph takes is not known: there is no profile of this GPU".to_owned(),
         );
     };
-    // Where nodes are not recorded a launch takes hardly longer for many; and the first one, which a run without steps
-    // may be, brings them to the device.
+    // Where nodes are not recorded, a launch takes hardly longer for many. The first launch brings them to the device,
+    // and a run without steps may be that one.
     match bound {
         Bound::Least => node = 0,
         Bound::Most if !is_step => node += on.program.known.graph_upload.unwrap_or(0),

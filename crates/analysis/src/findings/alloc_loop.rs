@@ -9,8 +9,8 @@ use activity::units::duration;
 use activity::{NameId, Ns, Span, What};
 use trace::LaneKind;
 
-/// What an allocating or freeing call of device memory is named, in CUDA and in HIP; stream-ordered ones (`…Async`) come
-/// from a pool and cost next to nothing.
+/// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
+/// pool and cost next to nothing.
 fn is_allocation(name: &str) -> bool {
     let bare = ["cuda", "hip", "cuMem"].iter();
     let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();

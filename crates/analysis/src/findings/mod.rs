@@ -1,9 +1,8 @@
 //! What could be better: one rule a file, registered in [`RULES`].
 //!
-//! A rule looks at a timeline, or at one pass of it, and either finds nothing or says in one
-//! [`Finding`] what it saw, where, how much time that could cost at most, and what to do about it.
-//! Thresholds stand in [`thresholds`], each beside the measurement or the reasoning behind it;
-//! `docs/FINDINGS.md` has the same table for readers.
+//! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
+//! saw, where, how much time it could cost at most, and what to do about it. Thresholds stand in [`thresholds`], each
+//! beside the measurement or the reasoning behind it; `docs/FINDINGS.md` has the same table for readers.
 
 mod alloc_loop;
 mod below_roof;
@@ -85,8 +84,8 @@ pub struct Finding {
     /// All edits that would, the one that takes least for granted first.
     #[serde(skip)]
     pub cures: Vec<EditSet>,
-    /// What the edit is predicted to save of all the time looked at, on top of those of the findings above it;
-    /// 0 where they leave nothing to save; `None` where nothing was predicted.
+    /// What the edit is predicted to save of all the time examined, on top of the findings above it. It is 0 where they
+    /// leave nothing to save; `None` where nothing was predicted.
     pub saving_ns: Option<Ns>,
     /// What the edit alone is predicted to save.
     pub alone_ns: Option<Ns>,
@@ -94,8 +93,8 @@ pub struct Finding {
     pub predicted: Option<Predicted>,
     /// Why nothing was predicted, where an edit describes the cure.
     pub refused: Option<String>,
-    /// An upper bound of the time that could be saved, at most the span looked at (a cold start apart); 0 for
-    /// what is no matter of time.
+    /// The most time that could be saved, within the span examined (a cold start apart). It is 0 where time does not
+    /// matter.
     pub bound_ns: Ns,
     /// What to do about it, in a sentence.
     pub advice: String,

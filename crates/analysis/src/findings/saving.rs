@@ -1,10 +1,10 @@
 //! What findings are worth: the edits that cure them, replayed alone and on top of one another.
 //!
-//! Every finding with an edit is predicted alone. Then they are stacked: first the one that saves most, on top of
-//! it the one that saves most of what is left, and so on. What each saves on top is its `saving_ns`, so the sum of
-//! them is what the replay of all of them together saves. Savings hardly grow with what is made before, so the
-//! one that promised most at the last look is tried first, and taken when it still beats what the
-//! others promised. `docs/FINDINGS.md` says what becomes of the others.
+//! Every finding with an edit is predicted alone. Then they are stacked. The one that saves most comes first, on top of
+//! it the one that saves most of what is left, and so on. What each saves on top is its `saving_ns`, so the sum of them
+//! is what the replay of all of them together saves. Savings hardly grow with what is made before, so the one that
+//! promised most the last time is tried first. It is taken when it still beats what the others promised.
+//! `docs/FINDINGS.md` says what becomes of the others.
 
 use std::cmp::Reverse;
 
@@ -267,8 +267,8 @@ fn severity(saves: Ns, whatif: &WhatIf<'_>) -> Severity {
     }
 }
 
-/// What saves nothing on top of the others: a remark, where it would alone or where its bound is large enough that
-/// its absence would be asked about; else nothing.
+/// What saves nothing on top of the others. It is a remark where it would save alone, or where its bound is so large
+/// that readers would miss it; else it is nothing.
 fn beside(whatif: &WhatIf<'_>, candidate: Candidate, above: usize) -> Option<Finding> {
     let is_large = candidate.finding.severity == Severity::Warning;
     if candidate.alone.whole_saving <= noise(whatif) && !is_large {

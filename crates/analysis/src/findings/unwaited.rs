@@ -50,7 +50,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     })
 }
 
-/// The kernels of a pass by when they were launched, made to be asked once a phase: a loop of phases has as many of them.
+/// The kernels of a pass by when they were launched, made so that each phase can ask once. A loop has many.
 struct Launched {
     /// When each was launched, in order.
     at: Vec<Ns>,

@@ -1,9 +1,9 @@
 //! Idle time of a device by source line: what the launching thread was seen doing while nothing ran.
 //!
-//! The thread is the one whose call launched the operation that ends a gap. A gap is told of by the samples of that thread
-//! that fell into it, and by nothing else: one without a sample has no line. A line's share is its part of all those
-//! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
-//! times, long gaps are measured better than that.
+//! The thread is the one whose call launched the operation that ends a gap. Only the samples of that thread that fell
+//! into a gap tell of it. A gap without a sample has no line. A line's share is its part of all those samples. That is
+//! an estimate, with the 95 % interval (Wilson's) of a part of so many samples. Samples come at regular times, so long
+//! gaps are measured better than that.
 
 mod exact;
 mod functions;
@@ -130,8 +130,9 @@ struct Key {
     call: String,
 }
 
-/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a window,
-/// only of what lies in it; without, of the steady steps where these speak for the program: what kept the GPU idle before them is its start-up.
+/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a
+/// window, only of what lies in it. Without one, of the steady steps where these speak for the program: the time before
+/// them is its start-up.
 #[must_use]
 pub fn of(
     trace: &Trace,
@@ -382,8 +383,8 @@ pub fn wilson(n: u64, all: u64) -> (f64, f64) {
     ((middle - half).max(0.0), (middle + half).min(1.0))
 }
 
-/// The processes that load data for PyTorch, by their stacks, and for how much of the time in which some device was idle
-/// they had nothing to do.
+/// The processes that load data for PyTorch, by their stacks. Each has the part of some device's idle time in which it
+/// had nothing to do.
 #[must_use]
 pub fn workers(trace: &Trace) -> Vec<Worker> {
     let span = trace.operations_extent();

@@ -234,8 +234,8 @@ fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
         .unwrap_or(NONE)
 }
 
-/// The share of the SMs that a kernel needs: its blocks over those that fit at once; all of them where
-/// the source does not say enough.
+/// The share of the SMs that a kernel needs: its blocks over those that fit at once. It is all of them where the source
+/// does not say enough.
 pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
     let What::Kernel(kernel) = what else {
         return if matches!(what, What::Memset(_)) {
@@ -250,8 +250,8 @@ pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
 }
 
 impl Program {
-    /// Whether an engine's copies carry data to where `to` could use it: what must stay in order when
-    /// nothing but a wait of the host kept it.
+    /// Whether an engine's copies carry data to where `to` could use it. These must stay in order when nothing but a
+    /// sync of the CPU kept it.
     #[must_use]
     pub fn carries(from: Engine, to: Engine) -> bool {
         use super::Engines;

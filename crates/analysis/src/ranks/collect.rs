@@ -1,8 +1,8 @@
 //! Which kernels are collectives, and which communicator each belongs to.
 //!
-//! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before
-//! NCCL 2.19 "ncclKernel_AllReduce_…"), or where that is a send the range around its launch (`said`), and its stream stands for the communicator: NCCL's order of operations is that of
-//! one stream, in graphs as well.
+//! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before NCCL
+//! 2.19 "ncclKernel_AllReduce_…"). Where that is a send, the range around its launch says it (`said`). The stream
+//! stands for the communicator: NCCL's order of operations is that of one stream, in graphs as well.
 
 use rustc_hash::FxHashMap;
 

@@ -21,8 +21,8 @@ pub struct Spot {
 /// A job as rows of ranks and columns of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
-    /// On the clock of all, in order: the steady steps of the first rank that has some, as many in one as it takes to have no more than
-    /// 256, or slices of the time.
+    /// On the clock of all, in order. They are the steady steps of the first rank that has some, joined until there are
+    /// no more than 256, or slices of the time.
     pub stretches: Vec<Span>,
     /// How many steps they are; `None` for slices of the time.
     pub steps: Option<usize>,

@@ -251,8 +251,8 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> O
     })
 }
 
-/// These steps, each with the collective that shows it: the first that it came to from where it fell behind, to the end of the next step, late by half of that.
-/// Where a step begins is no matter of collectives: those that it was late at may lie in the next.
+/// These steps, each with the collective that shows it. That is the first one, up to the end of the next step, that it
+/// came to late by half of that. Where a step begins is no matter of collectives: its own may lie in the next.
 fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>) -> Vec<LateStep> {
     let mut all = all.to_vec();
     all.sort_unstable_by_key(|late| late.start);

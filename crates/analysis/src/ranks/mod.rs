@@ -1,9 +1,12 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
-//! `collect` finds collectives (`operation`: what they do; `said`: by what the host says), `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
-//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `work`: whether it has more to do; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
-//! `set` puts the timeline on the clock of all; where that is not wanted, what is looked at is mapped process by process. A device that waits inside a collective stays busy in its figures, and
-//! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
+//! `collect` finds collectives (`operation`: what they do; `said`: by what the CPU says). `pair` and `group` match them
+//! across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split` parts
+//! each into transfer and waiting. `late` tells who is late and why (`arose`: where it falls behind; `work`: whether it
+//! has more to do; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
+//! `set` puts the timeline on the clock of all; where nobody wants that, each process is mapped. A device that waits
+//! inside a collective stays busy in its figures, and the waiting stands beside them. `docs/RANKS.md` explains the
+//! rules and lists the thresholds.
 
 mod arose;
 mod clocks;
@@ -62,8 +65,8 @@ pub struct Aligned {
     pub ranks: Vec<Rank>,
     pub clocks: Clocks,
     pub split: Split,
-    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line; that of a rank of its host for another process;
-    /// else none is known.
+    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line. Another process has that of a
+    /// rank of its host, if there is one.
     by_process: Vec<Line>,
     /// The same from the times that were recorded.
     of_recorded: Vec<Line>,

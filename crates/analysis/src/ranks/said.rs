@@ -1,6 +1,6 @@
-//! What the host says that a kernel does: an exchange among all ranks runs as a kernel of sends and receives, and before NCCL 2.19 even an
-//! all-reduce may run under the name of another operation's kernel. PyTorch puts a range around its calls of NCCL that names the
-//! operation ("nccl:all_to_all"), in its own traces and, under `emit_nvtx`, in others'.
+//! What the CPU says that a kernel does. An exchange among all ranks runs as a kernel of sends and receives. Before
+//! NCCL 2.19 even an all-reduce may run under the name of another operation's kernel. PyTorch puts a range around its
+//! calls of NCCL that names the operation ("nccl:all_to_all"), in its own traces and, under `emit_nvtx`, in others'.
 
 use rustc_hash::FxHashMap;
 

@@ -50,8 +50,8 @@ impl Aligned {
     }
 }
 
-/// Puts a timeline that is complete on the clock of all of its ranks, as far as its collectives tell and nobody wants the times that were
-/// recorded.
+/// Puts a complete timeline on the clock of all of its ranks, as far as its collectives tell. It does not where
+/// somebody wants the times that were recorded.
 pub fn set(trace: &mut Trace) {
     if let Some(clocks) = clocks_of(trace) {
         trace.retime(&clocks);

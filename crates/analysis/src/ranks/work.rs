@@ -1,8 +1,9 @@
 //! A late rank whose kernels are not those of the others: whether it has more to do.
 //!
-//! Where two ranks run the same kernels, `arose` finds where the one falls behind. Batches of another size, or layers shared out
-//! unevenly, make others of them. Then only sums can be held against each other: for as long as the others wait for the late one and have
-//! no other work, it works longer, or idles longer, or waits itself. When its kernels take longer by most of that, they are the reason.
+//! Where two ranks run the same kernels, `arose` finds where the one falls behind. Batches of another size, or layers
+//! shared out unevenly, make others of them; then only sums can be compared. While the others wait for the late one and
+//! have no other work, it works longer, or idles longer, or waits itself. When its kernels take longer by most of that,
+//! they are the reason.
 
 use super::sides::{Sides, Units};
 use activity::{Ns, Span};

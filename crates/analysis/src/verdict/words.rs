@@ -108,7 +108,7 @@ pub(super) fn of(
     ))
 }
 
-/// What a late rank costs all, where it is worth a word: waiting beside kernels, which it slows down, is in no share of idle time.
+/// What a late rank costs all, where it is worth a word. No share of idle time has the waiting beside kernels.
 fn late(ranks: &Ranks) -> String {
     let costs = ranks.late.iter().filter_map(|late| {
         let saving = late.saving?;

@@ -22,8 +22,8 @@ pub struct Faster {
 /// What a step takes at the least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ideal {
-    /// By engine: the time of its operations in a step, one behind the other; of kernels that leave room for
-    /// others on the SMs, as much as they fill.
+    /// By engine: the time of its operations in a step, one behind the other. Kernels that leave room for others on the
+    /// SMs count for as much as they fill.
     pub engines: Vec<(&'static str, Ns)>,
     /// The longest chain of operations that pass data on, with as many streams as it likes and a host
     /// that takes no time.

@@ -29,8 +29,8 @@ pub struct Prediction {
 pub struct Outcome {
     /// Median time in ns, as it most likely comes out.
     pub predicted: Ns,
-    /// Whether that is no more likely than much else of the interval, so that the interval alone is to be told: its ends
-    /// differ by more than a factor of two, for what no record tells or because few steps were measured.
+    /// Whether that is no more likely than much else of the interval, so that only the interval is shown. Its ends
+    /// differ by more than a factor of two, as no record tells more or few steps were measured.
     pub is_open: bool,
     /// The interval that the spread between steps and the replay's error leave open.
     pub low: Ns,

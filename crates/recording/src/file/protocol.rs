@@ -1,9 +1,9 @@
-//! The protocol by which a recording is published and followed, checked over its interleavings: a reader may look at the file
-//! at any moment, see the status page in two pieces of different moments, and the entries at a third.
+//! The protocol by which a recording is published and followed, checked over its interleavings. A reader may look at
+//! the file at any moment. It may see the status page in two pieces of different moments, and the entries at a third.
 //!
-//! Both sides are the code itself: the steps are the writes that a [`Writer`] makes, in its order, each of which a reader may
-//! meet half done, and a [`Reader`] reads the file that they leave. The kernel's promise that is relied on: what one `pwrite` has returned from
-//! is seen by every `pread` that begins later.
+//! Both sides are the code itself. The steps are the writes that a [`Writer`] makes, in its order, and a reader may
+//! meet each half done. A [`Reader`] reads the file that they leave. The kernel's promise that is relied on: what one
+//! `pwrite` has returned from is seen by every `pread` that begins later.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,5 +1,5 @@
-//! The one way in which a recording is written: its writes, in the order in which they are made, are the protocol that a
-//! follower relies on. A test sees them here, as they are made (`protocol`).
+//! The one way in which a recording is written. Its writes, in the order in which they are made, are the protocol that
+//! a follower relies on. A test sees them here, as they are made (`protocol`).
 
 use std::fs::File;
 use std::io;

@@ -354,9 +354,9 @@ impl Follower {
         self.count - 1
     }
 
-    /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
-    /// another), the one that was being written when the file was begun, or the next one. Ids are those of one folder: another
-    /// folder may be another machine's. What is of the whole machine goes with the first process there.
+    /// The process of the timeline that a file is about. Several recordings may have one process id (a program that
+    /// became another). Then it is the one that was being written when the file was begun, or the next one. Ids are
+    /// those of one folder: another folder may be another machine's. The whole machine's goes with the first.
     fn process_of(&mut self, file: &Reader) -> u32 {
         let (pid, start) = (file.identity().pid, file.identity().start.realtime);
         let folder = folder_of(file.path());

@@ -127,7 +127,7 @@ impl Process {
         !self.over && self.last().writer_lives() == Some(true)
     }
 
-    /// Whether its writer lives, as far as that can be told: on a file system that several machines share, a lock that is free
+    /// Whether its writer lives, as far as that can be told. On a file system that several machines share, a free lock
     /// may be held where it was taken.
     pub(super) fn life(&self) -> Option<bool> {
         match self.last().writer_lives() {

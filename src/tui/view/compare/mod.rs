@@ -1,5 +1,5 @@
-//! Variants against the one that they are compared with, and this run against the one before: a table, and under it the
-//! variant under the cursor below its baseline on one axis.
+//! Variants against the one that they are compared with, and this run against the one before. A table stands above, and
+//! under it the variant under the cursor below its baseline on one axis.
 
 mod picture;
 

@@ -89,8 +89,8 @@ fn timelines(
     Some(Versus::new(halves, &words, role, false, area, gutter))
 }
 
-/// The line of the table to begin with: the variant on screen where it is compared with another, else the one that
-/// gains most over it.
+/// The line of the table to begin with. It is the variant on screen where it is compared with another, else the one
+/// that gains most over it.
 pub(super) fn first(state: &State) -> usize {
     if state.run.beside.is_some() {
         return 0;
@@ -102,8 +102,8 @@ pub(super) fn first(state: &State) -> usize {
     pair(state, at).map_or(at, |(_, cure, _)| cure)
 }
 
-/// The two variants that a line of the table stands for, as lines, and how much faster the second is: a baseline
-/// stands above the one that gains most over it.
+/// The two variants that a line of the table stands for, as lines, and how much faster the second is. A baseline stands
+/// above the one that gains most over it.
 fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     let run = &state.run;
     let all = &run.measured.variants;

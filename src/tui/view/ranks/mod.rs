@@ -113,8 +113,8 @@ impl View for RanksView {
     }
 }
 
-/// The lines that the filter leaves: of ranks by their names and hosts, of hosts also by a rank of theirs, of sentences by their
-/// words. How the clocks were aligned holds for all of them.
+/// The lines that the filter leaves. Ranks match by their names and hosts, hosts also by a rank of theirs, sentences by
+/// their words. How the clocks were aligned holds for all of them.
 fn lines(job: &Judged, order: usize, filter: &mut Filter) -> Vec<Line> {
     let mut lines: Vec<Line> = (0..job.job.late.len().min(TOLD)).map(Line::Late).collect();
     lines.retain(|line| matches!(line, Line::Late(i) if filter.lets([&job.job.late[*i].text])));
