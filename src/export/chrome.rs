@@ -77,7 +77,7 @@ impl Writer<'_> {
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
-        if let Some(clocks) = clocks::of(self.trace) {
+        if let Some(clocks) = clocks::find(self.trace) {
             writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
         }
         let devices: Vec<String> = self

@@ -42,8 +42,8 @@ pub(super) struct RankClock {
 }
 
 /// `None` for what is no job of several ranks.
-pub(super) fn of(trace: &Trace) -> Option<RankClocks> {
-    let job = Aligned::of(trace)?;
+pub(super) fn find(trace: &Trace) -> Option<RankClocks> {
+    let job = Aligned::find(trace)?;
     let clocks = &job.clocks;
     let ranks = job.ranks.iter().enumerate().map(|(i, rank)| {
         let line = job.line_of_recorded(trace, i);

@@ -34,7 +34,7 @@ pub struct Sums {
 }
 
 /// What was let go; `None` when nothing was.
-pub(super) fn of(trace: &Trace) -> Option<LetGo> {
+pub(super) fn find(trace: &Trace) -> Option<LetGo> {
     let forgotten = trace.evicted()?;
     let devices = trace.devices().iter().filter_map(|device| {
         let total = |measure| device.usage.total(measure);

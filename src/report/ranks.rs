@@ -33,7 +33,7 @@ pub struct IdleShare {
 
 impl IdleShare {
     /// The causes of some idle time, those that have most of it first.
-    fn of<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
+    fn list<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
         let idle = idle.into_iter();
         IdleShare::sum(idle.map(|it| (it.cause, it.certainty, it.total_ns)))
     }
@@ -284,7 +284,7 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
 
 /// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s. `idle` has the idle time of a device (by
 /// its index in the timeline) by cause.
-pub fn of<'a>(
+pub fn report<'a>(
     trace: &Trace,
     ranks: &Ranks,
     idle: impl Fn(usize) -> &'a [IdleCause],
@@ -315,7 +315,7 @@ pub fn of<'a>(
             residual_ns: clocks.residuals[i].map(|residual| residual.median_ns as Ns),
             busy_ns,
             idle_ns: span.len() - busy_ns,
-            idle: IdleShare::of(idle(rank.device)),
+            idle: IdleShare::list(idle(rank.device)),
             transfer_ns: sums.transfer_ns,
             wait_ns: sums.wait_ns,
             exposed_wait_ns: sums.exposed_ns,

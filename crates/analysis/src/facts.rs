@@ -180,7 +180,7 @@ impl<'t> Facts<'t> {
     }
 
     fn counted(&self) -> &[DeviceFigures] {
-        let make = || figures::of(self.trace, Some(self.calls()), None);
+        let make = || figures::measure(self.trace, Some(self.calls()), None);
         self.made.counted.get_or_init(make)
     }
 
@@ -204,7 +204,7 @@ impl<'t> Facts<'t> {
     pub fn figures(&self, window: Option<Span>) -> Cow<'_, [DeviceFigures]> {
         match window {
             None => Cow::Borrowed(self.devices()),
-            Some(_) => Cow::Owned(figures::of(self.trace, Some(self.calls()), window)),
+            Some(_) => Cow::Owned(figures::measure(self.trace, Some(self.calls()), window)),
         }
     }
 
@@ -259,7 +259,7 @@ impl LastFacts {
 
     /// Those of a timeline as it is now, of the run with this number.
     #[must_use]
-    pub fn of<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
+    pub fn facts<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
         let mut last = self.lock();
         let revision = trace.revision();
         if (last.run, last.revision) != (run, revision) {

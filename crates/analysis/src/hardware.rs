@@ -109,7 +109,7 @@ impl OtherProcess {
 
 /// What the hardware came to; `None` when nobody asked it.
 #[must_use]
-pub fn of(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
+pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
     let hardware = trace.hardware();
     let of_device = |f: &DeviceFigures| Some(of_gpu(trace.readings(f.index)?, f.device, f.span));
     let of_looked = |index: usize| {

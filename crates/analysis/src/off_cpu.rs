@@ -89,7 +89,11 @@ pub struct LimitFigures {
 
 /// What the host's threads did; `None` when nobody looked.
 #[must_use]
-pub fn of(trace: &Trace, causes: &Causes<'_>, devices: &[DeviceFigures]) -> Option<OffCpuFigures> {
+pub fn measure(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    devices: &[DeviceFigures],
+) -> Option<OffCpuFigures> {
     let processes: Vec<ProcessFigures> = trace
         .processes()
         .iter()

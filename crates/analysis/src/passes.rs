@@ -208,7 +208,7 @@ impl Passes {
         let last = self.variants.last();
         let index = match last {
             Some(last) if !last.is_complete => {
-                let done = self.of(self.variants.len() - 1).count() as u32;
+                let done = self.of_variant(self.variants.len() - 1).count() as u32;
                 let all = planned(last.index).map_or(u32::MAX, |v| v.warmup + v.repeat);
                 last.index + usize::from(done >= all)
             }
@@ -224,7 +224,7 @@ impl Passes {
             });
         }
         let variant = self.variants.len() - 1;
-        let done = self.of(variant).count() as u32;
+        let done = self.of_variant(variant).count() as u32;
         let warmup = planned(index).map_or(0, |v| v.warmup);
         self.list.push(Pass {
             variant,
@@ -269,19 +269,19 @@ impl Passes {
             .collect();
         measured.sort_unstable();
         match measured.len() {
-            0 => self.of(variant).last(),
+            0 => self.of_variant(variant).last(),
             n => Some(measured[(n - 1) / 2].2),
         }
     }
 
     /// The passes of a variant.
-    pub fn of(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn of_variant(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.list.len()).filter(move |&i| self.list[i].variant == variant)
     }
 
     /// The passes of a variant that were measured and have ended.
     pub fn measured(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
-        self.of(variant)
+        self.of_variant(variant)
             .filter(|&i| self.list[i].is_measured && !self.list[i].is_open)
     }
 

@@ -108,7 +108,7 @@ impl VariantFigures {
             makespans_ns,
             pass,
             figures: Vec::new(),
-            devices: figures::of(trace, calls, window),
+            devices: figures::measure(trace, calls, window),
             idle_ns: pass.makespan() - tables::union(spans),
             kernels: tables::kernels(trace, window),
             phases: tables::ranges(trace, RangeKind::Phase, window),
@@ -251,7 +251,7 @@ impl RunFigures {
 
     /// Those of one variant: index into [`Passes::variants`].
     #[must_use]
-    pub fn of(&self, position: usize) -> Option<&VariantFigures> {
+    pub fn of_variant(&self, position: usize) -> Option<&VariantFigures> {
         self.variants.iter().find(|v| v.position == position)
     }
 }

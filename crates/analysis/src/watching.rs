@@ -70,7 +70,7 @@ fn waited(causes: &Causes, f: &DeviceFigures, window: Option<Span>) -> [Ns; 2] {
 /// What recording may have cost what starts within `window`, or all; `devices` are their figures. `None` for what cuptop did not record
 /// on a GPU, and without operations.
 #[must_use]
-pub fn of(
+pub fn measure(
     trace: &Trace,
     causes: &Causes,
     devices: &[DeviceFigures],
@@ -166,16 +166,16 @@ mod tests {
         scene.overhead("buffer flush", 50_000, 60_000);
         scene.overhead("buffer flush", 55_000, 70_000);
         let mut trace = scene.trace();
-        let devices = figures::of(&trace, None, None);
+        let devices = figures::measure(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
         assert_eq!(
-            of(&trace, &Causes::new(&trace, &graph), &devices, None),
+            measure(&trace, &Causes::new(&trace, &graph), &devices, None),
             None
         );
         trace.source.kind = SourceKind::Traced;
         let causes = Causes::new(&trace, &graph);
-        let cost = of(&trace, &causes, &devices, None).expect("recorded by cuptop");
+        let cost = measure(&trace, &causes, &devices, None).expect("recorded by cuptop");
         assert_eq!((cost.launches, cost.graph_nodes), (10, 1000));
         assert_eq!(cost.launches_ns, [7_000, 26_000]);
         assert_eq!(cost.nodes_ns, [150_000, 950_000]);
@@ -192,7 +192,7 @@ mod tests {
         let mut trace = launched(10, 10_000, kernel).trace();
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, Peaks::default(), |scope| {
-            of(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
+            measure(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
         })
     }
 

@@ -114,12 +114,12 @@ pub(super) fn row<'a>(
                 "" => " ",
                 symbol => symbol,
             },
-            look: look(cell.fg, cell.bg, cell.modifier, ground),
+            look: find_look(cell.fg, cell.bg, cell.modifier, ground),
         })
     })
 }
 
-fn look(fg: Color, bg: Color, modifier: Modifier, ground: &Ground) -> Look {
+fn find_look(fg: Color, bg: Color, modifier: Modifier, ground: &Ground) -> Look {
     let mut foreground = rgb(fg, ground.foreground, &ground.sixteen);
     let mut background = rgb(bg, ground.background, &ground.sixteen);
     if modifier.contains(Modifier::REVERSED) {

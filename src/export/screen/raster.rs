@@ -119,7 +119,7 @@ impl Canvas {
         if background != self.background {
             self.fill([left, top, left + width, top + HEIGHT], background, 1.0);
         }
-        if let Some(rects) = shapes::of(piece.symbol) {
+        if let Some(rects) = shapes::find(piece.symbol) {
             for r in rects {
                 // Whole pixels, at least one: a line must not vanish, a block must end where its cell does.
                 let span = |from: f32, to: f32, size: usize| {

@@ -75,7 +75,7 @@ fn backgrounds(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) 
 fn drawn(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::default();
     for piece in cells::row(buffer, row, ground) {
-        let rects = shapes::of(piece.symbol).unwrap_or_default();
+        let rects = shapes::find(piece.symbol).unwrap_or_default();
         for r in &rects {
             let left = f32::from(piece.column) + r.left;
             let right = f32::from(piece.column) + r.right;
@@ -142,7 +142,7 @@ fn texts(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io:
         let is_blank = piece.symbol.trim().is_empty()
             && !piece.look.is_underlined
             && !piece.look.is_crossed_out;
-        if is_blank && run.ends_in_space || shapes::of(piece.symbol).is_some() {
+        if is_blank && run.ends_in_space || shapes::find(piece.symbol).is_some() {
             run.flush(row, out)?;
         } else if !is_blank || !run.text.is_empty() {
             run.add(&piece, is_blank, row, out)?;

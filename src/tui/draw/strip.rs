@@ -228,7 +228,7 @@ impl Strip {
                 Some(few) => match few.covering(cell) {
                     Some((row, span)) => {
                         let to = scale.ended(span.end).max(x + 1);
-                        let paint = painter.of(row, x..to);
+                        let paint = painter.paint(row, x..to);
                         strip.cells[usize::from(x)..usize::from(to)].fill(Ink::Full(paint));
                         strip.names.extend(name(trace, id, row, x, to, paint));
                         x = to;
@@ -312,7 +312,7 @@ impl<'a> Painter<'a> {
     }
 
     /// For a row that alone is drawn in `columns`, which follow those of the row before.
-    fn of(&mut self, row: usize, columns: Range<u16>) -> Paint {
+    fn paint(&mut self, row: usize, columns: Range<u16>) -> Paint {
         let (role, is_calm) = self.role(row);
         let is_second = match self.drawn {
             Some((drawn, is_second, _)) if drawn == row => is_second,
@@ -400,11 +400,11 @@ impl Few {
         {
             let middle = second.start.clamp(cell.start, cell.end) - cell.start;
             let at = (8 * middle + cell.len() / 2) / cell.len();
-            let [left, right] = [left, right].map(|row| painter.of(row, x..x + 1));
+            let [left, right] = [left, right].map(|row| painter.paint(row, x..x + 1));
             return Ink::Split(at.clamp(1, 7) as u8, left, right);
         }
         let paint = match rows {
-            [(row, _)] => painter.of(*row, x..x + 1),
+            [(row, _)] => painter.paint(*row, x..x + 1),
             _ => {
                 let hit = painter.found.is_some().then(|| {
                     let mut all = rows.iter().map(|(row, _)| *row);

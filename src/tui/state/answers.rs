@@ -138,7 +138,7 @@ impl Answers {
                     ..answer
                 })
             } else {
-                whole(facts.of(number, trace), &looked, stop)
+                whole(facts.facts(number, trace), &looked, stop)
             };
             Answer {
                 variant,
@@ -150,7 +150,7 @@ impl Answers {
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
     /// program runs, a pass of the same variant speaks for the one that is on screen.
     #[must_use]
-    pub fn of(&self, run: &Run, scope: Scope) -> Option<&Answer> {
+    pub fn answer(&self, run: &Run, scope: Scope) -> Option<&Answer> {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;

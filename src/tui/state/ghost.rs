@@ -139,7 +139,7 @@ impl Ghost {
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         self.question
             .ask(analyst, run, wanted.about, move |trace, _| {
-                let mut facts = last.of(number, trace);
+                let mut facts = last.facts(number, trace);
                 facts.known = known_of(trace);
                 let whatif = match pass {
                     Some(pass) => WhatIf::of_repeats(&facts, &passes, pass.variant),
@@ -224,7 +224,10 @@ mod tests {
         let before = facts.map(count_made);
         let mut answers = Answers::default();
         answers.prepare(&analyst, &run, &camera, true);
-        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let found = &answers
+            .answer(&run, Scope::Whole)
+            .expect("an answer")
+            .findings;
         let finding = found.iter().find(|f| f.rule == "sync-in-loop");
         let finding = finding.expect("waits are found");
         let mut ghost = Ghost::default();
@@ -254,7 +257,10 @@ mod tests {
         let mut ghost = Ghost::default();
         let mut answers = Answers::default();
         answers.prepare(&Analyst::default(), &run, &Camera::default(), true);
-        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let found = &answers
+            .answer(&run, Scope::Whole)
+            .expect("an answer")
+            .findings;
         let refused = Finding {
             refused: Some("nobody knows".to_owned()),
             ..found[0].clone()

@@ -163,7 +163,7 @@ impl Judged {
         });
         let idle = idle.collect();
         let heat = Heat::of(ranks, facts.steps());
-        let (ranks, job) = report::of(facts.trace, ranks, of_device, None);
+        let (ranks, job) = report::report(facts.trace, ranks, of_device, None);
         Judged {
             ranks,
             job,
@@ -276,7 +276,7 @@ impl Job {
                 // The records that a run has while it goes on will never be asked about again.
                 let mut facts = match is_live {
                     true => Facts::new(trace),
-                    false => last.of(number, trace),
+                    false => last.facts(number, trace),
                 };
                 let least = (is_live || !is_settled).then_some(least);
                 facts.stop = stop.clone();

@@ -234,7 +234,7 @@ impl State {
         self.troubles = if run.is_none() {
             Vec::new()
         } else {
-            troubles::of(run, messages, answers, camera.scope)
+            troubles::find(run, messages, answers, camera.scope)
         };
         if self.ghosted != self.ghost.version() {
             self.settle();

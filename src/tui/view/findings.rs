@@ -50,7 +50,7 @@ pub(super) struct Findings {
 
 impl View for Findings {
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let answer = state.answers.of(&state.run, state.camera.scope);
+        let answer = state.answers.answer(&state.run, state.camera.scope);
         list.empty = match answer {
             Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
                 nothing_ran(&state.run.trace)
@@ -73,7 +73,7 @@ impl View for Findings {
         let evidence = match self.lines.get(at)? {
             Line::Place(_, evidence) => *evidence,
             line => {
-                let found = state.answers.of(&state.run, state.camera.scope)?;
+                let found = state.answers.answer(&state.run, state.camera.scope)?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
                 *finding.evidence.first()?
             }
@@ -94,7 +94,7 @@ impl View for Findings {
             state.messages.flash = Some("this line is no finding".to_owned());
             return;
         };
-        let answer = state.answers.of(&state.run, state.camera.scope);
+        let answer = state.answers.answer(&state.run, state.camera.scope);
         let Some(finding) = answer.and_then(|answer| answer.findings.get(at)) else {
             return;
         };
@@ -105,7 +105,7 @@ impl View for Findings {
     }
 
     fn note(&self, state: &State) -> Option<Note> {
-        let answer = state.answers.of(&state.run, state.camera.scope)?;
+        let answer = state.answers.answer(&state.run, state.camera.scope)?;
         let count = answer.findings.len() as u64;
         (count > 0).then(|| Note {
             text: format!("⚠ {}", plural(count, "finding")),

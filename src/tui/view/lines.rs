@@ -61,7 +61,7 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> Found {
         return Found::default();
     }
     Found {
-        devices: lines::of(trace, calls, facts.steps()),
+        devices: lines::list(trace, calls, facts.steps()),
         workers: lines::workers_line(&lines::workers(trace)),
     }
 }
@@ -92,7 +92,7 @@ impl View for LinesView {
             let run = (!state.run.is_running()).then_some(state.run.number);
             let last = Arc::clone(&state.answers.facts);
             let find = move |trace: &Trace, stop: &Stop| match run {
-                Some(number) => find(&last.of(number, trace), stop),
+                Some(number) => find(&last.facts(number, trace), stop),
                 None => find(&Facts::new(trace), stop),
             };
             self.question.ask(&state.analyst, &state.run, (), find);

@@ -1,7 +1,7 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
 //! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
-//! they are kept (24 bytes each) once somebody asks for all; a window's come from them where they are there. The same
+//! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. The same
 //! is true of their causes. Most gaps of a long run have one cause, which is kept too (20 bytes); others are walked
 //! anew.
 
@@ -55,7 +55,7 @@ impl Gaps {
 
     /// The gaps between the first and the last of a device's operations that start within `window`, or of all. They are
     /// in order, each with its one cause where that is known.
-    pub(super) fn of<'g>(
+    pub(super) fn find<'g>(
         &'g self,
         graph: &'g Graph,
         device: usize,
@@ -251,7 +251,7 @@ mod tests {
             let graph = Graph::new(&trace);
             let window = Some(Span::new(from, from + length));
             let of = |gaps: &Gaps, window| -> Vec<Gap> {
-                gaps.of(&graph, 0, window).map(|(gap, _)| gap).collect()
+                gaps.find(&graph, 0, window).map(|(gap, _)| gap).collect()
             };
             let alone = of(&Gaps::new(1), window);
             let gaps = Gaps::new(1);

@@ -75,7 +75,7 @@ impl Ready {
         Ready {
             limits: limits::Limits::of(graph, sample),
             host: host::Host::of(trace),
-            missing: missing::of(trace, graph),
+            missing: missing::find(trace, graph),
             gaps: gaps::Gaps::new(trace.devices().len()),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
         }
@@ -119,7 +119,7 @@ impl<'a> Causes<'a> {
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running. They lie between the first and
     /// the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        let gaps = self.ready.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.map(|(gap, _)| gap)
             .filter(move |gap| self.is_recorded(device, *gap))
     }
@@ -130,7 +130,7 @@ impl<'a> Causes<'a> {
         device: usize,
         window: Option<Span>,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
-        let gaps = self.ready.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
@@ -204,7 +204,7 @@ impl<'a> Causes<'a> {
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         for &device in devices {
-            for (gap, one) in self.ready.gaps.of(self.graph, device, None) {
+            for (gap, one) in self.ready.gaps.find(self.graph, device, None) {
                 let first = spans.partition_point(|s| s.end <= gap.span.start);
                 let near = &spans[first..];
                 let near = &near[..near.partition_point(|s| s.start < gap.span.end)];

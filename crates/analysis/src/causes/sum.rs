@@ -76,7 +76,7 @@ impl Sums {
     pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
         let seen = self.add_unseen(causes, piece);
         if piece.cause.is_of_host() {
-            causes.look(next, piece.span, seen);
+            causes.add_samples(next, piece.span, seen);
         }
     }
 

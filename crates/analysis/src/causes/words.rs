@@ -141,7 +141,7 @@ impl Causes<'_> {
         let mut seen = Seen::default();
         for piece in pieces {
             if piece.cause == main.cause && self.named(piece) == self.named(main) {
-                self.look(gap.next, piece.span, &mut seen);
+                self.add_samples(gap.next, piece.span, &mut seen);
             }
         }
         match seen.most(self.trace) {

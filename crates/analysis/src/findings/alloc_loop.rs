@@ -22,7 +22,7 @@ fn is_allocation(name: &str) -> bool {
     })
 }
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
     let span = scope
         .devices

@@ -13,7 +13,7 @@ const ADVICE: &str = "Begin to send what is ready while the rest is computed (bu
 
 const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the others: record every rank to see who waits for whom.";
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let window = scope.window_on(f.index);
     let collectives = Collectives::of(scope.trace, f, window);

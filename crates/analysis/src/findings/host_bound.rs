@@ -14,7 +14,7 @@ use activity::{NameId, Ns, Span, What};
 /// What takes this part of the host's work is named.
 const MOST: f64 = 0.4;
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {
@@ -40,7 +40,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             if cut.group == Group::Host && time > 0 && !is_first(piece) {
                 sum += time;
                 if 2 * time >= piece.span.len() {
-                    scope.causes.look(gap.next, piece.span, &mut seen);
+                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 }
                 *by.entry(name_of(scope, piece)).or_default() += time;
             }

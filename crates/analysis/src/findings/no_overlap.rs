@@ -65,7 +65,7 @@ impl Engines {
     }
 }
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Kernels alone have nothing to be beside.
     if f.h2d.count + f.d2h.count == 0 {

@@ -159,7 +159,7 @@ fn stack(
                 others.push(candidate.finding);
                 continue;
             }
-            candidate.look(whatif, below.as_ref(), made);
+            candidate.replay(whatif, below.as_ref(), made);
             let at = left.partition_point(|c| c.key() <= candidate.key());
             left.insert(at, candidate);
             continue;
@@ -301,7 +301,7 @@ impl Candidate {
     }
 
     /// What it saves on top of `below`, which are so many.
-    fn look(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
+    fn replay(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
         let edit = below.map_or_else(|| self.edit.clone(), |b| b.0.with(&self.edit));
         let outcome = whatif.likely(&edit).ok();
         let before = below.map_or(0, |b| b.1.whole_saving);

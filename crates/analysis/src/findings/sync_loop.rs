@@ -12,7 +12,7 @@ use crate::{figures, tables};
 use activity::Ns;
 use activity::units::{duration, percent};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // What is idle around waits is a part of what is idle.
     if f.idle_share() < thresholds::WORTH_SHARE {
@@ -30,7 +30,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             {
                 *by_wait.entry(wait).or_default() += part;
                 if 2 * part >= piece.span.len() {
-                    scope.causes.look(gap.next, piece.span, &mut seen);
+                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 }
             }
         }

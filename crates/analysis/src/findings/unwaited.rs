@@ -6,7 +6,7 @@ use activity::units::duration;
 use activity::{Ns, RangeKind, Span, What};
 use trace::LaneKind;
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     scope.planned?;
     let mut launched = None;
     let (mut at, mut missed, mut named) = (Vec::new(), 0 as Ns, None);

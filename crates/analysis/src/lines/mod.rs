@@ -134,7 +134,7 @@ struct Key {
 /// window, only of what lies in it. Without one, of the steady steps where these speak for the program: the time before
 /// them is its start-up.
 #[must_use]
-pub fn of(
+pub fn find(
     trace: &Trace,
     calls: &CallIndex,
     steps: &[Steps],
@@ -181,7 +181,7 @@ fn of_device(
     };
     let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
     let mut processes = BTreeSet::new();
-    for it in looked_gaps(trace, calls, device, window) {
+    for it in sampled_gaps(trace, calls, device, window) {
         let (process, looked, gap) = (it.process, it.looked, it.span);
         let thread = it.thread;
         let sampled = &trace.processes()[process].sampled;
@@ -241,7 +241,7 @@ fn of_device(
 }
 
 /// A gap of a device in which somebody looked at the thread that launched what ends it.
-struct LookedGap {
+struct SampledGap {
     span: Span,
     process: usize,
     thread: u32,
@@ -249,12 +249,12 @@ struct LookedGap {
     looked: Ns,
 }
 
-fn looked_gaps<'a>(
+fn sampled_gaps<'a>(
     trace: &'a Trace,
     calls: &'a CallIndex,
     device: usize,
     window: Option<Span>,
-) -> impl Iterator<Item = LookedGap> + 'a {
+) -> impl Iterator<Item = SampledGap> + 'a {
     let usage = &trace.devices()[device].usage;
     let window = window.or(usage.span()).unwrap_or_default();
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
@@ -265,7 +265,7 @@ fn looked_gaps<'a>(
         let (process, thread) = launcher(trace, calls, &streams, span.end)?;
         let thread = seen::main_of(trace, process, thread);
         let looked = trace.processes()[process].sampled.coverage(span);
-        (looked > 0).then_some(LookedGap {
+        (looked > 0).then_some(SampledGap {
             span,
             process,
             thread,
@@ -294,7 +294,7 @@ pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
             idle_ns: 0,
             stacks: BTreeMap::new(),
         };
-        for gap in looked_gaps(trace, calls, device, None) {
+        for gap in sampled_gaps(trace, calls, device, None) {
             found.idle_ns += gap.looked;
             let sampled = &trace.processes()[gap.process].sampled;
             for sample in sampled.within(gap.thread, gap.span) {

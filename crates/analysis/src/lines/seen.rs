@@ -41,7 +41,7 @@ pub struct Told {
 
 impl Seen {
     /// Adds the samples of a thread within `span`; those of its process's main thread where it was never seen in Python.
-    pub fn look(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
+    pub fn add_samples(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
         let it = &trace.processes()[process];
         if it.sampled.is_empty() {
             return;

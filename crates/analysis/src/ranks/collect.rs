@@ -118,7 +118,7 @@ fn element_bytes(word: &str) -> u64 {
 }
 
 /// Every collective of a timeline by rank and communicator. Ranks are in order of process and device.
-pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
+pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     let mut shapes: FxHashMap<ShapeId, Known> = FxHashMap::default();
     let mut names = Names::new();
     let mut said: Option<Said<'_>> = None;

@@ -94,7 +94,7 @@ pub struct Lateness {
 }
 
 /// The ranks that others wait for, those that cost most first.
-pub(super) fn of(known: &Known<'_>, split: &Split) -> Vec<Lateness> {
+pub(super) fn find(known: &Known<'_>, split: &Split) -> Vec<Lateness> {
     let mut by_rank: Vec<Vec<Late>> = vec![Vec::new(); known.units.len()];
     for late in &split.late {
         by_rank[late.rank].push(*late);
@@ -230,10 +230,10 @@ fn asked(sides: &Sides<'_>, rank: usize) -> Vec<usize> {
 }
 
 fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
-    let late = sides.of(rank)?;
+    let late = sides.side(rank)?;
     let all = parallel::map(sides.known.records(), others, |&other| {
         let begun = sides.begun(rank, other);
-        arose::between((&late, rank), &sides.of(other)?, &begun, least)
+        arose::between((&late, rank), &sides.side(other)?, &begun, least)
     });
     let all: Vec<Arose> = all.into_iter().flatten().collect();
     let mut cost: Option<Vec<Ns>> = None;

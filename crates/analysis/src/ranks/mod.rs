@@ -97,7 +97,7 @@ impl Aligned {
 
     /// What a timeline tells of a job; `None` when no two ranks share a collective.
     #[must_use]
-    pub fn of(trace: &Trace) -> Option<Arc<Aligned>> {
+    pub fn find(trace: &Trace) -> Option<Arc<Aligned>> {
         Some(Matched::of(trace)?.aligned)
     }
 
@@ -136,7 +136,7 @@ impl Matched {
             return None;
         }
         crate::made("ranks");
-        let (mut units, mut channels) = collect::of(trace);
+        let (mut units, mut channels) = collect::find(trace);
         if units.len() < 2 {
             return None;
         }
@@ -153,7 +153,7 @@ impl Matched {
         for channel in &mut channels {
             channel.rank = places[channel.rank];
         }
-        let groups = group::of(&channels);
+        let groups = group::find(&channels);
         if groups.is_empty() {
             return None;
         }
@@ -173,7 +173,7 @@ impl Matched {
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
-        let mut split = split::of(trace, &units, &groups, clocks.noise());
+        let mut split = split::measure(trace, &units, &groups, clocks.noise());
         // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
         for channel in &channels {
             split.sums[channel.rank].unjudged += channel.parts.len() as u64;
@@ -217,7 +217,7 @@ impl Matched {
             noise: aligned.clocks.noise(),
         };
         Ranks {
-            late: late::of(&known, &aligned.split),
+            late: late::find(&known, &aligned.split),
             aligned: Arc::clone(aligned),
         }
     }

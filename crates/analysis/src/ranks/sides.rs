@@ -130,7 +130,7 @@ impl<'a> Sides<'a> {
         most.map_or_else(Default::default, |(a, b)| [a, b])
     }
 
-    pub(super) fn of(&self, rank: usize) -> Option<Side<'_>> {
+    pub(super) fn side(&self, rank: usize) -> Option<Side<'_>> {
         let units = self.units(rank)?;
         let unit = self.known.units[rank];
         let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));

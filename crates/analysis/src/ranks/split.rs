@@ -93,7 +93,7 @@ pub struct Split {
 }
 
 /// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
-pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
+pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
     let noise = noise.max(TOGETHER);
     let lanes: Vec<Vec<LaneId>> = units.iter().map(|unit| lanes(trace, *unit)).collect();
     let mut split = Split {

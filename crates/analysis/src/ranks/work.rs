@@ -31,12 +31,12 @@ pub(super) fn more(
     others: &[usize],
     units: &Units<'_>,
 ) -> Option<More> {
-    let late = sides.of(rank)?;
+    let late = sides.side(rank)?;
     let whole = units.spans.iter().copied().reduce(Span::hull)?;
     let mine = late.own.busy(whole);
     let mut nearest: Option<(Ns, usize)> = None;
     for &other in others {
-        let Some(side) = sides.of(other) else {
+        let Some(side) = sides.side(other) else {
             continue;
         };
         let on_its = |time| side.clock.invert(late.clock.apply(time));

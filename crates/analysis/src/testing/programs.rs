@@ -82,10 +82,10 @@ pub fn in_scope<T>(
     peaks: Peaks,
     ask: impl FnOnce(&Scope<'_>) -> T,
 ) -> T {
-    let devices: Vec<DeviceFigures> = figures::of(trace, Some(&CallIndex::new(trace)), window);
+    let devices: Vec<DeviceFigures> = figures::measure(trace, Some(&CallIndex::new(trace)), window);
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
-    let watching = watching::of(trace, &causes, &devices, window);
+    let watching = watching::measure(trace, &causes, &devices, window);
     let scope = Scope::new(trace, &causes, window, &devices, peaks);
     ask(&scope.with_watching(watching.as_ref()))
 }

@@ -74,14 +74,14 @@ pub const BOUND_MIN: f64 = 0.25;
 /// With `steps` those devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their
 /// steady ones.
 #[must_use]
-pub fn of(
+pub fn find(
     trace: &Trace,
     causes: &Causes<'_>,
     window: Option<Span>,
     devices: &[DeviceFigures],
     steps: &[Steps],
 ) -> Vec<Verdict> {
-    let cost = watching::of(trace, causes, devices, window);
+    let cost = watching::measure(trace, causes, devices, window);
     of_job(trace, causes, (window, devices), steps, None, cost.as_ref())
 }
 
@@ -189,7 +189,7 @@ fn judge(
         ideal_ns: split.ideal,
         span_ns: split.span.len(),
         steps,
-        text: words::of(
+        text: words::say(
             trace,
             split,
             bound_by,

@@ -277,7 +277,7 @@ impl Split {
                 let is_waited = 2 * cut.rest < piece.span.len();
                 let bound = if is_waited { Bound::Sync } else { bound };
                 let seen = self.seen.entry(bound).or_default();
-                causes.look(gap.next, piece.span, seen);
+                causes.add_samples(gap.next, piece.span, seen);
             }
         }
     }

@@ -53,7 +53,7 @@ const ELSE_MIN: f64 = 0.10;
 /// Copies that kernels hide for less than this part of their time have nothing beside them.
 const HIDDEN_MIN: f64 = 0.05;
 
-pub(super) fn of(
+pub(super) fn say(
     trace: &Trace,
     split: &Split,
     bound: Bound,

@@ -76,7 +76,7 @@ pub(super) fn of_passes(
 ) -> (Scope, Vec<Part>) {
     let measured: Vec<usize> = passes.measured(variant).collect();
     let of = if measured.is_empty() {
-        passes.of(variant).collect()
+        passes.of_variant(variant).collect()
     } else {
         measured
     };

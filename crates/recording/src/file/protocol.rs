@@ -76,7 +76,7 @@ fn put(file: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
 /// Every state of the file that a reader can meet, in order, from the first that says it is a recording.
 fn states() -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().expect("a directory");
-    let steps = seen::of(|| write(directory.path(), |_| {}));
+    let steps = seen::collect(|| write(directory.path(), |_| {}));
     let mut file = Vec::new();
     let mut states = Vec::new();
     for step in &steps {
@@ -206,7 +206,7 @@ proptest! {
 #[test]
 fn a_part_that_says_it_goes_on_has_a_next_one_that_can_be_read_whole() {
     let directory = tempfile::tempdir().expect("a directory");
-    let steps = seen::of(|| {
+    let steps = seen::collect(|| {
         write(directory.path(), |writer| {
             // Every publication begins another part, which repeats what was said for all.
             writer.keep_last(Duration::ZERO);

@@ -44,7 +44,7 @@ pub(super) mod seen {
     }
 
     /// The writes that `body` makes in this thread, in their order.
-    pub(crate) fn of(body: impl FnOnce()) -> Vec<Step> {
+    pub(crate) fn collect(body: impl FnOnce()) -> Vec<Step> {
         STEPS.set(Some(Vec::new()));
         body();
         STEPS.take().unwrap_or_default()

@@ -110,7 +110,7 @@ fn judge(
     if stop.is_stopped() {
         return None;
     }
-    let watching = watching::of(trace, &advice.causes, &devices, window);
+    let watching = watching::measure(trace, &advice.causes, &devices, window);
     let watched = watching.as_ref();
     let verdicts = match devices.is_empty() {
         true => Vec::new(),

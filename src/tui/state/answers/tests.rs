@@ -73,7 +73,7 @@ fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
             ..Batch::default()
         });
         answers.prepare(&analyst, run, &camera, false);
-        let answer = answers.of(run, Scope::Whole).expect("an answer");
+        let answer = answers.answer(run, Scope::Whole).expect("an answer");
         answer.as_of.map(|d| d.as_millis())
     };
     assert_eq!(at(&mut run, 500, 1), Some(500));

@@ -65,7 +65,7 @@ impl Filler {
         }
         variants(state, &mut lines);
         shorten(&mut lines, room);
-        let found = state.answers.of(&state.run, state.camera.scope);
+        let found = state.answers.answer(&state.run, state.camera.scope);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
         let left = room - lines.len();
         // A title alone says nothing.

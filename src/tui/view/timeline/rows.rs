@@ -27,7 +27,7 @@ type Rate = (Vec<f64>, f64);
 pub(super) struct Rates(Vec<((usize, Direction), Rate)>);
 
 impl Rates {
-    fn of(
+    fn rate(
         &mut self,
         trace: &Trace,
         device: usize,
@@ -212,13 +212,13 @@ fn bandwidth(
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
-    let (in_cell, greatest) = rates.of(trace, device, direction, scale).clone();
-    let known = state.run.peaks.copies.of(direction);
+    let (in_cell, greatest) = rates.rate(trace, device, direction, scale).clone();
+    let known = state.run.peaks.copies.rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
         let others = others.into_iter().filter(|d| *d != direction);
-        let others = others.map(|d| rates.of(trace, device, d, scale).1);
+        let others = others.map(|d| rates.rate(trace, device, d, scale).1);
         others.fold(greatest, f64::max)
     });
     let full = full.max(f64::MIN_POSITIVE);
