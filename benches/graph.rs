@@ -62,9 +62,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
             Causes::new(&trace, &graph)
         });
         once("causes of all gaps", operations, || causes.idle(0, None));
-        let devices = once("figures", operations, || {
-            figures::measure(&trace, None, None)
-        });
+        let devices = once("figures", operations, || figures::count(&trace, None, None));
         once("verdict", operations, || {
             verdict::find(&trace, &causes, None, &devices, &[])
         });
@@ -125,7 +123,7 @@ fn live(c: &mut Criterion<CpuTime>) {
             let window = Span::new(from, until);
             let graph = Graph::within(&trace, window);
             let causes = Causes::new(&trace, &graph);
-            let devices = figures::measure(&trace, None, Some(window));
+            let devices = figures::count(&trace, None, Some(window));
             black_box(verdict::find(&trace, &causes, Some(window), &devices, &[]))
         });
     });

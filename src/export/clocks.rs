@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use activity::Ns;
-use analysis::ranks::Aligned;
+use analysis::ranks::Alignment;
 use trace::Trace;
 
 /// The clocks of a job.
@@ -43,7 +43,7 @@ pub(super) struct RankClock {
 
 /// `None` for what is no job of several ranks.
 pub(super) fn find(trace: &Trace) -> Option<RankClocks> {
-    let job = Aligned::find(trace)?;
+    let job = Alignment::find(trace)?;
     let clocks = &job.clocks;
     let ranks = job.ranks.iter().enumerate().map(|(i, rank)| {
         let line = job.line_of_recorded(trace, i);

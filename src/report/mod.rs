@@ -5,10 +5,10 @@
 //! add, don't rename.
 
 pub mod compare;
+mod evicted;
 pub mod expect;
 mod hardware;
 mod idle;
-mod let_go;
 pub mod lines;
 mod offsets;
 pub mod operations;
@@ -106,7 +106,7 @@ pub struct Report {
     pub health: HealthReport,
     /// Records that were let go to stay within a budget of memory; absent when none were.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub let_go: Option<let_go::LetGo>,
+    pub let_go: Option<evicted::EvictedRecords>,
     /// Processes of which not all was recorded all the time; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recording: Vec<recording::Recording>,
@@ -317,10 +317,10 @@ impl From<&Facts<'_>> for Report {
                 source: trace.health(),
                 late: trace.late(),
             },
-            let_go: let_go::find(trace),
+            let_go: evicted::find(trace),
             watching,
             hardware: analysis::hardware::measure(trace, devices),
-            off_cpu: off_cpu::measure(trace, causes, devices),
+            off_cpu: off_cpu::sum(trace, causes, devices),
             recording: recording::find(trace),
             findings,
             start_up_findings,

@@ -16,8 +16,8 @@ use activity::units::{bytes, count, duration, percent, rate};
 use activity::{Ns, Span};
 use analysis::causes::IdleCause;
 use analysis::figures::share;
-use analysis::lines::Told;
-use analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
+use analysis::lines::LineShare;
+use analysis::ranks::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 pub use table::{Means, columns};
 use trace::{LaneId, Trace};
 
@@ -221,7 +221,7 @@ pub struct LateReport {
     pub reason: Option<String>,
     /// Where its program was seen meanwhile, where its GPU is idle and enough stack samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Told>,
+    pub line: Option<LineShare>,
     /// What the steady steps together would be shorter by without it (predicted), ns. Null where no other rank runs the same kernels.
     pub saving_ns: Option<Ns>,
     /// What a step takes on average, ns.
@@ -286,7 +286,7 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
 /// its index in the timeline) by cause.
 pub fn report<'a>(
     trace: &Trace,
-    ranks: &Ranks,
+    ranks: &JobAnalysis,
     idle: impl Fn(usize) -> &'a [IdleCause],
     link: Option<f64>,
 ) -> (Vec<RankReport>, JobReport) {
@@ -370,7 +370,7 @@ pub fn report<'a>(
 }
 
 /// Where a rank is looked at first.
-fn place(ranks: &Ranks, rank: usize) -> Option<(LaneId, usize)> {
+fn place(ranks: &JobAnalysis, rank: usize) -> Option<(LaneId, usize)> {
     let late = ranks.split.late.iter().filter(|late| late.rank == rank);
     let latest = late.max_by_key(|late| late.by);
     let waits = ranks.split.waits[rank].iter();
@@ -394,7 +394,7 @@ pub(super) fn told(report: &Report) -> Option<Vec<&RankReport>> {
     Some(told.map(|(_, rank)| rank).collect())
 }
 
-fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
+fn late_report(ranks: &JobAnalysis, late: &Lateness) -> LateReport {
     let rank = &ranks.ranks[late.rank];
     let (pattern, late_steps) = match late.pattern {
         Pattern::Steady => ("steady", None),

@@ -63,9 +63,9 @@ use trace::{SourceInfo, Trace};
 pub use app::{Choice, Opening, Peaks, Select, Wanted};
 pub use film::Film;
 pub use shell::{has_keyboard, run};
-pub use state::beside::{Beside, Pair};
 pub use state::counters::Counters;
 pub use state::lanes::Wishes;
+pub use state::other_run::{OtherRun, Pair};
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
@@ -119,7 +119,7 @@ pub struct Running {
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<OtherRun>>,
 }
 
 impl Running {
@@ -196,7 +196,7 @@ pub struct Shown {
     /// For "% of peak".
     pub peaks: Peaks,
     /// What it is compared with.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<OtherRun>>,
 }
 
 impl Shown {

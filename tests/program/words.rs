@@ -178,7 +178,11 @@ fn sources_speak_plainly() {
         let mut files = Vec::new();
         sources(&root.join(held), &mut files);
         assert!(!files.is_empty(), "{held} has no sources");
-        files.retain(|it| !SPARED.iter().any(|spared| it.starts_with(root.join(spared))));
+        files.retain(|it| {
+            !SPARED
+                .iter()
+                .any(|spared| it.starts_with(root.join(spared)))
+        });
         for file in files {
             let text = std::fs::read_to_string(&file).expect("a text");
             let name = file.strip_prefix(root).expect("a file of ours").display();

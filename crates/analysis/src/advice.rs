@@ -104,7 +104,7 @@ impl<'a> Advice<'a> {
                 if of.is_open || !of.is_measured || self.facts.stop.is_stopped() {
                     return None;
                 }
-                let devices = figures::measure(self.facts.trace, None, Some(of.span));
+                let devices = figures::count(self.facts.trace, None, Some(of.span));
                 let findings = self.of_pass(passes, pass, &devices);
                 let variant = &passes.variants[variant];
                 Some((variant.name.clone(), variant.label(), findings))

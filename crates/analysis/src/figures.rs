@@ -187,11 +187,7 @@ pub fn share(part: Ns, whole: Ns) -> f64 {
 /// The figures of the operations that *start* within `window` (of all of them without one), for every
 /// device that has one, by device id.
 #[must_use]
-pub fn measure(
-    trace: &Trace,
-    calls: Option<&CallIndex>,
-    window: Option<Span>,
-) -> Vec<DeviceFigures> {
+pub fn count(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
     of_each(trace, calls, &|_| window)
 }
 

@@ -8,7 +8,7 @@
 //! did in it, [`hardware`] what counters said meanwhile, and [`lines`] at which line of the program. [`verdict`] says
 //! what bounds a device, and [`findings`] what could be better. [`whatif`] says what [`edits`] would save, by replay of
 //! a [`program`], and [`advice`] puts these together; [`facts`] makes each of them once; [`ranks`] who waits for whom
-//! in a job of several. Nothing here draws or prints.
+//! in a job. Nothing here draws.
 
 #![allow(
     rustdoc::private_intra_doc_links,

@@ -89,11 +89,7 @@ pub struct LimitFigures {
 
 /// What the host's threads did; `None` when nobody looked.
 #[must_use]
-pub fn measure(
-    trace: &Trace,
-    causes: &Causes<'_>,
-    devices: &[DeviceFigures],
-) -> Option<OffCpuFigures> {
+pub fn sum(trace: &Trace, causes: &Causes<'_>, devices: &[DeviceFigures]) -> Option<OffCpuFigures> {
     let processes: Vec<ProcessFigures> = trace
         .processes()
         .iter()

@@ -95,7 +95,7 @@ proptest! {
     fn figures_are_their_definitions(all in ops(), window in prop::option::of((0i64..300, 0i64..300))) {
         let trace = trace(&all);
         let window = window.map(|(a, b)| Span::new(a.min(b), a.max(b)));
-        let found = figures::measure(&trace, Some(&CallIndex::new(&trace)), window);
+        let found = figures::count(&trace, Some(&CallIndex::new(&trace)), window);
         let ops: Vec<Op> = all
             .iter()
             .copied()

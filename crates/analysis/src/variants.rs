@@ -108,7 +108,7 @@ impl VariantFigures {
             makespans_ns,
             pass,
             figures: Vec::new(),
-            devices: figures::measure(trace, calls, window),
+            devices: figures::count(trace, calls, window),
             idle_ns: pass.makespan() - tables::union(spans),
             kernels: tables::kernels(trace, window),
             phases: tables::ranges(trace, RangeKind::Phase, window),

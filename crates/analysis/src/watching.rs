@@ -166,7 +166,7 @@ mod tests {
         scene.overhead("buffer flush", 50_000, 60_000);
         scene.overhead("buffer flush", 55_000, 70_000);
         let mut trace = scene.trace();
-        let devices = figures::measure(&trace, None, None);
+        let devices = figures::count(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
         assert_eq!(

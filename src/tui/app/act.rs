@@ -125,7 +125,7 @@ impl App {
             if state.ghost.close() {
                 return;
             }
-            let answer = state.answers.answer(&state.run, state.camera.scope);
+            let answer = state.answers.get(&state.run, state.camera.scope);
             let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
             let opened = match found.find(|finding| finding.predicted.is_some()) {
                 Some(finding) => state.ghost.open(&state.run, state.camera.scope, finding),

@@ -70,7 +70,7 @@ impl Header {
 
 /// By how much recording may have made longer what is on screen; nothing of what cuptop did not record.
 fn watching(state: &State) -> String {
-    let answer = state.answers.answer(&state.run, state.camera.scope);
+    let answer = state.answers.get(&state.run, state.camera.scope);
     let cost = answer.and_then(|it| it.watching);
     cost.map_or_else(String::new, |it| watching_words(it.share))
 }

@@ -11,7 +11,7 @@ use super::ink::{Ink, Paint};
 use super::label;
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest;
-use crate::tui::state::search::Found;
+use crate::tui::state::search::Hits;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
@@ -61,7 +61,7 @@ pub struct StripInput<'a> {
     /// Whether gaps are marked at all: on streams.
     pub has_gaps: bool,
     /// What is looked for: the rest stands back.
-    pub found: Option<&'a Found>,
+    pub found: Option<&'a Hits>,
     /// Where kernels wait for other ranks.
     pub waits: Option<&'a Waits>,
 }
@@ -276,7 +276,7 @@ struct Painter<'a> {
     trace: &'a Trace,
     id: LaneId,
     selected: Option<(usize, Span)>,
-    found: Option<&'a Found>,
+    found: Option<&'a Hits>,
     /// Those that were found last, by what the rows are: a lane has few kinds of them.
     known: [Option<(u32, (Role, bool))>; KNOWN],
     /// The row that was drawn last, whether in its second shade, and the column after it.

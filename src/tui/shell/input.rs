@@ -77,13 +77,13 @@ pub(super) fn terminal() -> io::Result<OwnedFd> {
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         match wait(terminal) {
-            Waited::Nothing => {}
-            Waited::Keys => {
+            WaitResult::Nothing => {}
+            WaitResult::Keys => {
                 if !pass_on(inputs) {
                     return;
                 }
             }
-            Waited::HangUp => {
+            WaitResult::HangUp => {
                 let _ = inputs.send(Input::Lost);
                 return;
             }
@@ -91,7 +91,7 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     }
 }
 
-enum Waited {
+enum WaitResult {
     Nothing,
     Keys,
     HangUp,
@@ -99,23 +99,23 @@ enum Waited {
 
 /// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone. It takes the end
 /// of the file for nothing to read, again and again.
-fn wait(terminal: &OwnedFd) -> Waited {
+fn wait(terminal: &OwnedFd) -> WaitResult {
     let mut watched = [PollFd::new(terminal, PollFlags::IN)];
     let patience = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(PATIENCE.subsec_nanos()),
     };
     match rustix::event::poll(&mut watched, Some(&patience)) {
-        Ok(0) | Err(Errno::INTR) => Waited::Nothing,
+        Ok(0) | Err(Errno::INTR) => WaitResult::Nothing,
         Ok(_) => {
             let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
             if watched[0].revents().intersects(gone) {
-                Waited::HangUp
+                WaitResult::HangUp
             } else {
-                Waited::Keys
+                WaitResult::Keys
             }
         }
-        Err(_) => Waited::HangUp,
+        Err(_) => WaitResult::HangUp,
     }
 }
 

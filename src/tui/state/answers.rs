@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyst::{Analyst, Question, Weight};
-use super::so_far::SoFar;
+use super::idle_totals::IdleTotals;
 use super::{Camera, Run, Scope};
 use activity::Ns;
 use analysis::facts::LastFacts;
 use analysis::findings::Finding;
 use analysis::verdict::Verdict;
 use analysis::watching::WatchingCost;
-use judge::{Looked, live, whole};
+use judge::{Subject, live, whole};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ pub struct Answers {
     /// What other questions about a run that has ended rest on, too.
     pub facts: Arc<LastFacts>,
     /// Why the devices were idle since it began.
-    so_far: SoFar,
+    so_far: IdleTotals,
 }
 
 impl Default for Answers {
@@ -99,7 +99,7 @@ impl Default for Answers {
                 .at_once(AT_ONCE)
                 .paced(pace),
             facts: Arc::default(),
-            so_far: SoFar::default(),
+            so_far: IdleTotals::default(),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Answers {
         let scope = camera.scope;
         let variant = variant(run, scope);
         let about = About { scope, is_live };
-        let looked = Looked {
+        let looked = Subject {
             passes: run.passes.clone(),
             pass: match scope {
                 Scope::Whole => None,
@@ -150,7 +150,7 @@ impl Answers {
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
     /// program runs, a pass of the same variant speaks for the one that is on screen.
     #[must_use]
-    pub fn answer(&self, run: &Run, scope: Scope) -> Option<&Answer> {
+    pub fn get(&self, run: &Run, scope: Scope) -> Option<&Answer> {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;

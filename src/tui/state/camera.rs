@@ -132,8 +132,7 @@ impl Camera {
         self.viewport.show(self.viewport.bounds);
     }
 
-    /// The window that shows the operations in scope alone, with a little room; all of it when there is
-    /// none.
+    /// The window that shows the operations in scope alone, with a little room; all of it without any.
     #[must_use]
     pub fn operations_window(&self, run: &Run) -> Span {
         let scope = self.scope_span(run).unwrap_or_default();

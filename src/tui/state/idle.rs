@@ -29,8 +29,7 @@ const PACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 struct IdleMap {
     stretch: Span,
-    /// By device: the sums of all cells before each one, and of all; empty for a device without operations in the
-    /// stretch.
+    /// By device: the sums of all cells before each one, and of all; empty for one without operations in the stretch.
     sums: Vec<Vec<Shares>>,
 }
 
@@ -224,8 +223,7 @@ impl Idle {
     }
 }
 
-/// The stretch with what explains its gaps: the operations that end those at its edges, and what was done
-/// before.
+/// The stretch with what explains its gaps: the operations that end those at its edges, and earlier ones.
 fn around(trace: &Trace, stretch: Span) -> Span {
     let at_edges = trace.devices().iter().flat_map(|device| {
         let gap = |time| device.usage.gap_at(time);

@@ -2,11 +2,10 @@
 
 pub mod analyst;
 pub mod answers;
-pub mod beside;
 mod camera;
 pub mod counters;
-mod ghost;
 pub mod idle;
+mod idle_totals;
 pub mod job;
 mod journal;
 pub mod lanes;
@@ -15,12 +14,13 @@ pub mod marks;
 mod measuring;
 mod messages;
 pub mod nest;
+pub mod other_run;
+mod predicted_rows;
 pub mod prompt;
 pub mod rows;
 mod run;
 pub mod search;
 pub mod selection;
-mod so_far;
 mod steps;
 pub mod trail;
 pub mod troubles;
@@ -39,12 +39,12 @@ use analysis::figures;
 use analysis::memory::MemoryUse;
 pub use camera::{Camera, Scope};
 use counters::Counters;
-use ghost::Ghost;
 pub use journal::{Journal, LineKind};
 use lanes::Lanes;
 use marks::Marks;
 use measuring::Measuring;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
+use predicted_rows::PredictedRows;
 use prompt::Prompt;
 use rows::{Row, RowKind};
 pub use run::{Replay, Run};
@@ -102,7 +102,7 @@ pub enum Status {
 
 /// What the view on screen shows of what takes longer to find out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ViewNeeds {
     /// [`State::answers`].
     pub answers: bool,
     /// Who is late, of [`State::job`].
@@ -154,7 +154,7 @@ pub struct State {
     /// Lines that the timeline has for its rows.
     room: usize,
     /// The prediction under the timeline.
-    pub ghost: Ghost,
+    pub ghost: PredictedRows,
     /// The one that the rows have.
     ghosted: (u32, bool),
     /// The state that passes, rows and window are of.
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Takes what was found out about what is on screen, and asks anew when it has changed.
-    pub fn answer(&mut self, shown: Shown) {
+    pub fn answer(&mut self, shown: ViewNeeds) {
         self.align(shown);
         let (run, camera) = (&self.run, &self.camera);
         self.answers
@@ -242,7 +242,7 @@ impl State {
     }
 
     /// Takes what was found out about the ranks of a job, and puts the timeline on their clock when that is told.
-    fn align(&mut self, shown: Shown) {
+    fn align(&mut self, shown: ViewNeeds) {
         let facts = &self.answers.facts;
         self.job
             .prepare(&self.analyst, &self.run, facts, shown.ranks);

@@ -42,8 +42,8 @@ pub enum RowKind {
     Range(LaneId, usize),
     /// Time of the driver or the profiler itself.
     Overhead(LaneId),
-    /// A stream as it is predicted: a lane of [`super::Ghost::trace`]. Cannot be looked into.
-    Ghost(LaneId),
+    /// A stream as it is predicted: a lane of [`super::PredictedRows::trace`]. Cannot be looked into.
+    Predicted(LaneId),
 }
 
 impl RowKind {
@@ -62,7 +62,7 @@ impl RowKind {
             | RowKind::Overlap(_)
             | RowKind::Memory(_)
             | RowKind::Counter(..)
-            | RowKind::Ghost(_) => None,
+            | RowKind::Predicted(_) => None,
         }
     }
 

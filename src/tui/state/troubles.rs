@@ -67,7 +67,7 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
 /// What the findings of the variant on screen say of races, else what was said when it was started.
 fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
     let found = answers
-        .answer(run, scope)
+        .get(run, scope)
         .into_iter()
         .flat_map(|a| &a.findings);
     let of_variant: Vec<Trouble> = found

@@ -27,7 +27,7 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::rows::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, Run, Shown, State, Wanted};
+use super::state::{Choice, Run, State, ViewNeeds, Wanted};
 use super::theme::{Role, Theme};
 use activity::Span;
 use list::Chosen;
@@ -287,8 +287,8 @@ impl Views {
 
     /// What the view on screen shows of what takes longer to find out.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown {
+    pub fn shown(&self) -> ViewNeeds {
+        ViewNeeds {
             answers: self.wants_answers(),
             ranks: self.all[self.current].0.shows_ranks(),
             timeline: self.is_home(),

@@ -1,9 +1,8 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
 //! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
-//! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. The same
-//! is true of their causes. Most gaps of a long run have one cause, which is kept too (20 bytes); others are walked
-//! anew.
+//! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. Most gaps
+//! of a long run have one cause, which is kept too (20 bytes); others are walked anew.
 
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
@@ -15,11 +14,11 @@ use activity::{Ns, Span};
 /// All gaps of each device, made when first asked for.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    of_device: Vec<Known>,
+    of_device: Vec<DeviceGaps>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct DeviceGaps {
     all: OnceLock<Vec<Gap>>,
     /// By gap: its cause, where it has one.
     causes: OnceLock<Vec<Option<One>>>,
@@ -29,7 +28,7 @@ impl Gaps {
     /// Of so many devices.
     pub(super) fn new(devices: usize) -> Gaps {
         Gaps {
-            of_device: std::iter::repeat_with(Known::default)
+            of_device: std::iter::repeat_with(DeviceGaps::default)
                 .take(devices)
                 .collect(),
         }
@@ -83,7 +82,7 @@ impl Gaps {
     }
 }
 
-impl Known {
+impl DeviceGaps {
     fn all(&self, graph: &Graph, device: usize) -> &[Gap] {
         let ops = graph.ops.of_device(device);
         self.all.get_or_init(|| between(graph, ops).collect())

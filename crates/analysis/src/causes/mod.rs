@@ -6,7 +6,7 @@
 //! been queued ahead. `docs/WHY.md` explains it, and has the table of causes and thresholds.
 //!
 //! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, `explain` asks for
-//! one, and `growing` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,
+//! one, and `idle_sums` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,
 //! `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
 //! calls. `missing` finds operations that ran without leaving a record. `seen` has the source lines that samples saw
 //! meanwhile, and `words` says them.
@@ -14,8 +14,8 @@
 mod explain;
 mod gaps;
 mod groups;
-mod growing;
 mod host;
+mod idle_sums;
 mod kinds;
 mod limits;
 mod locks;
@@ -30,7 +30,7 @@ mod words;
 pub use explain::{explain_device, explain_stream};
 pub use gaps::Pieces;
 pub use groups::{Cut, LAUNCH_GAP_MAX, Waits};
-pub use growing::Growing;
+pub use idle_sums::IdleSums;
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use sum::{IdleCause, by_cause};
 pub use words::Explanation;

@@ -1,7 +1,7 @@
 //! What stack samples saw of the host while nothing ran.
 
 use super::super::graph::{NONE, OpId};
-use super::super::lines::Seen;
+use super::super::lines::StackCounts;
 use super::{Cause, Causes};
 use activity::Span;
 use trace::LaneKind;
@@ -25,7 +25,7 @@ impl Cause {
 
 impl Causes<'_> {
     /// Adds what the thread that launched `next` was seen doing within `span`.
-    pub(crate) fn add_samples(&self, next: OpId, span: Span, seen: &mut Seen) {
+    pub(crate) fn add_samples(&self, next: OpId, span: Span, seen: &mut StackCounts) {
         if !self.ready.is_sampled {
             return;
         }

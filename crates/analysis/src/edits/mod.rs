@@ -40,8 +40,7 @@ pub struct Scene<'a> {
     pub bound: Bound,
 }
 
-/// What no record tells about an edit leaves it a range. An edit is made as it most likely comes out, or at one of the
-/// ends.
+/// What no record tells about an edit leaves it a range. It is made as it most likely comes out, or at an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bound {
     /// The program takes as little time as it may.

@@ -6,7 +6,7 @@ use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::causes::{Culprit, Group, Piece, Waits};
 use crate::figures;
-use crate::lines::Seen;
+use crate::lines::StackCounts;
 use crate::verdict::of_host;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span, What};
@@ -23,7 +23,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let mut waits = Waits::default();
     let mut at: Vec<(Ns, Span)> = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
-    let mut seen = Seen::default();
+    let mut seen = StackCounts::default();
     // What only the first one of its name takes is a cold start.
     let first = scope.first_use();
     let calls = &scope.causes.graph().calls;

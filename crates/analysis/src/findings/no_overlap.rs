@@ -1,5 +1,4 @@
-//! Copies and kernels, or copies of both directions, one after the other though their engines are
-//! independent.
+//! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
 use super::{Finding, Place, Scope, declared, thresholds};
 use crate::figures::{self, DeviceFigures};

@@ -198,8 +198,7 @@ fn stack(
     (stacked, others)
 }
 
-/// Of the findings above a candidate the one with which it saves most, of those that together with it stay within their
-/// bounds.
+/// Of the findings above a candidate the one with which it saves most, of those that with it stay within their bounds.
 fn partner(
     whatif: &WhatIf<'_>,
     stacked: &[Finding],

@@ -7,7 +7,7 @@ use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::causes::Waits;
 use crate::graph::CallId;
-use crate::lines::Seen;
+use crate::lines::StackCounts;
 use crate::{figures, tables};
 use activity::Ns;
 use activity::units::{duration, percent};
@@ -21,7 +21,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
-    let mut seen = Seen::default();
+    let mut seen = StackCounts::default();
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             // A copy that blocks its caller is another rule's.

@@ -22,7 +22,7 @@ pub const SAVING_SHARE: f64 = 0.01;
 /// So is one below this: the delays that the replay takes for typical are each uncertain by a few microseconds.
 pub const SAVING_NS: Ns = 5_000;
 
-/// Of several edits that would cure a finding, the one that assumes least is shown if it saves this part of the best
+/// Of several edits that would cure a finding, the one that assumes least counts if it saves this part of the best
 /// one's.
 pub const CURE_SHARE: f64 = 0.8;
 

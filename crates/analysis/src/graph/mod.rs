@@ -8,8 +8,7 @@
 //!
 //! [`Graph::extend`] takes in what a timeline has got since the last time. It redoes everything from the first changed
 //! moment on; what lies before stays. `calls` holds the CPU's columns and `ops` those of the operations. `edges` finds
-//! what bound an operation, `events` matches waits of streams with event records, and `waits` finds what a sync waited
-//! for.
+//! what bound an operation, `events` matches waits of streams with event records, `waits` what a sync waited for.
 
 mod calls;
 mod depends;
@@ -58,7 +57,7 @@ pub struct Graph {
     /// Host calls by start, without those inside another call.
     pub calls: Calls,
     events: Events,
-    taken: extend::Taken,
+    taken: extend::Progress,
 }
 
 impl Graph {

@@ -21,7 +21,7 @@ use activity::text::plural;
 use activity::units::percent;
 use activity::{Frame, Ns, Span, StackId};
 pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
-pub use seen::{Seen, Told};
+pub use seen::{LineShare, StackCounts};
 use trace::samples::{short_file, wants};
 use trace::{LaneId, Measure, Trace};
 

@@ -202,7 +202,7 @@ fn a_line_is_told_by_all_that_it_calls() {
         }),
         ..Batch::default()
     });
-    let mut seen = crate::lines::Seen::default();
+    let mut seen = StackCounts::default();
     seen.add_samples(&trace, 0, 7, Span::new(0, 100));
     let told = seen.most(&trace).expect("a line");
     assert_eq!((told.place.as_str(), told.call), ("train.py:5", None));

@@ -6,7 +6,7 @@ mod waits;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Call, Class, Dep, Known, NONE, Op, Program};
+use super::{Call, Class, Dep, GpuRates, NONE, Op, Program};
 use crate::graph::{EdgeKind, Engine, Graph, OpId};
 use activity::occupancy;
 use activity::{Ns, Span, What};
@@ -21,7 +21,7 @@ pub(crate) const INLINE: u64 = 64 << 10;
 impl Program {
     /// What begins within `window`, or everything.
     #[must_use]
-    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &Known) -> Program {
+    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &GpuRates) -> Program {
         let window = window.unwrap_or(Span {
             start: Ns::MIN,
             end: Ns::MAX,

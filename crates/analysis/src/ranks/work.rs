@@ -1,11 +1,11 @@
 //! A late rank whose kernels are not those of the others: whether it has more to do.
 //!
-//! Where two ranks run the same kernels, `arose` finds where the one falls behind. Batches of another size, or layers
+//! Where two ranks run the same kernels, `delay_origin` finds where the one falls behind. Batches of another size, or layers
 //! shared out unevenly, make others of them; then only sums can be compared. While the others wait for the late one and
 //! have no other work, it works longer, or idles longer, or waits itself. When its kernels take longer by most of that,
 //! they are the reason.
 
-use super::sides::{Sides, Units};
+use super::rank_pair::{RankPairs, Units};
 use activity::{Ns, Span};
 
 /// A part of what a rank is late by that is the reason of it.
@@ -26,7 +26,7 @@ pub struct More {
 
 /// Of a rank that is late, and of these that wait for it; `None` where its kernels do not take longer by most of what each waits.
 pub(super) fn more(
-    sides: &Sides<'_>,
+    sides: &RankPairs<'_>,
     rank: usize,
     others: &[usize],
     units: &Units<'_>,

@@ -20,9 +20,9 @@ pub use super::causes::Bound;
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
-use super::lines::Told;
+use super::lines::LineShare;
 use super::parallel;
-use super::ranks::Ranks;
+use super::ranks::JobAnalysis;
 use super::steps::{self, Steps};
 use super::watching::{self, WatchingCost};
 use activity::{Ns, Span, units};
@@ -50,7 +50,7 @@ pub struct Verdict {
     pub steps: Option<usize>,
     /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Told>,
+    pub line: Option<LineShare>,
     /// All in one line.
     pub text: String,
 }
@@ -93,7 +93,7 @@ pub fn of_job(
     causes: &Causes<'_>,
     (window, devices): (Option<Span>, &[DeviceFigures]),
     steps: &[Steps],
-    ranks: Option<&Ranks>,
+    ranks: Option<&JobAnalysis>,
     watching: Option<&WatchingCost>,
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
@@ -157,7 +157,7 @@ fn watched(cost: &WatchingCost) -> Option<String> {
 }
 
 /// All devices: their classes added up, the hull of their spans.
-fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&Ranks>) -> Verdict {
+fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&JobAnalysis>) -> Verdict {
     let steps = several.iter().filter_map(|(v, _)| v.steps).max();
     let sum = several.iter().map(|(_, split)| split.clone());
     let sum = sum.reduce(Split::add).unwrap_or_default();
@@ -173,7 +173,7 @@ fn judge(
     device: Option<u32>,
     split: &Split,
     steps: Option<usize>,
-    ranks: Option<&Ranks>,
+    ranks: Option<&JobAnalysis>,
 ) -> Verdict {
     let bound_by = bound(split);
     let time = match bound_by {

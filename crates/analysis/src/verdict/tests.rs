@@ -11,7 +11,7 @@ fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
     let trace = scene.trace();
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::measure(&trace, None, None);
+    let devices = figures::count(&trace, None, None);
     let verdicts = find(&trace, &causes, None, &devices, &[]);
     for verdict in &verdicts {
         assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
@@ -87,7 +87,7 @@ fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
         let trace = scene.trace();
         let graph = Graph::new(&trace);
         let causes = Causes::new(&trace, &graph);
-        let devices = figures::measure(&trace, None, None);
+        let devices = figures::count(&trace, None, None);
         let split = Split::of(&trace, &causes, &devices[0], None, None);
         let [host, launch, sync, set_up, queue, unknown] = by_group(&causes);
         assert_eq!(
@@ -291,7 +291,7 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     });
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::measure(&trace, None, None);
+    let devices = figures::count(&trace, None, None);
     let verdicts = find(&trace, &causes, None, &devices, &[]);
     let v = &verdicts[0];
     assert_eq!(v.bound_by, Bound::Host, "{v:?}");
@@ -348,7 +348,7 @@ fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     let trace = scene.trace();
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::measure(&trace, None, None);
+    let devices = figures::count(&trace, None, None);
     let steps = steps::of(&trace, None);
     assert_eq!(steps.len(), 1, "the loop is found");
     let all = find(&trace, &causes, None, &devices, &steps);

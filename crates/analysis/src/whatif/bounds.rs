@@ -113,7 +113,7 @@ impl WhatIf<'_> {
         let mut threads: FxHashMap<u32, Ns> = FxHashMap::default();
         let mut chain = 0;
         for part in &self.parts {
-            let mut longest = Longest::default();
+            let mut longest = LongestChain::default();
             for op in &part.program.ops {
                 if self.is_measured(part, op.span.start) {
                     let share = if Engines::is_copy(op.engine) {
@@ -147,12 +147,12 @@ impl WhatIf<'_> {
 
 /// The longest chain of operations of a stream that pass data on: copies in, kernels, copies out.
 #[derive(Default)]
-struct Longest {
+struct LongestChain {
     streams: FxHashMap<u32, (Ns, Option<Engine>)>,
     longest: Ns,
 }
 
-impl Longest {
+impl LongestChain {
     /// Adds an operation; returns by how much the longest chain grew.
     fn after(&mut self, engine: Engine, stream: u32, time: Ns) -> Ns {
         let (length, last) = self.streams.get(&stream).copied().unwrap_or((0, None));

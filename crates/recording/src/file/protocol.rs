@@ -100,21 +100,21 @@ fn states() -> Vec<Vec<u8>> {
 }
 
 /// A file that is in one state after another, with somebody who holds the writer's lock.
-struct Shown {
+struct StagedFile {
     file: File,
     path: std::path::PathBuf,
     _directory: tempfile::TempDir,
     _writer: File,
 }
 
-impl Shown {
-    fn new() -> Shown {
+impl StagedFile {
+    fn new() -> StagedFile {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("1-1.cuptop");
         let file = File::create(&path).expect("a file");
         let writer = File::open(&path).expect("a file");
         writer.try_lock().expect("nobody else has it");
-        Shown {
+        StagedFile {
             file,
             path,
             _directory: directory,
@@ -153,7 +153,7 @@ fn take(reader: &mut Reader, seen: &mut i64) {
 
 /// A reader that looks at these moments: of the page's first piece, of its second, and of the entries.
 fn follow(states: &[Vec<u8>], looks: &[[usize; 3]]) {
-    let shown = Shown::new();
+    let shown = StagedFile::new();
     let last = states.last().expect("some");
     let mut seen = 0;
     let mut reader: Option<Reader> = None;

@@ -1,7 +1,7 @@
 //! How often each of many files is looked at.
 //!
-//! A file system that other machines write to sends no word of change, so files are polled. That is 1,000 times a
-//! second in all, 200 where each is a question to a server. A file that was found as it was is looked at more seldom.
+//! A file system that other machines write to sends no word of change, so it polls. That is 1,000 times a second in
+//! all, 200 where each is a question to a server. A file that was found as it was is looked at more seldom.
 
 use std::time::{Duration, Instant};
 

@@ -109,6 +109,6 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     let verdict = app
         .state
         .answers
-        .answer(&app.state.run, app.state.camera.scope);
+        .get(&app.state.run, app.state.camera.scope);
     assert!(!verdict.expect("an answer").verdicts.is_empty());
 }

@@ -157,8 +157,7 @@ impl Walk<'_, '_> {
     }
 
     /// The call after which the CPU touched memory that it shares with the device, so that a page of it was brought
-    /// back. It is the last one of the only thread of its process that calls CUDA. None where that thread was in a
-    /// call.
+    /// back. It is the last one of the only thread of its process that calls CUDA. None if that was in a call.
     pub(super) fn touched(&self, op: OpId) -> Option<CallId> {
         let graph = self.of.graph;
         let (lane, row) = graph.ops.place(op);

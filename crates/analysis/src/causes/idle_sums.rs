@@ -1,6 +1,6 @@
 //! Idle time by cause of a whole timeline that grows.
 //!
-//! What lies before a *seal* is summed and not visited again. Each call of [`Growing::grow`] walks only the gaps that
+//! What lies before a *seal* is summed and not visited again. Each call of [`IdleSums::grow`] walks only the gaps that
 //! end behind the last seal. The sums are those that [`Causes::idle`] has of the same records, whatever parts they came
 //! in. Something before the seal may turn out different: a late record, an operation that ran without one, or what
 //! launches take while few are known. Then everything is summed again. Where old records were evicted, or the graph has
@@ -61,7 +61,7 @@ impl Default for Sealed {
 
 /// Idle time by cause, since the beginning. See the module.
 #[derive(Debug)]
-pub struct Growing {
+pub struct IdleSums {
     graph: Graph,
     sealed: Sealed,
     /// What is not summed again: the graph begins behind it.
@@ -76,9 +76,9 @@ pub struct Growing {
     walked: u64,
 }
 
-impl Default for Growing {
+impl Default for IdleSums {
     fn default() -> Self {
-        Growing::with_sample(limits::SAMPLE)
+        IdleSums::with_sample(limits::SAMPLE)
     }
 }
 
@@ -94,9 +94,9 @@ pub struct IdleSoFar {
     pub causes: Vec<IdleCause>,
 }
 
-impl Growing {
-    fn with_sample(sample: usize) -> Growing {
-        Growing {
+impl IdleSums {
+    fn with_sample(sample: usize) -> IdleSums {
+        IdleSums {
             graph: Graph::default(),
             sealed: Sealed::default(),
             base: Sealed::default(),
@@ -133,7 +133,7 @@ impl Growing {
         let settled = settled(&self.graph, until);
         let walked = sum(&causes, &mut self.sealed, settled, stop);
         let Some(_walked) = walked else {
-            *self = Growing::with_sample(self.sample);
+            *self = IdleSums::with_sample(self.sample);
             return None;
         };
         #[cfg(test)]
