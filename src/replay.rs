@@ -92,7 +92,7 @@ impl ReplayBuffer {
         }
         for hardware in std::mem::take(&mut batch.hardware) {
             match &hardware {
-                Hardware::Reading(reading) => {
+                Hardware::Reading(reading) | Hardware::Sample(reading) => {
                     self.push(reading.span.end, process, Entry::Hardware(hardware));
                 }
                 Hardware::Occupants { time, .. } => {

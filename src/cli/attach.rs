@@ -1,29 +1,32 @@
 //! `cuptop attach PID`: samples a program that is running already.
 
-use std::io;
 use std::path::PathBuf;
-
-use tempfile::TempDir;
+use std::time::Duration;
 
 use super::args::{Attach, ScreenArgs, Switch};
 use super::collect::collect;
 use super::exit::{self, Ending};
+use super::print;
 use super::screen;
-use super::trace::Controls;
+use super::trace::{Controls, SCRATCH_KEEP};
+use crate::report::{Report, text};
 use crate::tui::{Running, Wanted};
 use activity::feed::Outcome;
-use live::attach::{self, Attached, RunningRequest};
+use analysis::{figures, ranks};
+use live::attach::{self, Attached, Collect, RunningRequest};
 use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
-/// Samples a running program.
+/// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let refused = |it: attach::Refused| Ending::input(it.message).help(it.help);
-    let check = || attach::check(args.pid, args.python.looks(), args.hardware == Switch::On);
-    let sight = check().map_err(refused)?;
+    if args.headless && args.stacks_only && args.save.is_none() {
+        return Err(Ending::input(
+            "--headless with --stacks-only keeps what it sees: --save DIR says where",
+        ));
+    }
     let mut target = RunningProgram {
         args,
-        sight,
+        sight: attach::Sight::default(),
         scratch: None,
         runs: 0,
         dir: PathBuf::new(),
@@ -31,12 +34,14 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
     if args.headless {
         return headless(&mut target);
     }
+    // What cannot be is said before the screen opens.
+    let mut started = Some(target.start()?);
     screen::open(
         Box::new(move |_| {
-            target.sight = check().map_err(|it| refused(it).for_screen(None))?;
-            let (feed, recorder) = target.start().map_err(|error| {
-                Ending::machine(format!("cannot attach: {error}")).for_screen(None)
-            })?;
+            let (feed, recorder) = match started.take() {
+                Some(started) => started,
+                None => target.start().map_err(|it| it.for_screen(None))?,
+            };
             let source = target.info();
             let controls = Controls::new(recorder, &target.dir, args.save.is_some(), &source.title);
             Ok(Running {
@@ -53,14 +58,23 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
 }
 
 fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
-    let (feed, _) = target
-        .start()
-        .map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
+    let (feed, _) = target.start()?;
     let mut trace = Trace::new(target.info());
     trace.set_limit(Some(super::rows_memory(target.args.memory)));
     match collect(&feed, &mut trace) {
         Outcome::Complete | Outcome::Stopped => {}
         Outcome::Failed(failure) => return Err(failure.into()),
+    }
+    drop(feed);
+    if !target.args.stacks_only {
+        ranks::align_clocks(&mut trace);
+        let report = Report::new(&trace, None, figures::Peaks::default());
+        if target.args.json {
+            print(&super::report::json(&report)?)?;
+        } else {
+            super::eprint(&text::render(&report, &super::text_options()));
+        }
+        return Ok(exit::FINE);
     }
     let samples: u64 = trace
         .processes()
@@ -87,32 +101,64 @@ fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
 struct RunningProgram<'a> {
     args: &'a Attach,
     sight: attach::Sight,
-    scratch: Option<TempDir>,
+    scratch: Option<scratch::Scratch>,
     runs: usize,
     dir: PathBuf,
 }
 
 impl RunningProgram<'_> {
-    fn start(&mut self) -> io::Result<Attached> {
-        let dir = match &self.args.save {
+    fn start(&mut self) -> Result<Attached, Ending> {
+        let args = self.args;
+        let is_collected = !args.stacks_only;
+        let wrong = |it: attach::Refused| match is_collected {
+            true => Ending::machine(it.message).help(it.help),
+            false => Ending::input(it.message).help(it.help),
+        };
+        match attach::check(args.pid, args.python.looks(), args.hardware == Switch::On) {
+            Ok(sight) => self.sight = sight,
+            // What there is to see from outside is not all.
+            Err(_) if is_collected && args.pid != std::process::id() => {}
+            Err(refused) => return Err(wrong(refused)),
+        }
+        let dir = match &args.save {
             Some(dir) => super::numbered(dir, self.runs),
-            None => self.scratch.insert(scratch::directory()?).path().to_owned(),
+            None => {
+                let made = scratch::directory();
+                let made =
+                    made.map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
+                self.scratch.insert(made).path().to_owned()
+            }
         };
         self.dir.clone_from(&dir);
+        let is_kept = args.save.is_some();
+        let collecting = is_collected.then(|| Collect {
+            library: crate::inject::LIBRARY,
+            flush_period: Duration::from_millis(args.flush),
+            max_bytes: if is_kept { 0 } else { scratch::limit(&dir) },
+            keep: (!is_kept).then_some(SCRATCH_KEEP),
+            waits: args.waits == Switch::On,
+            graphs: args.graphs.into(),
+        });
         let started = attach::running(RunningRequest {
-            pid: self.args.pid,
+            pid: args.pid,
             dir,
-            hardware: self.args.hardware == Switch::On,
+            hardware: args.hardware == Switch::On,
+            counters: args.counters.counters,
             sight: self.sight.clone(),
-            duration: self.args.duration,
-        })?;
+            collect: collecting,
+            duration: args.duration,
+        })
+        .map_err(wrong)?;
         self.runs += 1;
         Ok(started)
     }
 
     fn info(&self) -> SourceInfo {
         SourceInfo {
-            kind: SourceKind::Attached,
+            kind: match self.args.stacks_only {
+                true => SourceKind::Attached,
+                false => SourceKind::Traced,
+            },
             title: attach::command(self.args.pid).unwrap_or_default(),
             path: None,
             simulated: false,

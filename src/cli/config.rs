@@ -12,6 +12,7 @@ use super::args::{Color, Palette as PaletteName, ScreenArgs};
 use super::exit::{self, Ending};
 use super::print;
 use crate::tui::{Counters, Wishes};
+use activity::door;
 use activity::text::printable;
 use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 
@@ -82,7 +83,7 @@ fn path() -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Settings, Ending> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = door::read_text(path, door::TEXT).map_err(|error| {
         Ending::input(format!(
             "cannot read the configuration {}: {error}",
             path.display()

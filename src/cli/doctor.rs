@@ -7,7 +7,9 @@ use super::exit::{self, Ending};
 use super::print;
 use activity::text::printable_lines;
 use activity::units::bytes;
+use live::attach::right;
 use live::attach::trial::{self, End, Trial};
+use live::counters;
 use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
 use recording::scratch;
@@ -15,7 +17,9 @@ use recording::scratch;
 /// Prints what it found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
 pub(super) fn doctor() -> Result<u8, Ending> {
     let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
-    print(&printable_lines(&render(&probe, &trial)))?;
+    // Without a driver that works, that is what is told.
+    let counters = matches!(trial.end, End::Records { .. }).then(counters::tried);
+    print(&printable_lines(&render(&probe, &trial, counters)))?;
     let can_trace = matches!(trial.end, End::Records { .. });
     Ok(if probe.can_run() && can_trace {
         exit::FINE
@@ -24,7 +28,7 @@ pub(super) fn doctor() -> Result<u8, Ending> {
     })
 }
 
-fn render(probe: &Probe, trial: &Trial) -> String {
+fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> String {
     let mut out = String::new();
     part(
         &mut out,
@@ -54,6 +58,27 @@ fn render(probe: &Probe, trial: &Trial) -> String {
         "scenarios with kernels cannot run on a GPU",
     );
     injection(&mut out, trial);
+    let (is_usable, text, help) = right();
+    let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
+    part(
+        &mut out,
+        "attach",
+        &Part {
+            is_usable,
+            text,
+            help,
+        },
+        cost,
+    );
+    if let Some(tried) = counters {
+        let counters = Part {
+            is_usable: tried.is_ok(),
+            text: tried.err().unwrap_or_else(|| "can be sampled".to_owned()),
+            help: String::new(),
+        };
+        let cost = "no row of DRAM, tensor cores and the like but NVML's, and no class of kernels";
+        part(&mut out, "counters", &counters, cost);
+    }
     recordings(&mut out);
     terminal(&mut out);
     let can_trace = matches!(trial.end, End::Records { .. });

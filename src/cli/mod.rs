@@ -31,8 +31,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use args::{Cli, Command, ScreenArgs};
 use exit::Ending;
+
+use activity::text::printable_lines;
 
 /// Runs the program with the process's arguments.
 #[must_use]
@@ -43,6 +45,9 @@ pub fn main() -> ExitCode {
         Ok(cli) if matches!(cli.command, Some(Command::RunPlan)) => {
             // The runner process has exit codes of its own.
             live::runner::process_main(crate::bundled::LIBRARY)
+        }
+        Ok(cli) if matches!(cli.command, Some(Command::SampleCounters)) => {
+            live::counters::process_main()
         }
         Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
             live::attach::trial::process_main()
@@ -67,7 +72,12 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
             } else {
                 exit::FINE
             };
-            let _ = error.print();
+            let text = error.render().to_string();
+            match printable_lines(&text) {
+                // What was typed is quoted, and must not steer the terminal.
+                plain if plain != text => eprint(&plain),
+                _ => drop(error.print()),
+            }
             return Err(ExitCode::from(code));
         }
     };
@@ -114,8 +124,21 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Completions(args)) => help::completions(&args),
         // None is left by now: `main` starts the processes, and `parse` puts a command in the place of a bare word.
         Some(
-            Command::RunPlan | Command::TryInjection | Command::ServeRecordings | Command::Bare(_),
+            Command::RunPlan
+            | Command::SampleCounters
+            | Command::TryInjection
+            | Command::ServeRecordings
+            | Command::Bare(_),
         ) => Ok(exit::FINE),
+    }
+}
+
+/// Attaches as `cuptop attach PID` does without options.
+fn attach_to(pid: u32, screen: &ScreenArgs) -> Result<u8, Ending> {
+    let line = ["cuptop", "attach", &pid.to_string()].map(str::to_owned);
+    match Cli::try_parse_from(line).map(|cli| cli.command) {
+        Ok(Some(Command::Attach(args))) => attach::attach(&args, screen),
+        _ => Err(Ending::input(format!("there is no process {pid}"))),
     }
 }
 

@@ -15,8 +15,9 @@ use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, scenario_file, screen};
 use crate::report::{Report, text};
-use crate::tui::{self, Shown, Wanted};
+use crate::tui::{self, Exit, Shown, Wanted};
 use activity::feed::Outcome;
+use live::machine::Watch;
 use scenario::plan::Plan;
 use sim::Pace;
 use trace::Trace;
@@ -41,26 +42,35 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     // screen, which waits for the user to correct it.
     Runner::find(&args.scenario)?;
     let runner = Runner::new(args, choose_target(args.backend)?, Pace::RealTime)?;
-    on_screen(runner, Some(Wanted::Same), &args.first, screen_args)
+    let exit = on_screen(runner, Some(Wanted::Same), None, &args.first, screen_args)?;
+    screen::code_of(exit)
 }
 
-/// Opens the picker of the bundled scenarios.
+/// Opens the picker: the programs on this machine's GPUs, and the bundled scenarios.
 pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
+    // The first look happens while the driver is asked below.
+    let machine = live::machine::watch().ok();
     let args = Run::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
-    on_screen(runner, None, &args.first, screen_args)
+    let exit = on_screen(runner, None, machine, &args.first, screen_args)?;
+    match exit.attach {
+        Some(pid) => super::attach_to(pid, screen_args),
+        None => screen::code_of(exit),
+    }
 }
 
 fn on_screen(
     runner: Runner,
     first: Option<Wanted>,
+    machine: Option<Watch>,
     show: &First,
     screen_args: &ScreenArgs,
-) -> Result<u8, Ending> {
+) -> Result<Exit, Ending> {
     let runner = RefCell::new(runner);
-    screen::open(
+    screen::stay(
         Box::new(|wanted| runner.borrow_mut().start_for_screen(wanted)),
         first,
+        machine,
         Box::new(|| scenario_file::editable(runner.borrow().current())),
         show,
         screen_args,

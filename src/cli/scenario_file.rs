@@ -8,6 +8,7 @@ use super::args::New;
 use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::LIBRARY;
+use activity::door;
 use activity::text::printable;
 use scenario::{Overrides, Source, compile, fork, template};
 
@@ -57,7 +58,7 @@ pub(super) fn editable(name: &str) -> Result<PathBuf, String> {
         match write_new(&path, &text) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+                if door::read_text(&path, door::TEXT).is_ok_and(|there| there == text) {
                     return Ok(path);
                 }
             }

@@ -14,6 +14,7 @@ use crate::export::{self, Readers};
 use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
 use activity::feed::Outcome;
 use activity::text;
+use live::machine::Watch;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
 use trace::SourceInfo;
@@ -50,12 +51,24 @@ pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
 
 /// Opens the screen and stays until the user leaves.
 pub(super) fn open(
-    mut start: StartFn<'_>,
+    start: StartFn<'_>,
     first: Option<Wanted>,
     file: FileFn<'_>,
     show: &First,
     args: &ScreenArgs,
 ) -> Result<u8, Ending> {
+    code_of(stay(start, first, None, file, show, args)?)
+}
+
+/// The same, with what runs on this machine in the picker; how it ended comes back.
+pub(super) fn stay(
+    mut start: StartFn<'_>,
+    first: Option<Wanted>,
+    machine: Option<Watch>,
+    file: FileFn<'_>,
+    show: &First,
+    args: &ScreenArgs,
+) -> Result<Exit, Ending> {
     if !io::stdout().is_terminal() || !tui::has_keyboard() {
         return Err(Ending::input("the screen needs a terminal")
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
@@ -71,7 +84,7 @@ pub(super) fn open(
         Vec::new()
     };
     let is_light = theme(args).choice.is_light;
-    let exit = tui::run(Session {
+    tui::run(Session {
         start: Box::new(|wanted| {
             let mut running = start(wanted)?;
             entitle(&mut running.source, show);
@@ -79,13 +92,13 @@ pub(super) fn open(
         }),
         first,
         choices,
+        machine,
         file,
         save: Box::new(|buffer| save_beside(buffer, is_light)),
         theme: theme(args),
         opening: show.opening(),
     })
-    .map_err(|error| Ending::machine(format!("the screen failed: {error}")))?;
-    code_of(exit)
+    .map_err(|error| Ending::machine(format!("the screen failed: {error}")))
 }
 
 /// Gives a timeline the title that the user chose.
@@ -100,7 +113,8 @@ pub(super) fn no_scenario() -> FileFn<'static> {
     Box::new(|| Err("no scenario runs here: `cuptop new NAME` writes one to start from".to_owned()))
 }
 
-fn code_of(exit: Exit) -> Result<u8, Ending> {
+/// The exit code of a session.
+pub(super) fn code_of(exit: Exit) -> Result<u8, Ending> {
     if let Some(signal) = exit.signal {
         return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
     }

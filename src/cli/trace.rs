@@ -4,8 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tempfile::TempDir;
-
 use super::args::{ReplayOptions, ScreenArgs, Switch, Trace as TraceArgs};
 use super::collect::collect;
 use super::exit::{self, Ending};
@@ -86,14 +84,14 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
 }
 
 /// How much it keeps of a recording that the user did not ask for, as far as its size allows: K can still save that.
-const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
+pub(super) const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
 
 /// The program, and how to start it again and again.
 struct TracedProgram<'a> {
     args: &'a TraceArgs,
     max_bytes: u64,
     /// The folder of a recording that the user did not ask for. The run before has ended when it is replaced.
-    scratch: Option<TempDir>,
+    scratch: Option<scratch::Scratch>,
     runs: usize,
     /// The folder of the present recording.
     dir: PathBuf,
@@ -116,6 +114,7 @@ impl TracedProgram<'_> {
                 (keep, self.max_bytes)
             }
         };
+        let at = dir.clone();
         let started = attach::run(AttachRequest {
             library: crate::inject::LIBRARY,
             command: self.args.command.clone(),
@@ -131,8 +130,16 @@ impl TracedProgram<'_> {
             },
             graphs: self.args.graphs.into(),
             hardware: self.args.hardware == Switch::On,
+            counters: self.args.counters.counters,
             python: self.args.python.looks(),
             output,
+        })
+        .map_err(|error| match error.kind() {
+            // The system does not say where.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                io::Error::new(error.kind(), format!("{}: {error}", at.display()))
+            }
+            _ => error,
         })?;
         self.runs += 1;
         Ok(started)

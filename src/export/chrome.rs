@@ -282,7 +282,7 @@ impl Writer<'_> {
             };
             for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
                 let unit = metric.unit().label();
-                for window in gpu.windows() {
+                for window in gpu.windows_of(metric) {
                     let Some(value) = window.value(metric) else {
                         continue;
                     };

@@ -1,10 +1,11 @@
-//! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time.
+//! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time. Samples of a
+//! device's counters come after what NVML said of it.
 //!
 //! | column | what |
 //! |---|---|
 //! | `device`, `device_name` | which GPU |
 //! | `start_ns`, `end_ns` | the window, ns on the timeline's clock |
-//! | `metric`, `unit`, `value` | `sm`, `occupancy`, `tensor`, `dram` (shares of 1), `pcie_in`, `pcie_out`, `nvlink_in`, `nvlink_out` (bytes per second), `power` (W), `clock` (MHz), `temperature` (C), `memory` (bytes). What was not read has no line |
+//! | `metric`, `unit`, `value` | `sm`, `occupancy`, `tensor`, `dram`, `issue` (shares of 1), `pcie_in`, `pcie_out`, `nvlink_in`, `nvlink_out`, `dram_read`, `dram_write`, `l2` (bytes per second), `power` (W), `clock` (MHz), `temperature` (C), `memory` (bytes). What was not read has no line |
 //! | `held_down` | why clocks were held down at the window's end; empty when they were not, or nobody can tell |
 
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             continue;
         };
         let name = super::csv::quoted(&device.info.name);
-        for window in gpu.windows() {
+        for window in gpu.windows().chain(gpu.samples()) {
             for metric in Metric::ALL {
                 let Some(value) = window.value(metric) else {
                     continue;

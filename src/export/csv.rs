@@ -113,11 +113,31 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A text as RFC 4180 wants it.
+/// A text as RFC 4180 wants it; one that a spreadsheet would take for a formula stands behind an apostrophe.
 pub(super) fn quoted(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@']) {
+        return quoted(&format!("'{text}"));
+    }
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        assert_eq!(
+            quoted("=cmd|\"/c calc\"!A1"),
+            "\"'=cmd|\"\"/c calc\"\"!A1\""
+        );
+        assert_eq!(
+            ["+1", "-1", "@a", "a=b"].map(quoted),
+            ["'+1", "'-1", "'@a", "a=b"]
+        );
     }
 }

@@ -206,8 +206,11 @@ fn whole_file(
         write(&mut out)?;
         out.flush()
     };
-    // A link stays, and what it leads to is replaced.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // A link stays, and what it leads to is replaced, or made.
+    let target = path
+        .canonicalize()
+        .or_else(|_| path.read_link().map(|to| path.with_file_name("").join(to)));
+    let target = target.unwrap_or_else(|_| path.to_owned());
     let before = target.metadata().ok();
     if before.as_ref().is_some_and(|found| !found.is_file()) {
         return fill(&File::options().write(true).open(&target)?);

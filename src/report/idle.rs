@@ -1,5 +1,9 @@
 //! Why a device was idle, as a table.
 
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
 use super::page::Page;
 use super::table::Table;
 use activity::Ns;
@@ -65,6 +69,9 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
     let of_idle = |ns: Ns| share(ns, f.idle_ns);
     let mut rows: Vec<(String, u64, Ns, Lines)> = Vec::new();
     let mut roots: Vec<(&str, Ns)> = Vec::new();
+    // A row each for thousands of culprits is no reason to look through all of them again and again.
+    let mut row_of = FxHashMap::<String, usize>::default();
+    let mut root_of = FxHashMap::<&str, usize>::default();
     for piece in &f.idle {
         let mut what = piece.cause.to_owned();
         if let Some(culprit) = &piece.culprit {
@@ -74,18 +81,23 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         if piece.certainty == "likely" {
             what.push_str(", likely");
         }
-        match rows.iter_mut().find(|row| row.0 == what) {
-            Some(row) => {
+        match row_of.entry(what.clone()) {
+            Entry::Occupied(at) => {
+                let row = &mut rows[*at.get()];
                 row.1 += piece.count;
                 row.2 += piece.total_ns;
                 row.3.add(piece);
             }
-            None => rows.push((what, piece.count, piece.total_ns, Lines::of(piece))),
+            Entry::Vacant(free) => {
+                free.insert(rows.len());
+                rows.push((what, piece.count, piece.total_ns, Lines::of(piece)));
+            }
         }
         let Some(root) = piece.root.as_deref() else {
             continue;
         };
-        match roots.iter_mut().find(|r| r.0 == root) {
+        let at = *root_of.entry(root).or_insert(roots.len());
+        match roots.get_mut(at) {
             Some(sum) => sum.1 += piece.total_ns,
             None => roots.push((root, piece.total_ns)),
         }

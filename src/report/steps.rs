@@ -1,5 +1,6 @@
 //! What a report says of a program's steps.
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Report;
@@ -105,6 +106,7 @@ const CAUSES_SHOWN: usize = 6;
 pub fn because(idle: &[IdleCause]) -> String {
     let all: Ns = idle.iter().map(|i| i.total_ns).sum();
     let mut causes: Vec<(String, Option<&str>, Ns)> = Vec::new();
+    let mut cause_of = FxHashMap::default();
     for row in idle {
         let sure = if row.certainty == "likely" {
             "likely "
@@ -113,7 +115,10 @@ pub fn because(idle: &[IdleCause]) -> String {
         };
         let cause = format!("{sure}{}", row.cause);
         let culprit = row.culprit.as_deref();
-        match causes.iter_mut().find(|c| c.0 == cause && c.1 == culprit) {
+        let at = *cause_of
+            .entry((cause.clone(), culprit))
+            .or_insert(causes.len());
+        match causes.get_mut(at) {
             Some(known) => known.2 += row.total_ns,
             None => causes.push((cause, culprit, row.total_ns)),
         }

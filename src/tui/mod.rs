@@ -80,6 +80,8 @@ pub struct Session<'a> {
     pub first: Option<Wanted>,
     /// The lines of the picker.
     pub choices: Vec<Choice>,
+    /// What runs on this machine, for the picker.
+    pub machine: Option<live::machine::Watch>,
     /// The file of the scenario that runs, for an editor; one that has no file is copied to a new one first.
     pub file: FileFn<'a>,
     /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
@@ -177,6 +179,8 @@ pub struct Exit {
     pub error: Option<StartError>,
     /// The signal that ended the session, when one did.
     pub signal: Option<i32>,
+    /// The process that is to be attached to now.
+    pub attach: Option<u32>,
 }
 
 /// What went wrong with the terminal itself.

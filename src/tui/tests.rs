@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use live::machine::{GpuLoad, Machine, Process, Seen, Sight};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 use ratatui::style::{Color, Modifier, Style};
@@ -130,6 +131,75 @@ fn role_name(theme: &Theme, style: Style) -> String {
         }
     }
     name
+}
+
+/// Two GPUs with four processes: of two users here, one that draws, and one of another process namespace.
+pub(super) fn machine() -> Machine {
+    let seen = |user: &str, command: &str, age, right: Result<&str, &str>| {
+        Sight::Seen(Seen {
+            user: user.to_owned(),
+            command: command.to_owned(),
+            began: 100,
+            age: Duration::from_secs(age),
+            inner: None,
+            is_filtered: false,
+            right: right.map(str::to_owned).map_err(str::to_owned),
+        })
+    };
+    let mine = Ok("You may: the process is yours.");
+    let process = |pid, sight, memory: Option<u64>, share| Process {
+        pid,
+        sight,
+        memory: memory.map(|it| it << 20),
+        share,
+        draws: false,
+        is_listed: true,
+    };
+    let gpu = |index, busy, past, processes| GpuLoad {
+        index,
+        name: "NVIDIA H100 80GB HBM3".to_owned(),
+        busy: Some(busy),
+        memory: Some((u64::from(busy) << 29, 81_559 << 20)),
+        power: Some(5_000 * busy + 70_000),
+        past,
+        processes,
+    };
+    let train = "python train.py --model llama --batch 64 --steps 100000 --out /data/ana/run-7";
+    let serve = "/opt/venv/bin/python3 -m vllm serve";
+    let may_not = Err("It belongs to bea, and you may not. This may: sudo cuptop attach 50122");
+    let first = vec![
+        process(
+            48213,
+            seen("ana", train, 8_000, mine),
+            Some(41_000),
+            Some(84),
+        ),
+        process(
+            50122,
+            seen("bea", serve, 86_400 * 3, may_not),
+            Some(3_500),
+            Some(13),
+        ),
+    ];
+    let display = Process {
+        draws: true,
+        ..process(
+            991,
+            seen("ana", "/usr/lib/xorg/Xorg :0", 600, mine),
+            Some(4),
+            Some(0),
+        )
+    };
+    let second = vec![process(1_204_331, Sight::Elsewhere, None, None), display];
+    let mut past: Vec<_> = (0..40).map(|it| Some(it * 2)).collect();
+    past.extend([Some(0); 30]);
+    past.extend([Some(97); 20]);
+    Machine {
+        gpus: vec![
+            gpu(0, 97, past, first),
+            gpu(1, 0, vec![Some(0); 120], second),
+        ],
+    }
 }
 
 fn both(app: &mut App) -> String {
@@ -366,6 +436,28 @@ fn the_picker() {
     app.state.size = Size::new(80, 24);
     app.act(Action::Down);
     insta::assert_snapshot!("picker_80x24", both(&mut app));
+}
+
+#[test]
+fn the_picker_of_a_machine_with_gpus() {
+    let choice = |name: &str, about: &str| Choice {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        ..Default::default()
+    };
+    let mut app = App::new(vec![
+        choice("pipeline", "Eight batches: one stream against eight."),
+        choice("tiny_copies", "4096 copies of 4 bytes."),
+    ]);
+    app.see(machine());
+    for (width, height) in [(80, 24), (120, 40)] {
+        app.state.size = Size::new(width, height);
+        insta::assert_snapshot!(format!("machine_{width}x{height}"), both(&mut app));
+    }
+    app.act(Action::Down);
+    app.act(Action::Choose);
+    app.state.size = Size::new(80, 24);
+    insta::assert_snapshot!("attach_80x24", both(&mut app));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn says(variables: &[(&str, &str)]) -> String {
 fn what_records_is_said_to() {
     let text = says(&[]);
     assert!(
-        text.contains("ok ") && text.contains("CUPTI 130001"),
+        text.contains("ok ") && text.contains("CUPTI 130001") && text.contains("can be sampled"),
         "{text}"
     );
     assert!(text.contains("/cuptop/inject-"), "{text}");
@@ -44,6 +44,11 @@ fn what_stops_it_is_named() {
         ),
         ("FAKE_TAKEN", "1", "another profiler (Some Other Profiler)"),
         ("FAKE_VERSION", "130000", "13.0.85 or later"),
+        (
+            "FAKE_PM_ENABLE",
+            "35",
+            "NVreg_RestrictProfilingToAdminUsers=0",
+        ),
     ] {
         let text = says(&[(variable, value)]);
         assert!(

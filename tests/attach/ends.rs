@@ -51,6 +51,7 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: None,
         output: Output::Inherit,
     })
@@ -139,6 +140,7 @@ fn stopping_the_feed_ends_the_program() {
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: None,
         output: Output::Capture,
     })
@@ -165,6 +167,7 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: None,
         output: Output::Capture,
     })

@@ -160,3 +160,69 @@ fn an_older_libcupti_records() {
     assert_eq!(seen.outcome, Outcome::Complete, "{:?}", seen.notices);
     seen.has_kernels(0, 10);
 }
+
+/// How many folders lie in it.
+fn folders(of: &Path) -> usize {
+    of.read_dir().expect("a folder").count()
+}
+
+#[test]
+fn every_ending_signal_leaves_no_memory_and_no_program_and_a_killed_one_is_swept() {
+    let made = fakes();
+    let memory = tempfile::tempdir().expect("a folder");
+    let start = |how: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+        command
+            .args(["trace", "--headless", "--", "env"])
+            .arg(format!("LD_LIBRARY_PATH={}", made.display()))
+            .arg(format!(
+                "CUPTOP_CUPTI={}",
+                made.join("libcupti.so.13").display()
+            ))
+            .arg(made.join("program"))
+            .args(how)
+            .env("XDG_RUNTIME_DIR", memory.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs")
+    };
+    // The program is past its first call.
+    let wait = || {
+        wait_for("nothing is recorded", || {
+            let mut inside = memory.path().read_dir().expect("a folder").flatten();
+            inside.any(|it| {
+                let mut files = it.path().read_dir().into_iter().flatten().flatten();
+                files.any(|file| file.path().extension().is_some_and(|it| it == "cuptop"))
+            })
+        });
+    };
+    let kill = |pid: u32, signal: i32| {
+        let done = Command::new("kill")
+            .arg(format!("-{signal}"))
+            .arg(pid.to_string())
+            .status();
+        assert!(done.expect("a kill").success());
+    };
+    for signal in [15, 10, 14, 24, 6, 29] {
+        let mut child = start(&["slowly", "30000"]);
+        wait();
+        kill(child.id(), signal);
+        assert_eq!(
+            child.wait().expect("ended").code(),
+            Some(128 + signal),
+            "{signal}"
+        );
+        assert_eq!(folders(memory.path()), 0, "{signal}");
+    }
+    let mut child = start(&["slowly", "100"]);
+    wait();
+    kill(child.id(), 9);
+    child.wait().expect("ended");
+    // The program runs on, and its recording stays until it has ended.
+    assert_eq!(folders(memory.path()), 1);
+    wait_for("it is not swept", || {
+        start(&["return"]).wait().expect("ended");
+        folders(memory.path()) == 0
+    });
+}

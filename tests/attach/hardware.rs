@@ -7,6 +7,16 @@ use crate::harness::{fakes, has_python};
 
 /// Traces the program as a user would, with these variables, and returns the report and the recording.
 fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, tempfile::TempDir) {
+    let options = [&["--counters", "off"], options].concat();
+    traced_with(variables, &options, "60")
+}
+
+/// The same for so many hundredths of a second.
+pub(crate) fn traced_with(
+    variables: &[(&str, &str)],
+    options: &[&str],
+    launches: &str,
+) -> (serde_json::Value, tempfile::TempDir) {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
@@ -15,7 +25,7 @@ fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, t
         .args(options)
         .arg("--")
         .arg(made.join("program"))
-        .args(["device", "60"])
+        .args(["device", launches])
         .env("LD_LIBRARY_PATH", made)
         .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
         .env("FAKE_NVML_OWN", directory.path().join("pid"))
@@ -28,7 +38,7 @@ fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, t
     (report, directory)
 }
 
-fn opened(path: &Path) -> serde_json::Value {
+pub(crate) fn opened(path: &Path) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
         .args(["report", "--json"])
         .arg(path.join("run"))
@@ -37,7 +47,7 @@ fn opened(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("a report")
 }
 
-fn metric<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+pub(crate) fn metric<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
     let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
     let mut metrics = metrics.expect("metrics").iter();
     metrics.find(|it| it["metric"] == name).expect("the metric")
@@ -162,6 +172,7 @@ fn attached(pid: u32, own: &Path) -> Option<(String, tempfile::TempDir)> {
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
         .args([
             "attach",
+            "--stacks-only",
             &pid.to_string(),
             "--headless",
             "--duration",

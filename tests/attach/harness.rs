@@ -114,6 +114,7 @@ pub(crate) fn trace_by_hand(
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: None,
         output: Output::Capture,
     };

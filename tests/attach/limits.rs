@@ -178,3 +178,20 @@ fn keeping_the_last_of_a_size_bounds_the_directory_and_counts_what_nobody_read()
         .any(|text| text.contains("faster than it was read"));
     assert_eq!(is_said, health.lost > 0, "{:?}", seen.notices);
 }
+
+#[test]
+fn no_room_for_a_header_is_called_that() {
+    let made = fakes();
+    let seen = trace_with(made, &[], &[], |request| {
+        // What a full disk leaves: a file of no length.
+        let script = format!(": > '{}/1-1.cuptop'", request.dir.display());
+        request.command = ["sh", "-c", &script].iter().map(Into::into).collect();
+    });
+    let said = format!("{:?} {:?}", seen.outcome, seen.notices);
+    assert!(
+        said.contains("no space was left for its recording"),
+        "{said}"
+    );
+    assert!(said.contains("its header is missing"), "{said}");
+    assert!(!said.contains("not a recording"), "{said}");
+}

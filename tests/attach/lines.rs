@@ -62,6 +62,7 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: Some(200),
         output: Output::Capture,
     })

@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod counters;
 mod doctor;
 mod doors;
 mod ends;
@@ -14,3 +15,4 @@ mod lines;
 mod modes;
 mod python;
 mod records;
+mod running;

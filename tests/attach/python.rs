@@ -49,6 +49,7 @@ fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tem
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: live::counters::Counters::Off,
         python: hz,
         output: Output::Capture,
     })

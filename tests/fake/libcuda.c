@@ -2,8 +2,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+static int done;
+
 int cuInit(unsigned flags) {
-    static int done;
     (void)flags;
     if (!done) {
         done = 1;
@@ -13,6 +14,11 @@ int cuInit(unsigned flags) {
         if (initialise) initialise();
     }
     return getenv("FAKE_CUINIT") ? atoi(getenv("FAKE_CUINIT")) : 0;
+}
+
+int cuDeviceGetCount(int *count) {
+    *count = 1;
+    return done ? 0 : 3;
 }
 
 int cuDriverGetVersion(int *version) {

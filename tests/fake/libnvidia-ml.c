@@ -5,7 +5,7 @@
      -DFORBIDDEN       nobody may read power and processes
      -DNO_INIT=code    nvmlInit fails
    FAKE_NVML_THROTTLE names the event reasons of the first device, FAKE_NVML_PIDS its further processes (numbers with commas
-   between), FAKE_NVML_OWN a file with the id of the process that is listed first. */
+   between), FAKE_NVML_DRAWS processes that draw on the first device, FAKE_NVML_OWN a file with the id of the process that is listed first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +135,43 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
     if (*count < n) { *count = n; return INSUFFICIENT_SIZE; }
     memcpy(infos, all, n * sizeof *all);
     *count = n;
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
+    const char *draws = getenv("FAKE_NVML_DRAWS");
+    unsigned n = 0, room = *count;
+    while (device == &devices[0] && draws && *draws) {
+        char *end;
+        unsigned pid = strtoul(draws, &end, 10);
+        if (n < room) infos[n] = (nvmlProcessInfo_t){ pid, 4 << 20, ~0u, ~0u };
+        n++;
+        draws = *end ? end + 1 : end;
+    }
+    *count = n;
+    return n > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization) {
+    *utilization = (nvmlUtilization_t){ device == &devices[0] ? 0 : 87, 55 };
+    return SUCCESS;
+}
+
+typedef struct { unsigned int pid; unsigned long long timeStamp; unsigned int smUtil, memUtil, encUtil, decUtil; } nvmlProcessUtilizationSample_t;
+/* Every process of the second device used it, an older sample says otherwise; nobody used the first. */
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count,
+                                             unsigned long long lastSeenTimeStamp) {
+    nvmlProcessInfo_t all[64];
+    unsigned n = 64, room = *count;
+    if (nvmlDeviceGetComputeRunningProcesses_v3(device, &n, all) != SUCCESS) return NOT_SUPPORTED;
+    if (n == 0) return NOT_FOUND;
+    *count = 2 * n;
+    if (!samples || room < 2 * n) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < n; i++) {
+        samples[2 * i] = (nvmlProcessUtilizationSample_t){ all[i].pid, lastSeenTimeStamp + 2, 40 + i, 1, 0, 0 };
+        samples[2 * i + 1] = (nvmlProcessUtilizationSample_t){ all[i].pid, lastSeenTimeStamp + 1, 7, 1, 0, 0 };
+    }
     return SUCCESS;
 }
 

@@ -95,6 +95,7 @@ fn a_reader_that_went_away_is_no_error() {
         &["report"][..],
         &["report", "--json"],
         &["export", "--to", "csv"],
+        &["export", "--to", "png"],
     ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
@@ -239,4 +240,29 @@ fn a_recording_that_is_replaced_or_removed_is_read_as_what_it_is_then() {
     std::fs::remove_file(&file).expect("removed");
     let output = run(&["report".as_ref(), run_of.as_os_str()]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_stays_and_what_it_leads_to_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link.csv");
+    std::os::unix::fs::symlink("there.csv", &link).expect("linked");
+    let output = run(&[
+        "export".as_ref(),
+        trace().as_ref(),
+        "-o".as_ref(),
+        link.as_os_str(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(link.symlink_metadata().expect("there").is_symlink());
+    assert!(folder.path().join("there.csv").is_file());
+}
+
+#[test]
+fn what_was_typed_is_quoted_as_text() {
+    let output = run(&["report", "--color", "A\u{9b}31mB\u{202e}\u{200b}", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("\\u{9b}31mB\\u{202e}\\u{200b}"), "{said}");
+    assert!(!said.contains(['\u{9b}', '\u{202e}', '\u{200b}']), "{said}");
 }

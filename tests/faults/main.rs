@@ -1,6 +1,8 @@
 //! What goes wrong around cuptop and in what it reads, by name. `docs/RELIABILITY.md` lists every fault with its test; those
 //! that need a program with a driver are in `tests/attach/faults.rs`.
 
+mod files;
+mod growth;
 mod machine;
 mod traces;
 
@@ -28,17 +30,14 @@ fn stdout(output: &Output) -> String {
 
 /// A saved recording of a simulated run.
 fn recording() -> tempfile::TempDir {
+    recording_of("transpose")
+}
+
+fn recording_of(scenario: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("run");
     let output = cuptop()
-        .args([
-            "run",
-            "transpose",
-            "--backend",
-            "sim",
-            "--headless",
-            "--save",
-        ])
+        .args(["run", scenario, "--backend", "sim", "--headless", "--save"])
         .arg(&at)
         .output()
         .expect("cuptop runs");

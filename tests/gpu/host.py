@@ -203,7 +203,7 @@ def attaches(place, out):
     program.stdout.readline()
     for who, is_nobody in [("root", False), ("uid 65534", True)] if place.has_nobody else [("this user", False)]:
         save = place.folder / f"attached-{who.split()[0]}.cuptop"
-        done = place.run(place.cuptop, "attach", program.pid, "--headless", "--duration", "6s", "--save", save, is_nobody=is_nobody)
+        done = place.run(place.cuptop, "attach", program.pid, "--stacks-only", "--headless", "--duration", "6s", "--save", save, is_nobody=is_nobody)
         if "may not be read" in done.stderr:
             check(f"attach as {who}: refused with what helps", "ptrace" in done.stderr.lower(), done.stderr.strip()[-300:])
             TABLE.append((f"attach as {who}", "not permitted here"))

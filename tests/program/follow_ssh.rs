@@ -277,7 +277,7 @@ fn what_a_hostile_machine_sends_ends_the_link() {
     too_long.extend([0; 64]);
     let mut other_sum = file("1-1.cuptop");
     other_sum[4] ^= 1;
-    let cases: [(&str, Vec<u8>); 9] = [
+    let cases: [(&str, Vec<u8>); 10] = [
         ("a frame of", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec()),
         ("a frame of 307200 bytes", too_long),
         ("whose checksum is another", other_sum),
@@ -285,6 +285,12 @@ fn what_a_hostile_machine_sends_ends_the_link() {
         ("a file called \"../1-1.cuptop\"", file("../1-1.cuptop")),
         ("a file called \"/tmp/1-1.cuptop\"", file("/tmp/1-1.cuptop")),
         ("it has not named", data(4096)),
+        (
+            "more words than anybody reads",
+            (0..1_000)
+                .flat_map(|_| frame(6, &[&[0], &[b'a'; 400]]))
+                .collect(),
+        ),
         (
             "do not follow",
             [file("1-1.cuptop"), page, data(8192)].concat(),

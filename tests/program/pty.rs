@@ -240,6 +240,7 @@ fn child() {
         }),
         first: Some(tui::Wanted::Same),
         choices: Vec::new(),
+        machine: None,
         file: Box::new(|| Err(String::new())),
         save: Box::new(|_| Ok(String::new())),
         theme: tui::Theme::default(),
@@ -391,11 +392,19 @@ fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
 
 #[test]
 fn signals_end_it_with_their_code() {
-    for (signal, code) in [(15, 143), (1, 129), (2, 130)] {
+    // The last is a switch of `trace` and ends nothing.
+    for (signal, code) in [15, 1, 2, 3, 6, 10, 14, 24, 26, 27, 29, 30, 16]
+        .map(|signal| (signal, 128 + signal as u32))
+        .into_iter()
+        .chain([(12, 0)])
+    {
         let mut session = Session::start(&RUN, 80, 24);
         session.wait_for("SIMULATED");
         session.signal(signal);
-        assert_eq!(session.end(), code);
+        if code == 0 {
+            session.press("q");
+        }
+        assert_eq!(session.end(), code, "{signal}");
         session.assert_restored();
     }
 }
@@ -443,6 +452,48 @@ fn the_picker_runs_what_it_points_at() {
     session.press("q");
     session.end();
     session.assert_restored();
+}
+
+/// Whose ids NVML's are depends on where the test runs: in a container the process is shown for its number alone.
+#[test]
+fn the_picker_lists_what_runs_and_enter_says_what_attaching_means() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let fake = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake/libnvidia-ml.c");
+    let made = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", fake, "-o"])
+        .arg(folder.path().join("libnvidia-ml.so.1"))
+        .status();
+    assert!(made.expect("a compiler").success());
+    let mut sleep = std::process::Command::new("sleep")
+        .arg("97")
+        .spawn()
+        .expect("starts");
+    let mut session = Session::start_with(&[], 100, 30, |command| {
+        command.env("LD_LIBRARY_PATH", folder.path());
+        command.env("FAKE_NVML_PIDS", sleep.id().to_string());
+    });
+    session.wait_for("87 % busy");
+    assert!(session.screen().contains("pinned_vs_pageable"));
+    // The second GPU has one process.
+    session.press("j\r");
+    session.wait_for(&format!("attach to process {}", sleep.id()));
+    let has_ids = std::fs::read_link("/proc/self/ns/pid")
+        .is_ok_and(|it| it.as_os_str() == "pid:[4026531836]");
+    assert_eq!(session.screen().contains("sleep 97"), has_ids);
+    if session.screen().contains("enter attaches") {
+        session.press("\r");
+        let began = Instant::now();
+        while session.screen().contains("what runs here") {
+            assert!(began.elapsed() < PATIENCE, "{}", session.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(sleep.try_wait().expect("a child").is_none(), "it goes on");
+    }
+    session.press("q");
+    session.end();
+    session.assert_restored();
+    sleep.kill().expect("killed");
+    sleep.wait().expect("ends");
 }
 
 #[test]
@@ -614,4 +665,31 @@ fn it_ends_when_the_terminal_goes() {
         assert!(began.elapsed() < PATIENCE, "it goes on without a terminal");
         std::thread::sleep(Duration::from_millis(10));
     }
+    let status = child.wait().expect("a child");
+    assert_eq!(status.exit_code(), 129, "{status:?}");
+}
+
+#[test]
+fn a_scenario_that_becomes_a_fifo_or_has_no_end_is_said_and_the_screen_lives_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s.toml");
+    let text = include_str!("../../scenarios/pipeline.toml");
+    std::fs::write(&path, text).expect("written");
+    let file = path.to_str().expect("UTF-8");
+    let mut session = Session::start(&["run", file, "--backend", "sim"], 120, 40);
+    session.wait_for("DONE");
+    for make in ["mkfifo", "ln -s /dev/zero", "ln -s /dev/tty"] {
+        std::fs::remove_file(&path).expect("removed");
+        let made = std::process::Command::new("sh")
+            .args(["-c", &format!("{make} \"$1\""), "sh", file])
+            .status();
+        assert!(made.expect("a shell").success());
+        session.wait_for("not a plain file");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, text).expect("written");
+        session.wait_for("DONE");
+    }
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
 }

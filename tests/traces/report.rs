@@ -168,3 +168,58 @@ fn every_report_fits_eighty_columns() {
     }
     assert_eq!(runs, 16);
 }
+
+/// Kineto writes down what it estimates of each launch with NVIDIA's own `cuda_occupancy.h`: the warps that an SM can hold, or
+/// those that the grid has for it where they are fewer.
+#[test]
+fn occupancy_of_real_launches_is_nvidias() {
+    let mut compared = 0;
+    for (path, _) in real_traces() {
+        let path = path.display().to_string();
+        if !path.ends_with(".json.gz") {
+            continue;
+        }
+        let file = std::fs::File::open(&path).expect("a trace");
+        let file = std::io::BufReader::new(flate2::read::GzDecoder::new(file));
+        let json: Value = serde_json::from_reader(file).expect("JSON");
+        let Some(sms) = json["deviceProperties"][0]["numSms"].as_f64() else {
+            continue;
+        };
+        let most = json["deviceProperties"][0]["maxThreadsPerMultiprocessor"].as_f64();
+        let warps = most.expect("an SM's threads") / 32.0;
+        let key = |grid: &Value, block: &Value, registers: &Value, shared: &Value| {
+            format!("{grid} {block} {registers} {shared}")
+        };
+        let events = json["traceEvents"].as_array().expect("events").iter();
+        let said: std::collections::HashMap<String, f64> = events
+            .filter_map(|event| {
+                let it = &event["args"];
+                // Older ones say 0 of a block with more shared memory than a block has without asking.
+                let said = it["est. achieved occupancy %"]
+                    .as_f64()
+                    .filter(|it| *it > 0.0)?;
+                let (registers, shared) = (&it["registers per thread"], &it["shared memory"]);
+                Some((key(&it["grid"], &it["block"], registers, shared), said))
+            })
+            .collect();
+        let report = serde_json::to_value(report(Path::new(&path))).expect("JSON");
+        let kernels = report["kernels"].as_array().expect("kernels").iter();
+        for it in kernels.flat_map(|it| it["shapes"].as_array().expect("shapes")) {
+            let of = key(&it["grid"], &it["block"], &it["registers"], &it["shared"]);
+            let Some(said) = said.get(&of) else { continue };
+            let product = |of: &Value| -> f64 {
+                let numbers = of.as_array().expect("three").iter();
+                numbers.map(|it| it.as_f64().expect("a number")).product()
+            };
+            let per_block = (product(&it["block"]) / 32.0).ceil();
+            let fit = it["occupancy"].as_f64().expect("known") * warps / per_block;
+            let got = fit.min(product(&it["grid"]) / sms) * product(&it["block"]) / 32.0 / warps;
+            assert!(
+                (got * 100.0 - said).abs() <= 1.0,
+                "{path} {of}: {got} {said}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 8, "{compared}");
+}

@@ -61,6 +61,7 @@ impl Anonymous {
                 Hardware::Gpu(_)
                 | Hardware::Limits(_)
                 | Hardware::Reading(_)
+                | Hardware::Sample(_)
                 | Hardware::Cost(_) => {}
             }
         }

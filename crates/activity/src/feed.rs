@@ -16,6 +16,24 @@ use super::Batch;
 /// a file reader simply waits for its consumer.
 pub const CAPACITY: usize = 256;
 
+/// Signals whose default is to end a process. Left out: SIGKILL, what only faults raise, SIGPIPE and SIGXFSZ (errors of a write),
+/// and SIGUSR2, which is a switch of `trace`.
+pub const ENDING: [i32; 13] = [
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+    libc::SIGUSR1,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
+
 /// What a source sends.
 #[derive(Debug)]
 #[expect(

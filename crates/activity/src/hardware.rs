@@ -32,6 +32,14 @@ codes! {
         Temperature = 10,
         /// Device memory in use by anybody at the end of the window, in bytes.
         Memory = 11,
+        /// Share of cycles in which a multiprocessor issued an instruction.
+        Issue = 12,
+        /// Bytes per second read from device memory.
+        DramRead = 13,
+        /// Bytes per second written to device memory.
+        DramWrite = 14,
+        /// Bytes per second through the L2 cache.
+        L2 = 15,
     }
 }
 
@@ -54,11 +62,15 @@ pub enum MetricUnit {
 
 impl Metric {
     /// Every one, in the order of its rows.
-    pub const ALL: [Metric; 12] = [
+    pub const ALL: [Metric; 16] = [
         Metric::Sm,
         Metric::Occupancy,
+        Metric::Issue,
         Metric::Tensor,
         Metric::Dram,
+        Metric::DramRead,
+        Metric::DramWrite,
+        Metric::L2,
         Metric::PcieIn,
         Metric::PcieOut,
         Metric::NvlinkIn,
@@ -85,6 +97,10 @@ impl Metric {
             Metric::Clock => "clock",
             Metric::Temperature => "temperature",
             Metric::Memory => "memory",
+            Metric::Issue => "issue",
+            Metric::DramRead => "dram_read",
+            Metric::DramWrite => "dram_write",
+            Metric::L2 => "l2",
         }
     }
 
@@ -104,6 +120,10 @@ impl Metric {
             Metric::Clock => "clock",
             Metric::Temperature => "temp.",
             Metric::Memory => "used mem",
+            Metric::Issue => "issue",
+            Metric::DramRead => "DRAM rd",
+            Metric::DramWrite => "DRAM wr",
+            Metric::L2 => "L2",
         }
     }
 
@@ -123,17 +143,36 @@ impl Metric {
             Metric::Clock => "SM clock",
             Metric::Temperature => "temperature",
             Metric::Memory => "memory in use",
+            Metric::Issue => "instructions issued",
+            Metric::DramRead => "read from memory",
+            Metric::DramWrite => "written to memory",
+            Metric::L2 => "through the L2 cache",
         }
+    }
+
+    /// Whether counters alone tell it (`--counters`), and NVML does not.
+    #[must_use]
+    pub fn is_counted(self) -> bool {
+        matches!(
+            self,
+            Metric::Issue | Metric::DramRead | Metric::DramWrite | Metric::L2
+        )
     }
 
     /// Of what kind its numbers are.
     #[must_use]
     pub fn unit(self) -> MetricUnit {
         match self {
-            Metric::Sm | Metric::Occupancy | Metric::Tensor | Metric::Dram => MetricUnit::Share,
-            Metric::PcieIn | Metric::PcieOut | Metric::NvlinkIn | Metric::NvlinkOut => {
-                MetricUnit::BytesPerSecond
+            Metric::Sm | Metric::Occupancy | Metric::Issue | Metric::Tensor | Metric::Dram => {
+                MetricUnit::Share
             }
+            Metric::PcieIn
+            | Metric::PcieOut
+            | Metric::NvlinkIn
+            | Metric::NvlinkOut
+            | Metric::DramRead
+            | Metric::DramWrite
+            | Metric::L2 => MetricUnit::BytesPerSecond,
             Metric::Power => MetricUnit::Watts,
             Metric::Clock => MetricUnit::Megahertz,
             Metric::Temperature => MetricUnit::Celsius,
@@ -254,6 +293,8 @@ pub enum Hardware {
     Limits(GpuLimits),
     /// A look at a GPU.
     Reading(Reading),
+    /// What its counters counted in some µs or ms, of many one after the other.
+    Sample(Reading),
     /// The processes on a GPU, when they changed.
     Occupants {
         /// Which GPU.

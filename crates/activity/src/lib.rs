@@ -2,7 +2,7 @@
 //!
 //! Nothing in here knows CUDA, CUPTI, Kineto, the simulator or the screen. The collector (inside a traced
 //! program) writes these records, cuptop reads them, and every other source makes the same. Without the
-//! feature `feed` the crate has no dependencies: so it is loaded into other people's programs. With it come the [`Batch`]es in
+//! features the crate has no dependencies: so it is loaded into other people's programs. With `feed` come the [`Batch`]es in
 //! which records travel, the bounded channel that carries them ([`feed`]), and words and units for people ([`text`], [`units`]).
 //!
 //! Times are integer nanoseconds ([`Ns`]); a [`Span`] is half-open, `[start, end)`. Within one
@@ -15,6 +15,8 @@ pub mod anonymous;
 pub mod batch;
 mod code;
 mod definitions;
+#[cfg(feature = "door")]
+pub mod door;
 pub mod entry;
 #[cfg(feature = "feed")]
 pub mod feed;

@@ -36,24 +36,85 @@ pub struct Occupancy {
     pub share: f64,
     /// What limits it. Of several equal limits, the first of [`Limit`]'s.
     pub limit: Limit,
-    /// How often the grid fills all SMs; less than 1 leaves some of them without work.
+    /// How often the grid fills all SMs; less than 1 leaves places for blocks empty from the start.
     pub waves: f64,
+}
+
+impl Limit {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Limit::Warps => "warps",
+            Limit::Blocks => "blocks",
+            Limit::Registers => "registers",
+            Limit::Shared => "shared",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Limit::Warps => "threads",
+            Limit::Blocks => "blocks",
+            Limit::Registers => "registers",
+            Limit::Shared => "shared memory",
+        }
+    }
+}
+
+impl Occupancy {
+    /// Part of the kernel's time that the last wave, which fills the SMs only partly, costs at most. Blocks that are
+    /// equally long and fill all waves would take so much less. 0 for a grid of one wave or less.
+    #[must_use]
+    pub fn tail(&self) -> f64 {
+        if self.waves <= 1.0 {
+            return 0.0;
+        }
+        1.0 - self.waves / self.waves.ceil()
+    }
+}
+
+/// Blocks of a launch.
+#[must_use]
+pub fn blocks(shape: &LaunchShape) -> u64 {
+    shape.grid.iter().map(|&n| u64::from(n)).product()
+}
+
+/// SMs that no block of the launch reaches. `None` where the grid or the device's SMs are unknown.
+#[must_use]
+pub fn idle_sms(shape: &LaunchShape, device: &DeviceInfo) -> Option<u32> {
+    let blocks = u32::try_from(blocks(shape)).unwrap_or(u32::MAX);
+    let is_known = blocks > 0 && device.multiprocessors > 0;
+    is_known.then(|| device.multiprocessors.saturating_sub(blocks))
+}
+
+/// Blocks that an SM holds at most: as the source says (Kineto's does not), else as CUDA's programming guide has it.
+fn most_blocks(device: &DeviceInfo) -> Option<u32> {
+    match (device.max_blocks_per_sm, device.capability) {
+        (0, (5..=6, _) | (7, 0..=2) | (8, 0) | (9 | 10, _)) => Some(32),
+        (0, (7, 5) | (8, 6 | 7)) => Some(16),
+        (0, (8, 9) | (11 | 12, _)) => Some(24),
+        (0, _) => None,
+        (known, _) => Some(known),
+    }
 }
 
 /// The occupancy of a launch on a device. `None` when the source did not say enough about either, or
 /// when the launch cannot run there.
 #[must_use]
 pub fn theoretical(shape: &LaunchShape, device: &DeviceInfo) -> Option<Occupancy> {
-    let volume = |d: [u32; 3]| d.iter().map(|&x| u64::from(x)).product::<u64>();
-    let threads = u32::try_from(volume(shape.block)).ok().filter(|&t| t > 0)?;
+    let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
+    let threads = u32::try_from(threads).ok().filter(|&t| t > 0)?;
     let warp = device.warp_size;
     if warp == 0 || device.max_warps_per_sm == 0 {
         return None;
     }
     let warps = threads.div_ceil(warp);
     let mut limits = vec![(device.max_warps_per_sm / warps, Limit::Warps)];
-    if device.max_blocks_per_sm > 0 {
-        limits.push((device.max_blocks_per_sm, Limit::Blocks));
+    if let Some(most) = most_blocks(device) {
+        limits.push((most, Limit::Blocks));
     }
     if shape.registers > 0 && device.registers_per_sm > 0 {
         let per_warp = (shape.registers.checked_mul(warp)?).next_multiple_of(REGISTER_UNIT);
@@ -70,18 +131,18 @@ pub fn theoretical(shape: &LaunchShape, device: &DeviceInfo) -> Option<Occupancy
     if shared > 0 && device.shared_per_sm > 0 {
         limits.push((device.shared_per_sm / shared, Limit::Shared));
     }
-    let (blocks, limit) = limits.into_iter().min_by_key(|&(blocks, _)| blocks)?;
-    if blocks == 0 {
+    let (fit, limit) = limits.into_iter().min_by_key(|&(fit, _)| fit)?;
+    if fit == 0 {
         return None;
     }
-    let resident = u64::from(blocks) * u64::from(device.multiprocessors);
+    let resident = u64::from(fit) * u64::from(device.multiprocessors);
     Some(Occupancy {
-        blocks_per_sm: blocks,
-        warps_per_sm: blocks * warps,
-        share: f64::from(blocks * warps) / f64::from(device.max_warps_per_sm),
+        blocks_per_sm: fit,
+        warps_per_sm: fit * warps,
+        share: f64::from(fit * warps) / f64::from(device.max_warps_per_sm),
         limit,
         waves: if resident > 0 {
-            volume(shape.grid) as f64 / resident as f64
+            blocks(shape) as f64 / resident as f64
         } else {
             0.0
         },
@@ -142,6 +203,48 @@ mod tests {
         }
         let found = theoretical(&shape(256, 32, 0), &hopper()).expect("known");
         assert!((found.waves - 264.0 / (8.0 * 132.0)).abs() < 1e-12);
+    }
+
+    /// By hand. 8 blocks of 256 threads on 132 SMs: a wave is 1056 blocks. NVIDIA's guide to Nsight Compute has the tail of one
+    /// full wave and a few blocks more at "up to 50 %" of the kernel's time.
+    #[test]
+    fn the_last_wave_costs_what_it_leaves_empty() {
+        let with = |grid| LaunchShape {
+            grid: [grid, 1, 1],
+            ..shape(256, 32, 0)
+        };
+        let cases = [
+            (64, 64.0 / 1056.0, 0.0, 68),
+            (132, 0.125, 0.0, 0),
+            (1056, 1.0, 0.0, 0),
+            (1057, 1057.0 / 1056.0, 1.0 - 1057.0 / 2112.0, 0),
+            (1584, 1.5, 0.25, 0),
+            (10_560, 10.0, 0.0, 0),
+        ];
+        for (grid, waves, tail, idle) in cases {
+            let found = theoretical(&with(grid), &hopper()).expect("known");
+            assert!((found.waves - waves).abs() < 1e-12, "{grid}");
+            assert!((found.tail() - tail).abs() < 1e-12, "{grid}");
+            assert_eq!(idle_sms(&with(grid), &hopper()), Some(idle), "{grid}");
+        }
+        assert_eq!(idle_sms(&with(0), &hopper()), None);
+        assert_eq!(idle_sms(&with(9), &DeviceInfo::default()), None);
+    }
+
+    /// The table of the CUDA programming guide: a source that does not say it is no reason to be wrong.
+    #[test]
+    fn blocks_of_an_sm_are_known_by_the_capability() {
+        let with = |capability, most| DeviceInfo {
+            capability,
+            max_blocks_per_sm: most,
+            ..hopper()
+        };
+        let fit = |device| theoretical(&shape(32, 16, 0), &device).map(|it| it.blocks_per_sm);
+        assert_eq!(fit(with((9, 0), 0)), Some(32));
+        assert_eq!(fit(with((8, 9), 0)), Some(24));
+        assert_eq!(fit(with((8, 6), 0)), Some(16));
+        assert_eq!(fit(with((8, 6), 12)), Some(12));
+        assert_eq!(fit(with((99, 0), 0)), Some(64));
     }
 
     #[test]

@@ -11,11 +11,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub use crate::units::count;
 
 /// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and paragraph
-/// separators, bidirectional marks and marks of annotations. So is all that nobody sees by itself (Unicode's
-/// `Default_Ignorable_Code_Point`: joiners, fillers, variation selectors, tags).
+/// separators, bidirectional marks and marks of annotations. So is what nobody sees by itself (Unicode's
+/// `Default_Ignorable_Code_Point`: joiners, fillers, tags) or is no character for ever (which XML refuses).
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
+        || c as u32 & 0xfffe == 0xfffe
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}'
             | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -25,7 +26,7 @@ pub fn is_unprintable(c: char) -> bool {
             | '\u{2060}'..='\u{206f}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{fdd0}'..='\u{fdef}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -42,12 +43,19 @@ pub fn printable_lines(text: &str) -> String {
 }
 
 fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> String {
-    if !text.chars().any(&is_meant) {
+    /// Marks on one character; Unicode's Stream-Safe Text Format has no more, and so has every language.
+    const MARKS: usize = 30;
+    if text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 8);
+    let mut marks = 0;
     for c in text.chars() {
-        if is_meant(c) {
+        marks = match c.width() {
+            Some(0) => marks + 1,
+            _ => 0,
+        };
+        if marks > MARKS || is_meant(c) {
             let _ = write!(out, "{}", c.escape_default());
         } else {
             out.push(c);
@@ -195,6 +203,9 @@ mod tests {
             ('\u{fe0f}', "\\u{fe0f}"),
             ('\u{1bca0}', "\\u{1bca0}"),
             ('\u{e0100}', "\\u{e0100}"),
+            ('\u{fdd0}', "\\u{fdd0}"),
+            ('\u{ffff}', "\\u{ffff}"),
+            ('\u{1fffe}', "\\u{1fffe}"),
             ('\n', "\\n"),
         ];
         for (c, shown) in hostile {
@@ -204,6 +215,9 @@ mod tests {
             assert_eq!(printable(harmless), harmless);
         }
         assert_eq!(printable_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
+        let marks = |n| "\u{301}".repeat(n);
+        assert_eq!(printable(&marks(30)), marks(30));
+        assert_eq!(printable(&marks(32)), marks(30) + r"\u{301}\u{301}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+pub use super::class::is_collective;
 use super::figures::DeviceFigures;
 use super::tables;
 use activity::{NameId, Ns, Span, What};
@@ -54,26 +55,4 @@ impl Collectives {
         found.most = most.map(|(name, _)| name);
         found
     }
-}
-
-/// Whether a kernel is one of collective communication, by its name: NCCL's, RCCL's, and the one-shot kernels of
-/// frameworks that bring their own.
-#[must_use]
-pub fn is_collective(name: &str) -> bool {
-    let words = [
-        "nccl",
-        "rccl",
-        "allreduce",
-        "all_reduce",
-        "allgather",
-        "all_gather",
-        "reducescatter",
-        "reduce_scatter",
-        "multimem",
-        "alltoall",
-        "all_to_all",
-        "cross_device_reduce",
-    ];
-    let name = name.to_ascii_lowercase();
-    words.iter().any(|word| name.contains(word))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figures::DeviceFigures;
 use activity::{Metric, MetricUnit, Ns, Owner, SLOWDOWNS, SLOWED, Span};
-use trace::{GpuReadings, HardwareReadings, Trace};
+use trace::{GpuReadings, HardwareReadings, Measure, Trace};
 
 /// All of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,8 +121,36 @@ pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigur
             Some(_) => devices.iter().filter_map(of_device).collect(),
             None => (0..trace.devices().len()).filter_map(of_looked).collect(),
         },
-        notes: hardware.notes.clone(),
+        notes: hardware
+            .notes
+            .iter()
+            .cloned()
+            .chain(devices.iter().filter_map(|f| silent(trace, f)))
+            .collect(),
         watching: watching(hardware),
+    })
+}
+
+/// SMs busy for this part of a sample are no chance of an edge.
+const BUSY: f64 = 0.2;
+/// A GPU that was busy for less than this, with no record of an operation, is not worth a line.
+const SILENT: Ns = 500_000_000;
+
+/// That a device's counters saw it busy while nothing of it was recorded, in a sentence: sampling must not silence records.
+fn silent(trace: &Trace, f: &DeviceFigures) -> Option<String> {
+    let gpu = trace.readings(f.index)?;
+    let usage = &trace.devices()[f.index].usage;
+    let samples = gpu.samples_within(Span::new(f.span.start, Ns::MAX));
+    let is_silent =
+        |span: Span| usage.time(Measure::Busy, span) == 0 && !trace.is_unrecorded(f.index, span);
+    let busy = samples.filter(|it| it.value(Metric::Sm) >= Some(BUSY) && is_silent(it.span));
+    let time: Ns = busy.map(|it| it.span.len()).sum();
+    (time >= SILENT).then(|| {
+        format!(
+            "GPU {} was busy for {} in which none of its operations is recorded: another process used it, or its records stopped",
+            f.device,
+            activity::units::duration(time)
+        )
     })
 }
 
@@ -139,9 +167,13 @@ fn watching(hardware: &HardwareReadings) -> Watching {
 /// What one GPU came to within `scope`.
 #[must_use]
 pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
-    let metrics = Metric::ALL.map(|metric| {
+    let metrics = Metric::ALL.into_iter().filter_map(|metric| {
         let level = gpu.level(metric, scope);
-        MetricFigures {
+        // Nobody asked for what is not there.
+        if metric.is_counted() && level.is_none() {
+            return None;
+        }
+        Some(MetricFigures {
             metric: metric.key(),
             unit: metric.unit().label(),
             mean: level.map(|it| it.mean),
@@ -152,7 +184,7 @@ pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
                 None => "no look fell into the run".to_owned(),
             }),
             kind: metric,
-        }
+        })
     });
     let (throttled, looked) = gpu.slowed(SLOWED, scope);
     let tells = gpu.limits.tells_slowdowns && looked > 0;
@@ -168,7 +200,7 @@ pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
     GpuFigures {
         device,
         looked_ns: looked,
-        metrics: metrics.to_vec(),
+        metrics: metrics.collect(),
         throttled_ns: tells.then_some(throttled),
         throttled_share: tells.then(|| throttled as f64 / looked as f64),
         throttled_by: by,

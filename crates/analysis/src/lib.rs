@@ -1,7 +1,8 @@
 //! Figures, and the reasons behind them: questions about a [`trace::Trace`] with exact answers.
 //!
 //! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of the report's
-//! JSON). [`tables`] counts by name, [`launches`] has what lies between a CUDA call and its operation, and [`memory`]
+//! JSON). [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU;
+//! [`counted`]: what they do with it; [`class`]: what limits them). [`launches`] has what lies between a CUDA call and its operation, and [`memory`]
 //! the device memory in use. A run of a scenario falls into variants and passes ([`passes`]); the figures of a variant
 //! ([`variants`]) are those of one table ([`variants::measure`]); [`breakdown`] is for windows that are no pass.
 //! [`graph`] holds what depended on what, and [`causes`] tells from it why a gap is there. [`off_cpu`] has what the CPU
@@ -23,10 +24,13 @@ pub mod advice;
 pub mod breakdown;
 pub mod calls;
 pub mod causes;
+pub mod class;
 pub mod collectives;
+pub mod counted;
 pub mod edits;
 pub mod facts;
 pub mod figures;
+pub mod fill;
 pub mod findings;
 pub mod graph;
 pub mod hardware;
@@ -38,6 +42,7 @@ pub mod parallel;
 pub mod passes;
 pub mod program;
 pub mod ranks;
+pub mod shapes;
 pub mod steps;
 pub mod tables;
 pub mod variants;

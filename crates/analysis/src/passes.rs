@@ -5,6 +5,8 @@
 //! known when it ends. While a variant still runs, names and numbers tell its passes from those of the variant before.
 //! The pass that runs now is what comes after the last range.
 
+use std::collections::BTreeSet;
+
 use activity::{NameId, Ns, RangeKind, Span, What, units};
 use scenario::plan::Plan;
 use scenario::value::Unit;
@@ -329,24 +331,32 @@ struct Marks {
     passes: Vec<Mark>,
 }
 
+/// Processes whose passes are told apart. A scenario runs in one; the passes of many that ran at once would each be looked at with
+/// the operations of all.
+const MOST_PROCESSES: usize = 16;
+
 impl Marks {
     /// Reads them again when there are more of them than before.
     fn update(&mut self, trace: &Trace) {
         let wanted = [RangeKind::Variant, RangeKind::Warmup, RangeKind::Repeat];
-        let lanes = || {
+        let lanes = |below: usize| {
             let lanes = trace.lanes().iter().enumerate();
+            let lanes = lanes.filter(move |(_, lane)| lane.key().process < below);
             lanes.filter_map(|(id, lane)| match lane.key().kind {
                 LaneKind::Range { kind, .. } if wanted.contains(&kind) => Some((id, lane, kind)),
                 _ => None,
             })
         };
-        let count: usize = lanes().map(|(_, lane, _)| lane.kept().len()).sum();
+        let all = lanes(usize::MAX).map(|(_, lane, _)| lane.key().process);
+        let all: BTreeSet<usize> = all.collect();
+        let below = all.iter().nth(MOST_PROCESSES).map_or(usize::MAX, |&it| it);
+        let count: usize = lanes(below).map(|(_, lane, _)| lane.kept().len()).sum();
         if count == self.variants.len() + self.passes.len() {
             return;
         }
         self.variants.clear();
         self.passes.clear();
-        for (id, lane, kind) in lanes() {
+        for (id, lane, kind) in lanes(below) {
             for row in lane.kept() {
                 let activity = trace.activity(id, row);
                 let What::Range(range) = activity.what else {

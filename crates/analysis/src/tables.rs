@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::figures::share;
+use super::shapes::{self, Ran, ShapeRow};
 use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
 use trace::{LaneKind, Trace};
@@ -28,6 +29,9 @@ pub struct NameRow {
     pub max_ns: Ns,
     /// This name's part of the sum of all durations in the table, 0 to 1.
     pub share: f64,
+    /// Of a kernel: its launch configurations, most time first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shapes: Vec<ShapeRow>,
 }
 
 /// Durations of one launch configuration of one kernel.
@@ -45,12 +49,32 @@ pub struct ShapeTime {
 #[must_use]
 pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
-    for_each(trace, window, is_stream, |span, what| {
-        if let What::Kernel(kernel) = what {
-            sums.add(trace.shape(kernel.shape).name, span.len());
+    let mut ran: FxHashMap<(ShapeId, u32), Ran> = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !is_stream(lane.key().kind) {
+            continue;
         }
-    });
-    sums.rows(trace)
+        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
+            let activity = trace.activity(id, row);
+            let What::Kernel(kernel) = activity.what else {
+                continue;
+            };
+            sums.add(trace.shape(kernel.shape).name, activity.span.len());
+            let key = (kernel.shape, kernel.place.device);
+            let it = ran.entry(key).or_default();
+            it.count += 1;
+            it.time += activity.span.len();
+            if kernel.graph == 0 && it.calls.len() < shapes::CALLS {
+                it.calls.push((lane.key().process, activity.correlation));
+            }
+        }
+    }
+    let mut rows = sums.rows(trace);
+    let mut shapes = shapes::rows(trace, window, &ran);
+    for row in &mut rows {
+        row.shapes = shapes.remove(&row.id).unwrap_or_default();
+    }
+    rows
 }
 
 /// Host calls by name, most time first. Those that start within `window`, or all.
@@ -190,6 +214,7 @@ impl Sums {
                 min_ns: sum.min,
                 max_ns: sum.max,
                 share: share(sum.total, all),
+                shapes: Vec::new(),
             })
             .collect();
         rows.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));

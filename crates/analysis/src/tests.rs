@@ -317,6 +317,48 @@ fn tables_are_sorted_by_time_and_waits_do_not_count_twice() {
     assert_eq!(tables::calls(&trace, None)[0].total_ns, 45);
 }
 
+/// By hand, on an H200 (132 SMs of 64 warps): blocks of 256 threads and 128 registers fit twice on an SM (4096 registers a warp,
+/// 4 warps of each quarter), so a wave is 264 blocks.
+#[test]
+fn a_kernel_tells_how_each_of_its_launches_fills_the_gpu() {
+    use activity::occupancy::Limit;
+    let shape = |blocks, registers| activity::LaunchShape {
+        grid: [blocks, 1, 1],
+        block: [256, 1, 1],
+        registers,
+        ..activity::LaunchShape::default()
+    };
+    let mut scene = Scene::new();
+    scene.device(crate::testing::h200());
+    scene
+        .shaped(shape(64, 128), "gemm", 1, 0, 10)
+        .shaped(shape(288, 128), "gemm", 1, 10, 40)
+        .shaped(shape(288, 128), "gemm", 2, 40, 60);
+    let trace = scene.trace();
+    let rows = tables::kernels(&trace, None);
+    let of = |nth: usize| {
+        let it = &rows[0].shapes[nth];
+        let fill = it.fill;
+        (it.grid[0], it.count, it.total_ns, fill.waves, fill.idle_sms)
+    };
+    assert_eq!(rows[0].shapes.len(), 2);
+    assert_eq!(of(0), (288, 2, 50, Some(288.0 / 264.0), Some(0)));
+    assert_eq!(of(1), (64, 1, 10, Some(64.0 / 264.0), Some(68)));
+    let fill = rows[0].shapes[0].fill;
+    assert_eq!(fill.occupancy, Some(0.25));
+    assert_eq!(fill.occupancy_limit, Some(Limit::Registers));
+    let tail = fill.tail_share.expect("known");
+    assert!((tail - (1.0 - 288.0 / 528.0)).abs() < 1e-12);
+    let json = serde_json::to_value(&rows[0].shapes[1]).expect("JSON");
+    assert_eq!(json["occupancy_limit"], "registers");
+    assert_eq!(json["tail_share"], 0.0);
+    // Of a GPU that nobody described nothing is told.
+    let mut scene = Scene::new();
+    scene.shaped(shape(64, 128), "gemm", 1, 0, 10);
+    let rows = tables::kernels(&scene.trace(), None);
+    assert_eq!(rows[0].shapes[0].fill, crate::fill::Fill::default());
+}
+
 #[test]
 fn a_stretch_that_was_not_recorded_is_neither_busy_nor_idle() {
     use activity::{Activity, Batch, Def, Kernel, Mode, Place, What};

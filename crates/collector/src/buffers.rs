@@ -38,8 +38,16 @@ pub(crate) fn the_pool() -> Option<&'static Pool> {
     unsafe { POOL.load(Ordering::Acquire).as_ref() }
 }
 
-/// Makes the pool of this process, never freed; `None` when there is one already.
+/// Makes the pool of this process, never freed. One that is there from a collector before is used again: CUPTI may still hold some
+/// of its buffers. `None` when there is no memory.
 pub(crate) fn install(buffers: usize, most: usize, may_decline: bool) -> Option<&'static Pool> {
+    if let Some(pool) = the_pool() {
+        // What came too late for the recording before is nothing of the next.
+        while let Some(old) = pool.done().take() {
+            pool.consume(&old, |_| {});
+        }
+        return Some(pool);
+    }
     let pool = Box::into_raw(Box::new(Pool::new(most.max(buffers), may_decline)?));
     let installed = POOL.compare_exchange(
         std::ptr::null_mut(),

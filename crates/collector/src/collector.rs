@@ -11,14 +11,14 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, LoadError};
 
-use crate::buffers;
+use crate::buffers::{self, Pool};
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
-use crate::options::{Ending, Options};
+use crate::options::{Caller, Ending, Options};
 use crate::process::ThisProcess;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{StartError, enable, subscribe};
+use crate::setup::{StartError, enable, release, subscribe};
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
 use recording::file::{Clocks, Identity, State, Writer};
@@ -28,9 +28,9 @@ const COMMANDS: usize = 1024;
 /// How long a program waits for its recording to be closed.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-static HAD_ONE: AtomicBool = AtomicBool::new(false);
+static HAS_ONE: AtomicBool = AtomicBool::new(false);
 
-/// Collects this process's GPU activity. There is one in a process's life: CUPTI's callbacks know no owner.
+/// Collects this process's GPU activity. There is one at a time: CUPTI's callbacks know no owner.
 ///
 /// Dropping it finishes it ([`Ending::Exit`]).
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Collector {
         options: Options,
         load: impl FnOnce(cupti_sys::Caller) -> Result<Cupti, LoadError>,
     ) -> Result<Collector, StartError> {
-        if HAD_ONE.swap(true, Ordering::AcqRel) {
+        if HAS_ONE.swap(true, Ordering::AcqRel) {
             return Err(StartError::Again);
         }
         let identity = Identity {
@@ -68,8 +68,11 @@ impl Collector {
             start: Clocks::now(),
             ..Identity::default()
         };
-        let mut writer = Writer::create(&options.dir, identity, options.max_bytes)
-            .map_err(StartError::Recording)?;
+        let writer = Writer::create(&options.dir, identity, options.max_bytes);
+        let mut writer = writer.map_err(|error| {
+            HAS_ONE.store(false, Ordering::Release);
+            StartError::Recording(error)
+        })?;
         if let Some(age) = options.keep {
             writer.keep_last(age);
         }
@@ -82,28 +85,30 @@ impl Collector {
             .map_err(StartError::from)
             .and_then(|cupti| {
                 let subscription = subscribe(&cupti)?;
-                let pool = buffers::install(
-                    options.buffers,
-                    options.max_buffers,
-                    cupti.may_decline_buffers(),
-                )
-                .ok_or(StartError::Again)?;
-                let ranges = options
-                    .range
-                    .clone()
-                    .map(|name| Arc::new(Ranges::called(name)));
-                let watch = ranges.clone().map(RangeWatch::new);
-                let decoder = Decoder::new(&cupti, watch);
-                let lacks = enable(&cupti, &options)?;
-                let switch = Switch::new(&options.dir, &options, ranges);
-                Ok((cupti, subscription, pool, decoder, switch, lacks))
+                match set_up(&cupti, &options) {
+                    Ok(rest) => Ok((cupti, subscription, rest)),
+                    Err(error) => {
+                        release(&cupti, subscription);
+                        Err(error)
+                    }
+                }
             });
-        let (cupti, subscription, pool, decoder, mut switch, mut lacks) = match prepared {
+        let (
+            cupti,
+            subscription,
+            SetUp {
+                pool,
+                decoder,
+                mut switch,
+                mut lacks,
+            },
+        ) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 writer.notice(true, &refusal(&error));
                 fork::forget();
                 writer.close(&Health::default(), State::Refused);
+                HAS_ONE.store(false, Ordering::Release);
                 return Err(error);
             }
         };
@@ -112,6 +117,7 @@ impl Collector {
         let (mode, more) = switch.begin(&cupti, commands.clone());
         writer.mode(mode);
         lacks.extend(more);
+        lacks.extend(cupti.fault().map(str::to_owned));
         for lack in lacks.iter().chain(decoder.surprises()) {
             writer.notice(true, lack);
         }
@@ -125,6 +131,7 @@ impl Collector {
             counts: Arc::clone(&counts),
             subscription,
             switch,
+            is_late: options.caller == Caller::Attached,
         };
         let decode_thread = DecodeThread {
             pool,
@@ -259,6 +266,9 @@ impl Collector {
             for thread in threads {
                 let _ = thread.join();
             }
+            if ending == Ending::Release {
+                HAS_ONE.store(false, Ordering::Release);
+            }
         }
         in_time
     }
@@ -268,6 +278,36 @@ impl Drop for Collector {
     fn drop(&mut self) {
         self.end(Ending::Exit);
     }
+}
+
+/// What a subscription is set up with.
+struct SetUp {
+    pool: &'static Pool,
+    decoder: Decoder,
+    switch: Switch,
+    lacks: Vec<String>,
+}
+
+fn set_up(cupti: &Cupti, options: &Options) -> Result<SetUp, StartError> {
+    let pool = buffers::install(
+        options.buffers,
+        options.max_buffers,
+        cupti.may_decline_buffers(),
+    )
+    .ok_or(StartError::Memory)?;
+    let ranges = options
+        .range
+        .clone()
+        .map(|name| Arc::new(Ranges::called(name)));
+    let decoder = Decoder::new(cupti, ranges.clone().map(RangeWatch::new));
+    let lacks = enable(cupti, options)?;
+    let switch = Switch::new(&options.dir, options, ranges);
+    Ok(SetUp {
+        pool,
+        decoder,
+        switch,
+        lacks,
+    })
 }
 
 fn refusal(error: &StartError) -> String {

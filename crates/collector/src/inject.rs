@@ -16,7 +16,7 @@ use crate::fork;
 use crate::options::{Ending, Options};
 
 static START: Once = Once::new();
-static COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);
+pub(crate) static COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);
 static CUPTI: OnceLock<Result<Cupti, LoadError>> = OnceLock::new();
 
 fn the_cupti() -> Result<Cupti, LoadError> {
@@ -46,7 +46,7 @@ fn begin() {
     }
 }
 
-extern "C" fn at_exit() {
+pub(crate) extern "C" fn at_exit() {
     if fork::is_child() {
         return;
     }

@@ -19,9 +19,12 @@ mod command;
 pub mod control;
 mod decode;
 mod fork;
+pub mod hand;
 mod host;
 #[cfg(feature = "inject")]
 pub mod inject;
+#[cfg(feature = "inject")]
+pub mod late;
 pub mod link;
 mod marks;
 pub mod options;

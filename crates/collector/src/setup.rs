@@ -39,9 +39,12 @@ pub enum StartError {
     /// The operating system gives no thread.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// A process has one collector in its life.
-    #[error("this process has had its collector already")]
+    /// A process has one collector at a time.
+    #[error("this process has a collector already")]
     Again,
+    /// There is none left.
+    #[error("there is no memory for buffers")]
+    Memory,
 }
 
 fn name_of(tool: &Option<String>) -> String {

@@ -102,6 +102,14 @@ impl Switch {
         }
     }
 
+    /// Records nothing more, and says so.
+    pub(crate) fn end(&mut self, cupti: &Cupti) {
+        if self.mode.recording {
+            self.apply(cupti, false, &mut Vec::new());
+            self.send(Command::Mode(self.mode));
+        }
+    }
+
     /// Whether to record.
     fn is_asked(&self) -> bool {
         self.is_wanted && self.ranges.as_ref().is_none_or(|ranges| ranges.is_open())

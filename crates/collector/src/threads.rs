@@ -50,6 +50,8 @@ pub(crate) struct Flusher {
     pub(crate) counts: Arc<Counts>,
     pub(crate) subscription: Subscription,
     pub(crate) switch: Switch,
+    /// Whether the program has used CUDA before: then contexts and streams exist that nobody saw made.
+    pub(crate) is_late: bool,
 }
 
 /// What the flush thread learns and the decode thread publishes.
@@ -94,8 +96,12 @@ impl Flusher {
                 let _ = ask.send(());
             }
         };
+        if ending == Ending::Release {
+            // What was launched until here is still delivered as it ends.
+            self.switch.end(&self.cupti);
+        }
         self.ask_for_devices(&mut asked);
-        self.last_flush();
+        self.last_flush(ending);
         if ending == Ending::Release {
             release(&self.cupti, self.subscription);
         }
@@ -113,9 +119,16 @@ impl Flusher {
             return;
         }
         *asked = true;
+        let made_before: &[u32] = if self.is_late {
+            &[kinds::CONTEXT, kinds::STREAM]
+        } else {
+            &[]
+        };
         if let Some(enable_and_dump) = self.cupti.api.enable_and_dump {
-            // SAFETY: takes a number; this thread is not one of CUPTI's callbacks.
-            unsafe { enable_and_dump(kinds::DEVICE) };
+            for kind in made_before.iter().chain(&[kinds::DEVICE]) {
+                // SAFETY: takes a number; this thread is not one of CUPTI's callbacks.
+                unsafe { enable_and_dump(*kind) };
+            }
         }
     }
 
@@ -140,11 +153,16 @@ impl Flusher {
     }
 
     /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late, and until
-    /// they are read.
-    fn last_flush(&self) {
+    /// they are read. Where the program goes on, first waits a while for the rest to be complete.
+    fn last_flush(&self, ending: Ending) {
         const QUIET: Duration = Duration::from_millis(100);
         const LONGEST: Duration = Duration::from_secs(2);
+        let begin = Instant::now();
         self.flush(0);
+        while ending == Ending::Release && self.pool.unread() > 0 && begin.elapsed() < LONGEST / 2 {
+            std::thread::sleep(Duration::from_millis(5));
+            self.flush(0);
+        }
         self.flush(kinds::FLUSH_FORCED);
         let begin = Instant::now();
         let (mut last, mut since) = (self.pool.unread(), begin);

@@ -61,6 +61,7 @@ pub fn describe(code: Code) -> &'static str {
             "not initialised: the CUDA driver is missing, or older than this libcupti"
         }
         INVALID_KIND => "unknown record kind",
+        26 => "another program has this GPU's counters",
         NOT_SUPPORTED => "not supported on this system",
         31 => "not supported under MPS",
         33 => "not supported on a virtual GPU",

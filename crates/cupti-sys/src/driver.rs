@@ -40,28 +40,49 @@ fn init_hint(code: u32) -> &'static str {
 /// When it is missing or does not initialise.
 pub fn initialise() -> Result<u32, DriverError> {
     let library = open()?;
-    // SAFETY: the signatures are those of cuda.h.
-    let (init, version) = unsafe {
-        (
-            library
-                .function::<unsafe extern "C" fn(u32) -> u32>(c"cuInit")
-                .ok_or(DriverError::Incomplete("cuInit"))?,
-            library
-                .function::<unsafe extern "C" fn(*mut i32) -> u32>(c"cuDriverGetVersion")
-                .ok_or(DriverError::Incomplete("cuDriverGetVersion"))?,
-        )
-    };
+    // SAFETY: the signature is that of cuda.h.
+    let init = unsafe { library.function::<unsafe extern "C" fn(u32) -> u32>(c"cuInit") }
+        .ok_or(DriverError::Incomplete("cuInit"))?;
     // SAFETY: cuInit may be called any number of times, from any thread.
     match unsafe { init(0) } {
-        0 => {}
-        code => return Err(DriverError::Init(code)),
+        0 => version(),
+        code => Err(DriverError::Init(code)),
     }
+}
+
+/// Which CUDA version the driver offers, as 1000 x major + 10 x minor. Initialises nothing.
+///
+/// # Errors
+/// When the driver is missing.
+pub fn version() -> Result<u32, DriverError> {
+    let library = open()?;
+    // SAFETY: the signature is that of cuda.h.
+    let version =
+        unsafe { library.function::<unsafe extern "C" fn(*mut i32) -> u32>(c"cuDriverGetVersion") }
+            .ok_or(DriverError::Incomplete("cuDriverGetVersion"))?;
     let mut value = 0;
     // SAFETY: writes one int.
     match unsafe { version(&raw mut value) } {
         0 => Ok(u32::try_from(value).unwrap_or(0)),
         code => Err(DriverError::Init(code)),
     }
+}
+
+/// Whether this process has initialised CUDA. Loads and initialises nothing.
+#[must_use]
+pub fn is_in_use() -> bool {
+    /// CUDA_ERROR_NOT_INITIALIZED
+    const NOT_INITIALIZED: u32 = 3;
+    let Some(library) = Library::loaded(Path::new(DRIVER)) else {
+        return false;
+    };
+    let mut devices = 0;
+    // SAFETY: the signature is that of cuda.h; it writes one int.
+    let code = unsafe {
+        let count = library.function::<unsafe extern "C" fn(*mut i32) -> u32>(c"cuDeviceGetCount");
+        count.map(|count| count(&raw mut devices))
+    };
+    code.is_some_and(|code| code != NOT_INITIALIZED)
 }
 
 /// Loads libcuda without calling anything in it: for code that runs inside `cuInit`.

@@ -13,6 +13,7 @@
 //! names   names of API functions by callback id
 //! injection what the driver does with a library to be injected, by hand
 //! nvml    NVML: the GPU's counters, clocks, power, processes
+//! pm      PM sampling: counters of a whole GPU, some hundred to 100,000 times a second
 //! ```
 //!
 //! Result codes, kinds and every other number that the library hands out are plain integers with
@@ -31,6 +32,7 @@ pub mod library;
 pub mod load;
 pub mod names;
 pub mod nvml;
+pub mod pm;
 pub mod records;
 pub mod search;
 pub mod sizes;

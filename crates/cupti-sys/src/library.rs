@@ -45,6 +45,16 @@ impl Library {
             })
     }
 
+    /// The library that this process has loaded under this name, if it has.
+    #[must_use]
+    pub fn loaded(name: &Path) -> Option<Library> {
+        // SAFETY: nothing is loaded, so nothing of it runs.
+        let found = unsafe { Opened::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
+        found
+            .ok()
+            .map(|opened| Library(Box::leak(Box::new(opened))))
+    }
+
     /// A function of the library; nothing where it has none of that name.
     ///
     /// # Safety

@@ -16,6 +16,8 @@ pub enum Caller {
     Program,
     /// Code that the driver runs inside `cuInit`: no CUDA function may be called.
     InsideInjection,
+    /// Code that came into a running program, which has initialised the driver by itself.
+    Attached,
 }
 
 /// A loaded libcupti.
@@ -58,9 +60,40 @@ impl LoadError {
     }
 }
 
-/// CUDA 13.0 without its first update: no records of cudaDeviceSynchronize, a deadlock when kernel
-/// records are switched off, crashes in flushes. All repaired in 130001.
-const REFUSED: u32 = 130_000;
+/// What is known to be wrong with a libcupti, by what `cuptiGetVersion` says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The version.
+    pub version: u32,
+    /// Whether it is not used at all; else it is, and this is said.
+    pub is_refused: bool,
+    /// What is wrong, and the version that helps.
+    pub text: &'static str,
+}
+
+/// Versions with faults that change what is recorded, or end programs.
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        version: 22,
+        is_refused: false,
+        text: "CUPTI of CUDA 12.4 is known to leave out kernels in some programs; 12.6 or later does not",
+    },
+    Fault {
+        version: 130_000,
+        is_refused: true,
+        text: "13.0 without its update 1 loses synchronisation records and can deadlock; 13.0.85 or later is needed",
+    },
+    Fault {
+        version: 130_100,
+        is_refused: false,
+        text: "CUPTI 13.1 without its update 1 tells launches of graphs wrongly when it is switched on again; 13.1.115 or later does not",
+    },
+    Fault {
+        version: 130_400,
+        is_refused: false,
+        text: "CUPTI 13.4 without its update 1 takes more and more time in long recordings; 13.4.1 or later does not",
+    },
+];
 
 impl Cupti {
     /// Loads the best libcupti of this machine.
@@ -71,6 +104,10 @@ impl Cupti {
         let (driver, major) = match caller {
             Caller::Program => {
                 let version = driver::initialise()?;
+                (Some(version), Some(version / 1000))
+            }
+            Caller::Attached => {
+                let version = driver::version()?;
                 (Some(version), Some(version / 1000))
             }
             Caller::InsideInjection => {
@@ -90,6 +127,12 @@ impl Cupti {
     #[must_use]
     pub fn major(&self) -> u32 {
         major_of_version(self.version)
+    }
+
+    /// What is known to be wrong with it.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
+        fault(self.version).map(|it| it.text)
     }
 
     /// Whether a callback may decline a buffer by giving none. Before 12.9 that crashes the library.
@@ -114,6 +157,10 @@ impl Cupti {
     }
 }
 
+fn fault(version: u32) -> Option<&'static Fault> {
+    FAULTS.iter().find(|it| it.version == version)
+}
+
 fn major_of_version(version: u32) -> u32 {
     match version {
         100_000.. => version / 10_000,
@@ -136,8 +183,8 @@ fn open(library: Library, candidate: &Candidate, driver: Option<u32>) -> Result<
             describe(code)
         ));
     }
-    if version == REFUSED {
-        return Err("13.0 without its update 1 loses synchronisation records and can deadlock; 13.0.85 or later is needed".to_owned());
+    if let Some(fault) = fault(version).filter(|it| it.is_refused) {
+        return Err(fault.text.to_owned());
     }
     let major = major_of_version(version);
     if let Some(driver) = driver

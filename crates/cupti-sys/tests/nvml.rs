@@ -139,4 +139,14 @@ fn more_processes_than_there_was_room_for_are_all_read() {
     };
     assert_eq!(processes[0], first);
     assert_eq!(processes[1].memory, None);
+    // Of two samples of a process the newer one counts, though it comes first.
+    let shares = nvml.device(&SECOND).expect("found").process_shares(1_000);
+    let shares = shares.expect("told");
+    assert_eq!((shares.len(), shares[&100], shares[&139]), (40, 40, 79));
+    // Nobody used the other one, which NVML says by finding nothing.
+    let idle = nvml.device(&FIRST).expect("found");
+    assert_eq!(idle.process_shares(1_000).map(|it| it.len()), Ok(0));
+    let busy = nvml.device(&SECOND).expect("found").busy();
+    assert_eq!((idle.busy(), busy), (Ok(0), Ok(87)));
+    assert_eq!(idle.graphics_processes(), Ok(Vec::new()));
 }

@@ -32,8 +32,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 pub use place::Place;
 pub use serve::process_main;
 
@@ -42,7 +40,8 @@ use activity::text::cut;
 use frame::{Frames, Response, find_greeting};
 use link::Link;
 use mirror::Mirror;
-use recording::{Inlet, Sink, scratch};
+use recording::scratch::{self, Scratch};
+use recording::{Inlet, Sink};
 use shared::{Phase, Shared};
 
 /// The variable that names another program than `ssh`, with its first arguments.
@@ -65,7 +64,7 @@ pub struct Host {
     /// Where its files are here.
     root: PathBuf,
     /// Deletes the folder with the last of the files.
-    _folder: Arc<TempDir>,
+    _folder: Arc<Scratch>,
 }
 
 /// Writes what a machine sent into files of a folder, as a link does, but without one. Returns how many bytes arrived. The fuzzer calls it.
@@ -137,7 +136,7 @@ impl Host {
         ssh: &[String],
         place: &Place,
         root: PathBuf,
-        folder: Arc<TempDir>,
+        folder: Arc<Scratch>,
         may_ask: bool,
     ) -> Result<Host, String> {
         let (shared, stop) = (Shared::new(Mirror::new(root.clone())), Stop::default());

@@ -45,6 +45,8 @@ const CONNECTING: Duration = Duration::from_secs(30);
 const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 /// The most bytes that a shell over there may print before cuptop speaks.
 const NOISE: usize = 64 << 10;
+/// The most bytes of problems that the far side may report: a line for each of 1,000 files.
+const TROUBLES: usize = 128 << 10;
 /// Lines of ssh's standard error that it keeps to explain a failure.
 const LINES: usize = 20;
 
@@ -196,6 +198,8 @@ struct Connection<'a> {
     next: Instant,
     /// Bytes of the present response.
     came: usize,
+    /// Bytes of troubles that it told of.
+    troubles: usize,
     held: Option<Instant>,
     lines: Vec<String>,
     line: Vec<u8>,
@@ -218,6 +222,7 @@ impl<'a> Connection<'a> {
             is_waiting: true,
             next: Instant::now(),
             came: 0,
+            troubles: 0,
             held: None,
             lines: Vec::new(),
             line: Vec::new(),
@@ -368,13 +373,12 @@ impl<'a> Connection<'a> {
                 Err(broken) => return hostile(&broken),
             };
             self.came += payload.len();
-            if !self.is_waiting || self.came > BUDGET as usize + BESIDE {
-                // A problem with the place comes before any request.
-                if !matches!(Response::decode(payload), Ok(Response::Trouble { .. })) {
-                    return hostile(&"more than it was asked for");
-                }
-            }
             let response: Result<Response, Broken> = Response::decode(payload);
+            // A problem with the place comes before any request.
+            let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
+            if !is_trouble && (!self.is_waiting || self.came > BUDGET as usize + BESIDE) {
+                return hostile(&"more than it was asked for");
+            }
             let taken: Result<(), Refusal> = match response {
                 Err(broken) => return hostile(&broken),
                 Ok(Response::End { has_more }) => {
@@ -392,6 +396,10 @@ impl<'a> Connection<'a> {
                     let text = printable(&format!("{host}: {text}"));
                     if is_last {
                         return Some(End::Broke(text));
+                    }
+                    self.troubles += payload.len();
+                    if self.troubles > TROUBLES {
+                        return hostile(&"more words than anybody reads");
                     }
                     self.link.shared.add_notice(true, text);
                     Ok(())

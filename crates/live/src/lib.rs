@@ -10,8 +10,10 @@
 )]
 
 pub mod attach;
+pub mod counters;
 mod hardware;
 mod looking;
+pub mod machine;
 mod private;
 pub mod python;
 pub mod runner;

@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::geteuid;
 
-/// Rights of others to write.
-const OTHERS: u32 = 0o002;
+/// Rights of the group and of others to write.
+const OTHERS: u32 = 0o022;
 /// Who may write to a folder with this may not move what is another's in it.
 const STICKY: u32 = 0o1000;
 
@@ -17,7 +17,7 @@ const STICKY: u32 = 0o1000;
 /// one: a directory and no link, the user's own. Rights of others are taken away.
 ///
 /// # Errors
-/// When it cannot be made, is another user's, or lies where anybody could put another in its place.
+/// When it cannot be made, is another user's, or lies where another user could put another in its place.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         DirBuilder::new()
@@ -35,7 +35,7 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
 /// As [`folder`], for one that is there.
 ///
 /// # Errors
-/// When it is not there, another user's, or lies where anybody could put another in its place.
+/// When it is not there, another user's, or lies where another user could put another in its place.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     // What was looked at is what is changed, whatever is put in its place meanwhile.
@@ -55,10 +55,11 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
         folder.set_permissions(PermissionsExt::from_mode(0o700))?;
     }
     for above in path.canonicalize()?.ancestors().skip(1) {
-        let mode = above.metadata()?.mode();
-        if mode & OTHERS != 0 && mode & STICKY == 0 {
+        let found = above.metadata()?;
+        let is_ours = [0, geteuid().as_raw()].contains(&found.uid());
+        if !is_ours || (found.mode() & OTHERS != 0 && found.mode() & STICKY == 0) {
             return refuse(&format!(
-                "the cache directory lies in {}, which everybody may write to",
+                "the cache directory lies in {}, which others may write to",
                 above.display()
             ));
         }
@@ -94,7 +95,7 @@ mod tests {
         assert!(folder(Path::new("/proc/cuptop")).is_err());
     }
     #[test]
-    fn where_everybody_may_write_nothing_is_ones_own() {
+    fn where_others_may_write_nothing_is_ones_own() {
         let root = tempfile::tempdir().expect("a directory");
         let open = root.path().join("open");
         let ours = open.join("cuptop");
@@ -103,11 +104,20 @@ mod tests {
         let set = |bits| {
             std::fs::set_permissions(&open, PermissionsExt::from_mode(bits)).expect("set");
         };
-        set(0o777);
-        let refused = folder(&ours).expect_err("refused").to_string();
-        assert!(refused.contains("everybody may write"), "{refused}");
+        for bits in [0o777, 0o775, 0o2775] {
+            set(bits);
+            let refused = folder(&ours).expect_err("refused").to_string();
+            assert!(refused.contains("others may write"), "{refused}");
+        }
         // As /tmp is: nobody may move what is another's.
         set(0o1777);
         folder(&ours).expect("safe");
+        // Its owner may, whatever its rights are. Only root can give it away.
+        if geteuid().is_root() {
+            set(0o755);
+            std::os::unix::fs::chown(&open, Some(65534), None).expect("given away");
+            let refused = folder(&ours).expect_err("refused").to_string();
+            assert!(refused.contains("others may write"), "{refused}");
+        }
     }
 }

@@ -24,7 +24,7 @@ use std::path::Path;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use activity::DeviceInfo;
+use activity::{DeviceInfo, door};
 
 /// The text of the bundled profile.
 const H200: &str = include_str!("h200.toml");
@@ -387,7 +387,7 @@ impl Profile {
     /// not finite where that makes no sense.
     pub fn load(path: &Path) -> Result<Profile, ProfileError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ProfileError::Read {
+        let text = door::read_text(path, door::TEXT).map_err(|error| ProfileError::Read {
             path: name.clone(),
             error,
         })?;

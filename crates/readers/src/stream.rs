@@ -2,16 +2,16 @@
 //!
 //! It waits for a pipe in small steps, so that a user who stops does not wait for the pipe's writer.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::OFlags;
 
+use activity::door;
 use activity::feed::Stop;
 
 /// The name of standard input on the command line.
@@ -55,15 +55,15 @@ impl Stream {
             }
             return Stream::of(File::from(stdin.as_fd().try_clone_to_owned()?));
         }
-        if !std::fs::metadata(path)?.file_type().is_fifo() {
-            return Stream::of(File::open(path)?);
+        let file = door::open_any(path)?;
+        let kind = file.metadata()?.file_type();
+        if kind.is_file() {
+            return Stream::of(file);
         }
-        // With ordinary flags, the system would wait for ever for a pipe's writer.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)?;
+        if !kind.is_fifo() {
+            let error = "neither a file nor a pipe";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+        }
         let mut stream = Stream::of(file)?;
         let until = Instant::now() + patience;
         let mut head = vec![0; 4096];
@@ -215,7 +215,7 @@ mod tests {
 
         // A writer that takes its time is waited for, until somebody asks not to.
         let theirs = path.clone();
-        let writer = std::thread::spawn(move || OpenOptions::new().write(true).open(theirs));
+        let writer = std::thread::spawn(move || File::options().write(true).open(theirs));
         let mut stream = Stream::open_within(&path, Duration::from_secs(60)).expect("a writer");
         let writer = writer.join().expect("no panic").expect("a reader");
         let stop = Stop::default();

@@ -66,7 +66,7 @@ fn hardware(it: &Hardware) -> String {
                 u8::from(it.tells_slowdowns)
             )
         }
-        Hardware::Reading(it) => {
+        Hardware::Reading(it) | Hardware::Sample(it) => {
             let (span, values) = (it.span, it.values.iter());
             let values = values.map(|(metric, value)| format!(" [{} {value:.6}]", metric.key()));
             let (uuid, values) = (hex(&it.uuid), values.collect::<String>());

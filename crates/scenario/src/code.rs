@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use activity::door;
+
 use super::Source;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
 use super::file::decl::KernelDecl;
@@ -39,19 +41,10 @@ fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) ->
         .iter()
         .flat_map(|dir| [dir.clone(), dir.join("kernels"), dir.join("../kernels")]);
     for path in folders.map(|folder| folder.join(name)) {
-        // Only a file of sensible size: a device or a pipe would never end.
-        let Ok(meta) = std::fs::metadata(&path) else {
-            continue;
-        };
-        if !meta.is_file() {
+        if !path.is_file() {
             continue;
         }
-        let text = if meta.len() > MAX_SOURCE {
-            Err("it is larger than 1 MiB".to_owned())
-        } else {
-            std::fs::read_to_string(&path).map_err(|error| error.to_string())
-        };
-        return match text {
+        return match door::read_text(&path, MAX_SOURCE) {
             Ok(text) => Some(text.into()),
             Err(error) => {
                 let message = format!(

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use activity::door;
+
 use super::bundled::{self, Library};
 use super::diagnostics::{did_you_mean, list, quoted};
 
@@ -85,7 +87,7 @@ impl Source {
     /// # Errors
     /// When it cannot be read as text. A missing file whose name is close to a bundled scenario's says so.
     pub fn read(path: &Path, library: Library) -> Result<Source, FindError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match door::read_text(path, door::TEXT) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let stem = path

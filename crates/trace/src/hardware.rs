@@ -99,23 +99,33 @@ pub struct GpuReadings {
     /// Converts the reader's times to those of the timeline.
     clock: Clock,
     windows: Windows<GpuWindow>,
+    /// What its counters counted, a thousand times as often; `None` of it where nobody samples them.
+    samples: Windows<GpuWindow>,
     /// Each process that was ever listed on it, with the most memory that it had there.
     pub occupants: Vec<Occupant>,
 }
 
 impl GpuReadings {
-    fn add(&mut self, reading: &Reading) {
+    fn window(&self, reading: &Reading) -> GpuWindow {
         let span = self.clock.span(reading.span);
         let mut values = [f32::NAN; METRICS];
         for (metric, value) in &reading.values {
             values[usize::from(metric.code())] = *value as f32;
         }
-        // A second recording of the same GPU may have windows of the same time: they are left out.
-        self.windows.add(GpuWindow {
+        GpuWindow {
             span,
             reasons: reading.reasons,
             values,
-        });
+        }
+    }
+
+    // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
+    fn add(&mut self, reading: &Reading) {
+        self.windows.add(self.window(reading));
+    }
+
+    fn add_sample(&mut self, reading: &Reading) {
+        self.samples.add(self.window(reading));
     }
 
     /// All windows in order of time. They do not overlap.
@@ -123,11 +133,35 @@ impl GpuReadings {
         self.windows.iter()
     }
 
-    /// The window at a moment.
+    /// The same of its counters' samples.
+    pub fn samples(&self) -> impl Iterator<Item = &GpuWindow> {
+        self.samples.iter()
+    }
+
+    /// Those samples that share time with `scope`.
+    pub fn samples_within(&self, scope: Span) -> impl Iterator<Item = &GpuWindow> {
+        self.samples.within(scope).map(|(window, _)| window)
+    }
+
+    /// The windows that hold a metric: its samples, or where there are none what NVML said.
+    pub fn windows_of(&self, metric: Metric) -> impl Iterator<Item = &GpuWindow> {
+        let from = if has(&self.samples, metric) {
+            &self.samples
+        } else {
+            &self.windows
+        };
+        from.iter()
+    }
+
+    /// The window at a moment: a sample that holds the metric, or what NVML said then.
     #[must_use]
-    pub fn at(&self, time: Ns) -> Option<&GpuWindow> {
+    pub fn at(&self, metric: Metric, time: Ns) -> Option<&GpuWindow> {
         let moment = Span::new(time, time.saturating_add(1));
-        self.windows.within(moment).map(|(window, _)| window).next()
+        let samples = self.samples.within(moment).map(|it| it.0);
+        let mut samples = samples.filter(|it| it.value(metric).is_some());
+        samples
+            .next()
+            .or_else(|| self.windows.within(moment).map(|(window, _)| window).next())
     }
 
     /// The first start to the last end.
@@ -136,26 +170,11 @@ impl GpuReadings {
         self.windows.span()
     }
 
-    /// The mean and maximum of a metric within `scope`; a window across its edge counts in proportion. `None` where nobody read it.
+    /// What a metric came to within `scope`, by its samples where there are some; a window across its edge counts in proportion.
+    /// `None` where it was not read.
     #[must_use]
     pub fn level(&self, metric: Metric, scope: Span) -> Option<Level> {
-        let index = usize::from(metric.code());
-        let mut sum = Sum::default();
-        for piece in self.windows.pieces(scope) {
-            if piece.is_within(scope) {
-                sum.join(&piece.sums[index]);
-                continue;
-            }
-            for (window, time) in piece.within(scope) {
-                if let Some(value) = window.value(metric) {
-                    sum.add(value, time as f64);
-                }
-            }
-        }
-        (sum.time > 0.0).then(|| Level {
-            mean: sum.area / sum.time,
-            max: sum.most,
-        })
+        level(&self.samples, metric, scope).or_else(|| level(&self.windows, metric, scope))
     }
 
     /// How long one of the reasons in `bits` held clocks down within `scope`, in ns, and how long somebody read them.
@@ -175,9 +194,13 @@ impl GpuReadings {
     /// Whether any window has a value of this metric.
     #[must_use]
     pub fn has(&self, metric: Metric) -> bool {
-        let index = usize::from(metric.code());
-        let mut pieces = self.windows.pieces(Span::new(Ns::MIN, Ns::MAX));
-        pieces.any(|it| it.sums[index].time > 0.0)
+        has(&self.samples, metric) || has(&self.windows, metric)
+    }
+
+    /// Whether its counters were sampled.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.samples.span().is_some()
     }
 
     /// Why a metric is missing, in words; `None` when it is there, or nobody asked for it.
@@ -205,10 +228,9 @@ impl GpuReadings {
     /// Moves its windows to another clock.
     fn retime(&mut self, clock: Clock) {
         let old = std::mem::replace(&mut self.clock, clock);
-        self.windows.retime(|span| {
-            let read = Span::new(old.first(span.start), old.first(span.end));
-            clock.span(read)
-        });
+        let to = |span: Span| clock.span(Span::new(old.first(span.start), old.first(span.end)));
+        self.windows.retime(to);
+        self.samples.retime(to);
     }
 
     fn list(&mut self, all: Vec<Occupant>) {
@@ -224,6 +246,33 @@ impl GpuReadings {
             }
         }
     }
+}
+
+/// Whether any window has a value of this metric.
+fn has(windows: &Windows<GpuWindow>, metric: Metric) -> bool {
+    let index = usize::from(metric.code());
+    let mut pieces = windows.pieces(Span::new(Ns::MIN, Ns::MAX));
+    pieces.any(|it| it.sums[index].time > 0.0)
+}
+
+fn level(windows: &Windows<GpuWindow>, metric: Metric, scope: Span) -> Option<Level> {
+    let index = usize::from(metric.code());
+    let mut sum = Sum::default();
+    for piece in windows.pieces(scope) {
+        if piece.is_within(scope) {
+            sum.join(&piece.sums[index]);
+            continue;
+        }
+        for (window, time) in piece.within(scope) {
+            if let Some(value) = window.value(metric) {
+                sum.add(value, time as f64);
+            }
+        }
+    }
+    (sum.time > 0.0).then(|| Level {
+        mean: sum.area / sum.time,
+        max: sum.most,
+    })
 }
 
 /// All GPUs that somebody read.
@@ -248,6 +297,7 @@ impl HardwareReadings {
                 self.gpu(uuid, by, clock_of).limits = limits;
             }
             Hardware::Reading(reading) => self.gpu(reading.uuid, by, clock_of).add(&reading),
+            Hardware::Sample(it) => self.gpu(it.uuid, by, clock_of).add_sample(&it),
             Hardware::Occupants { uuid, all, .. } => self.gpu(uuid, by, clock_of).list(all),
             // A device of the timeline.
             Hardware::Gpu(_) => {}
@@ -277,12 +327,14 @@ impl HardwareReadings {
     pub(super) fn evict_before(&mut self, time: Ns) {
         for gpu in &mut self.gpus {
             gpu.windows.evict_before(time);
+            gpu.samples.evict_before(time);
         }
     }
 
     /// Bytes that windows take.
     pub(super) fn memory(&self) -> usize {
-        self.gpus.iter().map(|it| it.windows.memory()).sum()
+        let of = |it: &GpuReadings| it.windows.memory() + it.samples.memory();
+        self.gpus.iter().map(of).sum()
     }
 
     fn gpu(&mut self, uuid: Uuid, by: usize, clock_of: impl Fn(Uuid) -> Clock) -> &mut GpuReadings {
@@ -306,7 +358,8 @@ impl HardwareReadings {
     /// Whether counters or sensors of any GPU were read at least once.
     #[must_use]
     pub fn was_read(&self) -> bool {
-        self.gpus.iter().any(|it| it.windows().next().is_some())
+        let mut gpus = self.gpus.iter();
+        gpus.any(|it| it.windows().next().is_some() || it.is_sampled())
     }
 
     /// Whether nothing was read, and there is nothing to report about it.
@@ -352,8 +405,36 @@ mod tests {
         assert_eq!(gpu.level(Metric::Power, Span::new(0, 300)), None);
         assert!(gpu.has(Metric::Sm) && !gpu.has(Metric::Power));
         assert_eq!(gpu.slowed(0x4, Span::new(50, 150)), (50, 100));
-        assert_eq!(gpu.at(100).map(|it| it.value(Metric::Sm)), Some(None));
-        assert_eq!(gpu.at(300), None);
+        assert_eq!(
+            gpu.at(Metric::Sm, 100).map(|it| it.value(Metric::Sm)),
+            Some(None)
+        );
+        assert_eq!(gpu.at(Metric::Sm, 300), None);
+    }
+
+    #[test]
+    fn samples_stand_before_what_nvml_said_of_the_same_time() {
+        let sample = |start, end, sm| match reading(start, end, Some(sm), 0) {
+            Hardware::Reading(it) => Hardware::Sample(it),
+            other => other,
+        };
+        let readings = made(vec![
+            reading(0, 100, Some(0.5), 0),
+            sample(20, 22, 1.0),
+            sample(22, 24, 0.25),
+            reading(100, 200, Some(0.75), 0),
+        ]);
+        let gpu = readings.find([1; 16]).expect("there");
+        let level = |from, to| {
+            let it = gpu.level(Metric::Sm, Span::new(from, to)).expect("read");
+            (it.mean, it.max)
+        };
+        assert_eq!(level(0, 100), (0.625, 1.0));
+        assert_eq!(level(23, 24), (0.25, 0.25));
+        assert_eq!(level(100, 200), (0.75, 0.75));
+        let at = |time| gpu.at(Metric::Sm, time).and_then(|it| it.value(Metric::Sm));
+        assert_eq!((at(21), at(50)), (Some(1.0), Some(0.5)));
+        assert_eq!(gpu.windows_of(Metric::Sm).count(), 2);
     }
 
     #[test]

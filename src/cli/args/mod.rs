@@ -14,14 +14,14 @@ pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
 pub use screen::{Color, First, OnClock, Palette, Picture, ReplayOptions, ScreenArgs};
-pub use trace::{Attach, Switch, Trace};
+pub use trace::{Attach, Sampled, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
 #[command(name = "cuptop", version, max_term_width = 100, disable_help_subcommand = true, after_help = AFTER_HELP)]
 #[command(add = help::bare_words())]
 pub struct Cli {
-    /// What to do; without it, a picker of the bundled scenarios.
+    /// What to do; without it, what runs on this machine's GPUs, and the bundled scenarios.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// How the screen is drawn.
@@ -77,6 +77,9 @@ pub enum Command {
     /// The process that uses CUDA (started by `run`, `doctor` and `calibrate`; its job comes on stdin).
     #[command(hide = true)]
     RunPlan,
+    /// The process that samples a GPU's counters (started by `trace`, `attach` and `run`; its job comes on stdin).
+    #[command(hide = true)]
+    SampleCounters,
     /// The process that `doctor` traces on trial.
     #[command(hide = true)]
     TryInjection,

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
 use super::screen::{First, Picture, ReplayOptions};
-use super::trace::{GraphRecords, Switch};
+use super::trace::{GraphRecords, Sampled, Switch};
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -57,6 +57,8 @@ pub struct Run {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
+    #[command(flatten)]
+    pub counters: Sampled,
     /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
@@ -88,6 +90,7 @@ impl Run {
             flush: 20,
             graphs: GraphRecords::default(),
             hardware: Switch::On,
+            counters: Sampled::default(),
             profile: None,
             picture: Picture::default(),
             first: First::default(),

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::screen::{First, OnClock, Picture};
 use live::attach::Graphs;
+use live::counters::Counters;
 use live::python;
 
 /// `cuptop trace`.
@@ -57,6 +58,8 @@ pub struct Trace {
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
+    #[command(flatten)]
+    pub counters: Sampled,
     /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
     /// goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE")]
@@ -96,21 +99,48 @@ pub struct Attach {
     /// at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
     pub hardware: Switch,
+    /// Leave the program as it is: Python stacks and hardware from outside, no kernels and copies.
+    #[arg(long)]
+    pub stacks_only: bool,
+    #[command(flatten)]
+    pub counters: Sampled,
     /// Look for this long ("10s"); the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
     /// Keep what was seen in this directory (see `cuptop open`).
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// Only keep what is seen, without a screen.
-    #[arg(long, requires = "save")]
+    /// Print a report at the end instead of opening the screen; with --stacks-only, only keep what is seen.
+    #[arg(long)]
     pub headless: bool,
+    /// With --headless: print the report as JSON.
+    #[arg(long, requires = "headless", conflicts_with = "stacks_only")]
+    pub json: bool,
+    /// How often the collector asks CUPTI for finished records, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub flush: u64,
+    /// Record what streams and threads wait for (see `cuptop trace`).
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
+    pub waits: Switch,
+    /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
+    #[arg(long, value_enum, default_value_t)]
+    pub graphs: GraphRecords,
     /// How much memory this program may take; beyond, single records of the oldest stretch are let go.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
     /// What is shown first.
     #[command(flatten)]
     pub first: First,
+}
+
+/// Whether a GPU's counters are sampled.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Sampled {
+    /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …), from a process of its own: 10 to 20000 times a second, or on:
+    /// some 500 times, and faster now and then, in a tenth of a core a GPU. Without it, where no other user is on the GPU. Off
+    /// with --hardware off.
+    #[arg(long, value_name = "HZ|on|off", default_value_t)]
+    pub counters: Counters,
 }
 
 /// Whether something is done.

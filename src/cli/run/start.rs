@@ -10,6 +10,7 @@ use crate::cli::profile;
 use crate::tui::{Peaks, Running, Said, SaidKind, StartError, Wanted};
 use activity::feed::Feed;
 use live::attach::Graphs;
+use live::counters::Counters;
 use live::runner::{self, RunRequest};
 use recording;
 use scenario::plan::Plan;
@@ -98,6 +99,7 @@ pub(super) struct Runner {
     graphs: Graphs,
     /// Whether it reads the GPU's counters.
     hardware: bool,
+    counters: Counters,
     save: Option<PathBuf>,
     watch: bool,
     runs: usize,
@@ -122,6 +124,7 @@ impl Runner {
             flush: Duration::from_millis(args.flush),
             graphs: args.graphs.into(),
             hardware: args.hardware == Switch::On,
+            counters: args.counters.counters,
             save: args.save.clone(),
             watch: !args.no_watch,
             runs: 0,
@@ -213,6 +216,7 @@ impl Runner {
                 flush: self.flush,
                 graphs: self.graphs,
                 hardware: self.hardware,
+                counters: self.counters,
             }),
             RunTarget::Simulator(_) => {
                 let feed = sim::run(plan.clone(), &self.profile, self.pace)?;

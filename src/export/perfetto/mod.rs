@@ -357,7 +357,7 @@ impl Writer<'_> {
         for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
             let name = format!("{} (hardware)", metric.words());
             let track = self.counter(parent, &name, metric.unit().label())?;
-            for window in gpu.windows() {
+            for window in gpu.windows_of(metric) {
                 if let Some(value) = window.value(metric) {
                     self.event(window.span.start, COUNTER, track, None, |event| {
                         event.double(44, value);

@@ -169,6 +169,23 @@ fn several_runs_a_side_decide() {
     assert!(markdown.contains("| makespan |"), "{markdown}");
 }
 
+#[test]
+fn names_speak_no_markdown() {
+    let name = r"[l](http://evil) @torvalds #1 ![i](//www.e) \| <b> `c` __d__ ~e~ $f$ a@b.c";
+    let run = |length| {
+        let mut scene = Scene::new();
+        for at in 0..6 {
+            scene.kernel(name, 1, at * 10_000, at * 10_000 + length);
+        }
+        Run::of(&scene.trace())
+    };
+    let answer = Answer::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
+    let markdown = answer.markdown();
+    // By the rules of GitHub Flavored Markdown, by hand; mentions and links have a character of no width in them.
+    let shown = r"\[l\](http:&#8203;//evil) \@&#8203;torvalds \#&#8203;1 \!\[i\](//www&#8203;.e) \\\| &lt;b> \`c\` \_\_d\_\_ \~e\~ \$f\$ a\@&#8203;b.c";
+    assert!(markdown.contains(shown), "{markdown}");
+}
+
 /// A run of a scenario: `slow` with these lengths and `fast` with those.
 fn variants(slow: &[i64], fast: &[i64]) -> Run {
     let mut scene = Scene::new();

@@ -26,6 +26,12 @@ impl App {
     pub(super) fn perform(&mut self, action: Action) -> Option<Effect> {
         let (is_picking, is_running) = (self.is_picking(), self.state.run.is_running());
         self.state.messages.flash = None;
+        if let (Overlay::Attach(target), Action::Choose) = (self.overlay, action)
+            && let Some((_, process)) = self.state.target(target)
+            && process.right().is_ok()
+        {
+            return Some(Effect::Attach(target.pid));
+        }
         if self.overlay != Overlay::None && !matches!(action, Action::Quit | Action::Save) {
             self.overlay = self.scrolled(action);
             return None;
@@ -175,6 +181,7 @@ impl App {
     fn grant(&mut self, request: Request) -> Option<Effect> {
         match request {
             Request::Start(wanted) => return Some(Effect::Start(wanted)),
+            Request::Ask(target) => self.overlay = Overlay::Attach(target),
             Request::Pass(pass) => {
                 self.state.show(Scope::Pass(pass));
                 self.views.show_home(&self.state);

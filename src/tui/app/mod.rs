@@ -46,6 +46,8 @@ pub enum Effect {
     Quit,
     /// Run again what ran, or the scenario that the picker chose.
     Start(Wanted),
+    /// Leave, and attach to this process.
+    Attach(u32),
     /// Ask the source to stop.
     Stop,
     /// End the run: the picker is on screen again.

@@ -2,7 +2,9 @@
 
 use super::Opening;
 use super::{App, ErrorPanel, LineKind, Status};
+use crate::tui::frame::overlay::Overlay;
 use activity::feed::{Failure, Message, Outcome};
+use live::machine::Machine;
 
 impl App {
     /// Takes a message of the feed.
@@ -32,6 +34,17 @@ impl App {
                 run.stood += 1;
             }
             Message::Finished(outcome) => self.finish(outcome),
+        }
+    }
+
+    /// Takes what runs on this machine now.
+    pub fn see(&mut self, machine: Machine) {
+        self.state.machine = machine;
+        if let Overlay::Attach(target) = self.overlay
+            && self.state.target(target).is_none()
+        {
+            self.overlay = Overlay::None;
+            self.state.messages.flash = Some("the process has ended".to_owned());
         }
     }
 

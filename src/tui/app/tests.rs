@@ -1,5 +1,6 @@
 //! Keys in, state out: (before, keys, after). The times follow from the fixture's own description.
 
+mod attaching;
 mod choosing;
 mod job;
 mod measuring;

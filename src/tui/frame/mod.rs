@@ -1,5 +1,6 @@
 //! What stands around the view on screen, and what lies above it.
 
+mod attach;
 pub mod footer;
 mod offered;
 pub mod overlay;
@@ -107,6 +108,11 @@ impl Frame {
             Overlay::None => {}
             Overlay::Help { first } => self.help.draw(first, theme, above, buf),
             Overlay::Troubles => overlay::troubles(&state.troubles, theme, above, buf),
+            Overlay::Attach(target) => {
+                if let Some((gpu, process)) = state.target(target) {
+                    attach::draw(gpu, process, theme, above, buf);
+                }
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::tui::action::{Action, Context};
 use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::pen;
 use crate::tui::keys::{self, HelpLine};
-use crate::tui::state::ErrorPanel;
 use crate::tui::state::troubles::{Trouble, Weight};
+use crate::tui::state::{ErrorPanel, Target};
 use crate::tui::theme::{Role, Theme};
 use analysis::causes::Group;
 
@@ -22,6 +22,8 @@ pub enum Overlay {
     Help { first: usize },
     /// All that is wrong.
     Troubles,
+    /// What attaching to a process means.
+    Attach(Target),
 }
 
 /// The help, made from the table of keys, in one column or two.

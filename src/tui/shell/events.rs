@@ -22,6 +22,7 @@ use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, Status, Wanted};
 use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
+use live::machine::Machine;
 
 /// The clock in the header goes on this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -61,6 +62,7 @@ pub struct Loop<'a> {
     began: Instant,
     error: Option<StartError>,
     signal: Option<i32>,
+    attach: Option<u32>,
     pace: Pace,
     is_over: bool,
     mouse: Mouse,
@@ -101,6 +103,7 @@ impl<'a> Loop<'a> {
             began: Instant::now(),
             error: None,
             signal: None,
+            attach: None,
             pace: Pace::new(Instant::now()),
             is_over: false,
             mouse: Mouse::default(),
@@ -133,6 +136,7 @@ impl<'a> Loop<'a> {
                 self.watch.as_ref().and_then(Watch::due),
             ];
             let wake = wake.into_iter().flatten().min();
+            let seen = self.machines();
             let none = never();
             let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
             let timeout = wake.map_or(never(), crossbeam_channel::at);
@@ -142,6 +146,13 @@ impl<'a> Loop<'a> {
                     Err(_) => self.is_over = true,
                 },
                 recv(messages) -> message => self.drain(message.ok(), &messages),
+                recv(seen) -> machine => match machine {
+                    Ok(machine) => {
+                        self.pace.changed();
+                        self.app.see(machine);
+                    }
+                    Err(_) => self.session.machine = None,
+                },
                 recv(self.answers) -> answer => {
                     self.pace.changed();
                     if answer.is_err() {
@@ -163,7 +174,15 @@ impl<'a> Loop<'a> {
             outcome,
             error: self.error,
             signal: self.signal,
+            attach: self.attach,
         })
+    }
+
+    /// What runs on this machine, which is taken while the picker is on screen.
+    fn machines(&self) -> Receiver<Machine> {
+        let watch = self.session.machine.as_ref();
+        let watch = watch.filter(|_| self.app.is_picking());
+        watch.map_or(never(), |it| it.machines.clone())
     }
 
     fn draw<B>(&mut self, terminal: &mut Terminal<B>) -> io::Result<()>
@@ -275,6 +294,7 @@ impl<'a> Loop<'a> {
                 None
             }
             Input::Lost => {
+                self.signal = Some(signal_hook::consts::SIGHUP);
                 self.is_over = true;
                 None
             }
@@ -303,6 +323,10 @@ impl<'a> Loop<'a> {
         match effect {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
+            Some(Effect::Attach(pid)) => {
+                self.attach = Some(pid);
+                self.is_over = true;
+            }
             Some(Effect::Start(wanted)) => self.start(wanted),
             Some(Effect::Leave) => {
                 self.feed = None;

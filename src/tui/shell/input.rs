@@ -12,8 +12,10 @@ use crossbeam_channel::Sender;
 use crossterm::event::{self, Event, KeyEvent, MouseEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGTSTP, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
+
+use activity::feed::ENDING;
 
 /// What comes from outside besides the feed.
 #[derive(Debug)]
@@ -72,6 +74,11 @@ pub(super) fn terminal() -> io::Result<OwnedFd> {
     }
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     Ok(terminal.into())
+}
+
+/// Whether that terminal has been hung up.
+pub(super) fn is_gone() -> bool {
+    terminal().is_ok_and(|it| matches!(wait(&it), WaitResult::HangUp)) || terminal().is_err()
 }
 
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
@@ -167,7 +174,8 @@ pub(super) struct SignalThread {
 
 impl SignalThread {
     pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGWINCH])?;
+        let others = [SIGTSTP, SIGUSR2, SIGWINCH];
+        let mut signals = Signals::new(ENDING.iter().chain(&others))?;
         let handle = signals.handle();
         let thread = std::thread::Builder::new()
             .name("signals".to_owned())
@@ -176,6 +184,8 @@ impl SignalThread {
                     let input = match signal {
                         SIGTSTP => Input::Suspend,
                         SIGWINCH => Input::Resize,
+                        // A switch of `trace`, which listens for itself; elsewhere there is nothing to switch.
+                        SIGUSR2 => continue,
                         signal => Input::Signal(signal),
                     };
                     if inputs.send(input).is_err() {

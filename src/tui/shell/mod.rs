@@ -11,12 +11,14 @@ mod pace;
 mod watch;
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::Command;
 
 use crossbeam_channel::{Sender, bounded};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use signal_hook::consts::SIGHUP;
 
 pub use events::{Host, Loop};
 use guard::Guard;
@@ -51,13 +53,23 @@ pub fn run(session: Session<'_>) -> Result<Exit, Error> {
     };
     let is_synchronized = std::env::var_os("TMUX").is_none();
     let backend = CrosstermBackend::new(Frames::new(io::stdout(), is_synchronized));
-    let mut terminal = Terminal::new(backend)?;
+    // Its drop would print, and panic, where the terminal is gone; the guard does all that it would.
+    let mut terminal = ManuallyDrop::new(Terminal::new(backend)?);
     let result = Loop::new(session, inputs, sender).run(&mut terminal, &mut host);
     // First the threads that use the terminal, then the terminal.
     drop(host.input.take());
     drop(signals);
     drop(host);
-    result.map_err(Error::Terminal)
+    match result {
+        // The write noticed before the thread that waits for it.
+        Err(_) if input::is_gone() => Ok(Exit {
+            outcome: None,
+            error: None,
+            signal: Some(SIGHUP),
+            attach: None,
+        }),
+        result => result.map_err(Error::Terminal),
+    }
 }
 
 /// The terminal that a person sits at.

@@ -109,6 +109,7 @@ fn run_of(
             about: String::new(),
             ..Default::default()
         }],
+        machine: None,
         file: Box::new(|| Err("there is no file".to_owned())),
         save: Box::new(move |buffer| {
             saves.borrow_mut().push(text(buffer));
@@ -176,7 +177,7 @@ fn a_signal_ends_it() {
 #[test]
 fn the_end_of_the_terminal_ends_it() {
     let out = run(Some(Wanted::Same), None, vec![Input::Lost]);
-    assert_eq!(out.exit.signal, None);
+    assert_eq!(out.exit.signal, Some(1), "SIGHUP");
 }
 
 #[test]

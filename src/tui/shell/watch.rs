@@ -4,11 +4,14 @@
 //! watched. Reading the file makes events too (access), which do not count. One save can be several events. So a change
 //! counts when the file has been quiet for 60 ms, and only when its content is another.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use activity::door;
 
 use super::input::Input;
 
@@ -50,7 +53,7 @@ impl Watch {
         watcher.watch(parent, RecursiveMode::NonRecursive)?;
         Ok(Watch {
             path: path.to_owned(),
-            content: std::fs::read(path).ok(),
+            content: read(path).ok(),
             due: None,
             _watcher: watcher,
         })
@@ -79,14 +82,19 @@ impl Watch {
             return false;
         }
         self.due = None;
-        // Between removal and rename there is no file: the rename makes another event.
-        let Ok(content) = std::fs::read(&self.path) else {
-            return false;
+        let content = match read(&self.path) {
+            // Between removal and rename there is no file: the rename makes another event.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            content => content.ok(),
         };
-        let is_changed = self.content.as_ref() != Some(&content);
-        self.content = Some(content);
+        let is_changed = self.content != content;
+        self.content = content;
         is_changed
     }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    door::read(path, door::TEXT)
 }
 
 #[cfg(test)]

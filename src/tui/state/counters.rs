@@ -59,6 +59,8 @@ impl Counters {
                 };
                 let many = trace.devices().len() > MANY_DEVICES;
                 let busy = busy.into_iter().take(if many { 1 } else { 2 });
+                let tensor = gpu.is_sampled().then_some(Metric::Tensor);
+                let busy = busy.chain(tensor);
                 let all = busy.chain([Metric::Clock]);
                 all.filter(|&metric| gpu.has(metric)).collect()
             }

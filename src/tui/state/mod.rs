@@ -41,6 +41,7 @@ pub use camera::{Camera, Scope};
 use counters::Counters;
 pub use journal::{Journal, LineKind};
 use lanes::Lanes;
+use live::machine::{GpuLoad, Machine, Process};
 use marks::Marks;
 use measuring::Measuring;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
@@ -61,6 +62,16 @@ pub enum Wanted {
     Same,
     /// A bundled scenario.
     Scenario(String),
+}
+
+/// A process that may be attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The GPU that it is on, by NVML's number.
+    pub gpu: u32,
+    pub pid: u32,
+    /// When it began: a later process may have its number.
+    pub began: Option<u64>,
 }
 
 /// A line of the picker.
@@ -115,6 +126,8 @@ pub struct ViewNeeds {
 #[derive(Debug, Default)]
 pub struct State {
     pub run: Run,
+    /// What this machine's GPUs do, for the picker.
+    pub machine: Machine,
     /// What of it is on screen.
     pub camera: Camera,
     /// What is selected.
@@ -163,6 +176,13 @@ pub struct State {
 }
 
 impl State {
+    /// A process and its GPU, as long as it is there.
+    #[must_use]
+    pub fn target(&self, target: Target) -> Option<(&GpuLoad, &Process)> {
+        let (gpu, process) = self.machine.process(target.gpu, target.pid)?;
+        (process.began() == target.began).then_some((gpu, process))
+    }
+
     /// Another run takes the place of this one.
     pub fn replace(&mut self, run: Run) {
         self.needs_choice = matches!(run.status, Status::Ended(_));

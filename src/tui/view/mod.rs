@@ -13,6 +13,7 @@ mod list;
 mod operations;
 mod picker;
 mod ranks;
+mod running;
 mod sweep;
 mod table;
 mod timeline;
@@ -27,12 +28,13 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::rows::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, Run, State, ViewNeeds, Wanted};
+use super::state::{Choice, Run, State, Target, ViewNeeds, Wanted};
 use super::theme::{Role, Theme};
 use activity::Span;
 use list::Chosen;
 pub use list::{Filter, List};
 use picker::Picker;
+pub use running::age;
 
 /// What stands in the middle of the screen.
 pub trait View: Debug {
@@ -117,6 +119,8 @@ pub struct Note {
 pub enum Request {
     /// Start a run.
     Start(Wanted),
+    /// Show what attaching to a process means.
+    Ask(Target),
     /// Show a pass on the timeline.
     Pass(usize),
     /// Show a place on the timeline.

@@ -1,16 +1,17 @@
-//! The bundled scenarios, what the one under the cursor is about, and what else there is to do: what is on screen before
-//! a run.
+//! What is on screen before a run. It lists what runs on this machine's GPUs, the bundled scenarios, what is under the
+//! cursor, and what else there is to do.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
-use super::{Request, View};
+use super::{Request, View, running};
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::pen;
-use crate::tui::state::{Choice, State, Wanted};
+use crate::tui::state::{Choice, State, Target, Wanted};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
+use live::machine::Machine;
 
 /// Lines of the view below which only the list is shown.
 const LOW: u16 = 8;
@@ -32,11 +33,27 @@ const ELSE: &[(&str, &str)] = &[
     ("cuptop new mine", "a scenario of your own"),
 ];
 
+/// What the lines under a GPU are.
+const BELOW: &str = "Below it are its processes: number, user, GPU memory, share of its computing time, time since start, command.";
+
+/// What a line is of, by what it keeps while others come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// A GPU, by NVML's number.
+    Gpu(u32),
+    /// A GPU's number, and a process on it.
+    Process(u32, u32),
+    Choice(usize),
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Picker {
     choices: Vec<Choice>,
     /// Those that the filter lets through, in order.
-    shown: Vec<usize>,
+    lines: Vec<Line>,
+    /// Where the cursor is to go.
+    next: Option<Line>,
+    has_gpus: bool,
     preview: Vec<(String, Role, bool)>,
     area: Rect,
 }
@@ -51,12 +68,89 @@ impl Picker {
         }
     }
 
+    /// The lines that the filter lets through, and how many there are. A GPU stands above its processes.
+    fn filtered(&self, list: &List, machine: &Machine) -> (Vec<Line>, usize) {
+        let filter = &list.filter;
+        let (mut lines, mut all) = (Vec::new(), self.choices.len());
+        for gpu in &machine.gpus {
+            let shown = gpu.processes.iter();
+            let mut shown = shown
+                .filter(|it| filter.lets(running::texts(it)))
+                .peekable();
+            if shown.peek().is_some() || filter.lets([&gpu.name]) {
+                lines.push(Line::Gpu(gpu.index));
+            }
+            lines.extend(shown.map(|it| Line::Process(gpu.index, it.pid)));
+            all += 1 + gpu.processes.len();
+        }
+        let lets =
+            |it: &Choice| filter.lets([&it.name, &it.title, &it.about, &it.look_for, &it.variants]);
+        let choices = self.choices.iter().enumerate();
+        lines.extend(
+            choices
+                .filter(|(_, it)| lets(it))
+                .map(|(i, _)| Line::Choice(i)),
+        );
+        (lines, all)
+    }
+
+    /// Makes the lines anew. The cursor stays on what it is on, and leaves a process that is gone for its GPU.
+    fn renew(&mut self, list: &mut List, machine: &Machine) {
+        // Who has not moved when the GPUs come is on the first of them: on nothing that runs.
+        let has_come = !machine.gpus.is_empty() && !std::mem::replace(&mut self.has_gpus, true);
+        self.has_gpus = !machine.gpus.is_empty();
+        if has_come && list.cursor == 0 {
+            self.lines.clear();
+        }
+        let next = self.next.take();
+        let at = next.or_else(|| self.lines.get(list.cursor).copied());
+        let (lines, all) = self.filtered(list, machine);
+        list.filter.count(lines.len(), all);
+        let place = |line: Line| lines.iter().position(|it| *it == line);
+        let found = at.and_then(|line| match (place(line), line) {
+            (None, Line::Process(gpu, _)) => place(Line::Gpu(gpu)),
+            (found, _) => found,
+        });
+        list.cursor = found.unwrap_or(0);
+        self.lines = lines;
+    }
+
+    /// Whether the preview stands beside the list. Lines of processes need all the width.
+    fn is_wide(&self, area: Rect) -> bool {
+        area.width >= WIDE && !self.has_gpus
+    }
+
+    fn cells(&self, line: Line, machine: &Machine, area: Rect) -> Vec<Cell> {
+        match line {
+            Line::Gpu(gpu) => {
+                let gpu = machine.gpus.iter().find(|it| it.index == gpu);
+                gpu.map_or_else(Vec::new, |it| running::gpu(it, area.width))
+            }
+            Line::Process(gpu, pid) => {
+                let found = machine.process(gpu, pid);
+                found.map_or_else(Vec::new, |it| running::process(it.1))
+            }
+            Line::Choice(choice) => {
+                let choice = &self.choices[choice];
+                let longest = self.choices.iter().map(|c| c.name.len()).max();
+                let about = match self.is_wide(area) {
+                    true => &choice.title,
+                    false => &choice.about,
+                };
+                vec![
+                    Cell::left(&choice.name, longest.unwrap_or(0) as u16, Role::Accent),
+                    Cell::rest(printable(about), Role::Text),
+                ]
+            }
+        }
+    }
+
     /// Where the list stands, and where the preview.
     fn areas(&self, area: Rect) -> (Rect, Rect) {
         if area.height < LOW {
             return (area, Rect::default());
         }
-        if area.width >= WIDE {
+        if self.is_wide(area) {
             let list = Rect {
                 width: LIST,
                 ..area
@@ -71,7 +165,7 @@ impl Picker {
         // Below the list, all of which stays on screen where there is room for that.
         let least = (area.height / 2).max(5);
         let wanted = self.preview.len() as u16 + 1;
-        let rest = area.height.saturating_sub(self.shown.len() as u16 + 1);
+        let rest = area.height.saturating_sub(self.lines.len() as u16 + 1);
         let height = wanted.min(rest.max(area.height - least));
         let list = Rect {
             height: area.height - height,
@@ -86,14 +180,23 @@ impl Picker {
         (list, preview)
     }
 
-    /// What the scenario on line `at` is about, in lines of `columns`.
-    fn preview(&self, at: usize, columns: usize) -> Vec<(String, Role, bool)> {
+    /// What line `at` is about, in lines of `columns`.
+    fn preview(&self, at: usize, machine: &Machine, columns: usize) -> Vec<(String, Role, bool)> {
         let mut lines: Vec<(String, Role, bool)> = Vec::new();
         let mut add = |text: &str, role: Role, is_bold: bool| {
             for line in pen::wrap(&printable(text), columns) {
                 lines.push((line, role, is_bold));
             }
         };
+        match self.lines.get(at) {
+            Some(Line::Gpu(_)) => add(BELOW, Role::Text, false),
+            Some(Line::Process(gpu, pid)) => {
+                let found = machine.process(*gpu, *pid);
+                let said = found.map_or_else(Vec::new, |it| running::about(it.1));
+                said.iter().for_each(|text| add(text, Role::Text, false));
+            }
+            _ => {}
+        }
         if let Some(choice) = self.chosen(at) {
             add(&choice.title, Role::Text, true);
             add(&choice.about, Role::Text, false);
@@ -117,7 +220,10 @@ impl Picker {
     }
 
     fn chosen(&self, at: usize) -> Option<&Choice> {
-        self.choices.get(*self.shown.get(at)?)
+        match self.lines.get(at)? {
+            Line::Choice(choice) => self.choices.get(*choice),
+            _ => None,
+        }
     }
 }
 
@@ -134,33 +240,23 @@ impl View for Picker {
         self.has_list() && action != Action::Sort
     }
 
-    fn prepare(&mut self, list: &mut List, _state: &State, area: Rect) {
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
+        let machine = &state.machine;
+        self.renew(list, machine);
         // Where a scenario was named there is nothing to choose from.
         if self.has_list() {
-            let heading = "enter runs one, esc comes back, / filters";
-            list.empty = "no scenario has this";
+            let heading = match self.has_gpus {
+                true => "what runs here, then lessons; / filters",
+                false => "enter runs one, esc comes back, / filters",
+            };
+            list.empty = "nothing here has this";
             list.heading = vec![Cell::rest(heading, Role::Dim)];
         }
-        let lets = |choice: &Choice| {
-            let texts = [
-                &choice.name,
-                &choice.title,
-                &choice.about,
-                &choice.look_for,
-                &choice.variants,
-            ];
-            list.filter.lets(texts)
-        };
-        let all = self.choices.iter().enumerate();
-        self.shown = all.filter(|(_, c)| lets(c)).map(|(i, _)| i).collect();
-        list.filter.count(self.shown.len(), self.choices.len());
-        list.cursor = list.cursor.min(self.shown.len().saturating_sub(1));
-        let is_wide = area.width >= WIDE;
-        let columns = match is_wide {
+        let columns = match self.is_wide(area) {
             true => area.width - LIST - 3,
             false => area.width.saturating_sub(2),
         };
-        self.preview = self.preview(list.cursor, usize::from(columns));
+        self.preview = self.preview(list.cursor, machine, usize::from(columns));
         let (above, preview) = self.areas(area);
         self.area = preview;
         // What else there is comes last, and is the last to go.
@@ -173,20 +269,8 @@ impl View for Picker {
                 *text = pen::cut(&format!("{kept} …"), usize::from(columns));
             }
         }
-        let longest = self.choices.iter().map(|c| c.name.len()).max();
-        let name = longest.unwrap_or(0) as u16;
-        let (choices, shown) = (&self.choices, &self.shown);
-        list.fill(above, shown.len(), |i| {
-            let choice = &choices[shown[i]];
-            let about = if is_wide {
-                &choice.title
-            } else {
-                &choice.about
-            };
-            vec![
-                Cell::left(&choice.name, name, Role::Accent),
-                Cell::rest(printable(about), Role::Text),
-            ]
+        list.fill(above, self.lines.len(), |i| {
+            self.cells(self.lines[i], machine, area)
         });
     }
 
@@ -202,8 +286,27 @@ impl View for Picker {
         }
     }
 
-    fn choose(&mut self, at: usize, _state: &State) -> Option<Request> {
-        let choice = self.chosen(at)?;
-        Some(Request::Start(Wanted::Scenario(choice.name.clone())))
+    fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
+        let mut line = *self.lines.get(at)?;
+        if let Line::Gpu(gpu) = line {
+            let is_below = |it: &&Line| matches!(it, Line::Process(of, _) if *of == gpu);
+            let below: Vec<&Line> = self.lines.iter().filter(is_below).collect();
+            line = **below.first()?;
+            self.next = Some(line);
+            // Of several one is to be chosen.
+            if below.len() > 1 {
+                return None;
+            }
+        }
+        match line {
+            Line::Process(gpu, pid) => Some(Request::Ask(Target {
+                gpu,
+                pid,
+                began: state.machine.process(gpu, pid)?.1.began(),
+            })),
+            _ => Some(Request::Start(Wanted::Scenario(
+                self.chosen(at)?.name.clone(),
+            ))),
+        }
     }
 }

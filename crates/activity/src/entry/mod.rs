@@ -28,6 +28,7 @@
 //! |---|---|---|
 //! | 32 | look at the stacks of all threads | length u32@4, then from 24 on what is different from the look before: each thread u32, 2 x stack + 1 when it was running u32 (a stack of 0: the thread is gone). The first look of a block names all threads |
 //! | 33 | reading of a GPU | length u32@4, UUID@24, NVML's clock event reasons u64@40, then from 48 on each metric u8, value f32 |
+//! | 37 | sample of a GPU's counters | as 33 |
 //! | 34 | thread on and off its processors | thread u32@4, ns on a core i64@24, ns ready with no core free i64@32 |
 //! | 35 | control group | periods u64@24, throttled periods u64@32, ns throttled i64@40, cores that it may use f64@48 (0 unknown) |
 //! | 36 | processes on a GPU | length u32@4, UUID@24, then from 40 on each pid u32, whose u8 (0 the program's, 1 another's, 2 unknown), bytes u64 (all ones: unknown), name |
@@ -160,7 +161,7 @@ impl<'a> Entry<'a> {
             Entry::Look(Look { time, .. }) | Entry::Hardware(Hardware::Occupants { time, .. }) => {
                 Some(Span::at(*time))
             }
-            Entry::Hardware(Hardware::Reading(it)) => Some(it.span),
+            Entry::Hardware(Hardware::Reading(it) | Hardware::Sample(it)) => Some(it.span),
             Entry::OffCpu(OffCpu::Thread(it)) => Some(it.span),
             Entry::OffCpu(OffCpu::Group(it)) => Some(it.span),
             _ => None,

@@ -12,6 +12,7 @@ const READING: u8 = 33;
 const THREAD: u8 = 34;
 const GROUP: u8 = 35;
 const OCCUPANTS: u8 = 36;
+const SAMPLE: u8 = 37;
 const FRAME: u8 = 80;
 const STACK: u8 = 81;
 const SAMPLING: u8 = 82;
@@ -117,12 +118,16 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
             limits.tells_slowdowns.put(out, 4);
             limits.uuid.put(out, 16);
         }
-        Hardware::Reading(reading) => {
+        Hardware::Reading(reading) | Hardware::Sample(reading) => {
             for (metric, value) in &reading.values {
                 rest.push(metric.code());
                 rest.extend((*value as f32).to_le_bytes());
             }
-            let out = timed(bytes, READING, reading.span, 48, &rest);
+            let tag = match hardware {
+                Hardware::Sample(_) => SAMPLE,
+                _ => READING,
+            };
+            let out = timed(bytes, tag, reading.span, 48, &rest);
             reading.uuid.put(out, 24);
             reading.reasons.put(out, 40);
         }
@@ -161,7 +166,8 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         SAMPLING => sampling(bytes).map(Entry::Sampling),
         THREAD => thread(bytes).map(|it| Entry::OffCpu(OffCpu::Thread(it))),
         GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),
-        READING => reading(bytes).map(Entry::Hardware),
+        READING => reading(bytes).map(|it| Entry::Hardware(Hardware::Reading(it))),
+        SAMPLE => reading(bytes).map(|it| Entry::Hardware(Hardware::Sample(it))),
         OCCUPANTS => occupants(bytes).map(Entry::Hardware),
         GPU => gpu(bytes).map(Entry::Hardware),
         LIMITS => limits(bytes).map(Entry::Hardware),
@@ -268,13 +274,13 @@ fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<V
     Some(known.collect())
 }
 
-fn reading(bytes: &[u8]) -> Option<Hardware> {
-    Some(Hardware::Reading(Reading {
+fn reading(bytes: &[u8]) -> Option<Reading> {
+    Some(Reading {
         uuid: Field::get(bytes, 24)?,
         span: span(bytes)?,
         values: metrics(text(bytes, 48, 4)?, |rest| take::<f32>(rest).map(f64::from))?,
         reasons: Field::get(bytes, 40)?,
-    }))
+    })
 }
 
 fn occupants(bytes: &[u8]) -> Option<Hardware> {

@@ -20,6 +20,8 @@ pub(super) struct Functions {
     pub(super) first: usize,
     pub(super) parents: Vec<u32>,
     pub(super) names: Vec<NameId>,
+    /// The row that stands for each: itself, or the last that is told of.
+    told: Vec<u32>,
 }
 
 impl Functions {
@@ -34,6 +36,8 @@ impl Functions {
             let span = lane.span(row);
             it.leave(&mut stack, span.start);
             it.parents.push(stack.last().map_or(NONE, |top| top.1));
+            let last = stack.get(DEEPEST - 1);
+            it.told.push(last.map_or(row as u32, |last| last.1));
             it.names.push(match trace.activity(id, row).what {
                 What::Range(range) => range.name,
                 _ => NameId::MAX,
@@ -83,14 +87,13 @@ impl Functions {
     /// The names of the functions that a row is in, outermost first, and its own: [`DEEPEST`] of them, so that what is written of
     /// a thread that recurses does not grow with the square of what was read.
     pub(super) fn path(&self, row: u32) -> Vec<NameId> {
-        let (mut path, mut at) = (Vec::new(), row);
+        let (mut path, mut at) = (Vec::new(), self.told[row as usize - self.first]);
         while at != NONE {
             let index = at as usize - self.first;
             path.push(self.names[index]);
             at = self.parents[index];
         }
         path.reverse();
-        path.truncate(DEEPEST);
         path
     }
 }

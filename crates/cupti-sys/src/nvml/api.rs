@@ -2,7 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::layouts::{Handle, MemoryV1, MemoryV2, MetricsGet, ProcessInfo, Support, TemperatureV1};
+use super::layouts::{
+    Handle, MemoryV1, MemoryV2, MetricsGet, ProcessInfo, ProcessUse, Support, TemperatureV1,
+    Utilization,
+};
 use crate::library::Library;
 
 type OfDevice<T> = Option<unsafe extern "C" fn(Handle, *mut T) -> u32>;
@@ -31,6 +34,10 @@ pub(super) struct Api {
     pub(super) memory_v2: OfDevice<MemoryV2>,
     pub(super) compute_processes: Processes,
     pub(super) mps_processes: Processes,
+    pub(super) graphics_processes: Processes,
+    pub(super) utilization: OfDevice<Utilization>,
+    pub(super) process_use:
+        Option<unsafe extern "C" fn(Handle, *mut ProcessUse, *mut u32, u64) -> u32>,
     pub(super) max_link_generation: OfDevice<u32>,
     pub(super) max_link_width: OfDevice<u32>,
     pub(super) gpm_support: OfDevice<Support>,
@@ -79,6 +86,11 @@ impl Api {
                 mps_processes: library
                     .function(c"nvmlDeviceGetMPSComputeRunningProcesses_v3")
                     .or_else(|| library.function(c"nvmlDeviceGetMPSComputeRunningProcesses_v2")),
+                graphics_processes: library
+                    .function(c"nvmlDeviceGetGraphicsRunningProcesses_v3")
+                    .or_else(|| library.function(c"nvmlDeviceGetGraphicsRunningProcesses_v2")),
+                utilization: library.function(c"nvmlDeviceGetUtilizationRates"),
+                process_use: library.function(c"nvmlDeviceGetProcessUtilization"),
                 max_link_generation: library.function(c"nvmlDeviceGetMaxPcieLinkGeneration"),
                 max_link_width: library.function(c"nvmlDeviceGetMaxPcieLinkWidth"),
                 gpm_support: library.function(c"nvmlGpmQueryDeviceSupport"),

@@ -1,9 +1,12 @@
 //! One GPU.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write as _;
 
-use super::layouts::{Handle, MemoryV1, MemoryV2, ProcessInfo, TemperatureV1, version_of};
+use super::layouts::{
+    Handle, MemoryV1, MemoryV2, ProcessInfo, ProcessUse, TemperatureV1, Utilization, version_of,
+};
 use super::{Nvml, code};
 
 /// `NVML_CLOCK_SM`.
@@ -282,28 +285,74 @@ impl Device {
         Ok(all)
     }
 
+    /// The processes that draw on it.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn graphics_processes(&self) -> Result<Vec<GpuProcess>, u32> {
+        self.list(self.nvml.api().graphics_processes)
+    }
+
+    /// Percent of the last sample period, 1/6 s to 1 s, in which a kernel ran.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn busy(&self) -> Result<u32, u32> {
+        let rates = self.ask(self.nvml.api().utilization, Utilization::default())?;
+        Ok(rates.gpu)
+    }
+
+    /// Percent of the multiprocessors' time by process, each by its newest sample after `since` (µs since 1970). Who used none is
+    /// left out.
+    ///
+    /// # Errors
+    /// NVML's code.
+    pub fn process_shares(&self, since: u64) -> Result<BTreeMap<u32, u32>, u32> {
+        let function = self.nvml.api().process_use;
+        let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
+        let samples = gather(|count, found| {
+            // SAFETY: `found` has room for `count` entries of the layout that it writes, and the handle is of this session.
+            unsafe { function(self.handle, found, count, since) }
+        });
+        let mut samples: Vec<ProcessUse> = match samples {
+            Err(code::NOT_FOUND) => Vec::new(),
+            other => other?,
+        };
+        // Entries beyond what was written may hold anything.
+        samples.retain(|it| it.pid != 0 && it.time > since && it.sm <= 100);
+        samples.sort_unstable_by_key(|it| it.time);
+        Ok(samples.iter().map(|it| (it.pid, it.sm)).collect())
+    }
+
     fn list(
         &self,
         function: Option<unsafe extern "C" fn(Handle, *mut u32, *mut ProcessInfo) -> u32>,
     ) -> Result<Vec<GpuProcess>, u32> {
         let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
-        let mut room = 32;
-        loop {
-            let mut found = vec![ProcessInfo::default(); room as usize];
-            let mut count = room;
+        let found = gather(|count, found| {
             // SAFETY: `found` has room for `count` entries of the layout that versions 2 and 3 write.
-            let code = unsafe { function(self.handle, &raw mut count, found.as_mut_ptr()) };
-            match code {
-                code::SUCCESS => {
-                    found.truncate(count as usize);
-                    return Ok(found.iter().map(GpuProcess::from).collect());
-                }
-                // More may have come since it said how many.
-                code::INSUFFICIENT_SIZE if room < PROCESSES_MAX => {
-                    room = (count.max(room) + 32).min(PROCESSES_MAX);
-                }
-                code => return Err(code),
+            unsafe { function(self.handle, count, found) }
+        })?;
+        Ok(found.iter().map(GpuProcess::from).collect())
+    }
+}
+
+/// All entries that a function writes which takes their count and room for them.
+fn gather<T: Clone + Default>(mut ask: impl FnMut(*mut u32, *mut T) -> u32) -> Result<Vec<T>, u32> {
+    let mut room = 32;
+    loop {
+        let mut found = vec![T::default(); room as usize];
+        let mut count = room;
+        match ask(&raw mut count, found.as_mut_ptr()) {
+            code::SUCCESS => {
+                found.truncate(count as usize);
+                return Ok(found);
             }
+            // More may have come since it said how many.
+            code::INSUFFICIENT_SIZE if room < PROCESSES_MAX => {
+                room = (count.max(room) + 32).min(PROCESSES_MAX);
+            }
+            code => return Err(code),
         }
     }
 }

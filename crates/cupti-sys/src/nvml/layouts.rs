@@ -35,6 +35,26 @@ pub(super) struct ProcessInfo {
     pub(super) compute_instance: u32,
 }
 
+/// `nvmlUtilization_t`, in percent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Utilization {
+    pub(super) gpu: u32,
+    pub(super) memory: u32,
+}
+
+/// `nvmlProcessUtilizationSample_t`: its time in µs since 1970, the rest in percent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProcessUse {
+    pub(super) pid: u32,
+    pub(super) time: u64,
+    pub(super) sm: u32,
+    pub(super) memory: u32,
+    pub(super) encoder: u32,
+    pub(super) decoder: u32,
+}
+
 /// `nvmlTemperature_v1_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +116,10 @@ mod tests {
         assert_eq!(std::mem::offset_of!(MemoryV1, used), 16);
         assert_eq!(size_of::<ProcessInfo>(), 24);
         assert_eq!(std::mem::offset_of!(ProcessInfo, used), 8);
+        assert_eq!(size_of::<ProcessUse>(), 32);
+        assert_eq!(std::mem::offset_of!(ProcessUse, time), 8);
+        assert_eq!(std::mem::offset_of!(ProcessUse, sm), 16);
+        assert_eq!(size_of::<Utilization>(), 8);
         assert_eq!(size_of::<Metric>(), 40);
         assert_eq!(std::mem::offset_of!(Metric, value), 8);
         assert_eq!(std::mem::offset_of!(MetricsGet, before), 8);

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 use signal_hook::SigId;
 
 use super::Output;
-use activity::feed::Message;
+use activity::feed::{ENDING, Message};
 
 /// Lines that may wait: a program that prints more waits for the screen, as it would for a terminal.
 const LINES: usize = 1024;
@@ -193,12 +193,8 @@ fn forget(signals: &[Forwarded]) {
 /// While the program runs, a signal to us is a signal to it: we end when it does, and tell how.
 fn forwarded() -> io::Result<Vec<Forwarded>> {
     let mut signals = Vec::new();
-    for (signal, from_terminal) in [
-        (Signal::TERM, false),
-        (Signal::HUP, false),
-        (Signal::INT, true),
-        (Signal::QUIT, true),
-    ] {
+    for signal in ENDING.into_iter().filter_map(Signal::from_named_raw) {
+        let from_terminal = matches!(signal, Signal::INT | Signal::QUIT);
         let came = Arc::new(AtomicBool::new(false));
         match signal_hook::flag::register(signal.as_raw(), Arc::clone(&came)) {
             Ok(id) => signals.push(Forwarded {

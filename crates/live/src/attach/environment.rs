@@ -6,7 +6,7 @@ use std::path::Path;
 
 use collector::{Graphs, options};
 
-use super::AttachRequest;
+use super::{AttachRequest, Collect};
 
 /// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.
 const CUDA: &str = "CUDA_INJECTION64_PATH";
@@ -34,33 +34,41 @@ pub(super) fn of(
     directory: &Path,
     library: &Path,
 ) -> Vec<(&'static str, OsString)> {
-    let mut variables = vec![
-        (CUDA, library.into()),
-        (options::DIRECTORY, directory.into()),
-        (
-            options::FLUSH,
-            request.flush_period.as_millis().max(1).to_string().into(),
-        ),
-        (options::MAX_BYTES, request.max_bytes.to_string().into()),
-        (options::WAITS, u8::from(request.waits).to_string().into()),
-        (
-            options::GRAPHS,
-            match request.graphs {
-                Graphs::Nodes => "nodes",
-                Graphs::Whole => "whole",
-            }
-            .into(),
-        ),
-    ];
+    let mut variables = options(&Collect {
+        library: request.library,
+        flush_period: request.flush_period,
+        max_bytes: request.max_bytes,
+        keep: request.keep,
+        waits: request.waits,
+        graphs: request.graphs,
+    });
+    variables.push((CUDA, library.into()));
+    variables.push((options::DIRECTORY, directory.into()));
     if let Some(range) = &request.when.range {
         variables.push((options::RANGE, range.into()));
-    }
-    if let Some(keep) = request.keep {
-        variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
     }
     // NVTX calls of a program that another tool listens to stay with that tool.
     if nvtx_of_another().is_none() {
         variables.push((NVTX, library.into()));
+    }
+    variables
+}
+
+/// What a collector is told, as variables.
+pub(super) fn options(collect: &Collect) -> Vec<(&'static str, OsString)> {
+    let flush = collect.flush_period.as_millis().max(1);
+    let graphs = match collect.graphs {
+        Graphs::Nodes => "nodes",
+        Graphs::Whole => "whole",
+    };
+    let mut variables = vec![
+        (options::FLUSH, flush.to_string().into()),
+        (options::MAX_BYTES, collect.max_bytes.to_string().into()),
+        (options::WAITS, u8::from(collect.waits).to_string().into()),
+        (options::GRAPHS, graphs.into()),
+    ];
+    if let Some(keep) = collect.keep {
+        variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));
     }
     variables
 }

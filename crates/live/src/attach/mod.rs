@@ -8,7 +8,9 @@
 //! outside      commands that start it where nothing of ours reaches it
 //! recorder     recording on and off while it runs
 //! trial        whether all that would work here, tried on a process of our own
-//! running      a program that runs already, from outside alone
+//! refused      why a running program is left alone
+//! running      a program that runs already
+//! late         the collector in a program that runs already
 //! signal       looking from outside on and off, by SIGUSR2
 //! ```
 //!
@@ -17,11 +19,13 @@
 
 mod child;
 mod environment;
+mod late;
 mod library;
 mod live;
 mod outside;
 mod profiler;
 mod recorder;
+mod refused;
 mod running;
 pub mod trial;
 
@@ -32,9 +36,12 @@ use std::time::{Duration, Instant};
 
 pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
+pub use late::Collect;
 pub use recorder::{Recorder, When};
-pub use running::{Refused, RunningRequest, Sight, check, command, running};
+pub use refused::{Refused, right};
+pub use running::{RunningRequest, Sight, check, command, running};
 
+use crate::counters::Counters;
 use crate::hardware::Watch;
 use crate::looking::Looking;
 use crate::python::Sampler;
@@ -80,6 +87,8 @@ pub struct AttachRequest {
     pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
+    /// Whether GPUs' counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// How many times a second the Python stacks of its processes are looked at; `None` for not at all.
     pub python: Option<u32>,
     /// What becomes of its output.
@@ -119,7 +128,11 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
     if request.hardware {
-        live.watch = Some(Watch::start(&live.directory, looking.clone())?);
+        live.watch = Some(Watch::start(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+        )?);
     }
     if let Some(hz) = request.python {
         let sampler = Sampler::start(child.id(), &live.directory, hz, looking)?;
@@ -180,7 +193,8 @@ impl Run {
         {
             return Outcome::Stopped;
         }
-        conclude(&self.name, code, &states, outlet)
+        let had_room = !recording::files::had_no_room(&self.live.directory);
+        conclude(&self.name, code, &states, had_room, outlet)
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -271,7 +285,13 @@ fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<Str
 }
 
 /// The outcome for the program's exit code, and what was not traced.
-fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) -> Outcome {
+fn conclude(
+    name: &str,
+    code: i32,
+    processes: &[ProcessState],
+    had_room: bool,
+    outlet: &Outlet,
+) -> Outcome {
     let traced = processes.iter().filter(|process| process.traced).count();
     let untraced = processes.len() - traced;
     let silent = processes.is_empty();
@@ -299,6 +319,10 @@ fn conclude(name: &str, code: i32, processes: &[ProcessState], outlet: &Outlet) 
             help: help.to_owned(),
         })
     };
+    if silent && !had_room {
+        let text = format!("{name} ran, but no space was left for its recording");
+        return machine(text, "--save names a folder where there is more");
+    }
     if silent {
         return machine(
             format!("{name} ran, but no process of it reported in: nothing was traced"),

@@ -1,17 +1,19 @@
-//! `cuptop attach PID`: a program that runs already, looked at from outside.
+//! `cuptop attach PID`: a program that runs already.
 //!
-//! Only what the operating system lets anybody see of a process that he may debug: its Python stacks, and of the GPUs that it uses
-//! what NVML tells of them. The CUDA driver loads a
-//! collector when a program begins to use CUDA and never later, so kernels and copies need a start under `cuptop trace`.
+//! Its processes that use CUDA get a collector ([`super::late`]), which leaves when the looking ends. Without it there is what the operating
+//! system lets anybody see of a process that he may debug: its Python stacks, and of the GPUs that it uses what NVML tells of them.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::late::{Collect, Hand, users_of_cuda};
 use super::live::LiveRecording;
 use super::recorder::When;
+use super::refused::{Refused, none, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
+use crate::counters::Counters;
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
 use crate::python::{self, Sampler};
@@ -26,8 +28,12 @@ pub struct RunningRequest {
     pub dir: PathBuf,
     /// Whether counters and sensors of its GPUs are read.
     pub hardware: bool,
+    /// Whether their counters are sampled, which needs `hardware`.
+    pub counters: Counters,
     /// What of its stacks can be seen.
     pub sight: Sight,
+    /// How its kernels are recorded, if they are to be.
+    pub collect: Option<Collect>,
     /// For how long; until it ends without.
     pub duration: Option<Duration>,
 }
@@ -41,25 +47,6 @@ pub struct Sight {
     pub lacks: Option<Refused>,
 }
 
-/// Why a running program cannot be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refused {
-    /// What is wrong.
-    pub message: String,
-    /// What helps.
-    pub help: String,
-}
-
-impl Refused {
-    fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused {
-            message: message.into(),
-            help: help.into(),
-        }
-    }
-}
-
 /// How long Python is looked for in a process that may have begun just now.
 const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 
@@ -70,10 +57,7 @@ const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 /// When nothing can: why, and what helps.
 pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Refused> {
     let Some(command) = command(pid) else {
-        return Err(Refused::new(
-            format!("there is no process {pid}"),
-            "`pgrep -af python` lists those that run Python; in a container only its own are seen",
-        ));
+        return Err(none(pid));
     };
     if pid == std::process::id() {
         return Err(Refused::new("that is cuptop itself", ""));
@@ -127,32 +111,6 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
     })
 }
 
-/// What allows reading a process.
-fn permitted(pid: u32) -> String {
-    let own = rustix::process::geteuid().as_raw();
-    let owner = std::fs::metadata(format!("/proc/{pid}"))
-        .map(|it| std::os::unix::fs::MetadataExt::uid(&it))
-        .ok();
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    let scope: Option<u32> = scope.ok().and_then(|it| it.trim().parse().ok());
-    words(own, owner, scope)
-}
-
-fn words(own: u32, owner: Option<u32>, scope: Option<u32>) -> String {
-    match (own, owner, scope) {
-        (0, _, Some(3)) => "kernel.yama.ptrace_scope is 3: nobody may until the machine starts anew with less".to_owned(),
-        (0, ..) => "it takes CAP_SYS_PTRACE, which root in a container has not by itself: --cap-add SYS_PTRACE".to_owned(),
-        (_, Some(owner), _) if owner != own => {
-            format!("it belongs to user {owner}: attach as that user, or as root (sudo)")
-        }
-        (_, _, Some(scope @ 1..)) => format!(
-            "kernel.yama.ptrace_scope is {scope}, which lets nobody but a parent or root read a process: `sudo cuptop attach`, or for \
-             everybody `sudo sysctl kernel.yama.ptrace_scope=0`; in a container --cap-add SYS_PTRACE"
-        ),
-        _ => "it takes CAP_SYS_PTRACE (sudo; in a container --cap-add SYS_PTRACE), or it made itself unreadable".to_owned(),
-    }
-}
-
 /// The command line of a process; its short name where it has none.
 #[must_use]
 pub fn command(pid: u32) -> Option<String> {
@@ -172,33 +130,96 @@ pub fn command(pid: u32) -> Option<String> {
 /// Looks at a running program until it ends, the time is over, or nobody wants it.
 ///
 /// # Errors
-/// When the directory cannot be made or holds a recording, or the system gives no thread.
-pub fn running(request: RunningRequest) -> io::Result<Attached> {
+/// When the directory cannot be made or holds a recording, the system gives no thread, or nothing can be loaded into the program.
+pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
+    let failed = |error: io::Error| Refused::new(format!("cannot attach: {error}"), "");
     let looking = Looking::new(true);
-    let mut live = LiveRecording::start(&request.dir, &When::default(), looking.clone())?;
+    let mut live =
+        LiveRecording::start(&request.dir, &When::default(), looking.clone()).map_err(failed)?;
+    let hands = match &request.collect {
+        Some(collect) => enter(request.pid, &live, collect)?,
+        None => Vec::new(),
+    };
     if request.hardware {
-        let watch = Watch::of_running(&live.directory, looking.clone(), request.pid)?;
-        live.watch = Some(watch);
+        let watch = Watch::of_running(
+            &live.directory,
+            looking.clone(),
+            request.counters,
+            request.pid,
+        );
+        live.watch = Some(watch.map_err(failed)?);
     }
     if let Some(hz) = request.sight.python {
-        let sampler = Sampler::start(request.pid, &live.directory, hz, looking)?;
-        live.sampler = Some(sampler);
+        let sampler = Sampler::start(request.pid, &live.directory, hz, looking);
+        live.sampler = Some(sampler.map_err(failed)?);
     }
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
-        Look { request, live }.follow(outlet)
-    })?;
-    Ok((feed, hand))
+        Look {
+            tried: hands.iter().map(|it| it.pid).collect(),
+            request,
+            live,
+            hands,
+        }
+        .follow(outlet)
+    });
+    Ok((feed.map_err(failed)?, hand))
 }
+
+/// Enters the processes that use CUDA, or where none does yet the one that was named.
+fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Vec<Hand>, Refused> {
+    if command(pid).is_none() {
+        return Err(none(pid));
+    }
+    let mut pids = users_of_cuda(pid);
+    if pids.is_empty() {
+        pids.push(pid);
+    }
+    let mut hands = Vec::new();
+    for pid in pids {
+        match Hand::enter(pid, &live.directory, collect) {
+            Ok(hand) => hands.push(hand),
+            Err(refused) => {
+                // All of them or none.
+                leave(&mut hands, || Ok(())).unwrap_or(());
+                return Err(refused);
+            }
+        }
+    }
+    Ok(hands)
+}
+
+/// Has all collectors let go, and does `meanwhile` until they have.
+fn leave(hands: &mut [Hand], mut meanwhile: impl FnMut() -> Result<(), Gone>) -> Result<(), Gone> {
+    hands.iter().for_each(Hand::leave);
+    let begun = Instant::now();
+    while begun.elapsed() < LEAVING && !hands.iter_mut().all(Hand::has_left) {
+        meanwhile()?;
+        std::thread::sleep(PERIOD);
+    }
+    Ok(())
+}
+
+/// How long a collector may take to write the last of it.
+const LEAVING: Duration = Duration::from_secs(8);
+/// How often it is looked whether other processes of the program have come to use CUDA.
+const MORE: Duration = Duration::from_secs(1);
 
 struct Look {
     request: RunningRequest,
     live: LiveRecording,
+    hands: Vec<Hand>,
+    /// The processes that were entered, or could not be.
+    tried: Vec<u32>,
 }
 
 impl Look {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         let ended = self.until_the_end(outlet);
+        let live = &mut self.live;
+        let left = leave(&mut self.hands, || live.look(outlet).map(drop));
+        let told = left.and_then(|()| self.pass_on_news(outlet));
+        let ended = told.and(ended);
         self.live.recorder.end();
         let is_read = self.live.finish(outlet).is_ok();
         match ended {
@@ -212,7 +233,7 @@ impl Look {
         let notice = |text: String| outlet.notice(false, text);
         let pid = self.request.pid;
         let lacks = self.request.sight.lacks.as_ref();
-        notice(match (lacks, &self.live.watch) {
+        let outside = match (lacks, &self.live.watch) {
             (Some(lacks), _) => format!(
                 "looking at the GPUs of process {pid} from outside and at nothing else: {lacks}{}{}",
                 if lacks.help.is_empty() { "" } else { "; " },
@@ -223,7 +244,11 @@ impl Look {
                  start under `cuptop trace`",
                 watch.as_ref().map_or("", |_| " and the GPUs")
             ),
-        })?;
+        };
+        if self.request.collect.is_none() {
+            notice(outside)?;
+        }
+        let mut next = Instant::now() + MORE;
         let began = Instant::now();
         let mut over: Option<Instant> = None;
         loop {
@@ -232,6 +257,11 @@ impl Look {
             if over.is_none() && !python::is_there(pid) {
                 over = Some(Instant::now());
                 notice(format!("process {pid} has ended"))?;
+            }
+            self.pass_on_news(outlet)?;
+            if Instant::now() >= next {
+                next = Instant::now() + MORE;
+                self.enter_more(outlet)?;
             }
             let is_alive = self.live.look(outlet)?;
             if outlet.stop.is_stopped() {
@@ -251,8 +281,37 @@ impl Look {
     }
 }
 
+impl Look {
+    fn pass_on_news(&mut self, outlet: &Outlet) -> Result<(), Gone> {
+        let mut news = self.hands.iter_mut().filter_map(Hand::news);
+        news.try_for_each(|(is_warning, text)| outlet.notice(is_warning, text))
+    }
+
+    /// Enters processes that the program has started meanwhile, or that have come to use CUDA.
+    fn enter_more(&mut self, outlet: &Outlet) -> Result<(), Gone> {
+        let Some(collect) = &self.request.collect else {
+            return Ok(());
+        };
+        for pid in users_of_cuda(self.request.pid) {
+            if self.tried.contains(&pid) {
+                continue;
+            }
+            self.tried.push(pid);
+            match Hand::enter(pid, &self.live.directory, collect) {
+                Ok(hand) => self.hands.push(hand),
+                Err(refused) => {
+                    let text = format!("{}; {}", refused.message, refused.help);
+                    outlet.notice(true, text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::refused::words;
     use super::*;
 
     #[test]

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 pub use inside::process_main;
 
 use super::{AttachRequest, Graphs, Output, When, environment, library::Library};
+use crate::counters::Counters;
 use activity::Def;
 use activity::feed::Message;
 use inside::Step;
@@ -158,6 +159,7 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         when: When::default(),
         graphs: Graphs::Nodes,
         hardware: false,
+        counters: Counters::Off,
         python: None,
         output: Output::Capture,
     };

@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A GPU of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    identity: GpuIdentity,
+pub(crate) struct Known {
+    pub(crate) identity: GpuIdentity,
     /// The N of `/dev/nvidiaN`.
     minor: Option<u32>,
 }
@@ -108,21 +108,7 @@ impl Finder {
     fn opened(&self, known: &[Known]) -> Vec<Known> {
         let mut found = Vec::new();
         for pid in &self.processes {
-            let minors = open_minors(Path::new(&format!("/proc/{pid}/fd")));
-            let mut open: Vec<&Known> = known.iter().collect();
-            open.retain(|it| it.minor.is_some_and(|minor| minors.contains(&minor)));
-            if open.is_empty() {
-                continue;
-            }
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            found.extend(open.into_iter().filter(|it| {
-                let visible = variable(&environment, "CUDA_VISIBLE_DEVICES");
-                let order = variable(&environment, "CUDA_DEVICE_ORDER");
-                let is_visible = visible.map(|it| visible_of(&it, order.as_deref(), known));
-                is_visible
-                    .flatten()
-                    .is_none_or(|uuids| uuids.contains(&it.identity.uuid))
-            }));
+            found.extend(opened_by(*pid, known));
         }
         let mut seen = BTreeSet::new();
         found.retain(|it| seen.insert(it.identity.uuid));
@@ -130,7 +116,25 @@ impl Finder {
     }
 }
 
-fn known((index, device): (u32, &Device)) -> Option<Known> {
+/// The GPUs that a process may use by the files that it has open and the variables that it began with.
+pub(crate) fn opened_by(pid: u32, known: &[Known]) -> Vec<&Known> {
+    let minors = open_minors(Path::new(&format!("/proc/{pid}/fd")));
+    let mut open: Vec<&Known> = known.iter().collect();
+    open.retain(|it| it.minor.is_some_and(|minor| minors.contains(&minor)));
+    if open.is_empty() {
+        return open;
+    }
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let visible = variable(&environment, "CUDA_VISIBLE_DEVICES");
+    let order = variable(&environment, "CUDA_DEVICE_ORDER");
+    if let Some(visible) = visible.and_then(|it| visible_of(&it, order.as_deref(), known)) {
+        open.retain(|it| visible.contains(&it.identity.uuid));
+    }
+    open
+}
+
+/// A GPU with its number in NVML's order.
+pub(crate) fn known((index, device): (u32, &Device)) -> Option<Known> {
     Some(Known {
         identity: GpuIdentity {
             uuid: device.uuid().ok()?,

@@ -90,6 +90,11 @@ impl Gpu {
         Ok(gpu)
     }
 
+    /// Whether somebody else's process is on it, of another user. `None` before that was looked at.
+    pub(super) fn is_shared(&self) -> Option<bool> {
+        self.listing.has_strangers()
+    }
+
     fn counters_lack(&mut self, code: u32) {
         self.gpm = None;
         for (metric, _) in std::mem::take(&mut self.counters) {
@@ -107,7 +112,7 @@ impl Gpu {
     }
 
     /// A look.
-    pub(super) fn look(&mut self, program: &BTreeSet<u32>) -> Vec<Hardware> {
+    pub(super) fn look(&mut self, program: &BTreeSet<u32>, own: &[u32]) -> Vec<Hardware> {
         let mut said = Vec::new();
         let now = Clocks::now().realtime;
         let mut values = Vec::with_capacity(Metric::ALL.len());
@@ -131,7 +136,10 @@ impl Gpu {
         if start.is_some() && std::mem::take(&mut self.changed) {
             said.insert(0, Hardware::Limits(self.limits.clone()));
         }
-        said.extend(self.listing.look(&self.device, self.uuid, now, program));
+        said.extend(
+            self.listing
+                .look(&self.device, self.uuid, now, program, own),
+        );
         said
     }
 

@@ -6,10 +6,11 @@
 //! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 
 mod cgroup;
-mod finder;
+pub(crate) mod finder;
 mod gpu;
 mod occupants;
 mod round;
+mod sampled;
 mod threads;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +23,7 @@ use std::time::Duration;
 use crossbeam_channel::{Sender, bounded};
 use cupti_sys::nvml::Nvml;
 
+use crate::counters::Counters;
 use crate::looking::Looking;
 use activity::feed::{Gone, Message, Outlet};
 use activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
@@ -73,27 +75,41 @@ impl Watch {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn start(directory: &Path, looking: Looking) -> io::Result<Watch> {
-        Watch::begin(directory, looking, Wanted::default())
+    pub(super) fn start(
+        directory: &Path,
+        looking: Looking,
+        counters: Counters,
+    ) -> io::Result<Watch> {
+        Watch::begin(directory, looking, counters, Wanted::default())
     }
 
     /// As [`Watch::start`], for a process that records nothing, and what it started: their GPUs are found from outside.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn of_running(directory: &Path, looking: Looking, pid: u32) -> io::Result<Watch> {
+    pub(super) fn of_running(
+        directory: &Path,
+        looking: Looking,
+        counters: Counters,
+        pid: u32,
+    ) -> io::Result<Watch> {
         let known = Wanted {
             root: Some(pid),
             ..Wanted::default()
         };
-        Watch::begin(directory, looking, known)
+        Watch::begin(directory, looking, counters, known)
     }
 
-    fn begin(directory: &Path, looking: Looking, known: Wanted) -> io::Result<Watch> {
+    fn begin(
+        directory: &Path,
+        looking: Looking,
+        counters: Counters,
+        known: Wanted,
+    ) -> io::Result<Watch> {
         let wanted = Arc::new(Mutex::new(known.clone()));
         // Nothing is ever sent: the thread ends when this end is gone.
         let (stop, stopped) = bounded(0);
-        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking);
+        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking, counters);
         let thread = std::thread::Builder::new()
             .name("cuptop-hardware".to_owned())
             .spawn(move || rounds.run(&stopped))?;

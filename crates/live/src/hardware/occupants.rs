@@ -16,6 +16,7 @@ const DEEPEST: usize = 64;
 pub(super) struct Listing {
     next: Ns,
     told: Vec<Occupant>,
+    has_looked: bool,
     /// Whether a process of the program was ever listed. NVML's ids are those of the driver's process namespace; only if
     /// that is ours too, an id that is not the program's is another's.
     knows_program: bool,
@@ -29,12 +30,16 @@ impl Listing {
         uuid: Uuid,
         now: Ns,
         program: &BTreeSet<u32>,
+        own: &[u32],
     ) -> Option<Hardware> {
         if now < self.next {
             return None;
         }
         self.next = now + PERIOD;
         let mut listed = device.processes().ok()?;
+        // Those that sample counters for us are neither the program's nor anybody else's.
+        listed.retain(|it| !own.contains(&it.pid));
+        self.has_looked = true;
         listed.sort_unstable_by_key(|it| it.pid);
         let is_programs: Vec<bool> = listed
             .iter()
@@ -70,6 +75,19 @@ impl Listing {
             time: now,
             all,
         })
+    }
+}
+
+impl Listing {
+    /// Whether a process of another user is there. `None` before the first list.
+    pub(super) fn has_strangers(&self) -> Option<bool> {
+        use std::os::unix::fs::MetadataExt as _;
+        let own = rustix::process::getuid().as_raw();
+        let is_strange = |it: &Occupant| {
+            let folder = std::fs::metadata(format!("/proc/{}", it.pid));
+            it.owner == Owner::Other && folder.is_ok_and(|it| it.uid() != own)
+        };
+        self.has_looked.then(|| self.told.iter().any(is_strange))
     }
 }
 

@@ -12,8 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::finder::Finder;
 use super::gpu::Gpu;
+use super::sampled::Sampled;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
+use crate::counters::Counters;
 use crate::looking::Looking;
 use activity::entry::Entry;
 use activity::{Hardware, Uuid, WatchCost};
@@ -29,6 +31,7 @@ pub(super) struct Rounds {
     directory: PathBuf,
     wanted: Arc<Mutex<Wanted>>,
     looking: Looking,
+    counters: Counters,
     begin: Clocks,
 }
 
@@ -45,20 +48,28 @@ struct Open {
     /// By process; of the machine under 0. They are made when there is something to write.
     files: HashMap<u32, Writer>,
     cost: WatchCost,
+    sampled: Sampled,
 }
 
 impl Rounds {
-    pub(super) fn new(directory: &Path, wanted: Arc<Mutex<Wanted>>, looking: Looking) -> Rounds {
+    pub(super) fn new(
+        directory: &Path,
+        wanted: Arc<Mutex<Wanted>>,
+        looking: Looking,
+        counters: Counters,
+    ) -> Rounds {
         Rounds {
             directory: directory.to_path_buf(),
             wanted,
             looking,
+            counters,
             begin: Clocks::now(),
         }
     }
 
     /// Looks until `stopped` says that nobody wants it any more.
     pub(super) fn run(self, stopped: &Receiver<()>) {
+        let sampled = Sampled::new(&self.directory, self.counters);
         let mut open = Open {
             directory: self.directory,
             begin: self.begin,
@@ -69,6 +80,7 @@ impl Rounds {
             processes: HashMap::new(),
             files: HashMap::new(),
             cost: WatchCost::default(),
+            sampled,
         };
         let began = Instant::now();
         let mut pause = PERIOD;
@@ -88,6 +100,7 @@ impl Rounds {
             if !self.looking.is_wanted() {
                 next = Instant::now() + PAUSE;
                 paused += turn.elapsed();
+                open.sampled.pause();
                 continue;
             }
             let mut wanted = self
@@ -200,7 +213,11 @@ impl Open {
     fn look(&mut self, wanted: &Wanted, mut said: Vec<Hardware>, with_cost: bool) {
         self.cost.rounds += 1;
         for gpu in self.gpus.values_mut().flatten() {
-            said.extend(gpu.look(&wanted.processes));
+            said.extend(gpu.look(&wanted.processes, &self.sampled.ids()));
+        }
+        for uuid in &wanted.gpus {
+            let gpu = self.gpus.get(uuid).and_then(Option::as_ref);
+            said.extend(self.sampled.look(*uuid, gpu).map(Hardware::Note));
         }
         if with_cost {
             said.push(Hardware::Cost(self.cost));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use collector::Graphs;
 
+use crate::counters::Counters;
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
@@ -36,6 +37,8 @@ pub struct RunRequest {
     pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
+    /// Whether GPUs' counters are sampled, which needs `hardware`.
+    pub counters: Counters,
 }
 
 impl RunJob {
@@ -76,7 +79,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     let follower = Follower::open(&dir)?;
     let watch = request
         .hardware
-        .then(|| Watch::start(&dir, Looking::new(true)))
+        .then(|| Watch::start(&dir, Looking::new(true), request.counters))
         .transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use activity::SampleDef;
 use activity::entry::{self, Entry, UNIT, Unreadable};
+use activity::{SampleDef, door};
 
 use super::HEADER;
 use super::block::Block;
@@ -115,7 +115,7 @@ impl Reader {
     /// When the file cannot be read or is no recording.
     pub fn open(path: &Path) -> Result<Reader, OpenError> {
         let io = |error| OpenError::Io(path.to_path_buf(), error);
-        let file = File::open(path).map_err(io)?;
+        let file = door::open_any(path).map_err(io)?;
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::NotARecording(path.to_path_buf()));
         }
@@ -201,7 +201,7 @@ impl Reader {
     /// Opens the file anew, so that a network file system asks its server what it holds by now. When it is not there any more,
     /// or is another one, the one that was opened is read on.
     pub fn reopen(&mut self) {
-        let Ok(file) = File::open(&self.path) else {
+        let Ok(file) = door::open(&self.path) else {
             return;
         };
         let page = read_page(&file).ok().flatten();

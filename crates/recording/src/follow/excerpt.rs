@@ -187,7 +187,7 @@ impl Out {
     fn cut(&self, batch: &mut Batch) {
         let window = self.window;
         batch.hardware.retain(|it| match it {
-            Hardware::Reading(reading) => reading.span.overlaps(window),
+            Hardware::Reading(it) | Hardware::Sample(it) => it.span.overlaps(window),
             _ => true,
         });
         batch.off_cpu.retain(|it| match it {

@@ -7,7 +7,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::file::{EXTENSION, OUTSIDE, create_directory};
+use activity::door;
+
+use crate::file::{EXTENSION, HEADER, MAGIC, OUTSIDE, create_directory};
 
 /// The end of the name of such a folder.
 const RUN: &str = "run";
@@ -149,6 +151,28 @@ pub(super) fn is_bare(directory: &Path) -> bool {
         let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
         is_folder || name == crate::file::CONTROL || name.as_encoded_bytes().starts_with(b".")
     })
+}
+
+/// Whether a file of a recording is there and not even its header: there was no room for it.
+fn is_stunted(path: &Path) -> bool {
+    let begun = |it: Vec<u8>| it.len() < HEADER && (it.is_empty() || it.starts_with(&MAGIC));
+    path.extension().is_some_and(|it| it == EXTENSION)
+        && door::read(path, HEADER as u64).is_ok_and(begun)
+}
+
+/// Whether a process began a recording in this directory for whose header there was no room.
+#[must_use]
+pub fn had_no_room(directory: &Path) -> bool {
+    files_of(directory).is_ok_and(|files| files.iter().any(|it| is_stunted(it)))
+}
+
+/// Why a file that is no recording is none.
+pub(super) fn why_none(path: &Path) -> String {
+    match is_stunted(path) {
+        true => "its header is missing: no space was left for it, or it has only just begun",
+        false => "not a recording of cuptop",
+    }
+    .to_owned()
 }
 
 /// Whether other machines may write to the file system that holds this. Then sizes and contents arrive here some time

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::file::{OpenError, Reader, State, Wait};
 
-use super::files::{all_of, is_shared, paths_of};
+use super::files::{all_of, is_shared, paths_of, why_none};
 use super::pace::{self, Due};
 use super::process::{Process, Sink};
 use super::{notice, silence};
@@ -85,7 +85,7 @@ impl Follower {
                 all_of(path)?;
                 follower.directories.push(path.clone());
             } else {
-                std::fs::File::open(path)?;
+                activity::door::open(path)?;
                 follower.files.push(path.clone());
             }
         }
@@ -305,7 +305,7 @@ impl Follower {
                 }
                 // A file without its header yet is looked at again.
                 Err(OpenError::NotARecording(_)) => {
-                    let reason = "not a recording of cuptop".to_owned();
+                    let reason = why_none(&path);
                     self.unreadable.insert(path, reason);
                 }
                 Err(error) => {

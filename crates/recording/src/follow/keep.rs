@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use activity::door;
+
 use crate::file::{EXTENSION, HEADER, Reader, create_directory};
 
 /// Copies the recordings of a directory, and what lies beside them, into a new one. Returns how many bytes that were. A recording
@@ -30,7 +32,7 @@ pub fn keep(directory: &Path, to: &Path) -> io::Result<u64> {
         }
         let copied = match from.extension() {
             Some(extension) if extension == EXTENSION => copy_recording(&from, &to.join(name)),
-            _ => File::open(&from).and_then(|file| copy(file, &to.join(name))),
+            _ => door::open(&from).and_then(|file| copy(file, &to.join(name))),
         };
         bytes += match copied {
             // An old part that has just been let go.
@@ -43,7 +45,7 @@ pub fn keep(directory: &Path, to: &Path) -> io::Result<u64> {
 
 /// The header is read before the rest: so it never promises more than what is copied.
 fn copy_recording(from: &Path, to: &Path) -> io::Result<u64> {
-    let file = File::open(from)?;
+    let file = door::open(from)?;
     let mut header = vec![0; HEADER];
     file.read_exact_at(&mut header, 0)?;
     let published = match Reader::open(from) {

@@ -609,6 +609,12 @@ fn saved_samples_and_readings_are_the_same() {
             values: vec![(Metric::Sm, 0.25), (Metric::Clock, 1980.0)],
             reasons: 0x44,
         }),
+        Hardware::Sample(Reading {
+            uuid: [7; 16],
+            span: Span::new(5, 55),
+            values: vec![(Metric::DramRead, 2_199_023_255_552.0)],
+            reasons: 0,
+        }),
         Hardware::Note("no NVML".to_owned()),
     ];
     let off_cpu = vec![OffCpu::Thread(ThreadWindow {

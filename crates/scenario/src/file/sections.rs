@@ -16,13 +16,10 @@ use super::keys;
 use super::reader::{Field, Fields, Reader, element};
 use super::{ExpectDecl, File, PairDecl, VariantDecl};
 
-/// Bytes of a scenario file.
-pub(super) const MAX_TEXT: usize = 256 << 10;
-
 /// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
 pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
     let reader = &mut Reader { text, diagnostics };
-    if reader.text.len() > MAX_TEXT {
+    if reader.text.len() as u64 > activity::door::TEXT {
         reader.diagnostics.push(Diagnostic {
             line: 1,
             column: 1,

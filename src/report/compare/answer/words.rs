@@ -355,11 +355,20 @@ fn left_out(page: &mut Page, changed: &[OperationChange], rows: usize) {
     }
 }
 
-/// Text in a cell of a Markdown table: a name must not end it, nor be taken for HTML.
+/// Text in a cell of a Markdown table: whatever a name holds is read as it stands, and nobody is called or led anywhere.
 fn cell(text: &str) -> String {
-    let text = printable(text);
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('|', "\\|")
-        .replace('`', "'")
-        .replace('*', "\\*")
+    // Forges look for mentions, issues and addresses in what they have rendered: only a character between keeps them apart.
+    const APART: &str = "&#8203;";
+    let mut out = String::new();
+    for c in printable(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '@' | '#' => out.extend(["\\", c.encode_utf8(&mut [0; 4]), APART]),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '|' | '~' | '$' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.replace("://", &format!(":{APART}//"))
+        .replace("www.", &format!("www{APART}."))
 }

@@ -89,7 +89,7 @@ impl Details {
         let show = |value| hardware::show(metric, value);
         self.facts.push(format!("mean {}", show(level.mean)));
         self.facts.push(format!("at most {}", show(level.max)));
-        if let Some(it) = gpu.at(state.selection.cursor) {
+        if let Some(it) = gpu.at(metric, state.selection.cursor) {
             let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
             let length = units::duration(it.span.len());
             self.facts.push(format!("{value} in the {length} here"));

@@ -13,7 +13,13 @@ impl Build<'_> {
     /// What calls wait for.
     pub(super) fn waits(&mut self) {
         let bases = self.bases();
-        // By process and lane of a stream, the operations in order of issue.
+        let mut streams: FxHashMap<usize, Vec<LaneId>> = FxHashMap::default();
+        for (id, lane) in self.trace.lanes().iter().enumerate() {
+            let key = lane.key();
+            if matches!(key.kind, LaneKind::Stream { .. }) {
+                streams.entry(key.process).or_default().push(id);
+            }
+        }
         for c in 0..self.program.calls.len() {
             let (id, kind, span, lane) = {
                 let call = &self.program.calls[c];
@@ -43,7 +49,7 @@ impl Build<'_> {
                 self.staged(c, &bases, &mut waits);
             }
             if kind.is_wait() {
-                for op in self.covered(kind, c, lane) {
+                for op in self.covered(kind, c, lane, &streams) {
                     let delay = span.end - self.program.ops[op as usize].span.end;
                     if delay >= 0 && waits.iter().all(|w| w.op != op) {
                         waits.push(Dep {
@@ -94,7 +100,13 @@ impl Build<'_> {
     }
 
     /// What a call that waits would have waited for, had it not ended before.
-    fn covered(&self, kind: CallKind, c: usize, lane: LaneId) -> Vec<u32> {
+    fn covered(
+        &self,
+        kind: CallKind,
+        c: usize,
+        lane: LaneId,
+        streams: &FxHashMap<usize, Vec<LaneId>>,
+    ) -> Vec<u32> {
         let call = &self.program.calls[c];
         let process = self.trace.lanes()[lane].key().process;
         let last = |stream: LaneId| {
@@ -110,11 +122,8 @@ impl Build<'_> {
         };
         match kind {
             CallKind::WaitDevice => {
-                let lanes = self.trace.lanes().iter().enumerate();
-                let mine = lanes.filter(|(_, l)| {
-                    l.key().process == process && matches!(l.key().kind, LaneKind::Stream { .. })
-                });
-                mine.filter_map(|(id, _)| last(id))
+                let mine = streams.get(&process).into_iter().flatten();
+                mine.filter_map(|&id| last(id))
                     .filter_map(|op| self.op_at(op))
                     .collect()
             }

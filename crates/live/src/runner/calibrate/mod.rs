@@ -123,6 +123,7 @@ fn start(source: Source) -> Result<Feed, Failure> {
         graphs: Graphs::Nodes,
         // What is measured shall be the GPU alone.
         hardware: false,
+        counters: crate::counters::Counters::Off,
     })
     .map_err(|error| Failure {
         kind: FailureKind::Machine,

@@ -1,0 +1,244 @@
+//! What limits a kernel: one rule, told on one page (`docs/COUNTERS.md`).
+
+use activity::Ns;
+use activity::units::{duration, percent};
+use serde::{Serialize, Serializer};
+
+use crate::counted::Counted;
+use crate::fill::Fill;
+
+/// Shares of a peak from here on are near it. Nsight Compute's "speed of light" draws the line there, too: below it in both
+/// memory and compute, what a kernel waits for is latency.
+pub const NEAR: f64 = 0.6;
+/// From here on the last wave, or SMs without a block, are what is told of a kernel that is near no peak.
+const WASTED: f64 = 0.2;
+/// Below this occupancy too few warps are there to hide latency.
+const FEW_WARPS: f64 = 0.25;
+
+/// What limits a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The bandwidth of device memory.
+    Memory,
+    /// The tensor cores, or instructions.
+    Compute,
+    /// Neither: it waits.
+    Latency,
+    /// It is shorter than the call that launches it.
+    Launch,
+    /// Nobody can tell.
+    #[default]
+    Unknown,
+}
+
+impl Class {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Class::Memory => "memory",
+            Class::Compute => "compute",
+            Class::Latency => "latency",
+            Class::Launch => "launch",
+            Class::Unknown => "unknown",
+        }
+    }
+}
+
+impl Serialize for Class {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.key().serialize(serializer)
+    }
+}
+
+/// What is known of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// How long it takes, in the mean.
+    pub(crate) mean: Ns,
+    /// How long the call takes that launches it, where it has one of its own.
+    pub(crate) launch: Option<Ns>,
+    pub(crate) fill: &'a Fill,
+    pub(crate) counted: Option<&'a Counted>,
+    /// Whether it is communication, which waits for others on purpose.
+    pub(crate) is_collective: bool,
+}
+
+/// Whether a kernel is one of collective communication, by its name: NCCL's, RCCL's, and the one-shot kernels of
+/// frameworks that bring their own.
+#[must_use]
+pub fn is_collective(name: &str) -> bool {
+    let words = [
+        "nccl",
+        "rccl",
+        "allreduce",
+        "all_reduce",
+        "allgather",
+        "all_gather",
+        "reducescatter",
+        "reduce_scatter",
+        "multimem",
+        "alltoall",
+        "all_to_all",
+        "cross_device_reduce",
+    ];
+    let name = name.to_ascii_lowercase();
+    words.iter().any(|word| name.contains(word))
+}
+
+/// The class, and in a few words what it rests on.
+pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
+    if known.is_collective {
+        return (Class::Unknown, "communication".to_owned());
+    }
+    if let Some(launch) = known.launch.filter(|it| known.mean < *it) {
+        let (mean, launch) = (duration(known.mean), duration(launch));
+        return (Class::Launch, format!("{mean}, launched in {launch}"));
+    }
+    let told = known.counted.and_then(|it| Some((it, it.dram?)));
+    let Some((counted, dram)) = told else {
+        return (Class::Unknown, String::new());
+    };
+    let compute = [
+        (counted.tensor, "tensor cores"),
+        (counted.issue, "instruction issue"),
+    ];
+    let compute = compute
+        .into_iter()
+        .filter_map(|(it, name)| Some((it?, name)));
+    let most = compute.max_by(|a, b| a.0.value.total_cmp(&b.0.value));
+    let told = |share: f64, name: &str| format!("{name} at {} of the peak", percent(share));
+    match most {
+        Some((it, name)) if it.value >= NEAR && it.value >= dram.value => {
+            (Class::Compute, told(it.value, name))
+        }
+        _ if dram.value >= NEAR => (Class::Memory, told(dram.value, "DRAM")),
+        // Without the tensor cores' share nobody knows that they are idle.
+        Some(_) if counted.tensor.is_some() => (Class::Latency, why_waiting(known.fill)),
+        _ => (Class::Unknown, String::new()),
+    }
+}
+
+/// What of the launch makes a kernel wait.
+fn why_waiting(fill: &Fill) -> String {
+    if let Some(idle) = fill.idle_sms.filter(|it| *it > 0) {
+        return format!("{idle} SMs without a block");
+    }
+    if let Some(tail) = fill.tail_share.filter(|it| *it >= WASTED) {
+        return format!("the last wave costs up to {}", percent(tail));
+    }
+    match (fill.occupancy, fill.occupancy_limit) {
+        (Some(share), Some(limit)) if share < FEW_WARPS => {
+            format!("occupancy {}, limited by {}", percent(share), limit.words())
+        }
+        _ => "near no peak".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counted::Estimate;
+    use activity::occupancy::Limit;
+
+    fn counted(dram: f64, tensor: f64, issue: f64) -> Counted {
+        let share = |value| Some(Estimate { value, half: 0.01 });
+        Counted {
+            dram: share(dram),
+            tensor: share(tensor),
+            issue: share(issue),
+            samples: 99,
+            ..Counted::default()
+        }
+    }
+
+    /// The measured phases of docs/COUNTERS.md, and one of each other kind.
+    #[test]
+    fn each_class_has_its_kernel() {
+        let (gemm, add) = (counted(0.28, 0.93, 0.3), counted(0.90, 0.0, 0.2));
+        let (slow, fp32) = (counted(0.2, 0.0, 0.1), counted(0.1, 0.0, 0.8));
+        let full = Fill {
+            waves: Some(20.0),
+            tail_share: Some(0.0),
+            idle_sms: Some(0),
+            occupancy: Some(1.0),
+            occupancy_limit: Some(Limit::Warps),
+        };
+        let small = Fill {
+            idle_sms: Some(68),
+            ..full
+        };
+        let tail = Fill {
+            tail_share: Some(0.45),
+            ..full
+        };
+        let few = Fill {
+            occupancy: Some(0.125),
+            occupancy_limit: Some(Limit::Shared),
+            ..full
+        };
+        let cases = [
+            (
+                &gemm,
+                &full,
+                Class::Compute,
+                "tensor cores at 93 % of the peak",
+            ),
+            (&add, &full, Class::Memory, "DRAM at 90 % of the peak"),
+            (
+                &fp32,
+                &full,
+                Class::Compute,
+                "instruction issue at 80 % of the peak",
+            ),
+            (&slow, &small, Class::Latency, "68 SMs without a block"),
+            (
+                &slow,
+                &tail,
+                Class::Latency,
+                "the last wave costs up to 45 %",
+            ),
+            (
+                &slow,
+                &few,
+                Class::Latency,
+                "occupancy 12 %, limited by shared memory",
+            ),
+            (&slow, &full, Class::Latency, "near no peak"),
+        ];
+        for (counted, fill, class, words) in cases {
+            let known = Known {
+                mean: 500_000,
+                launch: Some(4_000),
+                fill,
+                counted: Some(counted),
+                is_collective: false,
+            };
+            assert_eq!(find(&known), (class, words.to_owned()));
+            let short = Known {
+                mean: 1_500,
+                ..known
+            };
+            assert_eq!(
+                find(&short),
+                (Class::Launch, "1.50 µs, launched in 4.00 µs".to_owned())
+            );
+            assert_eq!(
+                find(&Known {
+                    counted: None,
+                    ..known
+                })
+                .0,
+                Class::Unknown
+            );
+            assert_eq!(
+                find(&Known {
+                    is_collective: true,
+                    ..known
+                })
+                .0,
+                Class::Unknown
+            );
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! PM sampling: counters of a whole GPU at equal distances in time, from outside the program that uses it (CUDA 12.6 and later,
+//! compute capability 7.5 and higher).
+//!
+//! [`Host`] makes of names of metrics a configuration, and says in how many passes the chip could count them; it needs no GPU.
+//! [`Sampling`] counts. One pass only can be sampled, and one program at a time can sample a GPU.
+//!
+//! The functions are looked up apart from [`crate::Api`]: a libcupti without them records activity all the same.
+
+mod choice;
+mod host;
+mod layouts;
+mod sampling;
+
+use std::ffi::CStr;
+use std::path::Path;
+
+use crate::api::{Code, SUCCESS};
+use crate::library::{Library, Visibility};
+use layouts::Params;
+
+pub use choice::Choice;
+pub use host::{Config, Host};
+pub use sampling::{Decoded, Sample, Sampling, Trigger, chip};
+
+/// `CUPTI_ERROR_HARDWARE_BUSY`: another program has the counters of this GPU.
+pub const HARDWARE_BUSY: Code = 26;
+
+type Call<P> = unsafe extern "C" fn(*mut P) -> Code;
+
+macro_rules! table {
+    ($($name:ident = $symbol:literal ($params:ident);)*) => {
+        /// The functions of PM sampling.
+        #[derive(Clone, Copy, Debug)]
+        pub struct PmApi {
+            $($name: Call<layouts::$params>,)*
+        }
+
+        impl PmApi {
+            /// Looks the functions up; the error is the name of one that the library does not export.
+            unsafe fn resolve(library: Library) -> Result<PmApi, &'static CStr> {
+                // SAFETY: the caller vouches that it is a libcupti; the types are those of its headers.
+                unsafe { Ok(PmApi { $($name: library.function($symbol).ok_or($symbol)?,)* }) }
+            }
+        }
+    };
+}
+
+table! {
+    initialize = c"cuptiProfilerInitialize" (Initialize);
+    chip_name = c"cuptiDeviceGetChipName" (ChipName);
+    host_initialize = c"cuptiProfilerHostInitialize" (HostInitialize);
+    host_deinitialize = c"cuptiProfilerHostDeinitialize" (Of);
+    add_metrics = c"cuptiProfilerHostConfigAddMetrics" (AddMetrics);
+    config_size = c"cuptiProfilerHostGetConfigImageSize" (ConfigSize);
+    config_image = c"cuptiProfilerHostGetConfigImage" (ConfigImage);
+    passes = c"cuptiProfilerHostGetNumOfPasses" (Passes);
+    evaluate = c"cuptiProfilerHostEvaluateToGpuValues" (Evaluate);
+    availability = c"cuptiPmSamplingGetCounterAvailability" (Availability);
+    enable = c"cuptiPmSamplingEnable" (Enable);
+    disable = c"cuptiPmSamplingDisable" (Of);
+    set_config = c"cuptiPmSamplingSetConfig" (SetConfig);
+    start = c"cuptiPmSamplingStart" (Of);
+    stop = c"cuptiPmSamplingStop" (Of);
+    data_size = c"cuptiPmSamplingGetCounterDataSize" (DataSize);
+    data_initialize = c"cuptiPmSamplingCounterDataImageInitialize" (DataInitialize);
+    decode = c"cuptiPmSamplingDecodeData" (Decode);
+    data_info = c"cuptiPmSamplingGetCounterDataInfo" (DataInfo);
+    sample_info = c"cuptiPmSamplingCounterDataGetSampleInfo" (SampleInfo);
+}
+
+impl PmApi {
+    /// Of the libcupti at a path, which is open already or must be fit to be opened.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn open(libcupti: &Path) -> Result<PmApi, String> {
+        // libcupti asks the loader for these by their names alone, which finds what is open already.
+        for file in ["libnvperf_host.so", "libnvperf_target.so"] {
+            let beside = libcupti.with_file_name(file);
+            if beside.is_file() {
+                Library::open(&beside, Visibility::Global)?;
+            }
+        }
+        let library = Library::open(libcupti, Visibility::Local)?;
+        // SAFETY: what lies under the name of libcupti is taken for one.
+        unsafe { PmApi::resolve(library) }.map_err(|symbol| {
+            format!(
+                "this libcupti has no {} (CUDA 12.8 or later has)",
+                symbol.to_string_lossy()
+            )
+        })
+    }
+
+    /// Prepares the driver for profiling. It must be initialised.
+    ///
+    /// # Errors
+    /// CUPTI's code.
+    pub fn initialize(&self) -> Result<(), Code> {
+        ask(self.initialize, &mut layouts::Initialize::new())
+    }
+}
+
+/// Calls a function whose parameters are filled in.
+fn ask<P: Params>(function: Call<P>, params: &mut P) -> Result<(), Code> {
+    // SAFETY: the structure is of the function's own type, says its length, and what its pointers point to outlives the call:
+    // each caller has it in a variable.
+    match unsafe { function(params) } {
+        SUCCESS => Ok(()),
+        code => Err(code),
+    }
+}

@@ -1,0 +1,90 @@
+//! What is sampled.
+
+use activity::Metric;
+
+/// A metric, what turns NVIDIA's numbers into ours, and NVIDIA's names for it: that of most chips first.
+pub(super) struct Wanted {
+    pub(super) metric: Metric,
+    pub(super) scale: f64,
+}
+
+const PERCENT: f64 = 0.01;
+const MEGA: f64 = 1e-6;
+
+/// Most wanted first: what one pass does not hold with those before it is left out. The tensor cores' `_realtime` is the same
+/// count by another way, where the first needs a pass of its own.
+pub(super) const WANTED: [Wanted; 12] = [
+    want(Metric::Sm, PERCENT),
+    want(Metric::Dram, PERCENT),
+    want(Metric::Tensor, PERCENT),
+    want(Metric::Issue, PERCENT),
+    want(Metric::DramRead, 1.0),
+    want(Metric::DramWrite, 1.0),
+    want(Metric::L2, 1.0),
+    want(Metric::Clock, MEGA),
+    want(Metric::PcieIn, 1.0),
+    want(Metric::PcieOut, 1.0),
+    want(Metric::NvlinkIn, 1.0),
+    want(Metric::NvlinkOut, 1.0),
+];
+
+/// Their names, in the same order.
+pub(super) const NAMES: [&[&str]; 12] = [
+    &["sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
+    &["dram__throughput.avg.pct_of_peak_sustained_elapsed"],
+    &[
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+        "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
+    ],
+    &["sm__issue_active.avg.pct_of_peak_sustained_elapsed"],
+    &["dram__bytes_read.sum.per_second"],
+    &["dram__bytes_write.sum.per_second"],
+    &["lts__t_bytes.sum.per_second"],
+    &["gpc__cycles_elapsed.avg.per_second"],
+    // What the GPU reads comes to it.
+    &["pcie__read_bytes.sum.per_second"],
+    &["pcie__write_bytes.sum.per_second"],
+    &["nvlrx__bytes.sum.per_second"],
+    &["nvltx__bytes.sum.per_second"],
+];
+
+const fn want(metric: Metric, scale: f64) -> Wanted {
+    Wanted { metric, scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cupti_sys::pm::{Choice, PmApi};
+    use std::ffi::CString;
+
+    /// By NVIDIA's own library, which needs no GPU to say what a pass holds: these chips' sets are what
+    /// docs/COUNTERS.md tells.
+    #[test]
+    #[ignore = "needs a libcupti, named by CUPTOP_TEST_CUPTI"]
+    fn one_pass_holds_what_is_wanted_on_every_chip_of_a_data_centre() {
+        let list = std::env::var_os("CUPTOP_TEST_CUPTI").expect("CUPTOP_TEST_CUPTI names them");
+        for path in std::env::split_paths(&list).filter(|it| !it.as_os_str().is_empty()) {
+            let api = PmApi::open(&path).expect("PM sampling");
+            for (chip, left_out) in [
+                ("GA100", &[][..]),
+                ("GH100", &[]),
+                ("GB100", &[Metric::PcieIn, Metric::PcieOut]),
+                ("AD102", &[Metric::NvlinkIn, Metric::NvlinkOut]),
+                ("TU102", &[Metric::Dram, Metric::Tensor]),
+            ] {
+                let name = CString::new(chip).expect("a name");
+                let choice = Choice::of(api, &name, None, &NAMES).expect("a choice");
+                assert_eq!(choice.config.passes, 1);
+                let has = |place| choice.metrics.iter().any(|it| it.0 == place);
+                let missing: Vec<Metric> = (0..NAMES.len())
+                    .filter(|&place| !has(place))
+                    .map(|place| WANTED[place].metric)
+                    .collect();
+                assert_eq!(missing, left_out, "{chip} {}", path.display());
+            }
+            let name = CString::new("XX999").expect("a name");
+            assert!(Choice::of(api, &name, None, &NAMES).is_err());
+        }
+    }
+}

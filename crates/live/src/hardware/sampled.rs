@@ -1,0 +1,73 @@
+//! The processes that sample GPUs' counters: which GPUs have one, and what becomes of them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::gpu::Gpu;
+use crate::counters::{Counters, Watched, name_of};
+use activity::Uuid;
+
+/// Of each GPU that the program uses, its process.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    directory: PathBuf,
+    counters: Counters,
+    /// `None` of a GPU whose process ended, or that must not have one.
+    processes: HashMap<Uuid, Option<Watched>>,
+}
+
+impl Sampled {
+    pub(super) fn new(directory: &Path, counters: Counters) -> Sampled {
+        Sampled {
+            directory: directory.to_path_buf(),
+            counters,
+            processes: HashMap::new(),
+        }
+    }
+
+    /// Starts the process of a GPU, or looks after it. What is to be said comes back.
+    pub(super) fn look(&mut self, uuid: Uuid, gpu: Option<&Gpu>) -> Option<String> {
+        if self.counters == Counters::Off {
+            return None;
+        }
+        let name = name_of(&uuid);
+        // Where NVML cannot tell who is there, nobody is known to be disturbed.
+        let is_shared = gpu.map_or(Some(false), Gpu::is_shared);
+        let is_meant = self.counters != Counters::Auto || is_shared == Some(false);
+        let Some(known) = self.processes.get_mut(&uuid) else {
+            if is_meant {
+                let started = Watched::start(&self.directory, Some(uuid), self.counters);
+                let failed = started.as_ref().err().map(ToString::to_string);
+                self.processes.insert(uuid, started.ok());
+                return failed.map(|why| format!("no counters of {name}: {why}"));
+            }
+            is_shared?;
+            self.processes.insert(uuid, None);
+            return Some(format!(
+                "no counters of {name}: another user has a process on it; --counters on samples it all the same, and keeps others \
+                 from it meanwhile"
+            ));
+        };
+        let process = known.as_mut()?;
+        if !is_meant && is_shared.is_some() {
+            *known = None;
+            return Some(format!(
+                "counters of {name} end here: another user has a process on it now; --counters on goes on all the same"
+            ));
+        }
+        let end = process.look().err()?;
+        *known = None;
+        end
+    }
+
+    /// Ends all that run; they begin anew at the next look.
+    pub(super) fn pause(&mut self) {
+        self.processes.retain(|_, it| it.is_none());
+    }
+
+    /// Their ids.
+    pub(super) fn ids(&self) -> Vec<u32> {
+        let running = self.processes.values().flatten();
+        running.map(Watched::id).collect()
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether this user may attach to a process, as ptrace(2) decides it, told in words.
+
+use std::fs;
+
+/// The bit of `CAP_SYS_PTRACE`.
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Own {
+    pub(super) user: u32,
+    /// Whether it has `CAP_SYS_PTRACE`.
+    pub(super) is_capable: bool,
+    /// `kernel.yama.ptrace_scope`; 0 where the kernel has none.
+    pub(super) scope: u32,
+}
+
+impl Own {
+    pub(super) fn read() -> Own {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+        Own {
+            user: numbers(&status, "Uid").get(1).copied().unwrap_or(u32::MAX),
+            is_capable: is_capable(&status),
+            scope: scope
+                .ok()
+                .and_then(|it| it.trim().parse().ok())
+                .unwrap_or(0),
+        }
+    }
+}
+
+/// The numbers of a line of `/proc/PID/status`.
+pub(super) fn numbers(status: &str, name: &str) -> Vec<u32> {
+    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+    let line = lines.find(|line| line.0 == name);
+    let words = line.map(|it| it.1.split_ascii_whitespace());
+    words
+        .into_iter()
+        .flatten()
+        .map_while(|it| it.parse().ok())
+        .collect()
+}
+
+fn is_capable(status: &str) -> bool {
+    let line = status.lines().find_map(|it| it.strip_prefix("CapEff:"));
+    let bits = line.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    bits.is_some_and(|it| it >> CAP_SYS_PTRACE & 1 == 1)
+}
+
+/// The right to attach that is used, or why there is none and what would give it. `owners` are the process's real, effective
+/// and saved user, `user` is the first by name, `tracer` who traces it already (0 for nobody).
+pub(super) fn right(
+    pid: u32,
+    own: Own,
+    owners: &[u32],
+    user: &str,
+    tracer: u32,
+) -> Result<String, String> {
+    let is_own = owners.iter().all(|it| *it == own.user);
+    let scope = own.scope;
+    match (own.is_capable, is_own) {
+        _ if tracer != 0 => Err(format!(
+            "Process {tracer} traces it already, as a debugger does: only one can."
+        )),
+        _ if scope >= 3 => Err(
+            "Nobody may: kernel.yama.ptrace_scope is 3 until the machine starts anew.".to_owned(),
+        ),
+        (true, _) => Ok("You may: you have CAP_SYS_PTRACE, as root has.".to_owned()),
+        (false, true) if scope == 0 => Ok("You may: the process is yours.".to_owned()),
+        // Root of a container.
+        (false, _) if own.user == 0 => Err(
+            "It takes CAP_SYS_PTRACE: start the container with --cap-add SYS_PTRACE.".to_owned(),
+        ),
+        (false, false) => Err(format!(
+            "It belongs to {user}, and you may not. This may: sudo cuptop attach {pid}"
+        )),
+        (false, true) => Err(format!(
+            "kernel.yama.ptrace_scope is {scope}: you may not. This may: sudo cuptop attach {pid}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules of ptrace(2), "Ptrace access mode checking", and of Yama's documentation.
+    #[test]
+    fn the_rules_are_those_of_the_kernel() {
+        let all_mine = [1000; 3];
+        let setuid = [1000, 0, 0];
+        for (user, is_capable, scope, owners, tracer, expected) in [
+            (1000, false, 0, all_mine, 0, Ok("the process is yours")),
+            (1000, false, 1, all_mine, 0, Err("ptrace_scope is 1")),
+            (1000, false, 2, all_mine, 0, Err("sudo cuptop attach 7")),
+            (1000, false, 0, [1001; 3], 0, Err("It belongs to ana")),
+            (1000, false, 0, setuid, 0, Err("It belongs to ana")),
+            (0, true, 1, all_mine, 0, Ok("CAP_SYS_PTRACE")),
+            (0, true, 2, all_mine, 0, Ok("CAP_SYS_PTRACE")),
+            (0, true, 3, [0; 3], 0, Err("ptrace_scope is 3")),
+            (0, false, 0, [0; 3], 0, Ok("the process is yours")),
+            (0, false, 1, [0; 3], 0, Err("--cap-add SYS_PTRACE")),
+            (0, false, 0, all_mine, 0, Err("--cap-add SYS_PTRACE")),
+            (0, true, 0, [0; 3], 99, Err("Process 99 traces it")),
+        ] {
+            let own = Own {
+                user,
+                is_capable,
+                scope,
+            };
+            let said = right(7, own, &owners, "ana", tracer);
+            let fits = match (&said, expected) {
+                (Ok(said), Ok(part)) | (Err(said), Err(part)) => said.contains(part),
+                _ => false,
+            };
+            assert!(fits, "{own:?} {owners:?}: {said:?}");
+            let (Ok(text) | Err(text)) = said;
+            assert!(text.split_whitespace().count() <= 20, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_capability_is_the_nineteenth_bit() {
+        // Root's on Linux 6.8, a container's by default (Docker), and nobody's.
+        for (bits, expected) in [
+            ("000001ffffffffff", true),
+            ("00000000a80425fb", false),
+            ("00000000a80c25fb", true),
+            ("0000000000000000", false),
+        ] {
+            let status = format!("Name:\tx\nCapEff:\t{bits}\n");
+            assert_eq!(is_capable(&status), expected, "{bits}");
+        }
+        assert!(!is_capable("CapEff:\tzz\n"));
+    }
+}

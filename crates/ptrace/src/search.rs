@@ -1,0 +1,341 @@
+//! Finding a thread at a place where it may be given something else to do.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use crate::arch::{self, Registers};
+use crate::elf::Library;
+use crate::memory::Memory;
+use crate::process::{Mapping, maps, threads};
+use crate::refused::Refused;
+use crate::tracee::{Stop, Tracee};
+
+/// Threads that are looked at at a time: one of a few is soon at a good place, and the others are better left alone.
+const FIRST: usize = 6;
+const LATER: usize = 24;
+/// When more threads are looked at, and when waits for a length of time may begin anew.
+const SECOND_LOOK: Duration = Duration::from_millis(300);
+const LAST_RESORT: Duration = Duration::from_millis(1500);
+/// Between two looks at threads that run.
+const PAUSE: Duration = Duration::from_micros(50);
+/// How far up a stack is looked for return addresses.
+const DEEPEST: u64 = 64 * 1024;
+
+/// Code in which a thread may hold a lock that loading a library takes.
+#[derive(Debug)]
+pub(crate) struct Locks(Vec<Range<u64>>);
+
+impl Locks {
+    /// The code of the loader and of the allocators.
+    pub(crate) fn find(maps: &[Mapping], memory: &Memory, libc: &Library) -> io::Result<Locks> {
+        const ALLOCATOR: &[&str] = &[
+            "malloc",
+            "free",
+            "calloc",
+            "realloc",
+            "memalign",
+            "aligned_alloc",
+            "posix_memalign",
+            "valloc",
+            "pvalloc",
+            "malloc_trim",
+            "malloc_usable_size",
+            "mallopt",
+            "mallinfo",
+            "malloc_stats",
+            "malloc_info",
+        ];
+        let mut found = Vec::new();
+        for name in ALLOCATOR {
+            found.extend(libc.symbol(memory, name)?);
+        }
+        // What lies between its public functions are its private ones.
+        let first = found.iter().map(|it| it.start).min().unwrap_or(0);
+        let last = found.iter().map(|it| it.end).max().unwrap_or(0);
+        let foreign = |it: &&Mapping| it.is_code() && (it.is_loader() || it.is_allocator());
+        let mut all: Vec<_> = maps
+            .iter()
+            .filter(foreign)
+            .map(|it| it.range.clone())
+            .collect();
+        all.push(first..last);
+        Ok(Locks(all))
+    }
+
+    fn contain(&self, address: u64) -> bool {
+        self.0.iter().any(|it| it.contains(&address))
+    }
+
+    /// Whether a return address into them lies on a stack; some that do are left from calls that are over.
+    fn are_on(&self, stack: Range<u64>, memory: &Memory) -> io::Result<bool> {
+        let words = memory.bytes(stack.start, (stack.end - stack.start) as usize)?;
+        for word in words.as_chunks::<8>().0 {
+            let address = u64::from_le_bytes(*word);
+            if self.contain(address) {
+                let mut before = [0; 8];
+                memory.read(address - 8, &mut before)?;
+                if arch::is_after_call(&before) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A thread that stands at a good place.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) tracee: Tracee,
+    /// What it has now, at the entry of a call.
+    pub(crate) registers: Registers,
+    /// The number of the call that it is to make when it comes back.
+    pub(crate) number: i64,
+    /// The memory below its stack pointer that is its stack's.
+    pub(crate) room: Range<u64>,
+    pub(crate) since: Instant,
+}
+
+/// One that is looked at.
+#[derive(Debug)]
+struct Candidate {
+    tracee: Tracee,
+    /// The call that it was in when it was stopped.
+    interrupted: Option<i64>,
+}
+
+/// Looks at the threads of a process until one stands at the entry of a harmless call.
+pub(crate) struct Search<'a> {
+    pub(crate) pid: u32,
+    pub(crate) memory: &'a Memory,
+    pub(crate) maps: &'a [Mapping],
+    pub(crate) locks: &'a Locks,
+    candidates: Vec<Candidate>,
+    begun: Instant,
+    /// What the last thread that was passed over did.
+    passed: String,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(
+        pid: u32,
+        memory: &'a Memory,
+        maps: &'a [Mapping],
+        locks: &'a Locks,
+    ) -> Search<'a> {
+        Search {
+            pid,
+            memory,
+            maps,
+            locks,
+            candidates: Vec::new(),
+            begun: Instant::now(),
+            passed: "they run and call nothing".to_owned(),
+        }
+    }
+
+    /// Other threads that were looked at are let go when the thread of ours that calls this ends.
+    pub(crate) fn run(mut self, limit: Duration) -> Result<Found, Refused> {
+        self.add(FIRST)?;
+        let (mut is_widened, mut is_last) = (false, false);
+        while self.begun.elapsed() < limit {
+            if !is_widened && (self.begun.elapsed() > SECOND_LOOK || self.candidates.is_empty()) {
+                is_widened = true;
+                self.add(LATER)?;
+            }
+            if !is_last && self.begun.elapsed() > LAST_RESORT {
+                is_last = true;
+                // Those that sleep come by the entry of their call once more.
+                self.candidates.retain(|it| it.tracee.interrupt().is_ok());
+            }
+            if let Some(found) = self.round()? {
+                return Ok(found);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.say_what_they_do();
+        Err(Refused::NoPlace {
+            pid: self.pid,
+            waited: limit.as_secs(),
+            why: self.passed,
+        })
+    }
+
+    fn add(&mut self, most: usize) -> Result<(), Refused> {
+        let mut tids: Vec<(u32, i32)> = threads(self.pid)
+            .into_iter()
+            .filter(|tid| self.candidates.iter().all(|it| it.tracee.tid() != *tid))
+            .map(|tid| (order(self.pid, tid), tid))
+            .collect();
+        tids.sort_unstable();
+        for (_, tid) in tids.into_iter().take(most) {
+            match Tracee::seize(tid) {
+                Ok(tracee) => self.candidates.push(Candidate {
+                    tracee,
+                    interrupted: None,
+                }),
+                // It has just ended.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => {
+                    let pid = self.pid;
+                    return Err(Refused::NotPermitted { pid, error });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at each thread once.
+    fn round(&mut self) -> Result<Option<Found>, Refused> {
+        let mut at = 0;
+        while at < self.candidates.len() {
+            let Some(stop) = self.candidates[at].tracee.stop(false) else {
+                at += 1;
+                continue;
+            };
+            let since = Instant::now();
+            let goes_on = match stop {
+                Stop::Gone if self.is_exec() => return Err(Refused::Exec(self.pid)),
+                Stop::Gone => false,
+                Stop::Exec => {
+                    let gone = self.candidates.swap_remove(at);
+                    let _ = gone.tracee.detach();
+                    return Err(Refused::Exec(self.pid));
+                }
+                Stop::Asked => self.asked(at).is_ok(),
+                Stop::Signal(signal) => self.candidates[at].tracee.go_on(signal).is_ok(),
+                Stop::Exit => self.candidates[at].tracee.go_on(0).is_ok(),
+                Stop::Entry => {
+                    let found = self.at_entry(at);
+                    if let Ok(Some((registers, number, room))) = found {
+                        let Candidate { tracee, .. } = self.candidates.swap_remove(at);
+                        return Ok(Some(Found {
+                            tracee,
+                            registers,
+                            number,
+                            room,
+                            since,
+                        }));
+                    }
+                    self.candidates[at].tracee.go_on(0).is_ok()
+                }
+            };
+            if goes_on {
+                at += 1;
+            } else {
+                self.candidates.swap_remove(at);
+            }
+        }
+        if self.candidates.is_empty() && threads(self.pid).is_empty() {
+            return Err(Refused::Ending(self.pid));
+        }
+        Ok(None)
+    }
+
+    /// Whether a thread that is gone has taken the first one's place with another program.
+    fn is_exec(&self) -> bool {
+        let first = self.pid.cast_signed();
+        let is_looked_at = self.candidates.iter().any(|it| it.tracee.tid() == first);
+        !is_looked_at && Tracee::known(first).stop(false) == Some(Stop::Exec)
+    }
+
+    fn asked(&mut self, at: usize) -> io::Result<()> {
+        let it = &mut self.candidates[at];
+        let registers = it.tracee.registers()?;
+        let cut = arch::interrupted(&registers).filter(|it| *it != arch::RESTART);
+        it.interrupted = cut.or(it.interrupted);
+        if let Some(again) = arch::repeated(&registers)
+            && !has_signal(self.pid, it.tracee.tid())
+        {
+            it.tracee.set_registers(&again)?;
+        }
+        it.tracee.go_on(0)
+    }
+
+    /// What a thread has that may be given something else to do, the number of its call and the room on its stack.
+    fn at_entry(&mut self, at: usize) -> io::Result<Option<(Registers, i64, Range<u64>)>> {
+        let it = &mut self.candidates[at];
+        let registers = it.tracee.registers()?;
+        let mut number = arch::number(&registers);
+        if number == arch::RESTART {
+            let Some(cut) = it.interrupted else {
+                return Ok(None);
+            };
+            if arch::waits_anew(cut, &registers) && self.begun.elapsed() < LAST_RESORT {
+                return Ok(None);
+            }
+            number = cut;
+        }
+        it.interrupted = None;
+        let is_waiting = arch::WAITING.contains(&number);
+        if !is_waiting && !arch::HARMLESS.contains(&number)
+            || self.locks.contain(arch::place(&registers))
+        {
+            self.passed = format!("one was in system call {number}");
+            return Ok(None);
+        }
+        let pointer = arch::stack(&registers);
+        // A thread stands still here: what was read before will do, but for threads that are new.
+        let known = stack(self.maps, pointer);
+        let Some(stack) = known.or_else(|| stack(&maps(self.pid).ok()?, pointer)) else {
+            "one was on a stack of its own making".clone_into(&mut self.passed);
+            return Ok(None);
+        };
+        let above = pointer..stack.end.min(pointer + DEEPEST) & !7;
+        if is_waiting && self.locks.are_on(above, self.memory)? {
+            "one may have been inside the allocator or the loader".clone_into(&mut self.passed);
+            return Ok(None);
+        }
+        Ok(Some((registers, number, stack.start..pointer)))
+    }
+
+    fn say_what_they_do(&mut self) {
+        let states: Vec<String> = threads(self.pid)
+            .into_iter()
+            .filter_map(|tid| {
+                fs::read_to_string(format!("/proc/{}/task/{tid}/stat", self.pid)).ok()
+            })
+            .filter_map(|stat| Some(stat.rsplit_once(") ")?.1.get(..1)?.to_owned()))
+            .collect();
+        if !states.is_empty() && states.iter().all(|it| it == "D") {
+            "all wait for a device or a disk".clone_into(&mut self.passed);
+        }
+    }
+}
+
+/// Threads that wait for another come first: nobody misses them. Those that the kernel ends waiting for when they are
+/// stopped come last.
+fn order(pid: u32, tid: i32) -> u32 {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
+    let number: Option<i64> = text.split(' ').next().and_then(|it| it.parse().ok());
+    match number {
+        Some(libc::SYS_futex) => 0,
+        // It runs.
+        None => 1,
+        Some(number) if arch::CUT_SHORT.contains(&number) => 4,
+        Some(number) if arch::HARMLESS.contains(&number) => 2,
+        Some(_) => 3,
+    }
+}
+
+/// Whether a signal waits to be delivered to a thread.
+fn has_signal(pid: u32, tid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
+    let set = |name| u64::from_str_radix(crate::process::field(&status, name), 16).unwrap_or(0);
+    (set("SigPnd") | set("ShdPnd")) & !set("SigBlk") != 0
+}
+
+/// The mapping of the stack that this pointer is of: the main thread's, or one with a page below it that nobody may touch. Others
+/// (coroutines, Go) may have something else below.
+fn stack(maps: &[Mapping], pointer: u64) -> Option<Range<u64>> {
+    let at = maps.iter().position(|it| it.range.contains(&pointer))?;
+    let it = &maps[at];
+    let is_guarded = at
+        .checked_sub(1)
+        .map(|below| &maps[below])
+        .is_some_and(|below| below.range.end == it.range.start && below.rights.starts_with("---"));
+    let is_stack = it.rights.starts_with("rw") && (it.path == "[stack]" || is_guarded);
+    is_stack.then(|| it.range.clone())
+}

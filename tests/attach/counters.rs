@@ -1,0 +1,171 @@
+//! Counters sampled beside a traced program: the whole way from CUPTI (a fake) to the report, and all that can go wrong there.
+
+use crate::hardware::{metric, opened, traced_with};
+
+/// Traces for so many hundredths of a second with these variables; the report, and what is said of counters.
+fn sampled(
+    variables: &[(&str, &str)],
+    options: &[&str],
+    launches: &str,
+) -> (serde_json::Value, Vec<String>) {
+    let (report, _directory) = traced_with(variables, options, launches);
+    let notes = report["hardware"]["notes"]
+        .as_array()
+        .expect("notes")
+        .iter();
+    let notes = notes.filter_map(|it| it.as_str());
+    let said = notes.filter(|it| it.contains("ounters of GPU 01020304"));
+    let said = said.map(str::to_owned).collect();
+    (report, said)
+}
+
+fn mean(report: &serde_json::Value, name: &str) -> Option<f64> {
+    metric(report, name)["mean"].as_f64()
+}
+
+#[test]
+fn samples_reach_the_report_and_are_saved() {
+    let (report, directory) = traced_with(&[], &["--counters", "on"], "200");
+    // What the fake makes up, in our units.
+    assert_eq!(mean(&report, "sm"), Some(0.5));
+    assert_eq!(mean(&report, "dram"), Some(0.25));
+    assert_eq!(mean(&report, "dram_read"), Some(1e9));
+    let notes = report["hardware"]["notes"].as_array().expect("notes");
+    let said = |words: &str| {
+        let mut notes = notes.iter().filter_map(|it| it.as_str());
+        notes.find(|it| it.contains(words)).expect("said")
+    };
+    let end = said("counters of GPU 01020304");
+    // The fake is busy while nothing runs on it.
+    said("in which none of its operations is recorded");
+    // Of twelve metrics NVLink's two are not there.
+    assert!(
+        end.contains("10 metrics, 500 times a second, and 10 ms of each second 20000 times"),
+        "{end}"
+    );
+    assert!(
+        !end.contains("gap") && !end.contains("not written"),
+        "{end}"
+    );
+    let saved = opened(directory.path());
+    assert_eq!(saved["hardware"]["devices"], report["hardware"]["devices"]);
+    let csv = std::process::Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["export", "--to", "counters"])
+        .arg(directory.path().join("run"))
+        .output()
+        .expect("runs");
+    let csv = String::from_utf8(csv.stdout).expect("UTF-8");
+    let lengths: Vec<i64> = csv
+        .lines()
+        .filter(|it| it.contains(",issue,share,"))
+        .map(|line| {
+            let mut fields = line.split(',').skip(2).map(|it| it.parse::<i64>());
+            let mut next = || fields.next().expect("a field").expect("a time");
+            -(next() - next())
+        })
+        .collect();
+    // The first of each stretch, which reaches back, is no sample: these are 2 ms and 50 µs long.
+    let count = |length| lengths.iter().filter(|it| **it == length).count();
+    assert_eq!(count(2_000_000) + count(50_000), lengths.len());
+    assert!(
+        count(2_000_000) > 300 && count(50_000) > 120,
+        "{} {}",
+        count(2_000_000),
+        count(50_000)
+    );
+}
+
+#[test]
+fn a_rate_that_is_asked_for_is_kept_and_a_pass_that_holds_less_holds_what_tells_most() {
+    let variables = [("FAKE_PM_ROOM", "3"), ("FAKE_PM_CYCLES", "1")];
+    let (report, said) = sampled(&variables, &["--counters", "5000"], "150");
+    assert!(
+        said.last()
+            .expect("an end")
+            .contains("3 metrics, 5000 times a second"),
+        "{said:?}"
+    );
+    assert_eq!(mean(&report, "dram"), Some(0.25));
+    let metrics = report["hardware"]["devices"][0]["metrics"]
+        .as_array()
+        .expect("metrics");
+    assert!(metrics.iter().all(|it| it["metric"] != "issue"));
+}
+
+#[test]
+fn why_there_are_none_is_said() {
+    for (variables, why) in [
+        (("FAKE_PM_ENABLE", "26"), "another program has them"),
+        (
+            ("FAKE_PM_ENABLE", "35"),
+            "NVreg_RestrictProfilingToAdminUsers=0",
+        ),
+        (("FAKE_PM_ENABLE", "33"), "virtual GPU"),
+        (("FAKE_PM_ENABLE", "43"), "MIG"),
+        (("FAKE_PM_ENABLE", "45"), "WSL"),
+    ] {
+        let (report, said) = sampled(&[variables], &["--counters", "on"], "100");
+        assert!(said.len() == 1 && said[0].contains(why), "{why}: {said:?}");
+        // NVML's are there all the same, and nothing is zero for want of a sample.
+        assert!(
+            mean(&report, "sm").is_some_and(|it| it > 0.0),
+            "{:#}",
+            report["hardware"]
+        );
+        let metrics = report["hardware"]["devices"][0]["metrics"]
+            .as_array()
+            .expect("metrics");
+        assert!(metrics.iter().all(|it| it["metric"] != "dram_read"));
+    }
+    let (report, said) = sampled(&[], &["--counters", "off"], "60");
+    assert!(said.is_empty() && mean(&report, "sm").is_some());
+}
+
+#[test]
+fn what_is_lost_while_sampling_is_said() {
+    let on = &["--counters", "on"][..];
+    let (report, said) = sampled(&[("FAKE_PM_OVERFLOW", "1")], on, "200");
+    assert!(
+        said.iter().any(|it| it.contains("some are lost")),
+        "{said:?}"
+    );
+    assert!(
+        said.last()
+            .expect("an end")
+            .contains("1 time the GPU's room was full"),
+        "{said:?}"
+    );
+    assert_eq!(mean(&report, "sm"), Some(0.5));
+    let (_, said) = sampled(&[("FAKE_PM_DECODE", "999"), ("FAKE_PM_AT", "3")], on, "200");
+    assert!(
+        said.iter().any(|it| it.contains("CUPTI said 999")),
+        "{said:?}"
+    );
+    let (_, said) = sampled(&[("FAKE_PM_DIES", "1")], on, "200");
+    assert!(
+        said.iter().any(|it| it.contains("was ended by signal: 6")),
+        "{said:?}"
+    );
+    // A driver that takes one configuration and no other is left at one rate.
+    let (_, said) = sampled(&[("FAKE_PM_FIXED", "1")], on, "200");
+    assert!(
+        said.last()
+            .expect("an end")
+            .contains("metrics, 500 times a second;"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_library_that_hangs_holds_nobody_up() {
+    let (report, said) = sampled(&[("FAKE_PM_HANGS", "1")], &["--counters", "on"], "800");
+    assert!(
+        said.iter()
+            .any(|it| it.contains("has not answered for 5 s")),
+        "{said:?}"
+    );
+    assert_eq!(
+        report["devices"][0]["kernels"].as_u64().map(|it| it > 700),
+        Some(true)
+    );
+}

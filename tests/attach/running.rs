@@ -1,0 +1,374 @@
+//! Attaching to programs that run already: the way in is the real one, CUPTI and the driver are made here.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use activity::feed::Message;
+use activity::{Def, What};
+
+use crate::harness::fakes;
+
+/// A program that runs; ended when this goes.
+struct Program {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Program {
+        let mut command = Command::new(fakes().join("program"));
+        Program::of(command.args(arguments), variables)
+    }
+
+    fn of(command: &mut Command, variables: &[(&str, &str)]) -> Program {
+        let made = fakes();
+        command
+            .env("LD_LIBRARY_PATH", made)
+            .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("text");
+        assert_eq!(line, "running\n");
+        Program { child, output }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it prints at its end, which must be a good one.
+    #[track_caller]
+    fn result(mut self) -> String {
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("text");
+        let status = self.child.wait().expect("its end");
+        assert!(status.success(), "{status}: {rest}");
+        rest.trim().to_owned()
+    }
+
+    fn descriptors(&self) -> usize {
+        let list = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
+        list.expect("it runs").count()
+    }
+
+    /// Threads that are cuptop's.
+    fn ours(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it runs");
+        let names = tasks
+            .flatten()
+            .filter_map(|it| std::fs::read_to_string(it.path().join("comm")).ok());
+        names.filter(|name| name.starts_with("cuptop")).count()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn attach(pid: u32, save: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+    command
+        .args(["attach", &pid.to_string(), "--headless", "--save"])
+        .arg(save)
+        .args(["--hardware", "off", "--python", "off"])
+        .args(more)
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Correlations of the kernels of a recording by process, and the streams that were told.
+fn read(directory: &Path) -> (Vec<BTreeSet<u32>>, BTreeSet<u32>) {
+    let feed = recording::open(&[directory.to_path_buf()]).expect("opens");
+    let (mut kernels, mut streams) = (Vec::<BTreeSet<u32>>::new(), BTreeSet::new());
+    for message in feed.receiver() {
+        let Message::Batch(batch) = message else {
+            continue;
+        };
+        let process = batch.process as usize;
+        kernels.resize(kernels.len().max(process + 1), BTreeSet::new());
+        for item in &batch.items {
+            if matches!(item.what, What::Kernel(_)) {
+                assert!(kernels[process].insert(item.correlation), "twice");
+            }
+        }
+        for def in &batch.defs {
+            if let Def::Stream(stream) = def {
+                streams.insert(stream.stream);
+            }
+        }
+    }
+    (kernels, streams)
+}
+
+/// That what was launched in a stretch of time is there, without a hole.
+#[track_caller]
+fn whole(kernels: &BTreeSet<u32>, least: u32) {
+    let (first, last) = (kernels.first(), kernels.last());
+    let (first, last) = (*first.expect("some"), *last.expect("some"));
+    assert_eq!(
+        kernels.len() as u32,
+        last - first + 1,
+        "from {first} to {last}"
+    );
+    assert!(last - first >= least, "only from {first} to {last}");
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let save = folder.path().join("run");
+    (folder, save)
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_running_program_is_recorded_left_and_recorded_again() {
+    let alone = Program::start(&["late", "3000"], &[]).result();
+    let program = Program::start(&["late", "3000"], &[]);
+    let before = program.descriptors();
+    for round in 0..3 {
+        let (_folder, save) = folder();
+        let output = attach(program.pid(), &save, &["--duration", "400ms"]).output();
+        let output = output.expect("run");
+        assert!(output.status.success(), "{}", words(&output));
+        assert!(
+            words(&output).contains("recording process"),
+            "{}",
+            words(&output)
+        );
+        let (kernels, streams) = read(&save);
+        assert_eq!(kernels.len(), 1);
+        whole(&kernels[0], 100);
+        // One that was made before anybody looked.
+        assert!(streams.contains(&23), "{round}: {streams:?}");
+        assert_eq!(
+            (program.ours(), program.descriptors()),
+            (0, before),
+            "{round}"
+        );
+    }
+    assert_eq!(program.result(), alone);
+}
+
+#[test]
+fn of_two_that_attach_the_second_is_told_so() {
+    let program = Program::start(&["late", "3000"], &[]);
+    let (_folder, save) = folder();
+    let mut first = attach(program.pid(), &save, &["--duration", "1s"])
+        .spawn()
+        .expect("started");
+    wait_for("a recording", || program.ours() >= 3);
+    let (_other, second) = folder();
+    let output = attach(program.pid(), &second, &["--duration", "1s"])
+        .output()
+        .expect("run");
+    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+    assert!(
+        words(&output).contains("another cuptop is attached"),
+        "{}",
+        words(&output)
+    );
+    assert!(first.wait().expect("its end").success());
+    whole(&read(&save).0[0], 200);
+    assert_eq!(program.ours(), 0);
+}
+
+#[test]
+fn whoever_attached_may_be_killed_at_any_moment() {
+    let alone = Program::start(&["late", "8000"], &[]).result();
+    let program = Program::start(&["late", "8000"], &[]);
+    let before = program.descriptors();
+    for moment in 0..20 {
+        let (_folder, save) = folder();
+        let mut attached = attach(program.pid(), &save, &[]).spawn().expect("started");
+        std::thread::sleep(Duration::from_millis(10 * moment));
+        attached.kill().expect("killed");
+        attached.wait().expect("gone");
+        let begin = Instant::now();
+        wait_for("the library lets go", || {
+            program.ours() == 0 && program.descriptors() == before
+        });
+        assert!(
+            begin.elapsed() < Duration::from_secs(2),
+            "{moment}: {:?}",
+            begin.elapsed()
+        );
+    }
+    let (_folder, save) = folder();
+    let output = attach(program.pid(), &save, &["--duration", "300ms"])
+        .output()
+        .expect("run");
+    assert!(output.status.success(), "{}", words(&output));
+    whole(&read(&save).0[0], 50);
+    assert_eq!(program.result(), alone);
+}
+
+#[test]
+fn what_stands_in_the_way_is_named_and_nothing_stays() {
+    for (variables, expected) in [
+        (
+            &[("FAKE_TAKEN", "1")][..],
+            "another profiler (Some Other Profiler) is attached",
+        ),
+        (
+            &[("FAKE_VERSION", "140000")],
+            "it is for CUDA 14, the driver offers CUDA 13",
+        ),
+        (&[("FAKE_VERSION", "130000")], "13.0.85 or later is needed"),
+    ] {
+        let program = Program::start(&["late", "500"], variables);
+        let (_folder, save) = folder();
+        let output = attach(program.pid(), &save, &["--duration", "1s"])
+            .output()
+            .expect("run");
+        assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+        assert!(
+            words(&output).contains(expected),
+            "{expected}: {}",
+            words(&output)
+        );
+        wait_for("the library lets go", || program.ours() == 0);
+        program.result();
+    }
+    let (_folder, save) = folder();
+    let output = attach(u32::MAX >> 1, &save, &[]).output().expect("run");
+    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+    assert!(
+        words(&output).contains("there is no process"),
+        "{}",
+        words(&output)
+    );
+}
+
+#[test]
+fn versions_with_known_faults_that_still_record_are_named() {
+    let program = Program::start(&["late", "1000"], &[("FAKE_VERSION", "22")]);
+    let (_folder, save) = folder();
+    let output = attach(program.pid(), &save, &["--duration", "300ms"])
+        .output()
+        .expect("run");
+    assert!(output.status.success(), "{}", words(&output));
+    assert!(
+        words(&output).contains("12.6 or later does not"),
+        "{}",
+        words(&output)
+    );
+    whole(&read(&save).0[0], 50);
+}
+
+#[test]
+fn a_program_that_does_not_use_cuda_yet_is_recorded_from_when_it_does() {
+    let program = Program::start(&["late-cuda", "600"], &[]);
+    let (_folder, save) = folder();
+    let output = attach(program.pid(), &save, &[]).output().expect("run");
+    assert!(output.status.success(), "{}", words(&output));
+    assert!(
+        words(&output).contains("does not use CUDA yet"),
+        "{}",
+        words(&output)
+    );
+    let (kernels, _) = read(&save);
+    whole(&kernels[0], 300);
+    assert!(kernels[0].contains(&600), "its end is missing");
+    program.result();
+}
+
+#[test]
+fn children_that_are_forked_meanwhile_disturb_nothing() {
+    let alone = Program::start(&["late-fork", "1500"], &[]).result();
+    let program = Program::start(&["late-fork", "1500"], &[]);
+    let (_folder, save) = folder();
+    let output = attach(program.pid(), &save, &["--duration", "800ms"])
+        .output()
+        .expect("run");
+    assert!(output.status.success(), "{}", words(&output));
+    whole(&read(&save).0[0], 200);
+    assert_eq!(program.result(), alone);
+}
+
+#[test]
+fn of_a_launcher_every_process_that_uses_cuda_is_recorded() {
+    let script = "\"$0\" late 2000 > /dev/null & \"$0\" late 2000 > /dev/null & sleep 0.2; echo running; wait";
+    let mut shell = Command::new("sh");
+    let launcher = Program::of(shell.args(["-c", script]).arg(fakes().join("program")), &[]);
+    let (_folder, save) = folder();
+    let output = attach(launcher.pid(), &save, &["--duration", "500ms"])
+        .output()
+        .expect("run");
+    assert!(output.status.success(), "{}", words(&output));
+    let (kernels, _) = read(&save);
+    assert_eq!(kernels.len(), 2, "{}", words(&output));
+    kernels.iter().for_each(|it| whole(it, 50));
+}
+
+#[test]
+fn a_program_under_trace_is_not_recorded_twice() {
+    let made = fakes();
+    let (_folder, save) = folder();
+    let mut traced = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+    traced.args([
+        "trace",
+        "--headless",
+        "--hardware",
+        "off",
+        "--python",
+        "off",
+        "--save",
+    ]);
+    traced
+        .arg(&save)
+        .arg("--")
+        .arg(made.join("program"))
+        .args(["late", "1500"]);
+    traced.env("XDG_CONFIG_HOME", "/nonexistent");
+    let traced = Program::of(&mut traced, &[]);
+    let of = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", traced.pid()));
+    let children = of.expect("readable");
+    let child = children.split_whitespace().find_map(|it| it.parse().ok());
+    let (_other, second) = folder();
+    let output = attach(child.expect("a child"), &second, &["--duration", "1s"])
+        .output()
+        .expect("run");
+    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+    let text = words(&output);
+    assert!(text.contains("recorded already"), "{text}");
+    drop(traced.result());
+    whole(&read(&save).0[0], 1400);
+}
+
+#[test]
+fn a_program_that_uses_no_cuda_is_left_at_once() {
+    let program = Program::start(&["late-cuda", "10"], &[]);
+    let (_folder, save) = folder();
+    let begin = Instant::now();
+    let output = attach(program.pid(), &save, &["--duration", "100ms"]).output();
+    assert!(output.expect("run").status.success());
+    assert!(
+        begin.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begin.elapsed()
+    );
+    wait_for("the library lets go", || program.ours() == 0);
+    program.result();
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Counters sampled beside a program, against ncu, and what that costs, on a real GPU.
+
+usage: counters.py CUPTOP [--out DIR] [--seconds S]      (needs PyTorch; ncu where it is there; no network)
+
+Runs kernels of known character under `cuptop trace --headless --json`, by turns with and without `--counters on`, then under
+`--counters 20000`, then a few of each kernel under `ncu --clock-control none --cache-control none`. Compares DRAM % and tensor
+% of kernels of at least 100 us with ncu's (5 points), each class with what it must be, the time of each phase with and without
+(median of the rounds), the sampler's part of a core, and the kernels recorded. Stops beginning new work after S seconds (300).
+A short table comes last, then the number of checks that failed, which is also the exit status.
+"""
+import argparse, csv, io, json, re, shutil, statistics, subprocess, sys, time
+from pathlib import Path
+
+WORK = r"""
+import sys, time, torch
+few = sys.argv[1] == "few"
+torch.backends.cuda.matmul.allow_tf32 = False
+A = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+B = torch.randn(4096, 4096, device="cuda")
+X = torch.randn(1 << 28, device="cuda"); Y = torch.empty_like(X)
+M = torch.randn(12288, 12288, device="cuda"); T = torch.empty_like(M)
+S = torch.randn(1 << 14, 1 << 12, device="cuda")
+L = torch.randn(64, 1 << 20, device="cuda"); s = torch.randn(256, device="cuda")
+def gemm(): A @ A
+def fp32(): B @ B
+def add(): torch.add(X, 1.0, out=Y)
+def transpose(): T.copy_(M.t())
+def softmax(): torch.softmax(S, 1)
+def rows64(): torch.nn.functional.layer_norm(L, (1 << 20,))
+def tiny(): s.add_(1.0)
+def mix():
+    A[:2048, :2048] @ A[:2048, :2048]; torch.relu(S)
+phases = [(gemm, 60), (fp32, 40), (add, 120), (transpose, 60), (softmax, 200), (rows64, 40), (tiny, 4000), (mix, 300)]
+for f, _ in phases: f(); f()
+torch.cuda.synchronize()
+acc = {}
+for r in range(1 if few else 8):
+    for f, n in phases:
+        torch.cuda.synchronize(); a = time.perf_counter()
+        for _ in range(2 if few else n): f()
+        torch.cuda.synchronize(); acc.setdefault(f.__name__, []).append((time.perf_counter() - a) / n * 1e6)
+print("PHASES", {k: sorted(v)[len(v) // 2] for k, v in acc.items()}, flush=True)
+"""
+# What a kernel must be, by a part of its name and what it does; a class the arithmetic leaves open is not named.
+CLASSES = {"add": "memory", "gemm": "compute", "tiny": "launch"}
+TABLE, FAILED = [], 0
+
+
+def check(what, ok, detail=""):
+    global FAILED
+    FAILED += 0 if ok else 1
+    TABLE.append(f"{'pass' if ok else 'FAIL'}  {what}  {detail}")
+    print(TABLE[-1], flush=True)
+
+
+def base(name):
+    """The function's own name, without return type, namespaces, template arguments and parameters."""
+    name = re.sub(r"\(anonymous namespace\)::|\(unnamed\)::|<unnamed>::", "", name)
+    return re.split(r"[<(]", name)[0].split("::")[-1].split(" ")[-1]
+
+
+def traced(cuptop, out, tag, counters):
+    folder = out / f"run-{tag}"
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [cuptop, "trace", "--headless", "--json", "--save", folder, "--python", "off", "--counters", counters, "--", sys.executable, out / "work.py", "all"]
+    done = subprocess.run([str(it) for it in command], capture_output=True, text=True, timeout=240)
+    (out / f"{tag}.out").write_text(done.stdout)
+    (out / f"{tag}.err").write_text(done.stderr)
+    phases = re.search(r"PHASES (\{.*?\})", done.stdout + done.stderr)
+    text = done.stdout[done.stdout.find("\n{\n") + 1:] if not done.stdout.startswith("{") else done.stdout
+    try:
+        return json.loads(text), json.loads(phases[1].replace("'", '"'))
+    except (ValueError, TypeError):
+        print(f"{tag}: exit {done.returncode}\n{done.stderr[-1500:]}", flush=True)
+        return None, None
+
+
+def by_ncu(out):
+    """DRAM %, tensor % and ns by grid, block and function."""
+    ncu = shutil.which("ncu") or next((str(p) for p in sorted(Path("/usr/local").glob("cuda*/bin/ncu"))), None)
+    if not ncu:
+        return None
+    metrics = {"dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": "tensor", "gpu__time_duration.sum": "ns"}
+    command = [ncu, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(metrics), sys.executable, str(out / "work.py"), "few"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=150)
+    except subprocess.TimeoutExpired:
+        return None
+    (out / "ncu.csv").write_text(done.stdout)
+    lines = [it for it in done.stdout.splitlines() if it.startswith('"')]
+    if len(lines) < 3:
+        print("ncu said:", done.stdout[-800:], done.stderr[-400:], flush=True)
+        return None
+    header, units = next(csv.reader([lines[0]])), next(csv.reader([lines[1]]))
+    found = {}
+    for row in csv.DictReader(io.StringIO("\n".join(lines[2:])), fieldnames=header):
+        numbers = lambda text: tuple(int(it) for it in re.findall(r"\d+", text))[:3]
+        key = (numbers(row["Grid Size"]), numbers(row["Block Size"]), base(row["Kernel Name"]))
+        value = {}
+        for name, short in metrics.items():
+            unit = units[header.index(name)]
+            scale = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}.get(unit, 1)
+            value[short] = float(row[name].replace(",", "") or "nan") * scale
+        found.setdefault(key, []).append(value)
+    return {key: {m: statistics.median(v[m] for v in values) for m in ("dram", "tensor", "ns")} for key, values in found.items()}
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("cuptop")
+    arguments.add_argument("--out", default="gpu-counters")
+    arguments.add_argument("--seconds", type=float, default=300)
+    args = arguments.parse_args()
+    begin, cuptop, out = time.monotonic(), shutil.which(args.cuptop) or args.cuptop, Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "work.py").write_text(WORK)
+    left = lambda: args.seconds - (time.monotonic() - begin)
+    on, off, reports, kernels = [], [], [], {"on": [], "off": []}
+    for turn in range(5):
+        if turn >= 3 and left() < 130:
+            break
+        for counters, times in (("off", off), ("on", on)) if turn % 2 else (("on", on), ("off", off)):
+            report, phases = traced(cuptop, out, f"{counters}-{turn}", counters)
+            if report:
+                times.append(phases)
+                kernels[counters].append(report["devices"][0]["kernels"])
+                if counters == "on":
+                    reports.append(report)
+    check("programs ran under trace with and without counters", on and off, f"{len(on)} and {len(off)} times")
+    if not reports:
+        print("\n".join(TABLE)); return
+    check("as many kernels recorded with as without", len(set(kernels["on"] + kernels["off"])) == 1, kernels)
+    for phase in on[0]:
+        a, b = (statistics.median(it[phase] for it in times) for times in (on, off))
+        spread = max(it[phase] for it in off) / min(it[phase] for it in off) - 1
+        allowed = max(0.015, spread) if phase in ("tiny", "mix") else 0.015
+        check(f"{phase}: at most 1.5 % slower while sampled", a / b - 1 <= allowed, f"{b:.2f} -> {a:.2f} us, {100 * (a / b - 1):+.2f} %, spread {100 * spread:.1f} %")
+    notes = [it for it in reports[-1]["hardware"]["notes"] if "ounters of" in it]
+    print("\n".join(notes), flush=True)
+    share = re.search(r"([\d.]+) % of a core", notes[-1] if notes else "")
+    check("the sampler took at most a tenth of a core (its beginning with it)", share and float(share[1]) <= 12, notes[-1] if notes else "no note")
+    check("nothing was lost", notes and not re.search("full|gap|without a time|not written|anew", notes[-1]), "")
+    shapes = [(base(k["name"]), k["name"], s) for k in reports[-1]["kernels"] for s in k["shapes"]]
+    rows = {(tuple(s["grid"]), tuple(s["block"]), name): s for name, _, s in shapes}
+    print(f"{'kernel':34} {'us':>9} {'class':>8} {'DRAM %':>13} {'tensor %':>13} {'SM %':>6} {'samples':>8}  limit", flush=True)
+    number = lambda v: "-" if v is None else f"{100 * v:.1f}"
+    for name, _, s in sorted(shapes, key=lambda it: -it[2]["total_ns"])[:16]:
+        pm = lambda m: number(s[m + "_share"]) + ("" if s[m + "_error"] is None else f" ±{100 * s[m + '_error']:.1f}")
+        print(f"{name[:34]:34} {s['total_ns'] / s['count'] / 1e3:9.1f} {s['class']:>8} {pm('dram'):>13} {pm('tensor'):>13} {number(s['sm_share']):>6} {s['samples']:>7}{'*' if s['own_samples'] else ' '}  {s['limit']}", flush=True)
+    longest = lambda test: max((it for it in shapes if test(it)), key=lambda it: it[2]["total_ns"], default=None)
+    for what, test in (("add", lambda it: it[2]["count"] == 8 * 120 + 2 or "AddFunctor" in it[1] and it[2]["total_ns"] / it[2]["count"] > 1e5),
+                       ("gemm", lambda it: 480 <= it[2]["count"] <= 490 and it[2]["total_ns"] / it[2]["count"] > 5e5),
+                       ("tiny", lambda it: it[2]["count"] >= 32_000 and it[2]["total_ns"] / it[2]["count"] < 1e4)):
+        it = longest(test)
+        check(f"{what} is {CLASSES[what]}-bound", it and it[2]["class"] == CLASSES[what], it and f"{it[2]['class']}: {it[2]['limit']}")
+    if left() > 60:
+        fast, _ = traced(cuptop, out, "fast", "20000")
+        if fast:
+            said = [it for it in fast["hardware"]["notes"] if "ounters of" in it]
+            check("20,000 a second: what was reached is said", said, said[-1] if said else "")
+    truth = by_ncu(out)
+    if truth is None:
+        check("ncu was there to compare with", False, "no ncu, or it refused")
+    else:
+        compared = 0
+        for key, it in truth.items():
+            mine = rows.get(key)
+            if mine is None or it["ns"] < 100_000 or mine["total_ns"] / mine["count"] < 100_000:
+                continue
+            for metric in ("dram", "tensor"):
+                if mine[metric + "_share"] is None:
+                    check(f"{key[2][:30]} {metric} is told", False, f"{mine['samples']} samples")
+                    continue
+                compared += 1
+                got = 100 * mine[metric + "_share"]
+                check(f"{key[2][:30]} {metric}", abs(got - it[metric]) <= 5, f"{got:.1f}, ncu {it[metric]:.1f} %")
+        check("kernels compared with ncu", compared >= 8, compared)
+    print(f"\n--- {time.monotonic() - begin:.0f} s")
+    print("\n".join(TABLE))
+    print(f"{FAILED} failed")
+
+
+main()
+sys.exit(min(FAILED, 100))
