@@ -391,8 +391,7 @@ fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)
         .map(|(id, lane)| (id, lane.key()))
 }
 
-/// Shows more depths than [`nest::USUAL`] of the lanes that have more, in turn, as long as there is `room` for all
-/// rows.
+/// Shows more depths than [`nest::USUAL`] of lanes that have more, in turn, while there is `room` for all rows.
 pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
     let mut wanted: Vec<(LaneId, usize)> = rows
         .iter()

@@ -1,7 +1,6 @@
 //! The thresholds of all rules, each beside what justifies it. `docs/FINDINGS.md` has the same table.
 //!
-//! "Measured" means: on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, unless it says
-//! otherwise.
+//! "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
 
 use activity::Ns;
 

@@ -26,7 +26,7 @@ pub(super) struct Split {
     pub collective: Ns,
     /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `Peer`.
     pub waiting: Ns,
-    /// The same by the rank that came last (index into [`JobAnalysis::ranks`]).
+    /// The same by the rank that came last (index into [`crate::ranks::Alignment::ranks`]).
     pub waited_for: FxHashMap<usize, Ns>,
     /// The host's work between launches: a part of `Launch`.
     pub between: Ns,
