@@ -1,7 +1,7 @@
-//! Builds the library that `cuptop trace` has the CUDA driver load into programs, so that it can travel inside
-//! the one binary that is installed (see `crates/live/src/attach/library.rs`).
+//! Builds the library that `cuptop trace` has the CUDA driver load into programs (see
+//! `crates/live/src/attach/library.rs`). It travels inside the one binary that is installed.
 //!
-//! It is the crate `collector` as a shared library, built by a nested cargo: the dependencies are a part of this
+//! It is the crate `collector` as a shared library, built by a nested cargo. Its dependencies are a part of this
 //! package's own, so they are on the machine already. Flags and wrappers of the outer build (sanitizers, coverage,
 //! clippy) are kept out of it: it is loaded into other people's programs.
 
@@ -57,8 +57,8 @@ fn main() {
     fs::copy(&made, &library).unwrap_or_else(|error| panic!("{}: {error}", made.display()));
 }
 
-/// Makes a workspace of the packages that lie beside this one, as they do where cargo unpacks what comes from a registry:
-/// a package holds no other package. Returns its folder.
+/// Makes a workspace of the packages that lie beside this one. Cargo unpacks them like that from a registry, as a
+/// package holds no other package. Returns its folder.
 fn assemble(root: &Path, workspace: &Path) -> PathBuf {
     let done = |what: io::Result<()>, path: &Path| {
         what.unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -62,9 +62,9 @@ fn parts(_: &mut Criterion<CpuTime>) {
             Causes::new(&trace, &graph)
         });
         once("causes of all gaps", operations, || causes.idle(0, None));
-        let devices = once("figures", operations, || figures::of(&trace, None, None));
+        let devices = once("figures", operations, || figures::count(&trace, None, None));
         once("verdict", operations, || {
-            verdict::of(&trace, &causes, None, &devices, &[])
+            verdict::find(&trace, &causes, None, &devices, &[])
         });
         once("steps", operations, || steps::of(&trace, None));
         if operations > 1_000_000 {
@@ -123,8 +123,8 @@ fn live(c: &mut Criterion<CpuTime>) {
             let window = Span::new(from, until);
             let graph = Graph::within(&trace, window);
             let causes = Causes::new(&trace, &graph);
-            let devices = figures::of(&trace, None, Some(window));
-            black_box(verdict::of(&trace, &causes, Some(window), &devices, &[]))
+            let devices = figures::count(&trace, None, Some(window));
+            black_box(verdict::find(&trace, &causes, Some(window), &devices, &[]))
         });
     });
     group.finish();

@@ -22,7 +22,7 @@ use std::time::Instant;
 use activity::feed::{Message, Outcome};
 use analysis::causes::Causes;
 use analysis::graph::Graph;
-use analysis::ranks::{Matched, Pattern};
+use analysis::ranks::{MatchedCollectives, Pattern};
 use analysis::steps;
 use cuptop::report::{Report, text};
 use cuptop::tui::action::Action;
@@ -96,8 +96,8 @@ fn measure(ranks: usize, steps: usize) {
     let causes = timed("causes, made ready", || Causes::new(&trace, &graph));
     let steps = timed("steps", || steps::of(&trace, None));
     let found = timed("ranks: matched, aligned, who is late", || {
-        let matched = Matched::of(&trace).expect("a job");
-        matched.judged(&trace, Some(&causes), &steps)
+        let matched = MatchedCollectives::of(&trace).expect("a job");
+        matched.judge(&trace, Some(&causes), &steps)
     });
     // How far two aligned clocks lie apart at most, at the begin, in the middle and at the end.
     let apart = [0, truth.end / 2, truth.end].map(|time| {

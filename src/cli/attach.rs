@@ -67,7 +67,7 @@ fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
     }
     drop(feed);
     if !target.args.stacks_only {
-        ranks::set(&mut trace);
+        ranks::align_clocks(&mut trace);
         let report = Report::new(&trace, None, figures::Peaks::default());
         if target.args.json {
             print(&super::report::json(&report)?)?;

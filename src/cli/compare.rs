@@ -11,7 +11,7 @@ use super::redaction::Redaction;
 use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
-use crate::tui::{self, Beside, Pair, Shown, Wanted};
+use crate::tui::{self, OtherRun, Pair, Shown, Wanted};
 use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
@@ -92,7 +92,7 @@ fn above_each_other(
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let runs = [Run::of(&trace_a), Run::of(&trace_b)];
     let answer = Answer::new(&runs[..1], &runs[1..], None).ok_or_else(nothing)?;
-    let beside = Arc::new(Beside {
+    let beside = Arc::new(OtherRun {
         names: [&trace_a, &trace_b].map(|trace| trace.source.title.clone()),
         trace: Arc::new(trace_a),
         headline: answer.text.clone(),

@@ -13,7 +13,7 @@ use super::screen::Shot;
 use super::{print, screen};
 use crate::export::{self, Readers, Timeline};
 use crate::report::{Report, text};
-use crate::tui::{Beside, Peaks, Running, Shown, StartFn, Wanted};
+use crate::tui::{OtherRun, Peaks, Running, Shown, StartFn, Wanted};
 use activity::feed::Outcome;
 use activity::text::printable;
 use analysis::ranks;
@@ -57,7 +57,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
 /// terminal. A job that still runs is kept within `memory` bytes, as `cuptop trace` keeps one.
 pub(super) fn opener(
     paths: Vec<PathBuf>,
-    beside: Option<Arc<Beside>>,
+    beside: Option<Arc<OtherRun>>,
     memory: u64,
     clock: OnClock,
 ) -> Result<StartFn<'static>, Ending> {
@@ -279,7 +279,7 @@ pub(super) fn load_redacted(
         ..redaction.label(source_info(&opened, paths))
     });
     let outcome = collect_into(&opened.feed, |batch| trace.apply(redaction.apply(batch)));
-    ranks::set(&mut trace);
+    ranks::align_clocks(&mut trace);
     match outcome {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),

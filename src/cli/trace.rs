@@ -65,7 +65,7 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
     trace.set_limit(Some(super::rows_memory(program.args.memory)));
     let outcome = collect(&feed, &mut trace);
     drop(feed);
-    ranks::set(&mut trace);
+    ranks::align_clocks(&mut trace);
     if program.args.headless {
         let report = Report::new(&trace, None, figures::Peaks::default());
         if program.args.json {

@@ -1,5 +1,5 @@
-//! A timeline as Chrome JSON in Kineto's manner: for Chrome's and Perfetto's viewers, and for every tool
-//! that reads traces of PyTorch's profiler. cuptop reads it back with the same figures.
+//! A timeline as Chrome JSON in Kineto's manner. Chrome's and Perfetto's viewers read it, and every tool for traces of
+//! PyTorch's profiler. Reading it back, cuptop gets the same figures.
 //!
 //! What Kineto has no word for stands in arguments of its own: `cuptop process` (which process, where
 //! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document
@@ -77,7 +77,7 @@ impl Writer<'_> {
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
-        if let Some(clocks) = clocks::of(self.trace) {
+        if let Some(clocks) = clocks::find(self.trace) {
             writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
         }
         let devices: Vec<String> = self

@@ -1,10 +1,10 @@
-//! How the clocks of a job's ranks lie to each other, for exports: on which clock their times are, and how that one lies to those
-//! on which they were recorded.
+//! How the clocks of a job's ranks lie to each other, for exports. It says on which clock the times are, and how that
+//! one lies to those on which they were recorded.
 
 use serde::Serialize;
 
 use activity::Ns;
-use analysis::ranks::Aligned;
+use analysis::ranks::Alignment;
 use trace::Trace;
 
 /// The clocks of a job.
@@ -42,8 +42,8 @@ pub(super) struct RankClock {
 }
 
 /// `None` for what is no job of several ranks.
-pub(super) fn of(trace: &Trace) -> Option<RankClocks> {
-    let job = Aligned::of(trace)?;
+pub(super) fn find(trace: &Trace) -> Option<RankClocks> {
+    let job = Alignment::find(trace)?;
     let clocks = &job.clocks;
     let ranks = job.ranks.iter().enumerate().map(|(i, rank)| {
         let line = job.line_of_recorded(trace, i);

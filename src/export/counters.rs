@@ -1,5 +1,5 @@
-//! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time; after what
-//! NVML said of a device come the samples of its counters.
+//! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time. Samples of a
+//! device's counters come after what NVML said of it.
 //!
 //! | column | what |
 //! |---|---|

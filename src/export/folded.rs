@@ -1,12 +1,12 @@
 //! Collapsed stacks, for flame graphs: `outermost;...;innermost weight`, one line a stack.
 //!
-//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle: under the GPU's name, and in
-//! microseconds that its samples stand for (an estimate). Weighed by samples, it is every sample of every thread, under process and
-//! thread.
+//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle. It stands under the
+//! GPU's name, with the microseconds that its samples stand for (an estimate). Weighed by samples, it is every sample
+//! of every thread, under process and thread.
 //!
-//! Where there are no samples and the program's own profiler recorded every call of a Python function, stacks are those, to the nanosecond: of
-//! idle time, and, weighed by time, of every thread. What is rounded off a line goes to the next, so that the sum of any function with all that it
-//! calls is right to a microsecond.
+//! Without samples, stacks come from the program's own profiler where that recorded every call of a Python function.
+//! They are right to the nanosecond: of idle time, and, weighed by time, of every thread. What is rounded off a line
+//! goes to the next. So the sum of any function with all that it calls is right to a microsecond.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

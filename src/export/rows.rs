@@ -58,8 +58,8 @@ pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
         .collect()
 }
 
-/// What an operation or a call is called in traces of Kineto, which has words of its own for copies, memsets
-/// and waits: readers of such traces know them by those.
+/// The name of an operation or a call in traces of Kineto. It has words of its own for copies, memsets and syncs, and
+/// readers of such traces know them by those.
 pub(super) fn kineto_name(trace: &Trace, activity: &Activity) -> String {
     match &activity.what {
         What::Copy(c) => copy_name(c),

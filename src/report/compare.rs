@@ -1,5 +1,5 @@
-//! Two sides, each of one run or several: whether one is faster and what shows it ([`Answer`]), where the
-//! difference lies, what changed, and then the figures of both ([`Comparison`]).
+//! Two sides, each of one run or several. It says whether one is faster and what shows it ([`Answer`]), where the
+//! difference lies, and what changed. Then come the figures of both ([`Comparison`]).
 //!
 //! `side` measures the runs of a side, `answer` compares them, `comparable` says why they may not be
 //! the same thing, `words` writes it down.

@@ -16,8 +16,8 @@ pub struct Checked {
     pub what: String,
     /// The right side as written.
     pub expected: String,
-    /// The figure in its own unit (a share, GB/s, FLOP/s, ns, bytes, a count); over several values of
-    /// a sweep the one that is furthest from what is expected. `None` when it cannot be measured.
+    /// The figure in its own unit (a share, GB/s, FLOP/s, ns, bytes, a count). Over several values of a sweep it is the
+    /// one furthest from what is expected. `None` when it cannot be measured.
     pub measured: Option<f64>,
     /// Whether it holds.
     pub ok: bool,

@@ -12,13 +12,13 @@ use activity::units::{count, duration, percent};
 use analysis::DeviceFigures;
 use analysis::causes::IdleCause;
 use analysis::figures::share;
-use analysis::lines::Told;
+use analysis::lines::LineShare;
 
 /// The source line of rows that are shown as one.
 enum Lines {
     /// No line is told by so many samples.
     Unknown(u64),
-    One(Told),
+    One(LineShare),
     /// Rows differ: none speaks for all.
     Several,
 }
@@ -33,16 +33,16 @@ impl Lines {
 
     fn add(&mut self, piece: &IdleCause) {
         *self = match (std::mem::replace(self, Lines::Several), &piece.line) {
-            (Lines::One(known), Some(it)) if known.at() == it.at() => Lines::One(Told {
+            (Lines::One(known), Some(it)) if known.at() == it.at() => Lines::One(LineShare {
                 samples: known.samples + it.samples,
                 of: known.of + it.of,
                 ..known
             }),
-            (Lines::One(known), None) => Lines::One(Told {
+            (Lines::One(known), None) => Lines::One(LineShare {
                 of: known.of + piece.seen.samples(),
                 ..known
             }),
-            (Lines::Unknown(samples), Some(it)) => Lines::One(Told {
+            (Lines::Unknown(samples), Some(it)) => Lines::One(LineShare {
                 of: it.of + samples,
                 ..it.clone()
             }),

@@ -97,8 +97,8 @@ pub struct SamplingReport {
 
 /// The lines that each device waited for.
 #[must_use]
-pub fn of(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<LinesReport> {
-    let found = lines::of(trace, calls, steps, None);
+pub fn list(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<LinesReport> {
+    let found = lines::find(trace, calls, steps, None);
     found.into_iter().map(|it| report(trace, it)).collect()
 }
 

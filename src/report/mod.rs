@@ -5,10 +5,10 @@
 //! add, don't rename.
 
 pub mod compare;
+mod evicted;
 pub mod expect;
 mod hardware;
 mod idle;
-mod let_go;
 pub mod lines;
 mod offsets;
 pub mod operations;
@@ -106,7 +106,7 @@ pub struct Report {
     pub health: HealthReport,
     /// Records that were let go to stay within a budget of memory; absent when none were.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub let_go: Option<let_go::LetGo>,
+    pub let_go: Option<evicted::EvictedRecords>,
     /// Processes of which not all was recorded all the time; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recording: Vec<recording::Recording>,
@@ -252,13 +252,13 @@ impl From<&Facts<'_>> for Report {
         let is_run = plan.is_some() || !variants.is_empty();
         let variants = is_run.then(|| reports(facts, &advice, variants));
         let job = facts.ranks().map(|it| &**it);
-        let watching = watching::of(trace, causes, devices, None);
+        let watching = watching::measure(trace, causes, devices, None);
         let scope = advice.scope(None, devices);
         let scope = scope.with_ranks(job).with_watching(watching.as_ref());
         let (findings, start_up_findings, harness_findings) = match &variants {
             Some(variants) if !variants.is_empty() => {
                 let named = advice::in_one(variants.iter().map(VariantReport::named));
-                (named, None, Some(findings::of(&scope, &facts.stop)))
+                (named, None, Some(findings::find(&scope, &facts.stop)))
             }
             _ => {
                 let of = advice.of_program(&scope, steps);
@@ -271,7 +271,7 @@ impl From<&Facts<'_>> for Report {
             let known = devices.iter().find(|it| it.index == device);
             known.map_or(&[], |it| &it.idle)
         };
-        let (ranks, job) = match job.map(|job| ranks::of(trace, job, idle, peaks.p2p)) {
+        let (ranks, job) = match job.map(|job| ranks::report(trace, job, idle, peaks.p2p)) {
             Some((ranks, job)) => (ranks, Some(job)),
             None => (Vec::new(), None),
         };
@@ -310,18 +310,18 @@ impl From<&Facts<'_>> for Report {
             }),
             ranks,
             job,
-            lines: lines::of(trace, facts.calls(), steps),
+            lines: lines::list(trace, facts.calls(), steps),
             workers: lines::workers(trace),
             sampling: lines::sampling(trace),
             health: HealthReport {
                 source: trace.health(),
                 late: trace.late(),
             },
-            let_go: let_go::of(trace),
+            let_go: evicted::find(trace),
             watching,
-            hardware: analysis::hardware::of(trace, devices),
-            off_cpu: off_cpu::of(trace, causes, devices),
-            recording: recording::of(trace),
+            hardware: analysis::hardware::measure(trace, devices),
+            off_cpu: off_cpu::sum(trace, causes, devices),
+            recording: recording::find(trace),
             findings,
             start_up_findings,
             harness_findings,
@@ -350,7 +350,7 @@ fn reports(
         let pass = passes.representative(figures.position);
         VariantReport {
             speedup,
-            verdicts: verdict::of(facts.trace, &advice.causes, window, devices, &[]),
+            verdicts: verdict::find(facts.trace, &advice.causes, window, devices, &[]),
             findings: pass.map_or_else(Vec::new, |pass| advice.of_pass(passes, pass, devices)),
             figures,
         }

@@ -16,8 +16,8 @@ use activity::units::{bytes, count, duration, percent, rate};
 use activity::{Ns, Span};
 use analysis::causes::IdleCause;
 use analysis::figures::share;
-use analysis::lines::Told;
-use analysis::ranks::{Lateness, Pattern, Ranks, Reason, Stretch};
+use analysis::lines::LineShare;
+use analysis::ranks::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 pub use table::{Means, columns};
 use trace::{LaneId, Trace};
 
@@ -33,7 +33,7 @@ pub struct IdleShare {
 
 impl IdleShare {
     /// The causes of some idle time, those that have most of it first.
-    fn of<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
+    fn list<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
         let idle = idle.into_iter();
         IdleShare::sum(idle.map(|it| (it.cause, it.certainty, it.total_ns)))
     }
@@ -221,7 +221,7 @@ pub struct LateReport {
     pub reason: Option<String>,
     /// Where its program was seen meanwhile, where its GPU is idle and enough stack samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Told>,
+    pub line: Option<LineShare>,
     /// What the steady steps together would be shorter by without it (predicted), ns. Null where no other rank runs the same kernels.
     pub saving_ns: Option<Ns>,
     /// What a step takes on average, ns.
@@ -255,8 +255,8 @@ pub struct RateReport {
     pub transfer_ns: Ns,
     /// As nccl-tests reckon it; null where the size is unknown.
     pub bus_gbps: Option<f64>,
-    /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile; null where there is none, and for ranks
-    /// of several hosts.
+    /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile. It is null where there
+    /// is none, and for ranks of several hosts.
     pub link_gbps: Option<f64>,
 }
 
@@ -284,9 +284,9 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
 
 /// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s. `idle` has the idle time of a device (by
 /// its index in the timeline) by cause.
-pub fn of<'a>(
+pub fn report<'a>(
     trace: &Trace,
-    ranks: &Ranks,
+    ranks: &JobAnalysis,
     idle: impl Fn(usize) -> &'a [IdleCause],
     link: Option<f64>,
 ) -> (Vec<RankReport>, JobReport) {
@@ -315,7 +315,7 @@ pub fn of<'a>(
             residual_ns: clocks.residuals[i].map(|residual| residual.median_ns as Ns),
             busy_ns,
             idle_ns: span.len() - busy_ns,
-            idle: IdleShare::of(idle(rank.device)),
+            idle: IdleShare::list(idle(rank.device)),
             transfer_ns: sums.transfer_ns,
             wait_ns: sums.wait_ns,
             exposed_wait_ns: sums.exposed_ns,
@@ -370,7 +370,7 @@ pub fn of<'a>(
 }
 
 /// Where a rank is looked at first.
-fn place(ranks: &Ranks, rank: usize) -> Option<(LaneId, usize)> {
+fn place(ranks: &JobAnalysis, rank: usize) -> Option<(LaneId, usize)> {
     let late = ranks.split.late.iter().filter(|late| late.rank == rank);
     let latest = late.max_by_key(|late| late.by);
     let waits = ranks.split.waits[rank].iter();
@@ -394,7 +394,7 @@ pub(super) fn told(report: &Report) -> Option<Vec<&RankReport>> {
     Some(told.map(|(_, rank)| rank).collect())
 }
 
-fn late_report(ranks: &Ranks, late: &Lateness) -> LateReport {
+fn late_report(ranks: &JobAnalysis, late: &Lateness) -> LateReport {
     let rank = &ranks.ranks[late.rank];
     let (pattern, late_steps) = match late.pattern {
         Pattern::Steady => ("steady", None),

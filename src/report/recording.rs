@@ -19,7 +19,7 @@ pub struct Recording {
 }
 
 /// Of each process for which recording was off for some time.
-pub(super) fn of(trace: &Trace) -> Vec<Recording> {
+pub(super) fn find(trace: &Trace) -> Vec<Recording> {
     let Some(extent) = trace.extent() else {
         return Vec::new();
     };

@@ -235,7 +235,7 @@ fn copy_table(report: &Report, f: &DeviceFigures) -> Table {
         };
         let of_peak = d
             .gbps
-            .zip(report.peaks.of(direction))
+            .zip(report.peaks.rate(direction))
             .map(|(r, peak)| percent(r / peak));
         table.row([
             direction.label().to_owned(),

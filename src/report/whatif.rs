@@ -6,7 +6,7 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::{plural, wrap};
 use activity::units::{duration, factor, percent};
-use analysis::program::Known;
+use analysis::program::GpuRates;
 use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
 use sim::Profile;
 use trace::Trace;
@@ -356,23 +356,23 @@ impl From<Ideal> for IdealRow {
 
 /// What cuptop's own profile says of the GPU of a timeline.
 #[must_use]
-pub fn known_of(trace: &Trace) -> Known {
+pub fn known_of(trace: &Trace) -> GpuRates {
     known(trace, &Profile::bundled())
 }
 
 /// What a profile says of the GPU of a timeline; nothing when it is of another GPU.
 #[must_use]
-pub fn known(trace: &Trace, profile: &Profile) -> Known {
+pub fn known(trace: &Trace, profile: &Profile) -> GpuRates {
     let is_of_it = trace
         .devices()
         .iter()
         .any(|device| device.info.name == profile.device.name);
     if !is_of_it {
-        return Known::default();
+        return GpuRates::default();
     }
     let (copy, api, latency) = (&profile.copy, &profile.api, &profile.latency);
     let shared = copy.h2d_shared_gbps + copy.d2h_shared_gbps;
-    Known {
+    GpuRates {
         source: format!("measured on an {}", profile.device.name),
         h2d_gbps: Some(copy.h2d_gbps),
         d2h_gbps: Some(copy.d2h_gbps),

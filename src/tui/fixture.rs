@@ -253,8 +253,8 @@ pub(crate) fn slower() -> Vec<Batch> {
     batches
 }
 
-/// The bundled roofline's plan, and a run of it on a GPU that moves 4 TB/s, computes 60 TFLOP/s, and
-/// takes 5 µs for a kernel whatever it does.
+/// The bundled roofline's plan, and a run of it. The GPU moves 4 TB/s, computes 60 TFLOP/s, and takes 5 µs for a kernel
+/// whatever it does.
 pub(crate) fn roofline() -> (Arc<Plan>, Trace) {
     let source_of = LIBRARY.get("roofline").expect("it is bundled");
     let compiled = compile(&source_of, &Overrides::default());

@@ -494,8 +494,7 @@ pub fn help(
         .collect()
 }
 
-/// What matters most of the hints, the first of which are kept longest; the others follow in the table's
-/// order.
+/// What matters most of the hints, the first of which are kept longest; others follow in the table's order.
 const FOREMOST: &[Action] = &[
     Action::Choose,
     Action::Sort,

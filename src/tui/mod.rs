@@ -18,10 +18,10 @@
 //! └─ gutter ─┘└─ plot ──────────────────────────────────────────────────────────────────┘└─ side column ───┘
 //! ```
 //!
-//! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's
-//! messages, [`App::act`](app::App::act) takes actions (which [`keys`] makes of keys), and
-//! [`App::draw`](app::App::draw) draws it into a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no
-//! terminal. The shell owns the terminal and the threads:
+//! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's messages, and
+//! [`App::act`](app::App::act) takes actions, which [`keys`] makes of keys. [`App::draw`](app::App::draw) draws it into
+//! a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no terminal. The shell owns the terminal and the
+//! threads:
 //!
 //! ```text
 //!  input thread ──keys, mouse, size──┐
@@ -63,9 +63,9 @@ use trace::{SourceInfo, Trace};
 pub use app::{Choice, Opening, Peaks, Select, Wanted};
 pub use film::Film;
 pub use shell::{has_keyboard, run};
-pub use state::beside::{Beside, Pair};
 pub use state::counters::Counters;
 pub use state::lanes::Wishes;
+pub use state::other_run::{OtherRun, Pair};
 pub use state::{Replay, Said, SaidKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
@@ -121,7 +121,7 @@ pub struct Running {
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<OtherRun>>,
 }
 
 impl Running {
@@ -200,7 +200,7 @@ pub struct Shown {
     /// For "% of peak".
     pub peaks: Peaks,
     /// What it is compared with.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<OtherRun>>,
 }
 
 impl Shown {
@@ -216,8 +216,8 @@ impl Shown {
     }
 }
 
-/// The screen of a complete timeline, drawn without a terminal: the median pass of the variant that it opens on, or
-/// the whole of it, and of that what `opening` asks for.
+/// The screen of a complete timeline, drawn without a terminal. It has the median pass of the variant that it opens on,
+/// or the whole of it, and of that what `opening` asks for.
 ///
 /// # Errors
 /// What was asked for and is not there, in a sentence.

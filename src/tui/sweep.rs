@@ -105,9 +105,9 @@ pub fn sweep(run: &Run, choice: usize) -> Option<Sweep> {
     chart(run, figure, swept)
 }
 
-/// The figure that the scenario is about. Expectations of FLOP/s make it a roofline, which has the
-/// others in it; expectations of a phase say that the phase is what the scenario measures. Else it is
-/// what the first expectation speaks of; of a speed-up, the time behind it.
+/// The figure that the scenario is about. Expectations of FLOP/s make it a roofline, which has the others in it.
+/// Expectations of a phase say that the scenario measures that phase. Else it is what the first expectation speaks of;
+/// of a speed-up, the time behind it.
 fn main_figure(plan: &Plan) -> Figure {
     let of = |kind: Kind| plan.expectations.iter().find(|e| e.figure.kind == kind);
     let main = of(Kind::KernelFlops)

@@ -1,7 +1,7 @@
 //! The one place where time becomes columns and columns become time.
 //!
-//! Everything is integer arithmetic: the edges of the columns tile the window without a gap and
-//! without an overlap, so figures of single columns add up to the figure of the window.
+//! Everything is integer arithmetic. The edges of the columns tile the window without gap or overlap, so figures of
+//! single columns add up to the figure of the window.
 
 use activity::{Ns, Span};
 
@@ -88,8 +88,8 @@ impl TimeScale {
     }
 }
 
-/// `length * x / columns`. A frame asks tens of thousands of times: 128 bits are only divided where 64 are too few, which
-/// is for windows of more than a day.
+/// `length * x / columns`. A frame asks tens of thousands of times. So 128 bits are only divided where 64 are too few,
+/// for windows of more than a day.
 fn share(length: Ns, x: u16, columns: u16) -> Ns {
     match length.checked_mul(Ns::from(x)) {
         Some(product) => product / Ns::from(columns),

@@ -77,7 +77,7 @@ fn lanes_and_totals_are_those_of_clocks_that_were_right() {
     for clock in OFF {
         let (mut trace, _) = job(clock).make();
         assert!(apart(&trace) > 1_000_000);
-        ranks::set(&mut trace);
+        ranks::align_clocks(&mut trace);
         assert!(apart(&trace) < APART, "{}", apart(&trace));
         let extent = trace.extent().expect("records");
         assert!((extent.len() - even.extent().expect("records").len()).abs() < APART);
@@ -115,7 +115,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
     for clock in OFF {
         let (raw, _) = job(clock).make();
         let (mut set, _) = job(clock).make();
-        ranks::set(&mut set);
+        ranks::align_clocks(&mut set);
         let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, Peaks::default()));
         let told = |report: &Report| -> Vec<(String, i64)> {
             let found = report.findings.iter();
@@ -184,7 +184,7 @@ fn exports_are_on_one_clock_and_have_what_was_recorded() {
         let (raw, _) = job(clock).make();
         let recorded = csv(&raw);
         let (mut set, _) = job(clock).make();
-        ranks::set(&mut set);
+        ranks::align_clocks(&mut set);
         for (rank, rows) in csv(&set).iter().enumerate() {
             assert_eq!(rows.len(), 60 * 11);
             for (i, [start, own]) in rows.iter().enumerate() {

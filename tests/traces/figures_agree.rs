@@ -122,7 +122,7 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
 /// What the screen finds in what is on it.
 fn found(app: &App) -> &[Finding] {
     let state = &app.state;
-    let answer = state.answers.of(&state.run, state.camera.scope);
+    let answer = state.answers.get(&state.run, state.camera.scope);
     &answer.expect("an answer").findings
 }
 

@@ -8,7 +8,7 @@ use activity::{
 use analysis::causes::Causes;
 use analysis::figures::Peaks;
 use analysis::graph::Graph;
-use analysis::ranks::{Heat, Matched, Pattern, Ranks, Reason, Stretch};
+use analysis::ranks::{Heat, JobAnalysis, MatchedCollectives, Pattern, Reason, Stretch};
 use analysis::steps::{self, Steps};
 use cuptop::report::Report;
 use cuptop::tui::action::Action;
@@ -17,18 +17,18 @@ use cuptop::tui::{ColorLevel, Theme, render};
 use ratatui::layout::Size;
 use trace::{SourceInfo, Trace};
 
-fn ranks_of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<Ranks> {
-    Some(Matched::of(trace)?.judged(trace, causes, steps))
+fn ranks_of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Option<JobAnalysis> {
+    Some(MatchedCollectives::of(trace)?.judge(trace, causes, steps))
 }
 
-fn found(trace: &Trace) -> Ranks {
+fn found(trace: &Trace) -> JobAnalysis {
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
     ranks_of(trace, Some(&causes), &steps::of(trace, None)).expect("a job")
 }
 
 /// By how much the aligned clocks of two ranks differ at most at the begin, in the middle and at the end, ns.
-fn apart(job: &Job, ranks: &Ranks, end: i64) -> i64 {
+fn apart(job: &Job, ranks: &JobAnalysis, end: i64) -> i64 {
     let clock = |rank: usize, time: i64| ranks.aligned(rank, (job.clock)(rank).read(time));
     let at = |time: i64| {
         let all: Vec<i64> = (0..job.ranks).map(|rank| clock(rank, time)).collect();

@@ -2,7 +2,7 @@
 
 use crate::common::{load, real_traces};
 use analysis::graph::Graph;
-use analysis::program::{Known, Program};
+use analysis::program::{GpuRates, Program};
 
 /// Fewer operations than this owe too much to each delay.
 const OPS_MIN: usize = 500;
@@ -13,7 +13,7 @@ fn unchanged_traces_are_given_back_exactly_and_nearly_with_typical_delays() {
     for (path, _) in real_traces() {
         let name = path.display().to_string();
         let trace = load(&[path]).trace;
-        let program = Program::new(&trace, &Graph::new(&trace), None, &Known::default());
+        let program = Program::new(&trace, &Graph::new(&trace), None, &GpuRates::default());
         let times = program.replay();
         let ops = || program.ops.iter().map(|op| op.span);
         let calls = || program.calls.iter().map(|call| call.span);

@@ -126,9 +126,9 @@ fn file(path: &str) -> String {
     }
 }
 
-/// A text whose absolute paths have lost their folders: what begins with `/` or `~/` behind a blank, a quote or a bracket, and
-/// has a second slash; what begins with `\` (behind a drive or none) and has a second of those. What lies between two slashes in a C++
-/// name is none.
+/// A text whose absolute paths have lost their folders. Such a path begins with `/` or `~/` behind a blank, a quote or
+/// a bracket, and has a second slash. One of Windows begins with `\` (behind a drive or none) and has a second of
+/// those. What lies between two slashes in a C++ name is none.
 fn without_folders(text: &str) -> Cow<'_, str> {
     if !text.contains(['/', '\\']) {
         return Cow::Borrowed(text);

@@ -1,8 +1,8 @@
 //! The channel between a source and the one owner of the trace store.
 //!
-//! It is bounded: a source that is faster than its consumer waits (a traced program never does,
-//! because between it and its reader lies the recording). A source runs on a named thread of its
-//! own, looks at its [`Stop`] between messages, and ends with exactly one [`Message::Finished`].
+//! It is bounded: a source that is faster than its consumer waits. A traced program never waits for it, because the
+//! recording lies between the program and its reader. A source runs on a named thread of its own, looks at its [`Stop`]
+//! between messages, and ends with exactly one [`Message::Finished`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -215,8 +215,7 @@ pub const SLOWED: u64 = 0x40 | 0x80 | 0x20 | 0x08 | 0x04 | 0x10;
 pub struct GpuLimits {
     /// Which GPU.
     pub uuid: Uuid,
-    /// The most that a metric can reach, where that is known: power limit, highest clock, what the PCIe link carries one
-    /// way, size of the memory.
+    /// The most that a metric can reach, if known: power limit, highest clock, one way of the PCIe link, memory.
     pub most: Vec<(Metric, f64)>,
     /// The metrics that this GPU, driver or user does not have, with the reason in words.
     pub lacks: Vec<(Metric, String)>,

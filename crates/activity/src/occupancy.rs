@@ -1,9 +1,9 @@
 //! Theoretical occupancy: how many warps of a launch fit on an SM at once, and what limits them.
 //!
-//! The rules are those of CUDA's occupancy calculator (`cuda_occupancy.h` of the toolkit) for compute
-//! capability 5.0 and later: warps, blocks, registers (given to a warp in units of 256, out of a
-//! quarter of the SM's file) and shared memory (in units of 256 bytes, from 8.0 on of 128 bytes with
-//! 1 KiB a block kept by the system). The largest shared memory carve-out is assumed.
+//! The rules are those of CUDA's occupancy calculator (`cuda_occupancy.h` of the toolkit) for compute capability 5.0
+//! and later: Warps, blocks, registers and shared memory limit it. A warp takes registers in units of 256, out of a
+//! quarter of the SM's file. Shared memory comes in units of 256 bytes. From 8.0 on they are 128 bytes, and the system
+//! keeps 1 KiB a block. The largest shared memory carve-out is assumed.
 
 use crate::{DeviceInfo, LaunchShape};
 
@@ -65,8 +65,8 @@ impl Limit {
 }
 
 impl Occupancy {
-    /// Part of the kernel's time that the last wave, which fills the SMs only partly, costs at most: so much less would take
-    /// blocks that are equally long and fill all waves. 0 for a grid of one wave or less.
+    /// Part of the kernel's time that the last wave, which fills the SMs only partly, costs at most. Blocks that are
+    /// equally long and fill all waves would take so much less. 0 for a grid of one wave or less.
     #[must_use]
     pub fn tail(&self) -> f64 {
         if self.waves <= 1.0 {

@@ -1,10 +1,10 @@
 //! Statistics of samples of which nothing is assumed: medians, their intervals, and whether two sets differ.
 //!
-//! The conventions are those of Go's `benchstat`: a set of samples is described by its median and the
-//! interval between two of its own samples that holds the true median with 95 % confidence (whatever
-//! the distribution), two sets are compared by the Mann-Whitney U test ([`rank`]), and a difference is
-//! only called one when it is shown. [`TEST_MIN`] samples a side are the fewest for which the test can say
-//! p < 0.05 at all, [`INTERVAL_MIN`] the fewest whose least and greatest are such an interval.
+//! The conventions are those of Go's `benchstat`. A set of samples is described by its median and an interval between
+//! two of its own samples. The interval holds the true median with 95 % confidence, whatever the distribution. The
+//! Mann-Whitney U test ([`rank`]) compares two sets, and a difference is only called one when it is shown. [`TEST_MIN`]
+//! samples a side are the fewest for which the test can say p < 0.05 at all. [`INTERVAL_MIN`] are the fewest whose
+//! least and greatest are such an interval.
 
 pub mod rank;
 
@@ -102,8 +102,8 @@ impl Difference {
         self.p.map(|p| p < ALPHA)
     }
 
-    /// What is shown of it: both p below [`ALPHA`] and the nearer end of the interval beyond `threshold`,
-    /// a share of A's time (0.05 for 5 %).
+    /// What is shown of it. A difference needs p below [`ALPHA`], and the nearer end of its interval beyond
+    /// `threshold`, a share of A's time (0.05 for 5 %).
     #[must_use]
     pub fn verdict(&self, threshold: f64) -> Verdict {
         let (Some(p), Some((low, high))) = (self.p, self.interval) else {
@@ -181,8 +181,8 @@ pub fn geometric_mean(samples: &[f64]) -> Option<f64> {
     Some((logs / samples.len() as f64).exp())
 }
 
-/// The two samples between which the true median lies with at least 95 % confidence, whatever the
-/// distribution: the number of samples below it is binomial with one half.
+/// The two samples between which the true median lies with at least 95 % confidence, whatever the distribution. The
+/// number of samples below it is binomial with one half.
 #[must_use]
 pub fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
     let outside = samples_outside(samples.len())?;
@@ -209,9 +209,9 @@ fn samples_outside(count: usize) -> Option<usize> {
     outside
 }
 
-/// How far apart halves of one set of samples lie, as a share: what a comparison finds between a thing
-/// and itself. Of 200 random halvings the difference of medians that 95 % do not exceed, or that between
-/// the first half and the second where it is larger (a drift). `None` for fewer than [`TEST_MIN`].
+/// How far apart halves of one set of samples lie, as a share: what a comparison finds between a thing and itself. The
+/// difference of medians that 95 % of 200 random halvings do not exceed. A larger one between the first half and the
+/// second (a drift) counts instead. `None` for fewer than [`TEST_MIN`].
 #[must_use]
 pub fn floor(samples: &[f64]) -> Option<f64> {
     const HALVINGS: usize = 200;

@@ -1,8 +1,8 @@
 //! Text on its way to a reader: what is fit to be shown, how it is cut, wrapped and counted.
 //!
-//! Strings of traces, scenarios, programs and the system are hostile until [`printable`] has seen them. The
-//! trace store does that as they come in, so that what comes out of it is fit for every view and export;
-//! what never enters the store (paths, messages) passes here on its way to the terminal.
+//! Strings of traces, scenarios, programs and the system are hostile until [`printable`] has seen them. The trace store
+//! does that as texts come in, so what comes out of it is fit for every view and export. Paths and messages never enter
+//! the store: They pass here on their way to the terminal.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub use crate::units::count;
 
-/// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and
-/// paragraph separators, bidirectional marks, and all that is not to be seen by itself (Unicode's `Default_Ignorable_Code_Point`:
-/// joiners, fillers, variation selectors, tags), is a mark of annotations, or no character for ever (which XML refuses).
+/// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and paragraph
+/// separators, bidirectional marks and marks of annotations. So is what nobody sees by itself (Unicode's
+/// `Default_Ignorable_Code_Point`: joiners, fillers, tags) or is no character for ever (which XML refuses).
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()

@@ -1,5 +1,5 @@
-//! What could be better in a variant, a run, or a program, with what it saves: the question that reports and the screen ask
-//! alike, so that they cannot disagree.
+//! What could be better in a variant, a run, or a program, with what it saves. Reports and the screen ask the same
+//! question here, so they cannot disagree.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -104,7 +104,7 @@ impl<'a> Advice<'a> {
                 if of.is_open || !of.is_measured || self.facts.stop.is_stopped() {
                     return None;
                 }
-                let devices = figures::of(self.facts.trace, None, Some(of.span));
+                let devices = figures::count(self.facts.trace, None, Some(of.span));
                 let findings = self.of_pass(passes, pass, &devices);
                 let variant = &passes.variants[variant];
                 Some((variant.name.clone(), variant.label(), findings))
@@ -141,7 +141,7 @@ impl<'a> Advice<'a> {
     }
 }
 
-/// Operations that findings are replayed with, where steps can stand for others: a replay takes some 3 us for each, and
+/// Operations that findings are replayed with, where steps can stand for others. A replay takes some 3 us for each, and
 /// every finding takes a few.
 const OPERATIONS: usize = 200_000;
 

@@ -1,7 +1,7 @@
 //! Host calls by correlation id, for analyses that ask about every operation of a timeline.
 //!
-//! [`Trace::call`] answers for one operation under a cursor; asked for each of a million operations
-//! it would search the lanes of all threads a million times. This index is built in one pass.
+//! [`Trace::call`] answers for one operation under a cursor. For each of a million operations it would search the lanes
+//! of all threads a million times. This index is built in one pass.
 
 use std::ops::Range;
 

@@ -87,7 +87,7 @@ pub fn is_collective(name: &str) -> bool {
 }
 
 /// The class, and in a few words what it rests on.
-pub(crate) fn of(known: &Known<'_>) -> (Class, String) {
+pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
     if known.is_collective {
         return (Class::Unknown, "communication".to_owned());
     }
@@ -214,17 +214,17 @@ mod tests {
                 counted: Some(counted),
                 is_collective: false,
             };
-            assert_eq!(of(&known), (class, words.to_owned()));
+            assert_eq!(find(&known), (class, words.to_owned()));
             let short = Known {
                 mean: 1_500,
                 ..known
             };
             assert_eq!(
-                of(&short),
+                find(&short),
                 (Class::Launch, "1.50 µs, launched in 4.00 µs".to_owned())
             );
             assert_eq!(
-                of(&Known {
+                find(&Known {
                     counted: None,
                     ..known
                 })
@@ -232,7 +232,7 @@ mod tests {
                 Class::Unknown
             );
             assert_eq!(
-                of(&Known {
+                find(&Known {
                     is_collective: true,
                     ..known
                 })

@@ -1,8 +1,9 @@
 //! What each kernel does with the hardware, from samples of a GPU's counters.
 //!
-//! A sample that lies in one kernel is that kernel's own. A sample of several is a mean of theirs, each in proportion to its time,
-//! so samples over many different mixtures tell the parts (least squares), each with its interval. Kernels that ran at once, or
-//! beside a copy, share what was counted in a way that nobody knows: such samples are left out. What cannot be told is not told.
+//! A sample that lies in one kernel is that kernel's own. A sample of several is a mean of theirs, each in proportion
+//! to its time. So samples over many different mixtures tell the parts (least squares), each with its interval. Kernels
+//! that ran at once, or beside a copy, share what was counted in a way that nobody knows: such samples are left out.
+//! What cannot be told is not told.
 
 mod squares;
 
@@ -44,8 +45,8 @@ pub struct Estimate {
 /// What one launch configuration of a kernel does with the hardware.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// Shares of the peak of device memory's bandwidth, of the tensor cores, of the time SMs had work, of the cycles in which
-    /// they issued an instruction.
+    /// Shares of the peaks of memory bandwidth and tensor cores, of time with work on the SMs, and of cycles that
+    /// issued an instruction.
     pub dram: Option<Estimate>,
     pub tensor: Option<Estimate>,
     pub sm: Option<Estimate>,
@@ -85,7 +86,7 @@ type Key = (ShapeId, u32);
 
 /// What samples tell of the kernels that start within `window`, or of all, by shape and device.
 #[must_use]
-pub fn of(trace: &Trace, window: Option<Span>) -> FxHashMap<Key, Counted> {
+pub fn find(trace: &Trace, window: Option<Span>) -> FxHashMap<Key, Counted> {
     let mut found = FxHashMap::default();
     for index in 0..trace.devices().len() {
         let Some(gpu) = trace.readings(index).filter(|it| it.is_sampled()) else {
@@ -207,8 +208,8 @@ impl Operations {
     }
 }
 
-/// What a sample holds of operations in order of their starts: parts of its time, by kernel, those that are not told apart under
-/// one more number. `None` for nothing, or for what nobody can tell apart.
+/// What a sample holds of operations in order of their starts. They are parts of its time, by kernel; those that are
+/// not told apart have one more number. `None` for nothing, or for what nobody can tell apart.
 fn parts(running: &[(Span, Option<usize>)], span: Span) -> Option<Vec<(usize, f64)>> {
     let mut of: Vec<(usize, f64)> = Vec::new();
     let (mut end, mut at_once) = (span.start, 0);

@@ -13,8 +13,8 @@ use super::graph::Graph;
 use super::memory::MemoryUse;
 use super::parallel;
 use super::passes::Passes;
-use super::program::Known;
-use super::ranks::{Aligned, Matched, Ranks};
+use super::program::GpuRates;
+use super::ranks::{Alignment, JobAnalysis, MatchedCollectives};
 use super::steps::{self, Steps};
 use super::variants::{self, VariantFigures};
 use activity::Span;
@@ -27,15 +27,15 @@ const KEPT_MAX: usize = 512 << 20;
 
 /// What was made. `None` inside is known, too: it is no job.
 #[derive(Debug, Default)]
-struct Made {
+struct FactCells {
     calls: OnceLock<CallIndex>,
     graph: OnceLock<Graph>,
     causes: OnceLock<Arc<Ready>>,
     steps: OnceLock<Arc<Vec<Steps>>>,
     /// Until it is judged: collectives take as much as a part of the timeline.
-    matched: Mutex<Option<Arc<Matched>>>,
-    aligned: OnceLock<Option<Arc<Aligned>>>,
-    ranks: OnceLock<Option<Arc<Ranks>>>,
+    matched: Mutex<Option<Arc<MatchedCollectives>>>,
+    aligned: OnceLock<Option<Arc<Alignment>>>,
+    ranks: OnceLock<Option<Arc<JobAnalysis>>>,
     /// The figures of all of it, before and after it is known why nothing ran.
     counted: OnceLock<Vec<DeviceFigures>>,
     devices: OnceLock<Vec<DeviceFigures>>,
@@ -43,14 +43,14 @@ struct Made {
     memory: OnceLock<MemoryUse>,
 }
 
-impl Made {
+impl FactCells {
     /// The same without what is large.
-    fn without_graph(&self) -> Made {
-        Made {
+    fn without_graph(&self) -> FactCells {
+        FactCells {
             steps: self.steps.clone(),
             aligned: self.aligned.clone(),
             ranks: self.ranks.clone(),
-            ..Made::default()
+            ..FactCells::default()
         }
     }
 }
@@ -65,11 +65,11 @@ pub struct Facts<'t> {
     /// What the devices can do, where a profile says.
     pub peaks: Peaks,
     /// What predictions know beside the timeline.
-    pub known: Known,
+    pub known: GpuRates,
     /// Once it is told to, long work is given up.
     pub stop: Stop,
     around: Option<Span>,
-    made: Arc<Made>,
+    made: Arc<FactCells>,
     last: Option<&'t LastFacts>,
 }
 
@@ -81,7 +81,7 @@ impl<'t> Facts<'t> {
             trace,
             plan: None,
             peaks: Peaks::default(),
-            known: Known::default(),
+            known: GpuRates::default(),
             stop: Stop::default(),
             around: None,
             made: Arc::default(),
@@ -99,7 +99,7 @@ impl<'t> Facts<'t> {
 
     /// The same of a run with this plan, on devices of which so much is known.
     #[must_use]
-    pub fn of_run(mut self, plan: Option<&'t Plan>, peaks: Peaks, known: Known) -> Self {
+    pub fn of_run(mut self, plan: Option<&'t Plan>, peaks: Peaks, known: GpuRates) -> Self {
         (self.plan, self.peaks, self.known) = (plan, peaks, known);
         self
     }
@@ -148,9 +148,9 @@ impl<'t> Facts<'t> {
 
     /// What its collectives tell of a job; `None` for what is none.
     #[must_use]
-    pub fn aligned(&self) -> Option<&Arc<Aligned>> {
+    pub fn aligned(&self) -> Option<&Arc<Alignment>> {
         let make = || {
-            let matched = Arc::new(Matched::of(self.trace)?);
+            let matched = Arc::new(MatchedCollectives::of(self.trace)?);
             let aligned = Arc::clone(matched.aligned());
             *self.matched() = Some(matched);
             Some(aligned)
@@ -158,7 +158,7 @@ impl<'t> Facts<'t> {
         self.made.aligned.get_or_init(make).as_ref()
     }
 
-    fn matched(&self) -> std::sync::MutexGuard<'_, Option<Arc<Matched>>> {
+    fn matched(&self) -> std::sync::MutexGuard<'_, Option<Arc<MatchedCollectives>>> {
         // A panic of another holder was said by its hook; what it left is whole.
         let matched = self.made.matched.lock();
         matched.unwrap_or_else(PoisonError::into_inner)
@@ -166,21 +166,21 @@ impl<'t> Facts<'t> {
 
     /// With who is late. `None` for what is no job.
     #[must_use]
-    pub fn ranks(&self) -> Option<&Arc<Ranks>> {
+    pub fn ranks(&self) -> Option<&Arc<JobAnalysis>> {
         let make = || {
             self.aligned()?;
             // Where only the graph was let go, the collectives were, too.
             let matched = self.matched().take();
-            let matched = matched.or_else(|| Matched::of(self.trace).map(Arc::new))?;
+            let matched = matched.or_else(|| MatchedCollectives::of(self.trace).map(Arc::new))?;
             let causes = self.causes();
-            let ranks = matched.judged(self.trace, Some(&causes), self.steps());
+            let ranks = matched.judge(self.trace, Some(&causes), self.steps());
             Some(Arc::new(ranks))
         };
         self.made.ranks.get_or_init(make).as_ref()
     }
 
     fn counted(&self) -> &[DeviceFigures] {
-        let make = || figures::of(self.trace, Some(self.calls()), None);
+        let make = || figures::count(self.trace, Some(self.calls()), None);
         self.made.counted.get_or_init(make)
     }
 
@@ -204,7 +204,7 @@ impl<'t> Facts<'t> {
     pub fn figures(&self, window: Option<Span>) -> Cow<'_, [DeviceFigures]> {
         match window {
             None => Cow::Borrowed(self.devices()),
-            Some(_) => Cow::Owned(figures::of(self.trace, Some(self.calls()), window)),
+            Some(_) => Cow::Owned(figures::count(self.trace, Some(self.calls()), window)),
         }
     }
 
@@ -244,7 +244,7 @@ impl Drop for Facts<'_> {
 struct Last {
     run: u64,
     revision: u64,
-    made: Arc<Made>,
+    made: Arc<FactCells>,
 }
 
 /// The facts of the state of a run that was asked about last: several questions rest on them.
@@ -259,7 +259,7 @@ impl LastFacts {
 
     /// Those of a timeline as it is now, of the run with this number.
     #[must_use]
-    pub fn of<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
+    pub fn facts<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
         let mut last = self.lock();
         let revision = trace.revision();
         if (last.run, last.revision) != (run, revision) {

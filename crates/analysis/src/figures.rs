@@ -37,7 +37,7 @@ pub struct Peaks {
 impl Peaks {
     /// The peak of one direction.
     #[must_use]
-    pub fn of(&self, direction: Direction) -> Option<f64> {
+    pub fn rate(&self, direction: Direction) -> Option<f64> {
         match direction {
             Direction::H2D => self.h2d,
             Direction::D2H => self.d2h,
@@ -187,7 +187,7 @@ pub fn share(part: Ns, whole: Ns) -> f64 {
 /// The figures of the operations that *start* within `window` (of all of them without one), for every
 /// device that has one, by device id.
 #[must_use]
-pub fn of(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
+pub fn count(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
     of_each(trace, calls, &|_| window)
 }
 

@@ -1,8 +1,8 @@
-//! What GPUs' counters and sensors came to between the first operation of a device and its last; of a program of which no operations are
-//! recorded (`cuptop attach`), while it was looked at.
+//! What GPUs' counters and sensors came to between the first operation of a device and its last. A program without
+//! recorded operations (`cuptop attach`) counts while it was watched.
 //!
-//! Every figure is of windows of about a tenth of a second: a mean over the time in which it was read, and the greatest
-//! window. Throttling is told of windows whose end was slowed down. None of it is a cause of idle time.
+//! Every figure is of windows of about a tenth of a second. It has the mean over the time in which it was read, and the
+//! greatest window. Throttling is told of windows whose end was slowed down. None of it is a cause of idle time.
 
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ impl OtherProcess {
 
 /// What the hardware came to; `None` when nobody asked it.
 #[must_use]
-pub fn of(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
+pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
     let hardware = trace.hardware();
     let of_device = |f: &DeviceFigures| Some(of_gpu(trace.readings(f.index)?, f.device, f.span));
     let of_looked = |index: usize| {

@@ -1,12 +1,15 @@
 //! Figures, and the reasons behind them: questions about a [`trace::Trace`] with exact answers.
 //!
-//! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of
-//! the report's JSON), [`tables`] what is counted by name, [`shapes`] the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what they do with it; [`class`]: what limits them), [`launches`] what lies between a host call
-//! and its operation, [`memory`] the device memory in use. A run of a scenario falls into variants and
-//! passes ([`passes`]); the figures of a variant ([`variants`]) are those of one table ([`variants::measure`]);
-//! [`breakdown`] is for windows that are no pass. [`graph`] holds what depended on what, [`causes`] tells from
-//! it why a gap is there, [`off_cpu`] what the host did in it, [`hardware`] what counters said meanwhile, [`lines`] at which line of the program, [`verdict`] what bounds a device, [`findings`] what could be better, [`whatif`]
-//! what [`edits`] would save, by replay of a [`program`], which [`advice`] puts together; [`facts`] makes each of them once; [`ranks`] who waits for whom in a job of several. Nothing here draws or prints.
+//! [`figures`] holds the figures of a device over the whole timeline or one pass (the definitions of the report's
+//! JSON). [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU;
+//! [`counted`]: what they do with it; [`class`]: what limits them). [`launches`] has what lies between a CUDA call and its operation, and [`memory`]
+//! the device memory in use. A run of a scenario falls into variants and passes ([`passes`]); the figures of a variant
+//! ([`variants`]) are those of one table ([`variants::measure`]); [`breakdown`] is for windows that are no pass.
+//! [`graph`] holds what depended on what, and [`causes`] tells from it why a gap is there. [`off_cpu`] has what the CPU
+//! did in it, [`hardware`] what counters said meanwhile, and [`lines`] at which line of the program. [`verdict`] says
+//! what bounds a device, and [`findings`] what could be better. [`whatif`] says what [`edits`] would save, by replay of
+//! a [`program`], and [`advice`] puts these together; [`facts`] makes each of them once; [`ranks`] who waits for whom
+//! in a job. Nothing here draws.
 
 #![allow(
     rustdoc::private_intra_doc_links,

@@ -1,8 +1,8 @@
 //! What the host's threads did while the GPU waited for the host: ran, waited for a core, or slept.
 //!
-//! The kernel's counters are read about ten times a second, pieces of idle time are often shorter: each piece has of a window
-//! that it lies in what the window had on the whole. So every figure here is an estimate, better for threads that do much the
-//! same throughout.
+//! The kernel's counters are read about ten times a second, and pieces of idle time are often shorter. Each piece takes
+//! the same part of its window that the whole window had. So every figure here is an estimate, better for threads that
+//! do much the same throughout.
 
 use serde::Serialize;
 
@@ -38,8 +38,8 @@ pub struct HostIdle {
     pub waiting_ns: Ns,
     /// Neither.
     pub sleeping_ns: Ns,
-    /// How long the launching threads waited for a core in all, between the device's first operation and its last: what
-    /// waits for a core can have cost at most.
+    /// How long the launching threads waited for a core in all, between the device's first operation and its last.
+    /// Waiting for a core can have cost that at most.
     #[serde(skip)]
     pub most_waiting_ns: Ns,
     /// The gap in which it waited longest for a core.
@@ -89,7 +89,7 @@ pub struct LimitFigures {
 
 /// What the host's threads did; `None` when nobody looked.
 #[must_use]
-pub fn of(trace: &Trace, causes: &Causes<'_>, devices: &[DeviceFigures]) -> Option<OffCpuFigures> {
+pub fn sum(trace: &Trace, causes: &Causes<'_>, devices: &[DeviceFigures]) -> Option<OffCpuFigures> {
     let processes: Vec<ProcessFigures> = trace
         .processes()
         .iter()

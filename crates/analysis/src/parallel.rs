@@ -11,9 +11,9 @@ const THREADS_MAX: usize = 8;
 /// Records behind a thing below which a thread takes longer to start than it helps, over all things.
 const RECORDS_MIN: usize = 100_000;
 
-/// What `work` makes of each of `items`, in their order. `records` is about how many records are behind all of them: where they are few,
-/// or there is one core or one thing, it is done here. The threads are named, take the next thing that is left, and have ended
-/// when this returns; a panic of one goes on here.
+/// What `work` makes of each of `items`, in their order. `records` is about how many records are behind all of them.
+/// The caller's thread does it where they are few, or where there is one core or one thing. The threads are named, take
+/// the next thing that is left, and have ended when this returns; a panic of one goes on here.
 pub fn map<T: Sync, R: Send>(records: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = match records >= RECORDS_MIN {
@@ -59,8 +59,9 @@ fn on<T: Sync, R: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> R + Sy
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// What two pieces of work make that have nothing to do with each other: the second on a thread of its own, where there are records and cores
-/// enough for that. It is named, and has ended when this returns; a panic of it goes on here.
+/// The results of two pieces of work that have nothing to do with each other. The second gets a thread of its own,
+/// where there are records and cores enough for that. It is named, and has ended when this returns; a panic of it goes
+/// on here.
 pub fn join<A, B: Send>(
     records: usize,
     first: impl FnOnce() -> A,

@@ -1,10 +1,9 @@
 //! How a run of a scenario falls into variants and passes.
 //!
-//! The source marks them: a `Variant` range around all passes of a variant, a `Warmup` or `Repeat`
-//! range around each pass. A pass ends with a wait for all devices, so its operations are those that
-//! start inside its range. A range is known when it ends: while a variant still runs, its passes are
-//! told from those of the variant before by their names and numbers, and the pass that runs now is what
-//! comes after the last range.
+//! The source marks them: a `Variant` range around all passes of a variant, a `Warmup` or `Repeat` range around each
+//! pass. A pass ends with a wait for all devices, so its operations are those that start inside its range. A range is
+//! known when it ends. While a variant still runs, names and numbers tell its passes from those of the variant before.
+//! The pass that runs now is what comes after the last range.
 
 use std::collections::BTreeSet;
 
@@ -211,7 +210,7 @@ impl Passes {
         let last = self.variants.last();
         let index = match last {
             Some(last) if !last.is_complete => {
-                let done = self.of(self.variants.len() - 1).count() as u32;
+                let done = self.of_variant(self.variants.len() - 1).count() as u32;
                 let all = planned(last.index).map_or(u32::MAX, |v| v.warmup + v.repeat);
                 last.index + usize::from(done >= all)
             }
@@ -227,7 +226,7 @@ impl Passes {
             });
         }
         let variant = self.variants.len() - 1;
-        let done = self.of(variant).count() as u32;
+        let done = self.of_variant(variant).count() as u32;
         let warmup = planned(index).map_or(0, |v| v.warmup);
         self.list.push(Pass {
             variant,
@@ -262,8 +261,8 @@ impl Passes {
         }
     }
 
-    /// The pass that stands for a variant: the measured one whose makespan is the median (the lower of
-    /// two; of equal ones, by the host's time); else the last one.
+    /// The pass that stands for a variant: the measured one whose makespan is the median, else the last one. It is the
+    /// lower of two; of equal ones the CPU's time decides.
     #[must_use]
     pub fn representative(&self, variant: usize) -> Option<usize> {
         let mut measured: Vec<(Ns, Ns, usize)> = self
@@ -272,19 +271,19 @@ impl Passes {
             .collect();
         measured.sort_unstable();
         match measured.len() {
-            0 => self.of(variant).last(),
+            0 => self.of_variant(variant).last(),
             n => Some(measured[(n - 1) / 2].2),
         }
     }
 
     /// The passes of a variant.
-    pub fn of(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn of_variant(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.list.len()).filter(move |&i| self.list[i].variant == variant)
     }
 
     /// The passes of a variant that were measured and have ended.
     pub fn measured(&self, variant: usize) -> impl Iterator<Item = usize> + '_ {
-        self.of(variant)
+        self.of_variant(variant)
             .filter(|&i| self.list[i].is_measured && !self.list[i].is_open)
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn rows(
 ) -> FxHashMap<NameId, Vec<ShapeRow>> {
     let mut rows: FxHashMap<NameId, Vec<ShapeRow>> = FxHashMap::default();
     let mut places: FxHashMap<(LaunchShape, [u64; 4]), usize> = FxHashMap::default();
-    let counted = counted::of(trace, window);
+    let counted = counted::find(trace, window);
     for (&(id, device), ran) in all {
         let counted = counted.get(&(id, device));
         let launched = trace.shape(id);
@@ -84,7 +84,7 @@ pub(crate) fn rows(
         row.count += ran.count;
         row.total_ns += ran.time;
         let mean = ran.time / ran.count.max(1) as Ns;
-        let (class, limit) = class::of(&Known {
+        let (class, limit) = class::find(&Known {
             mean,
             launch: launch(trace, ran),
             fill: &row.fill,

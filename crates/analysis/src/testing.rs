@@ -56,7 +56,7 @@ pub fn gaps_of_stream(graph: &Graph, lane: LaneId) -> Vec<Gap> {
 /// The figures of every device that has an operation.
 #[must_use]
 pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
-    figures::of(trace, Some(&CallIndex::new(trace)), None)
+    figures::count(trace, Some(&CallIndex::new(trace)), None)
 }
 
 /// The figures of every variant that has a measured pass.

@@ -95,7 +95,7 @@ proptest! {
     fn figures_are_their_definitions(all in ops(), window in prop::option::of((0i64..300, 0i64..300))) {
         let trace = trace(&all);
         let window = window.map(|(a, b)| Span::new(a.min(b), a.max(b)));
-        let found = figures::of(&trace, Some(&CallIndex::new(&trace)), window);
+        let found = figures::count(&trace, Some(&CallIndex::new(&trace)), window);
         let ops: Vec<Op> = all
             .iter()
             .copied()
@@ -235,7 +235,14 @@ fn passes_of_a_variant_that_still_runs_are_told_apart_by_their_numbers() {
     }
     let found = passes::Passes::of_trace(&scene.trace(), None);
     let brief: Vec<_> = (found.variants.iter().enumerate())
-        .map(|(i, v)| (v.index, v.name.as_str(), v.is_complete, found.of(i).count()))
+        .map(|(i, v)| {
+            (
+                v.index,
+                v.name.as_str(),
+                v.is_complete,
+                found.of_variant(i).count(),
+            )
+        })
         .collect();
     assert_eq!(
         brief,

@@ -108,7 +108,7 @@ impl VariantFigures {
             makespans_ns,
             pass,
             figures: Vec::new(),
-            devices: figures::of(trace, calls, window),
+            devices: figures::count(trace, calls, window),
             idle_ns: pass.makespan() - tables::union(spans),
             kernels: tables::kernels(trace, window),
             phases: tables::ranges(trace, RangeKind::Phase, window),
@@ -167,8 +167,8 @@ pub fn of_passes(
         .collect()
 }
 
-/// The figures of a run's variants, kept up as it grows: a variant's are worked out anew when another of
-/// its passes stands for it, when that pass got more operations, and when the run has ended.
+/// The figures of a run's variants, kept up as it grows. A variant's are worked out anew when another of its passes
+/// stands for it or that pass got more operations, and at the run's end.
 #[derive(Clone, Debug, Default)]
 pub struct RunFigures {
     /// Those of the variants that have a measured pass, in the order they ran.
@@ -251,7 +251,7 @@ impl RunFigures {
 
     /// Those of one variant: index into [`Passes::variants`].
     #[must_use]
-    pub fn of(&self, position: usize) -> Option<&VariantFigures> {
+    pub fn of_variant(&self, position: usize) -> Option<&VariantFigures> {
         self.variants.iter().find(|v| v.position == position)
     }
 }

@@ -1,9 +1,9 @@
 //! What recording a program may have cost it: an estimate, from how many records there are and what a record was measured to cost.
 //!
-//! Measured on an H200 (driver 580, CUPTI 13.0; `docs/measured`), against the same program alone: a launch with its call
-//! and kernel record 0.7 to 2.6 µs more of the launching thread, a node of a graph 0.15 to 0.95 µs more of the graph (most where its kernels
-//! take a microsecond themselves). What
-//! CUPTI says of itself (its overhead records) is counted, not estimated, and is part of neither.
+//! Measured on an H200 (driver 580, CUPTI 13.0; `docs/measured`), against the same program alone. A launch with its
+//! call and kernel record takes 0.7 to 2.6 µs more of the launching thread. A node of a graph takes 0.15 to 0.95 µs
+//! more of the graph (most where its kernels take a microsecond themselves). What CUPTI says of itself (its overhead
+//! records) is counted, not estimated, and is part of neither.
 
 use serde::Serialize;
 
@@ -39,8 +39,8 @@ pub struct WatchingCost {
     pub launches_ns: [Ns; 2],
     /// What recording nodes took of the graphs: least and most.
     pub nodes_ns: [Ns; 2],
-    /// How much longer launches' records made a device idle, least and most: in each gap before an operation that had
-    /// not been launched when it began, what one takes, and no more than the gap. Of the device that watching cost most.
+    /// How much longer launches' records made a device idle, least and most. It is what one takes, at most the gap, for
+    /// each gap before an operation that was launched after its beginning. Of the device that watching cost most.
     pub waited_ns: [Ns; 2],
     /// By which part of its time that and the nodes' made this device longer: least and most.
     pub share: [f64; 2],
@@ -70,7 +70,7 @@ fn waited(causes: &Causes, f: &DeviceFigures, window: Option<Span>) -> [Ns; 2] {
 /// What recording may have cost what starts within `window`, or all; `devices` are their figures. `None` for what cuptop did not record
 /// on a GPU, and without operations.
 #[must_use]
-pub fn of(
+pub fn measure(
     trace: &Trace,
     causes: &Causes,
     devices: &[DeviceFigures],
@@ -166,16 +166,16 @@ mod tests {
         scene.overhead("buffer flush", 50_000, 60_000);
         scene.overhead("buffer flush", 55_000, 70_000);
         let mut trace = scene.trace();
-        let devices = figures::of(&trace, None, None);
+        let devices = figures::count(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
         assert_eq!(
-            of(&trace, &Causes::new(&trace, &graph), &devices, None),
+            measure(&trace, &Causes::new(&trace, &graph), &devices, None),
             None
         );
         trace.source.kind = SourceKind::Traced;
         let causes = Causes::new(&trace, &graph);
-        let cost = of(&trace, &causes, &devices, None).expect("recorded by cuptop");
+        let cost = measure(&trace, &causes, &devices, None).expect("recorded by cuptop");
         assert_eq!((cost.launches, cost.graph_nodes), (10, 1000));
         assert_eq!(cost.launches_ns, [7_000, 26_000]);
         assert_eq!(cost.nodes_ns, [150_000, 950_000]);
@@ -192,7 +192,7 @@ mod tests {
         let mut trace = launched(10, 10_000, kernel).trace();
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, Peaks::default(), |scope| {
-            of(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
+            measure(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
         })
     }
 

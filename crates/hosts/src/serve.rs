@@ -149,7 +149,7 @@ impl Server {
                 file.reader = None;
                 trouble(text, out)?;
             }
-            file.due.looked(now, budget != before, period);
+            file.due.polled(now, budget != before, period);
             has_more |= file.has_more;
         }
         send(&Response::End { has_more }, out)?;
@@ -171,7 +171,7 @@ impl Server {
         };
         let paths = files::paths_of(place);
         let folders = paths.len().max(25) * 10;
-        listing.looked(now, true, pace::period(folders, self.is_shared));
+        listing.polled(now, true, pace::period(folders, self.is_shared));
         for path in paths {
             if matches!(self.known.get(&path), Some(None)) {
                 continue;

@@ -62,7 +62,7 @@ fn seen(writer: &mut Writer) {
         stack,
         is_running: true,
     };
-    log.look(writer, 5, &[looked]);
+    log.add_look(writer, 5, &[looked]);
     writer.add(&Entry::Sampling(Sampling::default()));
     let uuid = [7; 16];
     let occupant = Occupant {

@@ -61,7 +61,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writer.first()?;
     let devices = writer.devices()?;
     let processes = writer.processes()?;
-    for rank in clocks::of(trace).iter().flat_map(|job| &job.ranks) {
+    for rank in clocks::find(trace).iter().flat_map(|job| &job.ranks) {
         // A wall clock is what a reader takes it for.
         if let Some(residual) = rank.residual_ns {
             writer.clock(processes[rank.process_index], rank, residual)?;

@@ -14,7 +14,7 @@ pub(super) struct Levels {
 
 /// Where a slice goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct TrackPlace {
     /// Slices that end before it: their track, and when.
     pub(super) ended: Vec<(usize, Ns)>,
     /// Its track; one more than there were for a new one.
@@ -25,7 +25,7 @@ pub(super) struct Placed {
 
 impl Levels {
     /// Places a slice that starts no earlier than any before it (of equal starts, the longest first).
-    pub(super) fn place(&mut self, span: Span) -> Placed {
+    pub(super) fn place(&mut self, span: Span) -> TrackPlace {
         let mut ended = Vec::new();
         for level in 0..self.open.len() {
             let open = &mut self.open[level];
@@ -37,7 +37,7 @@ impl Levels {
             }
             if open.last().is_none_or(|&end| end >= span.end) {
                 open.push(span.end);
-                return Placed {
+                return TrackPlace {
                     ended,
                     level,
                     fits: true,
@@ -46,14 +46,14 @@ impl Levels {
         }
         let level = self.open.len();
         if level == LEVELS_MAX {
-            return Placed {
+            return TrackPlace {
                 ended,
                 level: level - 1,
                 fits: false,
             };
         }
         self.open.push(vec![span.end]);
-        Placed {
+        TrackPlace {
             ended,
             level,
             fits: true,

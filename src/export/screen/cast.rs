@@ -1,5 +1,5 @@
-//! Screens one after another, as asciinema plays them (its file format, version 2): a line of JSON about the
-//! terminal, then a line for each change: seconds, "o", and what a terminal is sent.
+//! Screens one after another, as asciinema plays them (its file format, version 2). A line of JSON tells about the
+//! terminal. Each change has a line: seconds, "o", and what a terminal is sent.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -9,7 +9,7 @@ pub(super) type Rgb = [u8; 3];
 
 /// What stands for the terminal's own colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ground {
+pub(super) struct Palette {
     pub(super) background: Rgb,
     foreground: Rgb,
     /// The sixteen colours, which are a matter of taste in every terminal: these are readable on the background.
@@ -17,14 +17,14 @@ pub(super) struct Ground {
 }
 
 /// A dark terminal.
-pub(super) const DARK: Ground = Ground {
+pub(super) const DARK: Palette = Palette {
     background: [0x0d, 0x11, 0x17],
     foreground: [0xe6, 0xed, 0xf3],
     sixteen: SIXTEEN_ON_DARK,
 };
 
 /// A light one.
-pub(super) const LIGHT: Ground = Ground {
+pub(super) const LIGHT: Palette = Palette {
     background: [0xff, 0xff, 0xff],
     foreground: [0x1f, 0x23, 0x28],
     sixteen: SIXTEEN_ON_LIGHT,
@@ -70,7 +70,7 @@ const SIXTEEN_ON_DARK: [Rgb; 16] = [
 
 /// How a cell looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Look {
+pub(super) struct CellStyle {
     pub(super) foreground: Rgb,
     pub(super) background: Rgb,
     pub(super) is_bold: bool,
@@ -87,14 +87,14 @@ pub(super) struct Piece<'a> {
     /// 1, or 2 for wide symbols.
     pub(super) columns: u16,
     pub(super) symbol: &'a str,
-    pub(super) look: Look,
+    pub(super) look: CellStyle,
 }
 
 /// The pieces of one row, `row` counted from 0 at the screen's top.
 pub(super) fn row<'a>(
     buffer: &'a Buffer,
     row: u16,
-    ground: &'a Ground,
+    ground: &'a Palette,
 ) -> impl Iterator<Item = Piece<'a>> {
     let area = buffer.area;
     let mut next = 0;
@@ -114,12 +114,12 @@ pub(super) fn row<'a>(
                 "" => " ",
                 symbol => symbol,
             },
-            look: look(cell.fg, cell.bg, cell.modifier, ground),
+            look: style(cell.fg, cell.bg, cell.modifier, ground),
         })
     })
 }
 
-fn look(fg: Color, bg: Color, modifier: Modifier, ground: &Ground) -> Look {
+fn style(fg: Color, bg: Color, modifier: Modifier, ground: &Palette) -> CellStyle {
     let mut foreground = rgb(fg, ground.foreground, &ground.sixteen);
     let mut background = rgb(bg, ground.background, &ground.sixteen);
     if modifier.contains(Modifier::REVERSED) {
@@ -131,7 +131,7 @@ fn look(fg: Color, bg: Color, modifier: Modifier, ground: &Ground) -> Look {
     if modifier.contains(Modifier::HIDDEN) {
         foreground = background;
     }
-    Look {
+    CellStyle {
         foreground,
         background,
         is_bold: modifier.contains(Modifier::BOLD),

@@ -1,7 +1,6 @@
 //! A screen, exactly as it stood in the terminal, as a picture or as text.
 //!
-//! What goes in is the buffer that ratatui drew into, so a simulated or incomplete timeline is marked
-//! by what the screen itself says of it.
+//! It takes the buffer that ratatui drew into, so the screen's own words mark a simulated or incomplete timeline.
 
 mod cast;
 mod cells;

@@ -6,7 +6,7 @@ use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 use ratatui::buffer::Buffer;
 use rustc_hash::FxHashMap;
 
-use super::cells::{self, Ground, Look, Piece, Rgb, mix};
+use super::cells::{self, CellStyle, Palette, Piece, Rgb, mix};
 use super::shapes;
 
 const REGULAR: &[u8] = include_bytes!("../../../assets/JetBrainsMono-Regular.subset.ttf");
@@ -18,13 +18,13 @@ const HEIGHT: usize = 33;
 const MARGIN: usize = 16;
 
 /// Writes a screen, row by row: the picture of a large one is hundreds of megabytes, of which a few lines are held.
-pub(super) fn write(buffer: &Buffer, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(buffer: &Buffer, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let mut out = Kept { out, error: None };
     let drawn = draw(buffer, ground, &mut out);
     drawn.map_err(|error| out.error.take().unwrap_or(error))
 }
 
-fn draw(buffer: &Buffer, ground: &Ground, out: &mut Kept<'_>) -> io::Result<()> {
+fn draw(buffer: &Buffer, ground: &Palette, out: &mut Kept<'_>) -> io::Result<()> {
     let mut canvas = Canvas::new(
         usize::from(buffer.area.width) * WIDTH + 2 * MARGIN,
         usize::from(buffer.area.height) * HEIGHT + 2 * MARGIN,
@@ -137,7 +137,7 @@ impl Canvas {
         let left = MARGIN + usize::from(piece.column) * WIDTH;
         let top = MARGIN + usize::from(row) * HEIGHT;
         let width = usize::from(piece.columns) * WIDTH;
-        let Look {
+        let CellStyle {
             foreground,
             background,
             ..
@@ -145,7 +145,7 @@ impl Canvas {
         if background != self.background {
             self.fill([left, top, left + width, top + HEIGHT], background, 1.0);
         }
-        if let Some(rects) = shapes::of(piece.symbol) {
+        if let Some(rects) = shapes::find(piece.symbol) {
             for r in rects {
                 // Whole pixels, at least one: a line must not vanish, a block must end where its cell does.
                 let span = |from: f32, to: f32, size: usize| {

@@ -28,7 +28,7 @@ const fn rect(left: f32, top: f32, right: f32, bottom: f32) -> Rect {
 }
 
 /// The rectangles of a symbol; `None` when it is one for the font.
-pub(super) fn of(symbol: &str) -> Option<Vec<Rect>> {
+pub(super) fn find(symbol: &str) -> Option<Vec<Rect>> {
     let mut chars = symbol.chars();
     let (Some(c), None) = (chars.next(), chars.next()) else {
         return None;
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn area(symbol: &str) -> f32 {
-        of(symbol)
+        find(symbol)
             .expect("a shape")
             .iter()
             .map(|r| (r.right - r.left) * (r.bottom - r.top) * r.opacity)
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(area(symbol), quarters / 4.0, "{symbol}");
         }
         // Quadrant upper left and lower left and lower right.
-        let parts = of("▙").expect("a shape");
+        let parts = find("▙").expect("a shape");
         assert!(
             parts.contains(&rect(0.0, 0.0, 0.5, 0.5)) && !parts.contains(&rect(0.5, 0.0, 1.0, 0.5))
         );
@@ -241,7 +241,7 @@ mod tests {
             ("╷", [false, false, true, false]),
         ];
         for (symbol, arms) in cases {
-            let rects = of(symbol).expect("a shape");
+            let rects = find(symbol).expect("a shape");
             let reaches = [
                 rects.iter().any(|r| r.top == 0.0),
                 rects.iter().any(|r| r.right == 1.0),
@@ -250,15 +250,15 @@ mod tests {
             ];
             assert_eq!(reaches, arms, "{symbol}");
         }
-        assert_eq!(of("┄").expect("a shape").len(), 3);
-        assert!(of("╱").is_none());
+        assert_eq!(find("┄").expect("a shape").len(), 3);
+        assert!(find("╱").is_none());
     }
 
     #[test]
     fn every_shape_stays_in_its_cell() {
         for code in (0x2500..=0x259f).chain(0x2800..=0x28ff) {
             let symbol = char::from_u32(code).expect("a character").to_string();
-            for r in of(&symbol).unwrap_or_default() {
+            for r in find(&symbol).unwrap_or_default() {
                 assert!(
                     r.left >= 0.0 && r.top >= 0.0 && r.right <= 1.0 && r.bottom <= 1.0,
                     "{symbol} {r:?}"
@@ -266,7 +266,7 @@ mod tests {
                 assert!(r.left < r.right && r.top < r.bottom, "{symbol} {r:?}");
             }
         }
-        assert_eq!(of("⣿").expect("a shape").len(), 8);
-        assert!(of("a").is_none() && of("").is_none() && of("──").is_none());
+        assert_eq!(find("⣿").expect("a shape").len(), 8);
+        assert!(find("a").is_none() && find("").is_none() && find("──").is_none());
     }
 }

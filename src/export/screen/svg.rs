@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ratatui::buffer::Buffer;
 
-use super::cells::{self, Ground, Look, Piece, Rgb};
+use super::cells::{self, CellStyle, Palette, Piece, Rgb};
 use super::shapes::{self, ASPECT};
 
 /// Width of a cell in SVG's units; JetBrains Mono at [`FONT`] is as wide.
@@ -22,7 +22,7 @@ const MARGIN: f32 = 10.0;
 pub(super) fn write(
     buffer: &Buffer,
     title: &str,
-    ground: &Ground,
+    ground: &Palette,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (columns, rows) = (buffer.area.width, buffer.area.height);
@@ -54,7 +54,7 @@ pub(super) fn write(
     writeln!(out, "</g>\n</svg>")
 }
 
-fn backgrounds(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
+fn backgrounds(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::default();
     for piece in cells::row(buffer, row, ground) {
         if piece.look.background != ground.background {
@@ -72,10 +72,10 @@ fn backgrounds(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) 
     bars.flush(row, out)
 }
 
-fn drawn(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
+fn drawn(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::default();
     for piece in cells::row(buffer, row, ground) {
-        let rects = shapes::of(piece.symbol).unwrap_or_default();
+        let rects = shapes::find(piece.symbol).unwrap_or_default();
         for r in &rects {
             let left = f32::from(piece.column) + r.left;
             let right = f32::from(piece.column) + r.right;
@@ -136,13 +136,13 @@ impl Bars {
     }
 }
 
-fn texts(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io::Result<()> {
-    let mut run = Run::default();
+fn texts(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
+    let mut run = TextRun::default();
     for piece in cells::row(buffer, row, ground) {
         let is_blank = piece.symbol.trim().is_empty()
             && !piece.look.is_underlined
             && !piece.look.is_crossed_out;
-        if is_blank && run.ends_in_space || shapes::of(piece.symbol).is_some() {
+        if is_blank && run.ends_in_space || shapes::find(piece.symbol).is_some() {
             run.flush(row, out)?;
         } else if !is_blank || !run.text.is_empty() {
             run.add(&piece, is_blank, row, out)?;
@@ -153,8 +153,8 @@ fn texts(buffer: &Buffer, row: u16, ground: &Ground, out: &mut dyn Write) -> io:
 
 /// Symbols of one look, side by side, each one column wide (or a single wide one).
 #[derive(Default)]
-struct Run {
-    look: Option<Look>,
+struct TextRun {
+    look: Option<CellStyle>,
     column: u16,
     columns: u16,
     text: String,
@@ -162,7 +162,7 @@ struct Run {
     ends_in_space: bool,
 }
 
-impl Run {
+impl TextRun {
     fn add(
         &mut self,
         piece: &Piece<'_>,
@@ -230,9 +230,9 @@ impl Run {
 }
 
 /// Whether two looks are the same as far as text shows.
-fn alike(a: Look, b: Look) -> bool {
+fn alike(a: CellStyle, b: CellStyle) -> bool {
     let background = a.background;
-    a == Look { background, ..b }
+    a == CellStyle { background, ..b }
 }
 
 fn color([r, g, b]: Rgb) -> String {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+mod evicted;
 mod expectations;
-mod let_go;
 
 use super::*;
 use activity::{Direction, LaunchShape, MemoryAction, RangeKind};

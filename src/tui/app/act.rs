@@ -131,7 +131,7 @@ impl App {
             if state.ghost.close() {
                 return;
             }
-            let answer = state.answers.of(&state.run, state.camera.scope);
+            let answer = state.answers.get(&state.run, state.camera.scope);
             let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
             let opened = match found.find(|finding| finding.predicted.is_some()) {
                 Some(finding) => state.ghost.open(&state.run, state.camera.scope, finding),

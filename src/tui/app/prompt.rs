@@ -31,13 +31,13 @@ impl App {
             }
             Action::Back => {
                 self.state.prompt = None;
-                self.look_for(asks, "");
+                self.search_for(asks, "");
                 return true;
             }
             _ => return false,
         }
         let text = prompt.text.clone();
-        self.look_for(asks, &text);
+        self.search_for(asks, &text);
         true
     }
 
@@ -48,7 +48,7 @@ impl App {
             None => self.is_search_shown(),
         };
         if was_on {
-            self.look_for(Asks::Search, "");
+            self.search_for(Asks::Search, "");
         }
         was_on
     }
@@ -58,7 +58,7 @@ impl App {
         self.views.is_home() && self.state.search.is_on() && !self.is_picking()
     }
 
-    fn look_for(&mut self, asks: Asks, text: &str) {
+    fn search_for(&mut self, asks: Asks, text: &str) {
         match self.views.filter(&self.state) {
             _ if asks == Asks::Lanes => self.state.filter_lanes(text),
             Some(filter) => filter.set(text),

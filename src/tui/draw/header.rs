@@ -11,8 +11,8 @@ use activity::feed::Outcome;
 use activity::text::printable;
 use activity::units;
 
-/// The header, ready to be drawn. What matters most keeps its place when the line is short: losses,
-/// SIMULATED, the state, how ranks' clocks are aligned, the title; then the device, then the count of records.
+/// The header, ready to be drawn. What matters most keeps its place when the line is short. Losses come first, then
+/// SIMULATED, the state, how ranks' clocks are aligned, the title, the device, and the count of records.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     title: String,
@@ -70,7 +70,7 @@ impl Header {
 
 /// By how much recording may have made longer what is on screen; nothing of what cuptop did not record.
 fn watching(state: &State) -> String {
-    let answer = state.answers.of(&state.run, state.camera.scope);
+    let answer = state.answers.get(&state.run, state.camera.scope);
     let cost = answer.and_then(|it| it.watching);
     cost.map_or_else(String::new, |it| watching_words(it.share))
 }
@@ -98,7 +98,7 @@ fn detail(state: &State) -> String {
                 .get(pass.variant)
                 .map_or_else(String::new, |v| printable(&v.label()));
             let count = passes
-                .of(pass.variant)
+                .of_variant(pass.variant)
                 .filter(|&p| passes.list[p].is_measured)
                 .count();
             if pass.is_measured && count <= 1 {

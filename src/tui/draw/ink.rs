@@ -1,9 +1,9 @@
 //! One cell of a lane: how much of it is inked, on which side, in which colour.
 //!
-//! The inked area of a cell is its busy share to an eighth, at least an eighth where anything ran and
-//! nothing where nothing did. A single edge lies where the operation's is: the glyphs fill cells from the
-//! left, so what is filled from the right is the rest of the cell in reversed colours. Glyphs of eighths
-//! that rise from below stand for cells of several operations.
+//! The inked area of a cell is its busy share to an eighth, at least an eighth where anything ran and nothing where
+//! nothing did. A single edge lies where the operation's is. The glyphs fill cells from the left, so a cell filled from
+//! the right draws the rest of it in reversed colours. Glyphs of eighths that rise from below stand for cells of
+//! several operations.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

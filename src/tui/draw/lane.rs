@@ -183,7 +183,7 @@ fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, b
     }
 }
 
-/// Draws the part with kernels over the meter of all. A character has two colours: one that is idle for a part is drawn as
+/// Draws the part with kernels over the meter of all. A character has two colours. One that is idle for a part is as
 /// high as it was busy, in the colour of what took more of that.
 fn draw_kernels(theme: &Theme, shares: &[Busy], plot: Rect, buf: &mut Buffer) {
     let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;

@@ -55,7 +55,7 @@ impl Layout {
     #[must_use]
     pub fn of(state: &State) -> Self {
         let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
-        let answer = state.answers.of(&state.run, state.camera.scope);
+        let answer = state.answers.get(&state.run, state.camera.scope);
         let verdict = answer.and_then(|answer| answer.verdicts.first());
         let room = usize::from(state.size.width.saturating_sub(2));
         let lines = match verdict {

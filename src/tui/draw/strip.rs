@@ -1,8 +1,8 @@
 //! A lane as columns: what of each cell is inked, the names on bars, the gaps between them.
 //!
-//! Up to [`FEW`] operations in a cell are looked at one by one: where they leave one edge it is drawn where
-//! it lies. Of a cell with more the height is the part of its time in which one of them ran, and its colour
-//! that of the longest. A bar is skipped as a whole, so a cell costs O(log n) and a column of a bar nothing.
+//! Up to [`FEW`] operations in a cell are looked at one by one: where they leave one edge it is drawn where it lies.
+//! The height of a cell with more is the part of its time in which one of them ran. Its colour is that of the longest.
+//! A bar is skipped as a whole, so a cell costs O(log n) and a column of a bar nothing.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::ink::{Ink, Paint};
 use super::label;
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest;
-use crate::tui::state::search::Found;
+use crate::tui::state::search::Hits;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
@@ -61,7 +61,7 @@ pub struct StripInput<'a> {
     /// Whether gaps are marked at all: on streams.
     pub has_gaps: bool,
     /// What is looked for: the rest stands back.
-    pub found: Option<&'a Found>,
+    pub found: Option<&'a Hits>,
     /// Where kernels wait for other ranks.
     pub waits: Option<&'a Waits>,
 }
@@ -228,7 +228,7 @@ impl Strip {
                 Some(few) => match few.covering(cell) {
                     Some((row, span)) => {
                         let to = scale.ended(span.end).max(x + 1);
-                        let paint = painter.of(row, x..to);
+                        let paint = painter.paint(row, x..to);
                         strip.cells[usize::from(x)..usize::from(to)].fill(Ink::Full(paint));
                         strip.names.extend(name(trace, id, row, x, to, paint));
                         x = to;
@@ -276,7 +276,7 @@ struct Painter<'a> {
     trace: &'a Trace,
     id: LaneId,
     selected: Option<(usize, Span)>,
-    found: Option<&'a Found>,
+    found: Option<&'a Hits>,
     /// Those that were found last, by what the rows are: a lane has few kinds of them.
     known: [Option<(u32, (Role, bool))>; KNOWN],
     /// The row that was drawn last, whether in its second shade, and the column after it.
@@ -312,7 +312,7 @@ impl<'a> Painter<'a> {
     }
 
     /// For a row that alone is drawn in `columns`, which follow those of the row before.
-    fn of(&mut self, row: usize, columns: Range<u16>) -> Paint {
+    fn paint(&mut self, row: usize, columns: Range<u16>) -> Paint {
         let (role, is_calm) = self.role(row);
         let is_second = match self.drawn {
             Some((drawn, is_second, _)) if drawn == row => is_second,
@@ -400,11 +400,11 @@ impl Few {
         {
             let middle = second.start.clamp(cell.start, cell.end) - cell.start;
             let at = (8 * middle + cell.len() / 2) / cell.len();
-            let [left, right] = [left, right].map(|row| painter.of(row, x..x + 1));
+            let [left, right] = [left, right].map(|row| painter.paint(row, x..x + 1));
             return Ink::Split(at.clamp(1, 7) as u8, left, right);
         }
         let paint = match rows {
-            [(row, _)] => painter.of(*row, x..x + 1),
+            [(row, _)] => painter.paint(*row, x..x + 1),
             _ => {
                 let hit = painter.found.is_some().then(|| {
                     let mut all = rows.iter().map(|(row, _)| *row);

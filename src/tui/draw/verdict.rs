@@ -40,7 +40,7 @@ impl VerdictLine {
         if run.is_being_read() {
             return quiet("still being read: what bounds it is told of the whole");
         }
-        let Some(answer) = state.answers.of(run, state.camera.scope) else {
+        let Some(answer) = state.answers.get(run, state.camera.scope) else {
             return if state.answers.is_open() || run.is_running() {
                 quiet("computing …")
             } else {

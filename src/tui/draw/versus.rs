@@ -1,5 +1,5 @@
-//! Two stretches of time above each other on one axis: both begin at 0, a column is as long in both, and the time that
-//! the shorter one saves is hatched behind it.
+//! Two stretches of time above each other on one axis. Both begin at 0, and a column is as long in both. Hatching
+//! behind the shorter one marks the time that it saves.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -186,8 +186,9 @@ fn is_host(kind: RowKind) -> bool {
     matches!(kind, RowKind::Thread(_) | RowKind::Range(..))
 }
 
-/// Leaves out rows for which there is no room: those of the host, unless its time is what is compared; those of devices, which streams say more of, then of the half that has
-/// more. Lets rows grow where there is more room. Returns how many streams and threads were left out.
+/// Leaves out rows for which there is no room. Those of the CPU go first, unless its time is what is compared. Then go
+/// those of devices (streams say more), then those of the longer half. Lets rows grow where there is more room. Returns
+/// how many streams and threads were left out.
 fn fit(lanes: &mut [Vec<Lane>; 2], room: usize, has_host: bool) -> [usize; 2] {
     let mut hidden = [0, 0];
     let spared: [&dyn Fn(RowKind) -> bool; 2] = [&|kind| is_host(kind) && !has_host, &|kind| {

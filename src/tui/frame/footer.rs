@@ -186,7 +186,7 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
 /// "2.43× faster than sequential": against the variant that it is compared with.
 fn faster(state: &State) -> Option<Total> {
     let run = &state.run;
-    let current = run.measured.of(state.camera.variant(run)?)?;
+    let current = run.measured.of_variant(state.camera.variant(run)?)?;
     let speedup = speedup(&run.passes, current, &run.measured.variants)?;
     let base = run.passes.baseline(current.position)?;
     let base = &run.passes.variants[base].name;

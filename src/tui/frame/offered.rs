@@ -36,7 +36,7 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
         Action::Counters => !run.trace.hardware().is_empty(),
         Action::Troubles => !state.troubles.is_empty(),
         Action::Predict => {
-            let answer = state.answers.of(run, state.camera.scope);
+            let answer = state.answers.get(run, state.camera.scope);
             let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
             let is_here = views.is_home() || views.wants_answers();
             is_here && found.any(|finding| finding.predicted.is_some())

@@ -1,7 +1,7 @@
 //! Copying to the clipboard of the terminal that a person sits at, which may be on another machine.
 //!
-//! A terminal is asked by OSC 52, and does not answer: whether it took the text is not known, and so not said. tmux
-//! by default takes it from no program; it is asked itself, by its own command, which says whether it did.
+//! OSC 52 asks a terminal, which does not answer. Nobody knows whether it took the text, so the screen does not say. By
+//! default, tmux takes it from no program. Its own command asks it, and says whether it did.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};

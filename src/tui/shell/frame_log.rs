@@ -1,9 +1,9 @@
 //! When what was on the screen: a line a frame, for measuring how far the screen is behind the GPU.
 //!
-//! With `CUPTOP_FRAME_LOG=FILE` in the environment, each frame appends `drawn operations`: the time at
-//! which it had been written to the terminal, in ns of `CLOCK_REALTIME` (the clock of CUPTI's records),
-//! and how many GPU operations the timeline held then. Operations of one stream arrive in their order,
-//! so the k-th one was visible from the first frame that counts k. `tests/gpu/latency.py` uses it.
+//! With `CUPTOP_FRAME_LOG=FILE` in the environment, each frame appends `drawn operations`. The first is the time at
+//! which it had been written to the terminal, in ns of `CLOCK_REALTIME` (the clock of CUPTI's records). The second is
+//! how many GPU operations the timeline held then. Operations of one stream arrive in their order, so the k-th one was
+//! visible from the first frame that counts k. `tests/gpu/latency.py` uses it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};

@@ -25,8 +25,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Takes the terminal over. A panic of this thread gives it back before its message is printed; a
-    /// panic of any other thread leaves the screen alone and goes to `inputs` as a line of the log.
+    /// Takes the terminal over. A panic of this thread gives it back before its message is printed. A panic of any
+    /// other thread leaves the screen alone and goes to `inputs` as a line of the log.
     pub(super) fn enter(inputs: Sender<Input>) -> io::Result<Guard> {
         take_over()?;
         let before = std::sync::Arc::new(std::sync::Mutex::new(Some(panic::take_hook())));

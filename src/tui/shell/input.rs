@@ -78,19 +78,19 @@ pub(super) fn terminal() -> io::Result<OwnedFd> {
 
 /// Whether that terminal has been hung up.
 pub(super) fn is_gone() -> bool {
-    terminal().is_ok_and(|it| matches!(wait(&it), Waited::HangUp)) || terminal().is_err()
+    terminal().is_ok_and(|it| matches!(wait(&it), WaitResult::HangUp)) || terminal().is_err()
 }
 
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         match wait(terminal) {
-            Waited::Nothing => {}
-            Waited::Keys => {
+            WaitResult::Nothing => {}
+            WaitResult::Keys => {
                 if !pass_on(inputs) {
                     return;
                 }
             }
-            Waited::HangUp => {
+            WaitResult::HangUp => {
                 let _ = inputs.send(Input::Lost);
                 return;
             }
@@ -98,31 +98,31 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     }
 }
 
-enum Waited {
+enum WaitResult {
     Nothing,
     Keys,
     HangUp,
 }
 
-/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone:
-/// it takes the end of the file for nothing to read, again and again.
-fn wait(terminal: &OwnedFd) -> Waited {
+/// Waits for the terminal itself. crossterm's own wait never comes back from a terminal that is gone. It takes the end
+/// of the file for nothing to read, again and again.
+fn wait(terminal: &OwnedFd) -> WaitResult {
     let mut watched = [PollFd::new(terminal, PollFlags::IN)];
     let patience = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(PATIENCE.subsec_nanos()),
     };
     match rustix::event::poll(&mut watched, Some(&patience)) {
-        Ok(0) | Err(Errno::INTR) => Waited::Nothing,
+        Ok(0) | Err(Errno::INTR) => WaitResult::Nothing,
         Ok(_) => {
             let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
             if watched[0].revents().intersects(gone) {
-                Waited::HangUp
+                WaitResult::HangUp
             } else {
-                Waited::Keys
+                WaitResult::Keys
             }
         }
-        Err(_) => Waited::HangUp,
+        Err(_) => WaitResult::HangUp,
     }
 }
 

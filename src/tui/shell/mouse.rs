@@ -7,12 +7,12 @@ use crate::tui::action::Action;
 /// The button's state between two events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mouse {
-    drag: Option<Pressed>,
+    drag: Option<Press>,
 }
 
 /// A button that is held down.
 #[derive(Clone, Copy, Debug)]
-struct Pressed {
+struct Press {
     /// Where it was pressed.
     from: (u16, u16),
     /// The column where it was last.
@@ -35,7 +35,7 @@ impl Mouse {
             MouseEventKind::ScrollUp => Some(Action::Wheel { x, y, is_in: true }),
             MouseEventKind::ScrollDown => Some(Action::Wheel { x, y, is_in: false }),
             MouseEventKind::Down(MouseButton::Left) => {
-                self.drag = Some(Pressed {
+                self.drag = Some(Press {
                     from: (x, y),
                     last: x,
                     has_moved: false,

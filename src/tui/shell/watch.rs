@@ -1,9 +1,8 @@
 //! Watching one file for changes of its content.
 //!
-//! Editors replace files (write another, rename it over), which ends a watch of the file itself; so
-//! its directory is watched. Reading the file makes events too (access), which do not count. One save
-//! can be several events, so a change counts when the file has been quiet for 60 ms, and only
-//! when its content is another.
+//! Editors replace files (write another, rename it over), which ends a watch of the file itself; so its directory is
+//! watched. Reading the file makes events too (access), which do not count. One save can be several events. So a change
+//! counts when the file has been quiet for 60 ms, and only when its content is another.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! What takes longer than a frame may: questions to the timeline, answered beside the screen.
 //!
-//! A [`Question`] keeps the last answer and asks again when what it is about has changed. The work
-//! runs on a snapshot of the timeline, on one of two threads: one for what a person waits for (the
-//! cause of a selected gap), one for what goes through everything. The newest request of a question
-//! wins; an answer wakes the screen. Without threads (pictures, tests) everything is answered at once.
+//! A [`Question`] keeps the last answer and asks again when what it is about has changed. The work runs on a snapshot
+//! of the timeline, on one of two threads. One is for what a person waits for (the cause of a selected gap), one for
+//! what goes through everything. The newest request of a question wins; an answer wakes the screen. Without threads
+//! (pictures, tests) everything is answered at once.
 //!
 //! ```text
 //!  view.prepare ─ ask(key, work) ─► bounded channel ─► analysis thread: work(snapshot)
@@ -37,12 +37,12 @@ pub enum Weight {
     Heavy,
 }
 
-/// How much the threads stand back (see nice(2)) where there are fewer cores than threads at work: a key that comes
+/// How much the threads stand back (see nice(2)) where there are fewer cores than threads at work. A key that comes
 /// meanwhile is answered first.
 const NICE: i32 = 5;
 
-/// While a run goes on, an answer is not looked for again for this many times what the last one took: no more than a
-/// tenth of the time goes to it.
+/// While a run goes on, the next answer waits for this many times what the last one took. So no more than a tenth of
+/// the time goes to it.
 const REST: u32 = 9;
 
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;

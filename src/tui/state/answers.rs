@@ -1,8 +1,8 @@
 //! What is known of what is on screen: what bounds it, its steps, what could be better.
 //!
-//! While a program runs, the last steps are looked at whose records have arrived: a stretch with a bounded
-//! number of operations, at most once a second and for no more than a tenth of the time. The answer
-//! stays on screen, with its time, until the next one comes. After the end everything in scope is looked at.
+//! While a program runs, the screen judges the last steps whose records have arrived. That is a stretch with a bounded
+//! number of operations, at most once a second and for no more than a tenth of the time. The answer stays on screen,
+//! with its time, until the next one comes. After the end everything in scope is looked at.
 
 mod judge;
 #[cfg(test)]
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyst::{Analyst, Question, Weight};
-use super::so_far::SoFar;
+use super::idle_totals::IdleTotals;
 use super::{Camera, Run, Scope};
 use activity::Ns;
 use analysis::facts::LastFacts;
 use analysis::findings::Finding;
 use analysis::verdict::Verdict;
 use analysis::watching::WatchingCost;
-use judge::{Looked, live, whole};
+use judge::{Subject, live, whole};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ pub struct Answers {
     /// What other questions about a run that has ended rest on, too.
     pub facts: Arc<LastFacts>,
     /// Why the devices were idle since it began.
-    so_far: SoFar,
+    so_far: IdleTotals,
 }
 
 impl Default for Answers {
@@ -99,7 +99,7 @@ impl Default for Answers {
                 .at_once(AT_ONCE)
                 .paced(pace),
             facts: Arc::default(),
-            so_far: SoFar::default(),
+            so_far: IdleTotals::default(),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Answers {
         let scope = camera.scope;
         let variant = variant(run, scope);
         let about = About { scope, is_live };
-        let looked = Looked {
+        let looked = Subject {
             passes: run.passes.clone(),
             pass: match scope {
                 Scope::Whole => None,
@@ -138,7 +138,7 @@ impl Answers {
                     ..answer
                 })
             } else {
-                whole(facts.of(number, trace), &looked, stop)
+                whole(facts.facts(number, trace), &looked, stop)
             };
             Answer {
                 variant,
@@ -150,7 +150,7 @@ impl Answers {
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
     /// program runs, a pass of the same variant speaks for the one that is on screen.
     #[must_use]
-    pub fn of(&self, run: &Run, scope: Scope) -> Option<&Answer> {
+    pub fn get(&self, run: &Run, scope: Scope) -> Option<&Answer> {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;

@@ -132,8 +132,7 @@ impl Camera {
         self.viewport.show(self.viewport.bounds);
     }
 
-    /// The window that shows the operations in scope alone, with a little room; all of it when there is
-    /// none.
+    /// The window that shows the operations in scope alone, with a little room; all of it without any.
     #[must_use]
     pub fn operations_window(&self, run: &Run) -> Span {
         let scope = self.scope_span(run).unwrap_or_default();
@@ -224,8 +223,8 @@ impl Camera {
     }
 }
 
-/// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU; of a sweep at
-/// the value that the pair names, else at the last one.
+/// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU. A sweep
+/// begins at the value that the pair names, else at the last one.
 fn mistake(run: &Run) -> Option<usize> {
     let plan = run.plan.as_deref()?;
     let variants = &run.passes.variants;

@@ -1,7 +1,7 @@
 //! Why each device was idle over the window that is on screen: its causes by time, in groups.
 //!
-//! The pieces of every gap of a stretch around the window are summed in cells much finer than columns, off
-//! the drawing thread; the stretch is taken from a ladder of zooms, so that small steps ask nothing anew.
+//! The pieces of every gap around the window are summed in cells much finer than columns, off the drawing thread. A
+//! ladder of zooms gives the stretch, so that small steps ask nothing anew.
 
 use std::time::Duration;
 
@@ -29,8 +29,7 @@ const PACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 struct IdleMap {
     stretch: Span,
-    /// By device: the sums of all cells before each one, and of all; empty for a device without operations in the
-    /// stretch.
+    /// By device: the sums of all cells before each one, and of all; empty for one without operations in the stretch.
     sums: Vec<Vec<Shares>>,
 }
 
@@ -224,8 +223,7 @@ impl Idle {
     }
 }
 
-/// The stretch with what explains its gaps: the operations that end those at its edges, and what was done
-/// before.
+/// The stretch with what explains its gaps: the operations that end those at its edges, and earlier ones.
 fn around(trace: &Trace, stretch: Span) -> Span {
     let at_edges = trace.devices().iter().flat_map(|device| {
         let gap = |time| device.usage.gap_at(time);

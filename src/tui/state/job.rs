@@ -16,13 +16,13 @@ use activity::{Ns, Span};
 use analysis::Facts;
 use analysis::causes::IdleCause;
 use analysis::facts::LastFacts;
-use analysis::ranks::{Aligned, Heat, Ranks, Wait};
+use analysis::ranks::{Alignment, Heat, JobAnalysis, Wait};
 use trace::{Clock, Clocks, LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(2);
 
-/// Clocks that were set are set again when the run has lasted half as long again, or when one is to move by more than this, ns.
+/// Clocks are aligned again when the run has lasted half as long again, or when one would move by more than this, ns.
 const FAR: Ns = 1_000_000;
 
 /// Records up to which it is looked at where there is no thread for it: a blink.
@@ -95,7 +95,7 @@ fn is_of_several(trace: &Trace) -> bool {
 
 /// What is known of a job.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct JobFacts {
     /// How well the clocks are aligned, in a few words, and in fewer.
     clocks: [String; 2],
     /// What ranks are called.
@@ -103,21 +103,21 @@ struct Known {
     lanes: FxHashMap<LaneId, Waits>,
 }
 
-impl Known {
+impl JobFacts {
     /// Of a timeline that is not on the clock of all yet.
-    fn before(job: &Aligned) -> Known {
-        Known {
+    fn before(job: &Alignment) -> JobFacts {
+        JobFacts {
             clocks: [job.clocks.words(), job.clocks.short()],
-            ..Known::default()
+            ..JobFacts::default()
         }
     }
 
-    fn of(trace: &Trace, job: &Aligned) -> Known {
+    fn of(trace: &Trace, job: &Alignment) -> JobFacts {
         let mut lanes: FxHashMap<LaneId, Vec<Wait>> = FxHashMap::default();
         for wait in job.split.waits.iter().flatten() {
             lanes.entry(wait.lane).or_default().push(*wait);
         }
-        Known {
+        JobFacts {
             clocks: match trace.source.clocks {
                 Clocks::AsRecorded => RAW.map(str::to_owned),
                 Clocks::Unknown | Clocks::Set(_) => [job.clocks.words(), job.clocks.short()],
@@ -133,7 +133,7 @@ impl Known {
 
 /// Who is late and why, as the view of ranks shows it.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct LateRanks {
     /// In order of number.
     pub ranks: Vec<RankReport>,
     pub job: JobReport,
@@ -142,8 +142,8 @@ pub struct Judged {
     pub idle: Vec<String>,
 }
 
-impl Judged {
-    fn of(facts: &Facts<'_>, ranks: &Ranks) -> Judged {
+impl LateRanks {
+    fn of(facts: &Facts<'_>, ranks: &JobAnalysis) -> LateRanks {
         let of_device = |device: usize| -> &[IdleCause] {
             let of = facts.devices().iter().find(|it| it.index == device);
             of.map_or(&[], |it| &it.idle)
@@ -163,8 +163,8 @@ impl Judged {
         });
         let idle = idle.collect();
         let heat = Heat::of(ranks, facts.steps());
-        let (ranks, job) = report::of(facts.trace, ranks, of_device, None);
-        Judged {
+        let (ranks, job) = report::report(facts.trace, ranks, of_device, None);
+        LateRanks {
             ranks,
             job,
             heat,
@@ -175,29 +175,29 @@ impl Judged {
 
 /// An answer.
 #[derive(Clone, Debug, Default)]
-struct Told {
-    known: Option<Known>,
+struct JobAnswer {
+    known: Option<JobFacts>,
     /// Where it was asked for.
-    judged: Option<Judged>,
+    judged: Option<LateRanks>,
     /// What the clocks of processes are to be set to: before that nothing else is told.
     clocks: Option<Vec<Clock>>,
 }
 
-impl Told {
+impl JobAnswer {
     /// That the clocks are to be set first, where one of them is to move by more than `least`.
-    fn to_set(trace: &Trace, job: &Aligned, least: Ns) -> Option<Told> {
-        Some(Told {
+    fn to_set(trace: &Trace, job: &Alignment, least: Ns) -> Option<JobAnswer> {
+        Some(JobAnswer {
             clocks: Some(job.to_set(trace, least)?),
-            known: Some(Known::before(job)),
-            ..Told::default()
+            known: Some(JobFacts::before(job)),
+            ..JobAnswer::default()
         })
     }
 
     /// Where clocks are to be set first, when one of them is to move by more than `least`, nothing else.
-    fn of(facts: &Facts<'_>, is_judged: bool, least: Option<Ns>) -> Told {
+    fn of(facts: &Facts<'_>, is_judged: bool, least: Option<Ns>) -> JobAnswer {
         let (trace, aligned) = (facts.trace, facts.aligned());
         let to_set = aligned.zip(least);
-        if let Some(told) = to_set.and_then(|(job, least)| Told::to_set(trace, job, least)) {
+        if let Some(told) = to_set.and_then(|(job, least)| JobAnswer::to_set(trace, job, least)) {
             return told;
         }
         let judge = || {
@@ -206,12 +206,12 @@ impl Told {
             if facts.stop.is_stopped() {
                 return None;
             }
-            Some(Judged::of(facts, facts.ranks()?))
+            Some(LateRanks::of(facts, facts.ranks()?))
         };
-        Told {
-            known: aligned.map(|job| Known::of(trace, job)),
+        JobAnswer {
+            known: aligned.map(|job| JobFacts::of(trace, job)),
             judged: is_judged.then(judge).flatten(),
-            ..Told::default()
+            ..JobAnswer::default()
         }
     }
 }
@@ -228,7 +228,7 @@ fn pace(_: &Run, last: bool, is_judged: bool) -> Duration {
 #[derive(Debug)]
 pub struct Job {
     /// By whether it is told who is late.
-    question: Question<bool, Told>,
+    question: Question<bool, JobAnswer>,
     /// When the clocks of a run that goes on were set last: what else was found out about it is found out anew then.
     set: Option<Duration>,
     /// The run that has ended of which who is late was wanted: it is told from then on.
@@ -259,7 +259,7 @@ impl Job {
     ) {
         self.version += u64::from(self.question.poll());
         let is_asked = is_judged || analyst.has_threads() || run.records() <= UNASKED;
-        if run.is_none() || !Aligned::may_be(&run.trace) || !is_asked || run.progress.is_some() {
+        if run.is_none() || !Alignment::may_be(&run.trace) || !is_asked || run.progress.is_some() {
             return;
         }
         let is_live = run.is_running();
@@ -276,11 +276,11 @@ impl Job {
                 // The records that a run has while it goes on will never be asked about again.
                 let mut facts = match is_live {
                     true => Facts::new(trace),
-                    false => last.of(number, trace),
+                    false => last.facts(number, trace),
                 };
                 let least = (is_live || !is_settled).then_some(least);
                 facts.stop = stop.clone();
-                Told::of(&facts, is_judged, least)
+                JobAnswer::of(&facts, is_judged, least)
             });
         self.version += u64::from(is_new);
     }
@@ -293,7 +293,7 @@ impl Job {
             && is_asked
             && run.trace.source.clocks == Clocks::Unknown
             && !run.trace.is_on_one_clock()
-            && Aligned::may_be(&run.trace)
+            && Alignment::may_be(&run.trace)
             && !self.question.is_of(run)
     }
 
@@ -313,13 +313,13 @@ impl Job {
         self.version += 1;
     }
 
-    fn known(&self, run: &Run) -> Option<&Known> {
+    fn known(&self, run: &Run) -> Option<&JobFacts> {
         self.question.last(run)?.known.as_ref()
     }
 
     /// Who is late and why; `None` for what is no job, and until it is known.
     #[must_use]
-    pub fn judged(&self, run: &Run) -> Option<&Judged> {
+    pub fn judged(&self, run: &Run) -> Option<&LateRanks> {
         self.question.last(run)?.judged.as_ref()
     }
 

@@ -147,8 +147,7 @@ impl Lanes {
         Some(key.1)
     }
 
-    /// Pins the unit of a row to the top, or lets it go back. Returns whether it is pinned now; `None` for what is no
-    /// unit.
+    /// Pins the unit of a row to the top, or lets it go back. Returns whether it is pinned now, if it is a unit.
     pub fn pin(&mut self, kind: RowKind) -> Option<bool> {
         let key = self.units.get(&kind)?.clone();
         self.version += 1;

@@ -2,11 +2,10 @@
 
 pub mod analyst;
 pub mod answers;
-pub mod beside;
 mod camera;
 pub mod counters;
-mod ghost;
 pub mod idle;
+mod idle_totals;
 pub mod job;
 mod journal;
 pub mod lanes;
@@ -15,12 +14,13 @@ pub mod marks;
 mod measuring;
 mod messages;
 pub mod nest;
+pub mod other_run;
+mod predicted_rows;
 pub mod prompt;
 pub mod rows;
 mod run;
 pub mod search;
 pub mod selection;
-mod so_far;
 mod steps;
 pub mod trail;
 pub mod troubles;
@@ -39,13 +39,13 @@ use analysis::figures;
 use analysis::memory::MemoryUse;
 pub use camera::{Camera, Scope};
 use counters::Counters;
-use ghost::Ghost;
 pub use journal::{Journal, LineKind};
 use lanes::Lanes;
 use live::machine::{GpuLoad, Machine, Process};
 use marks::Marks;
 use measuring::Measuring;
 pub use messages::{ErrorPanel, Messages, Said, SaidKind};
+use predicted_rows::PredictedRows;
 use prompt::Prompt;
 use rows::{Row, RowKind};
 pub use run::{Replay, Run};
@@ -113,7 +113,7 @@ pub enum Status {
 
 /// What the view on screen shows of what takes longer to find out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ViewNeeds {
     /// [`State::answers`].
     pub answers: bool,
     /// Who is late, of [`State::job`].
@@ -167,7 +167,7 @@ pub struct State {
     /// Lines that the timeline has for its rows.
     room: usize,
     /// The prediction under the timeline.
-    pub ghost: Ghost,
+    pub ghost: PredictedRows,
     /// The one that the rows have.
     ghosted: (u32, bool),
     /// The state that passes, rows and window are of.
@@ -238,7 +238,7 @@ impl State {
     }
 
     /// Takes what was found out about what is on screen, and asks anew when it has changed.
-    pub fn answer(&mut self, shown: Shown) {
+    pub fn answer(&mut self, shown: ViewNeeds) {
         self.align(shown);
         let (run, camera) = (&self.run, &self.camera);
         self.answers
@@ -254,7 +254,7 @@ impl State {
         self.troubles = if run.is_none() {
             Vec::new()
         } else {
-            troubles::of(run, messages, answers, camera.scope)
+            troubles::find(run, messages, answers, camera.scope)
         };
         if self.ghosted != self.ghost.version() {
             self.settle();
@@ -262,7 +262,7 @@ impl State {
     }
 
     /// Takes what was found out about the ranks of a job, and puts the timeline on their clock when that is told.
-    fn align(&mut self, shown: Shown) {
+    fn align(&mut self, shown: ViewNeeds) {
         let facts = &self.answers.facts;
         self.job
             .prepare(&self.analyst, &self.run, facts, shown.ranks);
@@ -275,7 +275,7 @@ impl State {
         self.run.awaits_clocks = self.job.is_to_tell_clocks(&self.analyst, &self.run);
     }
 
-    /// Sets the clocks of processes. Rows, selection and marks stay; where somebody went is where the same stretch is now, of the
+    /// Sets the clocks of processes. Rows, selection and marks stay. The window stays on the same stretch, of the
     /// process that is selected, else of the first one.
     fn set_clocks(&mut self, clocks: &[Clock]) {
         let selected = self.selection.row.and_then(|row| row.lane());

@@ -42,8 +42,8 @@ pub enum RowKind {
     Range(LaneId, usize),
     /// Time of the driver or the profiler itself.
     Overhead(LaneId),
-    /// A stream as it is predicted: a lane of [`super::Ghost::trace`]. Cannot be looked into.
-    Ghost(LaneId),
+    /// A stream as it is predicted: a lane of [`super::PredictedRows::trace`]. Cannot be looked into.
+    Predicted(LaneId),
 }
 
 impl RowKind {
@@ -62,7 +62,7 @@ impl RowKind {
             | RowKind::Overlap(_)
             | RowKind::Memory(_)
             | RowKind::Counter(..)
-            | RowKind::Ghost(_) => None,
+            | RowKind::Predicted(_) => None,
         }
     }
 
@@ -155,8 +155,8 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
 const WORTH_OVERLAP: f64 = 0.05;
 const WORTH_COPIES: f64 = 0.005;
 
-/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever work at once, directions of few
-/// copies beside much else, and Python functions of threads that call no CUDA beside one that does.
+/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
+/// few copies beside much else. So are Python functions of threads that call no CUDA beside one that does.
 #[must_use]
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> FxHashSet<RowKind> {
     let launching = launching(trace);
@@ -391,8 +391,7 @@ fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)
         .map(|(id, lane)| (id, lane.key()))
 }
 
-/// Shows more depths than [`nest::USUAL`] of the lanes that have more, in turn, as long as there is `room` for all
-/// rows.
+/// Shows more depths than [`nest::USUAL`] of lanes that have more, in turn, while there is `room` for all rows.
 pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
     let mut wanted: Vec<(LaneId, usize)> = rows
         .iter()
@@ -422,8 +421,8 @@ pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
     }
 }
 
-/// Streams stand by device and process, in the order of their first use in `scope`; of those that begin at
-/// once the default stream is first, then by name with numbers in it compared as numbers.
+/// Streams stand by device and process, in the order of their first use in `scope`. Of those that begin at once the
+/// default stream is first, then by name with numbers in it compared as numbers.
 fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Ord {
     let LaneKind::Stream {
         device,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::beside::Beside;
+use super::other_run::OtherRun;
 use super::{Peaks, Status};
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, Standing};
@@ -57,7 +57,7 @@ pub struct Run {
     /// How it is played, when it was complete before it began.
     pub replay: Option<Replay>,
     /// What it is compared with, when it is one of two.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<OtherRun>>,
     /// Since it began; stands still when it ended.
     pub elapsed: Duration,
     /// Passes and variants.
@@ -117,8 +117,8 @@ impl Run {
         };
     }
 
-    /// Sets the clocks of its processes. What was found out before, and what was counted by time, is not of it any more: it has another
-    /// number.
+    /// Sets the clocks of its processes. What was found out or counted by time before is not of it any more: it has
+    /// another number.
     pub(super) fn set_clocks(&mut self, clocks: &[Clock]) -> bool {
         self.is_settled = !self.is_running();
         let is_moved = self.trace.retime(clocks);

@@ -84,7 +84,7 @@ impl State {
         else {
             return;
         };
-        let passes: Vec<usize> = self.run.passes.of(variant).collect();
+        let passes: Vec<usize> = self.run.passes.of_variant(variant).collect();
         let at = passes.iter().position(|&p| p == current).unwrap_or(0) as isize;
         if let Some(&pass) = passes.get((at + by).clamp(0, passes.len() as isize - 1) as usize) {
             self.show(Scope::Pass(pass));

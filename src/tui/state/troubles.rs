@@ -35,7 +35,7 @@ impl Trouble {
 
 /// All there is, the worst first.
 #[must_use]
-pub fn of(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
+pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     if let Some(broken) = &messages.broken {
         troubles.push(Trouble::new(Weight::Wrong, broken.clone()));
@@ -66,7 +66,10 @@ pub fn of(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Ve
 
 /// What the findings of the variant on screen say of races, else what was said when it was started.
 fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
-    let found = answers.of(run, scope).into_iter().flat_map(|a| &a.findings);
+    let found = answers
+        .get(run, scope)
+        .into_iter()
+        .flat_map(|a| &a.findings);
     let of_variant: Vec<Trouble> = found
         .filter(|finding| finding.rule == "race")
         .map(|finding| Trouble::new(Weight::Wrong, printable(&finding.title)))

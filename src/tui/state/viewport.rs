@@ -47,8 +47,8 @@ impl Viewport {
         self.show(Span::new(self.window.start + by, self.window.end + by));
     }
 
-    /// Moves the least that brings `span` on screen, with some room around it; a span that is longer
-    /// than the window is brought in by its start.
+    /// Moves the least that brings `span` on screen, with some room around it. A span that is longer than the window
+    /// comes in by its start.
     pub fn reveal(&mut self, span: Span) {
         let length = self.window.len();
         if span.start >= self.window.start && span.end <= self.window.end {

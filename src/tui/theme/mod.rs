@@ -290,8 +290,8 @@ impl Theme {
         }
     }
 
-    /// How much of a cell `share` (0 to 1) fills, in eighths: nothing only for nothing, all only for
-    /// nearly all, so that neither a rare touch nor a rare gap is hidden.
+    /// How much of a cell `share` (0 to 1) fills, in eighths. It is nothing only for nothing, and all only for nearly
+    /// all, so that neither a rare touch nor a rare gap is hidden.
     #[must_use]
     pub fn eighths(share: f64) -> u8 {
         Theme::levels(share, 8)

@@ -24,7 +24,7 @@ const SHOWN: usize = 3;
 
 /// What a line of the list is of.
 #[derive(Clone, Debug, PartialEq)]
-enum Line {
+enum Row {
     /// What bounds the whole or a device, or why it was idle since the run began.
     Said(String),
     /// The finding: index into what was found. It is as many lines as it needs.
@@ -33,11 +33,11 @@ enum Line {
     Place(usize, Evidence),
 }
 
-impl Line {
+impl Row {
     fn finding(&self) -> Option<usize> {
         match self {
-            Line::Said(_) => None,
-            Line::Finding(i) | Line::Place(i, _) => Some(*i),
+            Row::Said(_) => None,
+            Row::Finding(i) | Row::Place(i, _) => Some(*i),
         }
     }
 }
@@ -45,12 +45,12 @@ impl Line {
 /// The view.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    lines: Vec<Line>,
+    lines: Vec<Row>,
 }
 
 impl View for Findings {
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let answer = state.answers.of(&state.run, state.camera.scope);
+        let answer = state.answers.get(&state.run, state.camera.scope);
         list.empty = match answer {
             Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
                 nothing_ran(&state.run.trace)
@@ -71,9 +71,9 @@ impl View for Findings {
     /// The place under the cursor, or the first one of its finding.
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let evidence = match self.lines.get(at)? {
-            Line::Place(_, evidence) => *evidence,
+            Row::Place(_, evidence) => *evidence,
             line => {
-                let found = state.answers.of(&state.run, state.camera.scope)?;
+                let found = state.answers.get(&state.run, state.camera.scope)?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
                 *finding.evidence.first()?
             }
@@ -90,11 +90,11 @@ impl View for Findings {
         if action != Action::Predict {
             return;
         }
-        let Some(at) = self.lines.get(at).and_then(Line::finding) else {
+        let Some(at) = self.lines.get(at).and_then(Row::finding) else {
             state.messages.flash = Some("this line is no finding".to_owned());
             return;
         };
-        let answer = state.answers.of(&state.run, state.camera.scope);
+        let answer = state.answers.get(&state.run, state.camera.scope);
         let Some(finding) = answer.and_then(|answer| answer.findings.get(at)) else {
             return;
         };
@@ -105,7 +105,7 @@ impl View for Findings {
     }
 
     fn note(&self, state: &State) -> Option<Note> {
-        let answer = state.answers.of(&state.run, state.camera.scope)?;
+        let answer = state.answers.get(&state.run, state.camera.scope)?;
         let count = answer.findings.len() as u64;
         (count > 0).then(|| Note {
             text: format!("⚠ {}", plural(count, "finding")),
@@ -122,11 +122,11 @@ impl Findings {
             let has_line = Layout::of(state).verdict.height > 0;
             for verdict in &answer.verdicts[listed(answer, has_line)] {
                 cells.push(vec![Cell::rest(verdict.line(), Role::Text).bold()]);
-                self.lines.push(Line::Said(verdict.line()));
+                self.lines.push(Row::Said(verdict.line()));
             }
             for line in state.answers.so_far(&state.run) {
                 cells.push(vec![Cell::rest(line, Role::Text)]);
-                self.lines.push(Line::Said(line.clone()));
+                self.lines.push(Row::Said(line.clone()));
             }
         }
         let mut shown = 0;
@@ -142,7 +142,7 @@ impl Findings {
             cells.extend(texts(finding, room(area)));
             let texts = cells.len() - before;
             self.lines
-                .extend(std::iter::repeat_n(Line::Finding(i), texts));
+                .extend(std::iter::repeat_n(Row::Finding(i), texts));
             for (evidence, place) in evidence.iter().zip(places) {
                 let zero = state.camera.zero(&state.run);
                 let start = units::duration(evidence.span.start - zero);
@@ -152,7 +152,7 @@ impl Findings {
                     Cell::left(format!("at {start} for {length}"), 32, Role::Dim),
                     Cell::rest(place, Role::Dim),
                 ]);
-                self.lines.push(Line::Place(i, *evidence));
+                self.lines.push(Row::Place(i, *evidence));
             }
             let more = finding.count.saturating_sub(evidence.len() as u64);
             if more > 0 {
@@ -161,15 +161,15 @@ impl Findings {
                     Cell::left("", 3, Role::Dim),
                     Cell::rest(more, Role::Dim),
                 ]);
-                self.lines.push(Line::Finding(i));
+                self.lines.push(Row::Finding(i));
             }
         }
         list.filter.count(shown, answer.findings.len());
         list.fill(area, cells.len(), |i| std::mem::take(&mut cells[i]));
         let line = self.lines.get(list.cursor);
         let in_full = line.map_or_else(String::new, |line| match line {
-            Line::Said(text) => text.clone(),
-            Line::Finding(i) | Line::Place(i, _) => words(&answer.findings[*i]),
+            Row::Said(text) => text.clone(),
+            Row::Finding(i) | Row::Place(i, _) => words(&answer.findings[*i]),
         });
         list.in_full = Some(in_full);
     }

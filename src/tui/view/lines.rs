@@ -23,7 +23,7 @@ use trace::{LaneKind, Trace, describe};
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct LineAnswer {
     devices: Vec<LinesReport>,
     /// Of DataLoader workers, where there are any.
     workers: Option<String>,
@@ -42,7 +42,7 @@ enum Row {
 /// The view.
 #[derive(Debug)]
 pub(super) struct LinesView {
-    question: Question<(), Found>,
+    question: Question<(), LineAnswer>,
     rows: Vec<Row>,
 }
 
@@ -55,13 +55,13 @@ impl Default for LinesView {
     }
 }
 
-fn find(facts: &Facts<'_>, stop: &Stop) -> Found {
+fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
     let (trace, calls) = (facts.trace, facts.calls());
     if stop.is_stopped() {
-        return Found::default();
+        return LineAnswer::default();
     }
-    Found {
-        devices: lines::of(trace, calls, facts.steps()),
+    LineAnswer {
+        devices: lines::list(trace, calls, facts.steps()),
         workers: lines::workers_line(&lines::workers(trace)),
     }
 }
@@ -92,7 +92,7 @@ impl View for LinesView {
             let run = (!state.run.is_running()).then_some(state.run.number);
             let last = Arc::clone(&state.answers.facts);
             let find = move |trace: &Trace, stop: &Stop| match run {
-                Some(number) => find(&last.of(number, trace), stop),
+                Some(number) => find(&last.facts(number, trace), stop),
                 None => find(&Facts::new(trace), stop),
             };
             self.question.ask(&state.analyst, &state.run, (), find);
@@ -102,7 +102,7 @@ impl View for LinesView {
             false => "no Python stacks were sampled (trace --python) or recorded by a profiler",
         };
         list.say(self.question.is_open(), "no line has this", empty);
-        let nothing = Found::default();
+        let nothing = LineAnswer::default();
         let found = self.question.last(&state.run).unwrap_or(&nothing);
         self.rows = rows(found, &mut list.filter);
         let told = found.devices.iter();
@@ -161,7 +161,7 @@ impl View for LinesView {
     }
 }
 
-fn rows(found: &Found, filter: &mut Filter) -> Vec<Row> {
+fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut shown, mut all) = (0, 0);
     for (at, device) in found.devices.iter().enumerate() {
@@ -201,7 +201,7 @@ fn fitted(name: &str, room: usize) -> String {
 }
 
 /// A line of the table in words.
-fn in_full(trace: &Trace, found: &Found, row: Row) -> String {
+fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
     match row {
         Row::Device(at) => {
             let device = &found.devices[at];

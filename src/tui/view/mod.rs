@@ -1,9 +1,9 @@
 //! The views of the middle of the screen: components with their own state, registered in one table.
 //!
-//! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which
-//! runs before a frame and only works when something has changed; what takes long it asks an
-//! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists
-//! fill the `List` that they are given, which is drawn and searched and answers keys and mouse for all of them.
+//! A view is a file here and a line of [`VIEWS`]. It makes what it shows in [`View::prepare`], which runs before a
+//! frame and only works when something has changed. What takes long it asks an
+//! [`Analyst`](crate::tui::state::analyst::Analyst). [`View::draw`] puts that into cells. Views that are lists fill the
+//! `List` that they are given, which is drawn and searched and answers keys and mouse for all of them.
 
 mod compare;
 mod findings;
@@ -28,7 +28,7 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::rows::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, Run, Shown, State, Target, Wanted};
+use super::state::{Choice, Run, State, Target, ViewNeeds, Wanted};
 use super::theme::{Role, Theme};
 use activity::Span;
 use list::Chosen;
@@ -291,8 +291,8 @@ impl Views {
 
     /// What the view on screen shows of what takes longer to find out.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown {
+    pub fn shown(&self) -> ViewNeeds {
+        ViewNeeds {
             answers: self.wants_answers(),
             ranks: self.all[self.current].0.shows_ranks(),
             timeline: self.is_home(),
@@ -358,8 +358,8 @@ impl Views {
         view.context() == Context::Timeline || view.has_list()
     }
 
-    /// Whether an error of the last start lies above the view on screen; over lists it would hide the lines that are
-    /// gone through, and its first line stands in the header.
+    /// Whether an error of the last start lies above the view on screen. Over lists it would hide the lines that a
+    /// person goes through, and its first line stands in the header.
     #[must_use]
     pub fn shows_error(&self, state: &State) -> bool {
         let context = self.on_screen(state).context();

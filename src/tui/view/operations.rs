@@ -23,7 +23,7 @@ use trace::{LaneId, LaneKind, Trace, describe};
 /// Operations of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
-    /// Under the kernel's name, the copy's direction, "memset"; of an operation across an edge of the scope, its bytes in
+    /// Under the kernel's name, the copy's direction, "memset"; of one across an edge of the scope, its bytes in
     /// proportion.
     all: report::Operations,
     /// The whole of a kernel's name.

@@ -1,5 +1,5 @@
-//! What runs on this machine's GPUs, the bundled scenarios, what is under the cursor, and what else there is to do: what is
-//! on screen before a run.
+//! What is on screen before a run. It lists what runs on this machine's GPUs, the bundled scenarios, what is under the
+//! cursor, and what else there is to do.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -22,7 +22,7 @@
 //! | 71 | mode | recording u8@4, waits u8@5, from i64@8 |
 //! | 72 | collective | shape u32@4 whose kernels are one, length of operation u32@8, of group u32@12, of element type u32@16, ranks u32@20, elements in u64@24, out u64@32, operation@40, group, element type |
 //!
-//! What others than the process saw of it or of its machine, with a time (tags 32 to 63, which are records too; start i64@8, end i64@16):
+//! Records of what others saw of the process or its machine (tags 32 to 63; start i64@8, end i64@16):
 //!
 //! | tag | seen | fields |
 //! |---|---|---|
@@ -45,9 +45,10 @@
 //! | 85 | why something is not there | about u8@4: 0 the hardware, 1 the threads; length u32@8, text@16 |
 //! | 86 | what watching took so far | rounds u64@8, ns of a core u64@16, ns since its begin u64@24, windows lost u64@32 |
 //!
-//! A new kind of these is a variant of [`Entry`] with its line in the table above, its bytes (`observed.rs`), and [`Entry::span`] if it has a
-//! time. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of [`crate::Batch`]), and a line of `Saver::save` and of
-//! `excerpt`. Whoever sees it calls `Writer::add`. Readers of before skip it, and count it if it has a time.
+//! A new kind of these is a variant of [`Entry`] with its line in the table above and its bytes (`observed.rs`). One
+//! with a time also stands in [`Entry::span`]. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of
+//! [`crate::Batch`]), and a line of `Saver::save` and of `excerpt`. Whoever sees it calls `Writer::add`. Older readers
+//! skip it, and count it if it has a time.
 //!
 //! Tag 96 begins a block of a recording's file; it is no entry of its own and never handed over.
 

@@ -159,7 +159,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
 
 pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
     let entry = match tag {
-        LOOK => look(bytes),
+        LOOK => read_look(bytes),
         FRAME => frame(bytes),
         STACK => <[u32; 3]>::get(bytes, 4)
             .map(|[id, caller, frame]| Entry::SampleDef(SampleDef::Stack { id, caller, frame })),
@@ -222,7 +222,7 @@ fn frame<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     Some(Entry::SampleDef(SampleDef::Frame { id, frame }))
 }
 
-fn look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
+fn read_look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     let changed = list(text(bytes, 24, 4)?, |rest| {
         let (thread, stack) = (take(rest)?, take::<u32>(rest)?);
         Some(Seen {

@@ -2,8 +2,8 @@
 
 use super::{ALPHA, INTERVAL_MIN, TEST_MIN, sorted};
 
-/// Up to this many samples together the distribution of the rank sum is counted out; above, it is
-/// normal to within what a verdict could notice.
+/// Up to this many samples together the distribution of the rank sum is counted out. Above, it is normal to within what
+/// a verdict could notice.
 const EXACT_MAX: usize = 50;
 
 /// The 97.5 % point of the normal distribution.
@@ -107,9 +107,9 @@ impl Groups {
     }
 }
 
-/// The factor by which samples of `b` are larger than those of `a`, as a 95 % interval: the test above
-/// turned round (Hodges and Lehmann), so that it holds 1 where the test shows nothing. Its ends are
-/// ratios of a sample of `b` to one of `a`. `None` with fewer than [`INTERVAL_MIN`] on either side.
+/// The factor by which samples of `b` are larger than those of `a`, as a 95 % interval. It is the test above turned
+/// round (Hodges and Lehmann), so it holds 1 where the test shows nothing. Its ends are ratios of a sample of `b` to
+/// one of `a`. `None` with fewer than [`INTERVAL_MIN`] on either side.
 #[must_use]
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     if a.len().min(b.len()) < INTERVAL_MIN {
@@ -127,16 +127,16 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The interval begins with this one of the sorted ratios, from 1: the greatest for which U stays below
-/// it on at most [`ALPHA`] of all orders, both sides together.
+/// The interval begins with this one of the sorted ratios, from 1. It is the greatest for which U stays below it on at
+/// most [`ALPHA`] of all orders, both sides together.
 fn ratios_outside(n: usize, m: usize) -> usize {
     let (nf, mf) = (n as f64, m as f64);
     if n + m > EXACT_MAX {
         let spread = (nf * mf * (nf + mf + 1.0) / 12.0).sqrt();
         return (nf * mf / 2.0 - Z * spread).floor().max(0.0) as usize;
     }
-    // Orders of n and m samples by U: the last sample belongs to the second side (it adds nothing to U
-    // of the first), or to the first (it is above all m).
+    // Orders of n and m samples by U. The last sample belongs to the second side (it adds nothing to U of the first),
+    // or to the first (it is above all m).
     let most = n * m;
     let mut orders = vec![vec![0.0_f64; most + 1]; m + 1];
     for row in &mut orders {
@@ -164,8 +164,8 @@ fn ratios_outside(n: usize, m: usize) -> usize {
         .count()
 }
 
-/// The `n`th of all ratios b / a in order, from 1, without writing them down: halving over the values a
-/// ratio can have, of which positive floating point numbers are in the order of their bits.
+/// The `n`th of all ratios b / a in order, from 1, without writing them down. It halves the values that a ratio can
+/// have: positive floating point numbers are in the order of their bits.
 fn nth_ratio(a: &[f64], b: &[f64], n: usize) -> f64 {
     let up_to = |ratio: f64| {
         let mut from = 0;

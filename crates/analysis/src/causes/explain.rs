@@ -19,8 +19,8 @@ pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
     explain(trace, &lanes, gap)
 }
 
-/// How far before a gap, and before the launch of what ends it, records are looked at: a root may lie
-/// some steps of the program back.
+/// How far back to read records before a gap, and before the launch of what ends it. A root may lie some steps of the
+/// program back.
 const AROUND: Ns = 50_000_000;
 
 fn explain(trace: &Trace, lanes: &[LaneId], span: Span) -> Explanation {

@@ -1,8 +1,8 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
-//! To find them every operation is looked at, wherever it stands among those of all devices, which takes longer than the walk through what is
-//! found. So they are kept (24 bytes each) once somebody asks for all; a question about a window is answered from them where they are there.
-//! The same is true of their causes: where a gap has one, as most have in a long run, that is kept, too (20 bytes); others are walked anew.
+//! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
+//! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. Most gaps
+//! of a long run have one cause, which is kept too (20 bytes); others are walked anew.
 
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
@@ -14,11 +14,11 @@ use activity::{Ns, Span};
 /// All gaps of each device, made when first asked for.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    of_device: Vec<Known>,
+    of_device: Vec<DeviceGaps>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct DeviceGaps {
     all: OnceLock<Vec<Gap>>,
     /// By gap: its cause, where it has one.
     causes: OnceLock<Vec<Option<One>>>,
@@ -28,7 +28,7 @@ impl Gaps {
     /// Of so many devices.
     pub(super) fn new(devices: usize) -> Gaps {
         Gaps {
-            of_device: std::iter::repeat_with(Known::default)
+            of_device: std::iter::repeat_with(DeviceGaps::default)
                 .take(devices)
                 .collect(),
         }
@@ -52,9 +52,9 @@ impl Gaps {
         }
     }
 
-    /// Those between the first and the last of a device's operations that start within `window`, or of all, in order, with the one
-    /// cause where that is known.
-    pub(super) fn of<'g>(
+    /// The gaps between the first and the last of a device's operations that start within `window`, or of all. They are
+    /// in order, each with its one cause where that is known.
+    pub(super) fn find<'g>(
         &'g self,
         graph: &'g Graph,
         device: usize,
@@ -82,7 +82,7 @@ impl Gaps {
     }
 }
 
-impl Known {
+impl DeviceGaps {
     fn all(&self, graph: &Graph, device: usize) -> &[Gap] {
         let ops = graph.ops.of_device(device);
         self.all.get_or_init(|| between(graph, ops).collect())
@@ -171,8 +171,8 @@ impl Deref for Pieces {
     }
 }
 
-/// The operations of a window whose gaps have to be looked for, and which known ones lie behind them: what began before the window
-/// is no part of it, and where it ran on into the window, the gaps there are others.
+/// The operations of a window whose gaps are still to be found, and the known gaps behind them. What began before the
+/// window is no part of it. Where that ran on into the window, the gaps there are others.
 fn joined<'g>(
     graph: &Graph,
     ops: &'g [OpId],
@@ -250,7 +250,7 @@ mod tests {
             let graph = Graph::new(&trace);
             let window = Some(Span::new(from, from + length));
             let of = |gaps: &Gaps, window| -> Vec<Gap> {
-                gaps.of(&graph, 0, window).map(|(gap, _)| gap).collect()
+                gaps.find(&graph, 0, window).map(|(gap, _)| gap).collect()
             };
             let alone = of(&Gaps::new(1), window);
             let gaps = Gaps::new(1);

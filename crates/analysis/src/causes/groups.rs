@@ -7,8 +7,8 @@ use crate::graph::{CallId, CallKind, EdgeKind, Engine, NONE, OpId};
 use activity::Ns;
 use trace::LaneKind;
 
-/// In gaps up to this long the host's own work is a matter of launching. Measured: a launch from C++ takes
-/// 3 to 4 us; in the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
+/// In gaps up to this long the host's own work is a matter of launching. Measured: a launch from C++ takes 3 to 4 us.
+/// In the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
 /// A piece of a gap, cut in two: first what a wait is to blame for, then the rest.
@@ -22,8 +22,8 @@ pub struct Cut {
     pub group: Group,
 }
 
-/// What each wait can still be blamed for: without it the host would be ahead by as much as it lasted, and
-/// no more, whatever came after it.
+/// What each sync can still be blamed for. Without it the CPU would be ahead by as much as it lasted, and no more,
+/// whatever came after it.
 #[derive(Debug, Default)]
 pub struct Waits {
     left: FxHashMap<CallId, Ns>,
@@ -77,8 +77,8 @@ impl Causes<'_> {
             Cause::Host | Cause::Call | Cause::Lock if is_short => Group::Launch,
             // One launch that takes so long is no matter of launching often.
             Cause::SlowLaunch if !is_short => Group::Host,
-            // A GPU takes its time between kernels launched one by one, however far ahead they queue; the nodes of a graph
-            // are no matter of launching.
+            // A GPU takes its time between kernels launched one by one, however far ahead they queue. The nodes of a
+            // graph are no matter of launching.
             Cause::Queued if ops.is_graph(gap.next) => Group::Queue,
             _ => cause.group(),
         }

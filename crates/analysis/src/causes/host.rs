@@ -32,7 +32,7 @@ pub(super) fn taker(name: &str) -> Taker {
 
 /// A stretch that an overhead took; stretches of one thread do not overlap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct OverheadSpan {
     pub span: Span,
     pub taker: Taker,
     pub at: (LaneId, usize),
@@ -64,13 +64,13 @@ const LEVELS: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     ranges: FxHashMap<(usize, u32), Vec<Ranges>>,
-    taken: FxHashMap<(usize, u32), Vec<Taken>>,
+    taken: FxHashMap<(usize, u32), Vec<OverheadSpan>>,
 }
 
 impl Host {
     pub(super) fn of(trace: &Trace) -> Host {
         let mut host = Host::default();
-        let mut overheads: FxHashMap<(usize, u32), Vec<Taken>> = FxHashMap::default();
+        let mut overheads: FxHashMap<(usize, u32), Vec<OverheadSpan>> = FxHashMap::default();
         let mut takers: FxHashMap<u32, Taker> = FxHashMap::default();
         for (id, lane) in trace.lanes().iter().enumerate() {
             let process = lane.key().process;
@@ -97,7 +97,7 @@ impl Host {
                         overheads
                             .entry((process, what.thread))
                             .or_default()
-                            .push(Taken {
+                            .push(OverheadSpan {
                                 span: activity.span,
                                 taker,
                                 at: (id, row),
@@ -122,7 +122,7 @@ impl Host {
         process: usize,
         thread: u32,
         span: Span,
-    ) -> impl Iterator<Item = Taken> + '_ {
+    ) -> impl Iterator<Item = OverheadSpan> + '_ {
         let of = move |thread: u32| {
             let list = self
                 .taken
@@ -136,8 +136,8 @@ impl Host {
         own.chain(of(0))
     }
 
-    /// A stretch of a thread cut where outermost ranges begin and end, last part first: each with the
-    /// innermost range that covers most of it, or none where the thread was in none.
+    /// A stretch of a thread cut where outermost ranges begin and end, last part first. Each part has the innermost
+    /// range that covers most of it, if the thread was in one.
     pub(super) fn ranges(
         &self,
         trace: &Trace,
@@ -161,9 +161,9 @@ impl Host {
 }
 
 /// Cuts overlapping overheads so that each moment has one: that which began first.
-fn apart(mut list: Vec<Taken>) -> Vec<Taken> {
+fn apart(mut list: Vec<OverheadSpan>) -> Vec<OverheadSpan> {
     list.sort_by_key(|t| (t.span.start, std::cmp::Reverse(t.span.end), t.at));
-    let mut out: Vec<Taken> = Vec::with_capacity(list.len());
+    let mut out: Vec<OverheadSpan> = Vec::with_capacity(list.len());
     let mut end = Ns::MIN;
     for mut taken in list {
         taken.span.start = taken.span.start.max(end);
@@ -272,8 +272,8 @@ impl Ranges {
         parts.into_iter().rev().map(named).collect()
     }
 
-    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around that are
-    /// looked at; where too many lie inside each other, the outermost stands for the rest.
+    /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around
+    /// that count. Where too many lie inside each other, the outermost stands for the rest.
     fn most(&self, trace: &Trace, part: Span, top: u32) -> Option<usize> {
         let lane = &trace.lanes()[self.lane];
         let covers = |row: u32| {

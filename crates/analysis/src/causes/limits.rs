@@ -5,7 +5,7 @@ use super::locks;
 use activity::Ns;
 use activity::stats::lower_median;
 
-/// Operations, and calls, of a timeline that tell what is usual on it: the first ones, so that what is said of a moment does
+/// Operations, and calls, of a timeline that tell what is usual on it. They are the first ones, so that a cause does
 /// not change with what comes after it.
 pub(super) const SAMPLE: usize = 1 << 16;
 

@@ -1,9 +1,9 @@
 //! Calls that wait for another thread's call: the driver has locks of its own, and some calls hold one for long.
 //!
-//! No record names a lock. That one was held is likely where a launch, which is short as a rule, begins while another
-//! thread of the process is in a call and returns as soon as that one has: then the two took the same lock. The other must be
-//! one that ordinarily takes long (it allocates, loads, makes ready): of two calls that are short as a rule and return together a
-//! process that had no core says as much. A call that is there to wait for the device lets others in; a free that waits does not.
+//! No record names a lock. It is likely that one was held where a launch, which is short as a rule, begins while
+//! another thread is in a call. If both return together, the two took the same lock. The other must be one that
+//! ordinarily takes long (it allocates, loads, makes ready). Two calls that are short as a rule also return together in
+//! a process that had no core. A call that is there to wait for the device lets others in; a free that waits does not.
 
 use super::super::graph::{CallId, CallKind, Graph, NONE};
 use super::Causes;

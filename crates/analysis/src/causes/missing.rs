@@ -13,7 +13,7 @@ use trace::{LaneId, Trace};
 const RECORDED: f64 = 0.9;
 
 /// Operations before which others must have run, with the call that launched those.
-pub(super) fn of(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, CallId> {
+pub(super) fn find(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, CallId> {
     let mut missing = FxHashMap::default();
     short_graphs(trace, graph, &mut missing);
     silent_launches(trace, graph, &mut missing);

@@ -1,20 +1,21 @@
 //! Why nothing ran: each gap cut into pieces, each piece with its cause, its culprit and how sure that is.
 //!
-//! From the operation that ends a gap the walk goes back along the edges of the
-//! [dependency graph](super::graph) that bound each start; what of it lies in the gap are the gap's
-//! pieces, and they sum to it. Beyond the gap's start the walk goes on to the GPU operation that it
-//! reaches: the wait passed there is the pieces' *root*, why nothing had been queued ahead.
-//! `docs/WHY.md` explains it, and has the table of causes and thresholds.
+//! From the operation that ends a gap the walk goes back along the edges of the [dependency graph](super::graph) that
+//! bound each start. What of that way lies in the gap are the gap's pieces, and they sum to it. Beyond the gap's start
+//! the walk goes on to the GPU operation that it reaches. The sync passed there is the pieces' *root*, why nothing had
+//! been queued ahead. `docs/WHY.md` explains it, and has the table of causes and thresholds.
 //!
-//! `kinds` is the table of causes, `groups` says what each is added up under, `gaps` finds them, `explain` asks for one, `growing` keeps sums of a timeline that grows, `locks` finds calls that waited for another thread's. `walk` walks, `limits` has what the timeline's own launches and queues take, `host` what a thread did
-//! between calls, `missing` operations that ran without leaving a record, `sum` adds pieces up, `seen` the source lines
-//! that samples saw meanwhile, `words` says them.
+//! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, `explain` asks for
+//! one, and `idle_sums` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,
+//! `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
+//! calls. `missing` finds operations that ran without leaving a record. `seen` has the source lines that samples saw
+//! meanwhile, and `words` says them.
 
 mod explain;
 mod gaps;
 mod groups;
-mod growing;
 mod host;
+mod idle_sums;
 mod kinds;
 mod limits;
 mod locks;
@@ -29,7 +30,7 @@ mod words;
 pub use explain::{explain_device, explain_stream};
 pub use gaps::Pieces;
 pub use groups::{Cut, LAUNCH_GAP_MAX, Waits};
-pub use growing::Growing;
+pub use idle_sums::IdleSums;
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use sum::{IdleCause, by_cause};
 pub use words::Explanation;
@@ -74,7 +75,7 @@ impl Ready {
         Ready {
             limits: limits::Limits::of(graph, sample),
             host: host::Host::of(trace),
-            missing: missing::of(trace, graph),
+            missing: missing::find(trace, graph),
             gaps: gaps::Gaps::new(trace.devices().len()),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
         }
@@ -115,10 +116,10 @@ impl<'a> Causes<'a> {
         self.ready.limits.latency(engine)
     }
 
-    /// The stretches of a device (index into [`Trace::devices`]) with nothing running, between the first
-    /// and the last of the operations that start within `window`, or of all.
+    /// The stretches of a device (index into [`Trace::devices`]) with nothing running. They lie between the first and
+    /// the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        let gaps = self.ready.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.map(|(gap, _)| gap)
             .filter(move |gap| self.is_recorded(device, *gap))
     }
@@ -129,7 +130,7 @@ impl<'a> Causes<'a> {
         device: usize,
         window: Option<Span>,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
-        let gaps = self.ready.gaps.of(self.graph, device, window);
+        let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
@@ -203,7 +204,7 @@ impl<'a> Causes<'a> {
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         for &device in devices {
-            for (gap, one) in self.ready.gaps.of(self.graph, device, None) {
+            for (gap, one) in self.ready.gaps.find(self.graph, device, None) {
                 let first = spans.partition_point(|s| s.end <= gap.span.start);
                 let near = &spans[first..];
                 let near = &near[..near.partition_point(|s| s.start < gap.span.end)];

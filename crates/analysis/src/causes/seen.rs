@@ -1,7 +1,7 @@
 //! What stack samples saw of the host while nothing ran.
 
 use super::super::graph::{NONE, OpId};
-use super::super::lines::Seen;
+use super::super::lines::StackCounts;
 use super::{Cause, Causes};
 use activity::Span;
 use trace::LaneKind;
@@ -25,7 +25,7 @@ impl Cause {
 
 impl Causes<'_> {
     /// Adds what the thread that launched `next` was seen doing within `span`.
-    pub(crate) fn look(&self, next: OpId, span: Span, seen: &mut Seen) {
+    pub(crate) fn add_samples(&self, next: OpId, span: Span, seen: &mut StackCounts) {
         if !self.ready.is_sampled {
             return;
         }
@@ -40,6 +40,6 @@ impl Causes<'_> {
         };
         // Nothing says who launched it: the main thread is where a program's lines are.
         let thread = thread.unwrap_or(self.trace.processes()[process].info.pid);
-        seen.look(self.trace, process, thread, span);
+        seen.add_samples(self.trace, process, thread, span);
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::super::graph::OpId;
-use super::super::lines::{Seen, Told};
+use super::super::lines::{LineShare, StackCounts};
 use super::{Cause, Causes, Certainty, Culprit, Piece};
 use activity::{NameId, Ns, What};
 use trace::{LaneId, describe};
@@ -26,10 +26,10 @@ pub struct IdleCause {
     pub total_ns: Ns,
     /// The source line at which the launching thread was seen for most of it; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Told>,
+    pub line: Option<LineShare>,
     /// The samples that tell it.
     #[serde(skip)]
-    pub seen: Seen,
+    pub seen: StackCounts,
     /// The cause.
     #[serde(skip)]
     pub kind: Option<Cause>,
@@ -51,7 +51,7 @@ pub fn by_cause(rows: &[IdleCause]) -> Vec<(&'static str, Ns)> {
 
 /// What names a culprit: pieces with the same are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Named {
+pub(super) enum Label {
     Nobody,
     Name(NameId),
     Stream(LaneId),
@@ -61,14 +61,14 @@ pub(super) enum Named {
 struct Key {
     cause: Cause,
     certainty: Certainty,
-    culprit: Named,
+    culprit: Label,
     root: Option<NameId>,
 }
 
 /// Sums under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    sums: FxHashMap<Key, (u64, Ns, Seen)>,
+    sums: FxHashMap<Key, (u64, Ns, StackCounts)>,
 }
 
 impl Sums {
@@ -76,12 +76,12 @@ impl Sums {
     pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
         let seen = self.add_unseen(causes, piece);
         if piece.cause.is_of_host() {
-            causes.look(next, piece.span, seen);
+            causes.add_samples(next, piece.span, seen);
         }
     }
 
     /// The same without a look at stack samples. Where those of its sum are.
-    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut Seen {
+    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut StackCounts {
         let key = Key {
             cause: piece.cause,
             certainty: piece.certainty,
@@ -102,9 +102,9 @@ impl Sums {
             .map(|(key, (count, total_ns, seen))| IdleCause {
                 cause: key.cause.label(),
                 culprit: match key.culprit {
-                    Named::Nobody => None,
-                    Named::Name(name) => Some(bare(names.full(name)).to_owned()),
-                    Named::Stream(lane) => Some(describe::lane_stream(causes.trace, lane)),
+                    Label::Nobody => None,
+                    Label::Name(name) => Some(bare(names.full(name)).to_owned()),
+                    Label::Stream(lane) => Some(describe::lane_stream(causes.trace, lane)),
                 },
                 root: key.root.map(|name| names.full(name).to_owned()),
                 certainty: key.certainty.label(),
@@ -151,24 +151,24 @@ fn bare(name: &str) -> &str {
 
 impl Causes<'_> {
     /// What a piece's culprit is counted under.
-    pub(super) fn named(&self, piece: &Piece) -> Named {
+    pub(super) fn named(&self, piece: &Piece) -> Label {
         match piece.culprit {
-            Culprit::Nobody => Named::Nobody,
+            Culprit::Nobody => Label::Nobody,
             // Every launch has its latency; which function launched says nothing.
             Culprit::Call(_) if matches!(piece.cause, Cause::Latency | Cause::Unknown) => {
-                Named::Nobody
+                Label::Nobody
             }
-            Culprit::Call(call) => self.call_name(call).map_or(Named::Nobody, Named::Name),
+            Culprit::Call(call) => self.call_name(call).map_or(Label::Nobody, Label::Name),
             Culprit::Row(lane, row) => match self.trace.activity(lane, row).what {
-                What::Range(range) => Named::Name(range.name),
-                What::Overhead(overhead) => Named::Name(overhead.name),
-                _ => Named::Nobody,
+                What::Range(range) => Label::Name(range.name),
+                What::Overhead(overhead) => Label::Name(overhead.name),
+                _ => Label::Nobody,
             },
             Culprit::Op(op) => match piece.cause {
                 Cause::Event | Cause::Engine | Cause::Stream => {
-                    Named::Stream(self.graph.ops.place(op).0)
+                    Label::Stream(self.graph.ops.place(op).0)
                 }
-                _ => Named::Nobody,
+                _ => Label::Nobody,
             },
         }
     }

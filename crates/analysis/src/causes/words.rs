@@ -2,7 +2,7 @@
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::findings::Evidence;
-use crate::lines::Seen;
+use crate::lines::StackCounts;
 use activity::units::{count, duration};
 use activity::{Ns, Span};
 use trace::describe;
@@ -138,10 +138,10 @@ impl Causes<'_> {
     /// What stack samples saw of the host in the pieces that are like `main`, as a sentence of its own: an estimate beside
     /// the fact. Empty without samples in them.
     fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> String {
-        let mut seen = Seen::default();
+        let mut seen = StackCounts::default();
         for piece in pieces {
             if piece.cause == main.cause && self.named(piece) == self.named(main) {
-                self.look(gap.next, piece.span, &mut seen);
+                self.add_samples(gap.next, piece.span, &mut seen);
             }
         }
         match seen.most(self.trace) {

@@ -80,8 +80,8 @@ impl Squares {
         self.matrix[row * self.unknowns + column]
     }
 
-    /// The inverse of the matrix of those unknowns that are `known`, by Gauss and Jordan, and which of them cannot be told:
-    /// those that always come in the same proportion.
+    /// The inverse of the matrix of those unknowns that are `known`, by Gauss and Jordan, and which of them it cannot
+    /// tell. Those always come in the same proportion.
     fn inverse(&self, known: &[bool]) -> Option<(Vec<f64>, Vec<bool>)> {
         let n = self.unknowns;
         let mut left = self.matrix.clone();

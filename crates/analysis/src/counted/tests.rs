@@ -96,7 +96,7 @@ impl Made {
 
 /// What is told of the kernel of this name.
 fn told(trace: &Trace, name: &str) -> Counted {
-    let found = of(trace, None);
+    let found = find(trace, None);
     let is_it = |id: ShapeId| trace.names().full(trace.shape(id).name) == name;
     let it = found
         .iter()

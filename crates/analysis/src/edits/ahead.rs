@@ -4,7 +4,7 @@ use super::{Bound, Editing, names, within};
 use activity::units::duration;
 use activity::{Ns, Span};
 
-/// The most that taking over what a worker made is allowed for: between the processes of a PyTorch `DataLoader` a batch
+/// The most that taking over what a worker made is allowed for. Between the processes of a PyTorch `DataLoader` a batch
 /// of 128 KiB took 1.6 ms (`docs/measured/h200.md`).
 const HAND_OVER_MAX: Ns = 2_000_000;
 
@@ -18,8 +18,8 @@ struct Turn {
     tail: Ns,
 }
 
-/// Host work in ranges of this name is done by workers while the rest goes on: a range takes no time, but the next one
-/// does not end before a worker's share of the work since the last is done. CUDA calls in the ranges stay where they are.
+/// Workers do the CPU work in ranges of this name while the rest goes on. A range takes no time, but the next one does
+/// not end before a worker's share of the work since the last is done. CUDA calls in the ranges stay where they are.
 ///
 /// # Errors
 /// When only one such range has work, so that nothing goes on beside it.

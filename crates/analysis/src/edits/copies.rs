@@ -167,8 +167,8 @@ fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
         .or(on.program.known.copy_call)
 }
 
-/// Of so many pauses between neighbours at least one is long before it is told from time that the thread lost: what is part
-/// of a loop comes again.
+/// At least one of so many pauses between neighbours is long, else a pause counts as time that the thread lost. What is
+/// part of a loop comes again.
 const RARE: usize = 100;
 
 /// Neighbouring copies of one direction become one: the fixed cost once, the bytes at the rate of large ones.
@@ -219,8 +219,8 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
 /// So many calls back the call of the copy before is looked for.
 const BACK: usize = 16;
 
-/// Whether a thread does more between two calls than to get around its loop: work of its own, for which the first copy
-/// may be there, or which makes what the second one copies.
+/// Whether a thread does more between two calls than to get around its loop. Such work may need the first copy, or make
+/// what the second one copies.
 fn works_between(on: &Editing<'_, '_>, from: u32, to: u32) -> bool {
     let mut at = to;
     for _ in 0..BACK {

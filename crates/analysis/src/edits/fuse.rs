@@ -6,9 +6,9 @@ use crate::program::NONE;
 use activity::{Ns, What};
 
 /// Kernels behind one another with no wait of the host between them. Every kernel keeps what its bytes take; with
-/// `once` those of one size take the longest one's time. What the thread did between the launches goes with them; how
-/// much of it the one launch still needs is not known, nor, within the range that the edit is limited to, what of the
-/// work around it.
+/// `once` those of one size take the longest one's time. What the thread did between the launches goes with them. It is
+/// not known how much of it the one launch still needs. Within the range that the edit is limited to, the same is true
+/// of the work around it.
 pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
     let fixed = fixed(on);
     let mut differ = false;

@@ -2,7 +2,7 @@
 
 use super::{Bound, Editing};
 use crate::graph::{CallKind, EdgeKind};
-use crate::program::{Class, Engines, Known, NONE, Op};
+use crate::program::{Class, Engines, GpuRates, NONE, Op};
 use activity::Ns;
 use activity::units::duration;
 
@@ -83,8 +83,8 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
             "what launching a graph takes is not known: there is no profile of this GPU".to_owned(),
         );
     };
-    // Where nodes are not recorded a launch takes hardly longer for many; and the first one, which a run without steps
-    // may be, brings them to the device.
+    // Where nodes are not recorded, a launch takes hardly longer for many. The first launch brings them to the device,
+    // and a run without steps may be that one.
     match bound {
         Bound::Least => node = 0,
         Bound::Most if !is_step => node += on.program.known.graph_upload.unwrap_or(0),
@@ -180,7 +180,7 @@ fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p O
 }
 
 /// From the end of a node to the start of the next.
-fn between(known: &Known, bound: Bound, before: Option<&Op>) -> Option<Ns> {
+fn between(known: &GpuRates, bound: Bound, before: Option<&Op>) -> Option<Ns> {
     let between = known.graph_node?;
     Some(match bound {
         Bound::Least => 0,
@@ -190,7 +190,7 @@ fn between(known: &Known, bound: Bound, before: Option<&Op>) -> Option<Ns> {
 }
 
 /// A node's time where nobody records it: without what starting and ending a kernel costs, at most.
-fn least(known: &Known, time: Ns) -> Ns {
+fn least(known: &GpuRates, time: Ns) -> Ns {
     (time - known.kernel_fixed.unwrap_or(0)).max(time.min(NODE_LEAST))
 }
 

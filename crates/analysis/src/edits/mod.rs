@@ -1,7 +1,7 @@
 //! What-if edits as changes of a replayed [`Program`]. One file an edit; `docs/WHATIF.md` says what each assumes.
 //!
-//! [`apply`] makes the edits of a set, in an order in which they do not stand in each other's way, whatever order they
-//! were written in. An edit that finds nothing to change, or lacks a rate, is refused with the reason.
+//! [`apply`] makes the edits of a set in an order in which none stands in another's way, whatever order they were
+//! written in. An edit that finds nothing to change, or lacks a rate, is refused with the reason.
 
 mod ahead;
 mod blocking;
@@ -23,9 +23,9 @@ use scenario::edit::{Edit, EditKind, EditSet};
 use trace::{LaneId, Trace};
 use within::Within;
 
-/// A thread that does no more than this between two calls goes around its loop; what takes longer is work of its own,
-/// between which calls are no neighbours. From C++ it is 0.1 to 4 us, from Python 5 to 15; a thread that is quiet for as
-/// long as this counts as quiet elsewhere, too.
+/// A thread that does no more than this between two calls goes around its loop. What takes longer is work of its own,
+/// and calls on both sides of it are no neighbours. From C++ it is 0.1 to 4 us, from Python 5 to 15. A thread that is
+/// quiet for as long as this counts as quiet elsewhere, too.
 pub const AROUND_MAX: Ns = 20_000;
 
 /// What edits need to know beside the program.
@@ -40,8 +40,7 @@ pub struct Scene<'a> {
     pub bound: Bound,
 }
 
-/// What no record of a program tells about an edit leaves it a range: an edit is made as it most likely comes out, or at
-/// one of the ends.
+/// What no record tells about an edit leaves it a range. It is made as it most likely comes out, or at an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bound {
     /// The program takes as little time as it may.
@@ -213,8 +212,8 @@ impl Editing<'_, '_> {
         call.handed.1 = 0;
     }
 
-    /// Joins the calls of a run of operations. The first one's call stays; those of the others go, with all that their thread did
-    /// between the first and the last, unless that is kept. Returns the one that stays.
+    /// Joins the calls of a run of operations. The first one's call stays. Those of the others go, with all that their
+    /// thread did between the first and the last, unless that is kept. Returns the one that stays.
     fn join_calls(&mut self, run: &[u32], keeps_work: bool) -> Option<u32> {
         let calls = run.iter().map(|&op| self.program.ops[op as usize].call);
         let mut calls: Vec<u32> = calls.filter(|&call| call != NONE).collect();

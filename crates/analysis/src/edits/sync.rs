@@ -70,8 +70,8 @@ fn process(on: &Editing<'_, '_>, call: u32) -> usize {
         .process
 }
 
-/// An operation depends on what a removed wait before it was for, where that ran on another stream and
-/// can have made what this one uses.
+/// An operation depends on what a removed sync before it waited for, if that ran on another stream and can have made
+/// its input.
 pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) {
     let mut seen: FxHashMap<u32, usize> = FxHashMap::default();
     let mut kept = 0;

@@ -9,8 +9,8 @@ use activity::units::duration;
 use activity::{NameId, Ns, Span, What};
 use trace::LaneKind;
 
-/// What an allocating or freeing call of device memory is named, in CUDA and in HIP; stream-ordered ones (`…Async`) come
-/// from a pool and cost next to nothing.
+/// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
+/// pool and cost next to nothing.
 fn is_allocation(name: &str) -> bool {
     let bare = ["cuda", "hip", "cuMem"].iter();
     let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
@@ -22,7 +22,7 @@ fn is_allocation(name: &str) -> bool {
     })
 }
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
     let span = scope
         .devices

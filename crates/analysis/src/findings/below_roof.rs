@@ -14,7 +14,7 @@ struct Sum {
     at: Vec<Place>,
 }
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let peak = declared::memory_rate(scope, f)?;
     let mut by: FxHashMap<&str, Sum> = FxHashMap::default();

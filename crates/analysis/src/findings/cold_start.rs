@@ -9,7 +9,7 @@ use activity::units::duration;
 use activity::{Ns, Span, What};
 use trace::{LaneId, LaneKind};
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let mut has_context = false;

@@ -5,7 +5,7 @@ use crate::{figures, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, MemoryKind, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let alone = f.copy_ns - f.overlap_ns;
     // Without kernels copying is the work. Where kernels take their part, what is missing is overlap.

@@ -3,7 +3,7 @@
 use super::{Finding, Place, Scope, thresholds};
 use crate::collectives::Collectives;
 use crate::figures;
-use crate::ranks::Ranks;
+use crate::ranks::JobAnalysis;
 use crate::verdict::NAME_MAX;
 use activity::text::cut_middle;
 use activity::units::{duration, percent};
@@ -13,7 +13,7 @@ const ADVICE: &str = "Begin to send what is ready while the rest is computed (bu
 
 const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the others: record every rank to see who waits for whom.";
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let window = scope.window_on(f.index);
     let collectives = Collectives::of(scope.trace, f, window);
@@ -48,7 +48,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
 }
 
 /// How long the ranks of a device waited in collectives, with nothing beside it.
-fn waited(ranks: &Ranks, device: usize, window: Option<Span>) -> Ns {
+fn waited(ranks: &JobAnalysis, device: usize, window: Option<Span>) -> Ns {
     let of_device = ranks.ranks.iter().zip(&ranks.split.waits);
     let waits = of_device.filter(|(rank, _)| rank.device == device);
     let exposed = waits.flat_map(|(_, waits)| waits).map(|wait| {

@@ -14,9 +14,9 @@ const SAMPLE: usize = 1_000;
 /// So many calls of a function at least tell what one takes.
 const CALLS_MIN: usize = 4;
 
-/// Of fewer calls those before the quickest are such where they took this long, and operators are first ones from it on:
-/// contexts, and libraries that start or try what is fastest, take 50 ms and more, the caches that a first call of Python
-/// code fills a few hundred microseconds.
+/// Of fewer calls those before the quickest are such where they took this long, and operators are first ones from it
+/// on. Contexts take 50 ms and more, and so do libraries that start or try what is fastest. The caches that a first
+/// call of Python code fills take a few hundred microseconds.
 const FEW_MIN: Ns = 10_000_000;
 
 /// Whether a call took so much longer than its function does at the median that something else than its work took the time.
@@ -59,8 +59,8 @@ impl FirstUse {
     }
 }
 
-/// First calls of a function, and first launches of a kernel, that took much longer than those after them; and what took long
-/// just once while the program was still at such.
+/// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
+/// long just once counts too, while the program was still at such.
 fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
@@ -141,8 +141,8 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     found
 }
 
-/// First operators of a name on their thread that took much longer than those after them: a library that looks for its
-/// fastest algorithm, code that is compiled.
+/// First operators of a name on their thread that took much longer than those after them. A library looks for its
+/// fastest algorithm, or code is compiled.
 fn operators(trace: &Trace) -> Vec<First> {
     let mut found = Vec::new();
     for (id, lane) in trace.lanes().iter().enumerate() {

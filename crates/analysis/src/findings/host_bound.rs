@@ -6,7 +6,7 @@ use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::causes::{Culprit, Group, Piece, Waits};
 use crate::figures;
-use crate::lines::Seen;
+use crate::lines::StackCounts;
 use crate::verdict::of_host;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span, What};
@@ -14,7 +14,7 @@ use activity::{NameId, Ns, Span, What};
 /// What takes this part of the host's work is named.
 const MOST: f64 = 0.4;
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {
@@ -23,7 +23,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let mut waits = Waits::default();
     let mut at: Vec<(Ns, Span)> = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
-    let mut seen = Seen::default();
+    let mut seen = StackCounts::default();
     // What only the first one of its name takes is a cold start.
     let first = scope.first_use();
     let calls = &scope.causes.graph().calls;
@@ -40,7 +40,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             if cut.group == Group::Host && time > 0 && !is_first(piece) {
                 sum += time;
                 if 2 * time >= piece.span.len() {
-                    scope.causes.look(gap.next, piece.span, &mut seen);
+                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 }
                 *by.entry(name_of(scope, piece)).or_default() += time;
             }

@@ -5,7 +5,7 @@ use crate::figures;
 use activity::units::percent;
 use trace::Trace;
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Only a pass is known to be all of its program: a rank's timeline may well leave GPUs to other ranks.
     scope.planned?;
     let f = scope.devices.iter().max_by_key(|f| f.compute_ns)?;

@@ -7,7 +7,7 @@ use crate::ranks::Reason;
 use activity::Span;
 
 /// The rank that costs most: what without it is saved at several ranks' does not add up.
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let ranks = scope.ranks?;
     let [first, others @ ..] = ranks.late.as_slice() else {
         return None;

@@ -5,7 +5,7 @@ use crate::{figures, tables};
 use activity::units::{percent, rate};
 use activity::{Direction, MemoryKind, Ns, Span, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let directions = [Direction::H2D, Direction::D2H, Direction::P2P];
     let found = directions
         .into_iter()
@@ -15,7 +15,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
 
 fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
     let f = &scope.devices[device];
-    let peak = scope.peaks.of(direction)?;
+    let peak = scope.peaks.rate(direction)?;
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let mut moved = 0u64;

@@ -11,7 +11,7 @@ pub(super) fn is_migration(what: &What) -> bool {
         .is_some_and(|place| place.stream == On::NO_STREAM)
 }
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let mut at: Vec<(Ns, Place)> = Vec::new();
     let mut spans: Vec<Span> = Vec::new();

@@ -1,9 +1,8 @@
 //! What could be better: one rule a file, registered in [`RULES`].
 //!
-//! A rule looks at a timeline, or at one pass of it, and either finds nothing or says in one
-//! [`Finding`] what it saw, where, how much time that could cost at most, and what to do about it.
-//! Thresholds stand in [`thresholds`], each beside the measurement or the reasoning behind it;
-//! `docs/FINDINGS.md` has the same table for readers.
+//! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
+//! saw, where, how much time it could cost at most, and what to do about it. Thresholds stand in [`thresholds`], each
+//! beside the measurement or the reasoning behind it; `docs/FINDINGS.md` has the same table for readers.
 
 mod alloc_loop;
 mod below_roof;
@@ -85,8 +84,8 @@ pub struct Finding {
     /// All edits that would, the one that takes least for granted first.
     #[serde(skip)]
     pub cures: Vec<EditSet>,
-    /// What the edit is predicted to save of all the time looked at, on top of those of the findings above it;
-    /// 0 where they leave nothing to save; `None` where nothing was predicted.
+    /// What the edit is predicted to save of all the time examined, on top of the findings above it. It is 0 where they
+    /// leave nothing to save; `None` where nothing was predicted.
     pub saving_ns: Option<Ns>,
     /// What the edit alone is predicted to save.
     pub alone_ns: Option<Ns>,
@@ -94,8 +93,8 @@ pub struct Finding {
     pub predicted: Option<Predicted>,
     /// Why nothing was predicted, where an edit describes the cure.
     pub refused: Option<String>,
-    /// An upper bound of the time that could be saved, at most the span looked at (a cold start apart); 0 for
-    /// what is no matter of time.
+    /// The most time that could be saved, within the span examined (a cold start apart). It is 0 where time does not
+    /// matter.
     pub bound_ns: Ns,
     /// What to do about it, in a sentence.
     pub advice: String,
@@ -141,19 +140,19 @@ impl Finding {
     }
 }
 
-/// A rule: what looks, and what cures what it finds.
+/// A rule: what checks, and what cures what it finds.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// What its findings are called ("pageable-copy").
     pub name: &'static str,
-    look: Look,
+    check: Check,
     /// The edits that cure what it finds, the one that takes least for granted first.
     cures: &'static [&'static str],
 }
 
 /// Where a rule looks.
 #[derive(Clone, Copy, Debug)]
-enum Look {
+enum Check {
     /// At each device that has an operation, with its place in [`Scope::devices`].
     Device(fn(&Scope, usize) -> Option<Finding>),
     /// At the whole timeline.
@@ -162,31 +161,31 @@ enum Look {
 
 const fn on_devices(
     name: &'static str,
-    look: fn(&Scope, usize) -> Option<Finding>,
+    check: fn(&Scope, usize) -> Option<Finding>,
     cures: &'static [&'static str],
 ) -> Rule {
-    let look = Look::Device(look);
-    Rule { name, look, cures }
+    let check = Check::Device(check);
+    Rule { name, check, cures }
 }
 
 const fn once(
     name: &'static str,
-    look: fn(&Scope) -> Option<Finding>,
+    check: fn(&Scope) -> Option<Finding>,
     cures: &'static [&'static str],
 ) -> Rule {
-    let look = Look::Timeline(look);
-    Rule { name, look, cures }
+    let check = Check::Timeline(check);
+    Rule { name, check, cures }
 }
 
 impl Rule {
     /// What it finds.
     fn findings(&self, scope: &Scope) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = match self.look {
-            Look::Device(look) => {
+        let mut findings: Vec<Finding> = match self.check {
+            Check::Device(check) => {
                 let records = scope.causes.graph().ops.len();
                 let devices: Vec<usize> = (0..scope.devices.len()).collect();
                 let of_each = parallel::map(records, &devices, |&i| {
-                    let mut finding = look(scope, i)?;
+                    let mut finding = check(scope, i)?;
                     if devices.len() > 1 {
                         finding.places = vec![format!("GPU {}", scope.devices[i].device)];
                     }
@@ -194,7 +193,7 @@ impl Rule {
                 });
                 of_each.into_iter().flatten().collect()
             }
-            Look::Timeline(look) => look(scope).into_iter().collect(),
+            Check::Timeline(check) => check(scope).into_iter().collect(),
         };
         for finding in &mut findings {
             let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
@@ -206,47 +205,47 @@ impl Rule {
     }
 }
 
-const COLD_START: Rule = once("cold-start", cold_start::look, &[]);
+const COLD_START: Rule = once("cold-start", cold_start::check, &[]);
 
 /// All rules, in the order in which findings of equal weight are shown.
 pub const RULES: &[Rule] = &[
-    on_devices("pageable-copy", pageable::look, &["pin"]),
-    on_devices("tiny-copies", tiny_copies::look, &["merge-copies"]),
+    on_devices("pageable-copy", pageable::check, &["pin"]),
+    on_devices("tiny-copies", tiny_copies::check, &["merge-copies"]),
     on_devices(
         "synchronous-copy",
-        sync_copies::look,
+        sync_copies::check,
         &["async", "async+own-stream"],
     ),
-    on_devices("sync-in-loop", sync_loop::look, &["no-sync"]),
-    once("alloc-in-loop", alloc_loop::look, &["reuse"]),
-    on_devices("launch-bound", launch_bound::look, &["graph"]),
+    on_devices("sync-in-loop", sync_loop::check, &["no-sync"]),
+    once("alloc-in-loop", alloc_loop::check, &["reuse"]),
+    on_devices("launch-bound", launch_bound::check, &["graph"]),
     // A host that waits for every batch launches the next one too late, whatever its stream.
     on_devices(
         "no-overlap",
-        no_overlap::look,
+        no_overlap::check,
         &["own-stream", "no-sync", "no-sync+own-stream"],
     ),
     COLD_START,
-    on_devices("under-filled-gpu", under_filled::look, &[]),
-    on_devices("low-bandwidth", low_bandwidth::look, &[]),
-    once("race", race::look, &[]),
-    on_devices("host-bound", host_bound::look, &[]),
-    on_devices("copy-bound", copy_bound::look, &[]),
-    on_devices("exposed-communication", exposed_collectives::look, &[]),
-    on_devices("page-migration", migrations::look, &[]),
-    on_devices("same-direction-streams", one_engine::look, &[]),
-    once("through-host", through_host::look, &[]),
-    once("idle-gpu", idle_gpu::look, &[]),
-    on_devices("unfused", unfused::look, &["fuse:once"]),
-    on_devices("below-roof", below_roof::look, &[]),
-    once("forgot-sync", unwaited::look, &[]),
+    on_devices("under-filled-gpu", under_filled::check, &[]),
+    on_devices("low-bandwidth", low_bandwidth::check, &[]),
+    once("race", race::check, &[]),
+    on_devices("host-bound", host_bound::check, &[]),
+    on_devices("copy-bound", copy_bound::check, &[]),
+    on_devices("exposed-communication", exposed_collectives::check, &[]),
+    on_devices("page-migration", migrations::check, &[]),
+    on_devices("same-direction-streams", one_engine::check, &[]),
+    once("through-host", through_host::check, &[]),
+    once("idle-gpu", idle_gpu::check, &[]),
+    on_devices("unfused", unfused::check, &["fuse:once"]),
+    on_devices("below-roof", below_roof::check, &[]),
+    once("forgot-sync", unwaited::check, &[]),
     on_devices("no-free-core", no_core::waits, &[]),
     once("cpu-limit", no_core::limit, &[]),
-    on_devices("throttled", throttled::look, &[]),
-    on_devices("shared-gpu", shared_gpu::look, &[]),
+    on_devices("throttled", throttled::check, &[]),
+    on_devices("shared-gpu", shared_gpu::check, &[]),
     once("graph-records", watched::nodes, &[]),
     once("launch-records", watched::launches, &[]),
-    once("late-rank", late_rank::look, &[]),
+    once("late-rank", late_rank::check, &[]),
 ];
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
@@ -257,7 +256,7 @@ pub fn weighed<'a>(
     whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
     stop: &Stop,
 ) -> Vec<Finding> {
-    let mut findings = of(scope, stop);
+    let mut findings = find(scope, stop);
     if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
         let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
         let whatif = if is_whole {
@@ -278,7 +277,7 @@ pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.
 #[must_use]
-pub fn of(scope: &Scope, stop: &Stop) -> Vec<Finding> {
+pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         if stop.is_stopped() {

@@ -1,5 +1,4 @@
-//! Copies and kernels, or copies of both directions, one after the other though their engines are
-//! independent.
+//! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
 use super::{Finding, Place, Scope, declared, thresholds};
 use crate::figures::{self, DeviceFigures};
@@ -65,7 +64,7 @@ impl Engines {
     }
 }
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Kernels alone have nothing to be beside.
     if f.h2d.count + f.d2h.count == 0 {

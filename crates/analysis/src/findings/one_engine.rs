@@ -5,7 +5,7 @@ use crate::figures;
 use crate::graph::{EdgeKind, Engine, OpId};
 use activity::units::percent;
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // Beside kernels several streams have another purpose.
     if figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE {

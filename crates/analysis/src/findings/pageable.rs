@@ -8,7 +8,7 @@ use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
 use activity::{Direction, MemoryKind, Ns, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
     let graph = scope.causes.graph();
     let mut calls: FxHashSet<CallId> = FxHashSet::default();
@@ -32,7 +32,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
         time += length;
         let at_peak = scope
             .peaks
-            .of(copy.direction)
+            .rate(copy.direction)
             .map_or(0.0, |peak| copy.bytes as f64 / peak);
         saving += (length as f64 - at_peak).max(0.0);
         let op = graph.op_at(place.0, place.1);

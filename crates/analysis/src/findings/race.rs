@@ -6,7 +6,7 @@ use scenario::hazards;
 /// Work that the search may take, in about tens of nanoseconds: some tens of milliseconds.
 const BUDGET: u64 = 5_000_000;
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let variant = scope.planned?.variant;
     let mut budget = BUDGET;
     let found = hazards::find(variant, &mut budget);

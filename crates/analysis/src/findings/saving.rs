@@ -1,10 +1,10 @@
 //! What findings are worth: the edits that cure them, replayed alone and on top of one another.
 //!
-//! Every finding with an edit is predicted alone. Then they are stacked: first the one that saves most, on top of
-//! it the one that saves most of what is left, and so on. What each saves on top is its `saving_ns`, so the sum of
-//! them is what the replay of all of them together saves. Savings hardly grow with what is made before, so the
-//! one that promised most at the last look is tried first, and taken when it still beats what the
-//! others promised. `docs/FINDINGS.md` says what becomes of the others.
+//! Every finding with an edit is predicted alone. Then they are stacked. The one that saves most comes first, on top of
+//! it the one that saves most of what is left, and so on. What each saves on top is its `saving_ns`, so the sum of them
+//! is what the replay of all of them together saves. Savings hardly grow with what is made before, so the one that
+//! promised most the last time is tried first. It is taken when it still beats what the others promised.
+//! `docs/FINDINGS.md` says what becomes of the others.
 
 use std::cmp::Reverse;
 
@@ -159,7 +159,7 @@ fn stack(
                 others.push(candidate.finding);
                 continue;
             }
-            candidate.look(whatif, below.as_ref(), made);
+            candidate.replay(whatif, below.as_ref(), made);
             let at = left.partition_point(|c| c.key() <= candidate.key());
             left.insert(at, candidate);
             continue;
@@ -198,8 +198,7 @@ fn stack(
     (stacked, others)
 }
 
-/// Of the findings above a candidate the one with which it saves most, of those that together with it stay within their
-/// bounds.
+/// Of the findings above a candidate the one with which it saves most, of those that with it stay within their bounds.
 fn partner(
     whatif: &WhatIf<'_>,
     stacked: &[Finding],
@@ -267,8 +266,8 @@ fn severity(saves: Ns, whatif: &WhatIf<'_>) -> Severity {
     }
 }
 
-/// What saves nothing on top of the others: a remark, where it would alone or where its bound is large enough that
-/// its absence would be asked about; else nothing.
+/// What saves nothing on top of the others. It is a remark where it would save alone, or where its bound is so large
+/// that readers would miss it; else it is nothing.
 fn beside(whatif: &WhatIf<'_>, candidate: Candidate, above: usize) -> Option<Finding> {
     let is_large = candidate.finding.severity == Severity::Warning;
     if candidate.alone.whole_saving <= noise(whatif) && !is_large {
@@ -301,7 +300,7 @@ impl Candidate {
     }
 
     /// What it saves on top of `below`, which are so many.
-    fn look(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
+    fn replay(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
         let edit = below.map_or_else(|| self.edit.clone(), |b| b.0.with(&self.edit));
         let outcome = whatif.likely(&edit).ok();
         let before = below.map_or(0, |b| b.1.whole_saving);

@@ -10,7 +10,7 @@ use super::{Finding, Severity, thresholds};
 use crate::causes::{Causes, Culprit, Gap, Piece, Pieces};
 use crate::figures::{self, DeviceFigures, Peaks};
 use crate::graph::CallId;
-use crate::ranks::Ranks;
+use crate::ranks::JobAnalysis;
 use crate::watching::WatchingCost;
 use activity::{Activity, Ns, Span};
 use scenario::plan::VariantPlan;
@@ -33,7 +33,7 @@ pub struct Scope<'a> {
     /// What a scenario planned to run in `window`.
     pub planned: Option<Planned<'a>>,
     /// The ranks of a job, where it is one that is looked at as a whole.
-    pub ranks: Option<&'a Ranks>,
+    pub ranks: Option<&'a JobAnalysis>,
     /// What recording may have cost, where that is to be told of what is looked at.
     pub watching: Option<&'a WatchingCost>,
     /// What was done for the first time, once somebody asked.
@@ -86,7 +86,7 @@ impl<'a> Scope<'a> {
 
     /// The same, knowing the ranks of the job.
     #[must_use]
-    pub fn with_ranks(self, ranks: Option<&'a Ranks>) -> Self {
+    pub fn with_ranks(self, ranks: Option<&'a JobAnalysis>) -> Self {
         Scope { ranks, ..self }
     }
 

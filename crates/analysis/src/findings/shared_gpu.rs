@@ -7,7 +7,7 @@ use activity::units::bytes;
 /// Processes that are named.
 const NAMED: usize = 3;
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let gpu = scope.trace.readings(f.index)?;
     let others = hardware::of_gpu(gpu, f.device, f.span).others;

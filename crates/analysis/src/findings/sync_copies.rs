@@ -6,7 +6,7 @@ use crate::{figures, tables};
 use activity::units::duration;
 use activity::{Direction, Span, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     if f.h2d.count + f.d2h.count < 2 {
         return None;

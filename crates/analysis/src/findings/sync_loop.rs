@@ -7,12 +7,12 @@ use super::words::seen_at;
 use super::{Finding, Place, Scope, thresholds};
 use crate::causes::Waits;
 use crate::graph::CallId;
-use crate::lines::Seen;
+use crate::lines::StackCounts;
 use crate::{figures, tables};
 use activity::Ns;
 use activity::units::{duration, percent};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     // What is idle around waits is a part of what is idle.
     if f.idle_share() < thresholds::WORTH_SHARE {
@@ -21,7 +21,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
-    let mut seen = Seen::default();
+    let mut seen = StackCounts::default();
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             // A copy that blocks its caller is another rule's.
@@ -30,7 +30,7 @@ pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
             {
                 *by_wait.entry(wait).or_default() += part;
                 if 2 * part >= piece.span.len() {
-                    scope.causes.look(gap.next, piece.span, &mut seen);
+                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 }
             }
         }

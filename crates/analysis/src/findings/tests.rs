@@ -19,7 +19,7 @@ const PEAKS: Peaks = Peaks {
 };
 
 fn all(scope: &Scope<'_>) -> Vec<Finding> {
-    of(scope, &Stop::default())
+    find(scope, &Stop::default())
 }
 
 fn findings(scene: &mut Scene) -> Vec<Finding> {

@@ -1,12 +1,11 @@
 //! The thresholds of all rules, each beside what justifies it. `docs/FINDINGS.md` has the same table.
 //!
-//! "Measured" means: on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, unless it says
-//! otherwise.
+//! "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
 
 use activity::Ns;
 
-/// A finding that could save this part of the time looked at is a warning, a lesser one a remark:
-/// differences between two runs of one program should not raise warnings.
+/// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
+/// two runs of one program should not raise warnings.
 pub const WARNING_SHARE: f64 = 0.10;
 
 /// A finding that could save less than this part is not worth a line.
@@ -15,15 +14,15 @@ pub const WORTH_SHARE: f64 = 0.02;
 /// Nor is one that could save less than this, whatever its part: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
 
-/// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay
-/// cannot explain: two runs of one program on one machine were seen to differ by more.
+/// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay cannot
+/// explain. Two runs of one program on one machine were seen to differ by more.
 pub const SAVING_SHARE: f64 = 0.01;
 
 /// So is one below this: the delays that the replay takes for typical are each uncertain by a few microseconds.
 pub const SAVING_NS: Ns = 5_000;
 
-/// Of several edits that would cure a finding the one that takes least for granted is told, where it saves this
-/// part of what the best of them does.
+/// Of several edits that would cure a finding, the one that assumes least counts if it saves this part of the best
+/// one's.
 pub const CURE_SHARE: f64 = 0.8;
 
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
@@ -33,9 +32,9 @@ pub const LOOP_MIN: u64 = 8;
 /// large batches. One is between a program's two parts, two are their ends.
 pub const FEW_WAITS_MIN: u64 = 3;
 
-/// Smallest pageable copy that pinning would speed up. Measured: up to 64 KiB the driver takes the bytes
-/// into its own pinned buffer at once and the call does not wait; at 1 MiB pinned is 2.8 times as fast
-/// (40 against 14 GB/s), at 1 GiB 5.5 times (55 against 10).
+/// Smallest pageable copy that pinning would speed up. Measured: up to 64 KiB the driver takes the bytes into its own
+/// pinned buffer at once and the call does not wait. At 1 MiB pinned is 2.8 times as fast (40 against 14 GB/s), at 1
+/// GiB 5.5 times (55 against 10).
 pub const PAGEABLE_MIN_BYTES: u64 = 64 << 10;
 
 /// A copy is tiny when its fixed cost outweighs its bytes. Measured: a 4-byte copy takes 1.4 us on the
@@ -45,9 +44,9 @@ pub const TINY_BYTES: u64 = 64 << 10;
 /// Tiny copies of one direction that are worth joining: each saves a few microseconds, so it takes many.
 pub const TINY_MIN: u64 = 64;
 
-/// The GPU waits for launches when it is idle for this part of the time. A GPU-bound training step on a
-/// V100 whose kernels are 44 % short idles for 1.6 % (its launches queue up to 1022 deep), a launch-bound
-/// one on an A100 for 76 %.
+/// The GPU waits for launches when it is idle for this part of the time. A GPU-bound training step on a V100 whose
+/// kernels are 44 % short idles for 1.6 % (its launches queue up to 1022 deep). A launch-bound one on an A100 idles for
+/// 76 %.
 pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
 
 /// … and when this part of the idle time lies in gaps that the launches are to blame for.
@@ -63,28 +62,27 @@ pub const HIDDEN_SHARE: f64 = 0.25;
 /// An engine takes part in an overlap when it works for at least this part of the time.
 pub const ENGINE_SHARE: f64 = 0.05;
 
-/// Loading of code shorter than this is not worth a line: measured, what the profiler itself loads on
-/// its first use takes 0.2 to 0.3 ms.
+/// Code that loads faster than this is not worth a line. Measured, what the profiler itself loads on its first use
+/// takes 0.2 to 0.3 ms.
 pub const COLD_MIN: Ns = 100_000;
 
-/// A call that took so many times as long as calls of its function do at the median was held up by something that happens
-/// once. Where a cold process launched its first kernels, launches took 6.5 ms to 4 s beside 5 to 15 us; allocations 560 ms
-/// beside 3.
+/// Something that happens once held up a call that took so many times the median of its function's calls. Where a cold
+/// process launched its first kernels, launches took 6.5 ms to 4 s beside 5 to 15 us; allocations 560 ms beside 3.
 pub const OUTLIER: Ns = 10;
 
 /// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
 /// 1.5 to 2 us.
 pub const UNDER_FILLED_MIN: Ns = 5_000;
 
-/// A kernel under-fills the GPU when it has fewer blocks than this part of the SMs: 128 blocks on 132
-/// SMs are as good as a grid gets.
+/// A kernel under-fills the GPU when it has fewer blocks than this part of the SMs. As good as a grid gets: 128 blocks
+/// on 132 SMs.
 pub const UNDER_FILLED_BLOCKS: f64 = 0.75;
 
 /// Kernels that fill too few SMs are worth a line when they take this part of all kernel time.
 pub const UNDER_FILLED_SHARE: f64 = 0.10;
 
-/// Kernels run beside each other, and so fill the GPU together, when the sum of their durations is this
-/// many times the time in which any ran.
+/// Kernels run beside each other, and so fill the GPU together, when their durations sum to this many times the time in
+/// which any ran.
 pub const CONCURRENT: f64 = 1.5;
 
 /// Smallest copy that reaches the peak rate. Measured: 1 MiB reaches 73 % of what 1 GiB does, which is a
@@ -102,8 +100,8 @@ pub const HOST_SHARE: f64 = 0.20;
 /// Copies with nothing beside them bind the GPU when they take this part of the time, most of it.
 pub const COPY_SHARE: f64 = 0.50;
 
-/// Communication with nothing beside it is worth a line when it takes this part of the time: some of it, the last bucket
-/// of a step, has nothing to be hidden behind.
+/// Communication with nothing beside it is worth a line when it takes this part of the time. Some of it, the last
+/// bucket of a step, has nothing to be hidden behind.
 pub const EXPOSED_SHARE: f64 = 0.10;
 
 /// A GPU computes for most of the time when it does for this part: another one beside it could take half.
@@ -123,19 +121,19 @@ pub const MEMORY_SHARE: f64 = 0.70;
 /// Copies down from one GPU and up to another that are a way between the two: one could be chance.
 pub const THROUGH_HOST_MIN: usize = 2;
 
-/// Clocks are held down when they were in this part of the looks: a single one may have met a change of clocks, which NVML
-/// also reports so.
+/// Clocks are held down when they were so in this part of the readings. A single one may have met a change of clocks,
+/// which NVML also reports so.
 pub const THROTTLED_SHARE: f64 = 0.05;
 
-/// … and that matters when the mean clock is below this part of the highest: a GPU at its power limit that keeps its clocks
-/// works as it is meant to.
+/// … and that matters when the mean clock is below this part of the highest. A GPU at its power limit that keeps its
+/// clocks works as it is meant to.
 pub const THROTTLED_CLOCK: f64 = 0.95;
 
-/// Waits for a core are worth a line when the launching thread had none for this part of the time in which the GPU waited
-/// for the host. A thread among fewer threads than cores waits for less than one percent.
+/// Waits for a core are worth a line from this part on of the time in which the GPU waited for the CPU. A thread among
+/// fewer threads than cores waits for less than one percent.
 pub const CORE_WAIT_SHARE: f64 = 0.10;
 
-/// The limit of a container is worth a line when it was used up in this part of its periods (100 ms each, as a rule).
+/// The limit of a container is worth a line when this part of its periods (100 ms each, as a rule) used it up.
 pub const CPU_LIMIT_SHARE: f64 = 0.05;
 
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.

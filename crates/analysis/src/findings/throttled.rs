@@ -5,7 +5,7 @@ use crate::hardware;
 use activity::units::percent;
 use activity::{Metric, SLOWED};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let gpu = scope.trace.readings(f.index)?;
     let figures = hardware::of_gpu(gpu, f.device, f.span);

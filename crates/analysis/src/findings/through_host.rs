@@ -12,7 +12,7 @@ struct Copied {
     at: super::At,
 }
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if scope.devices.len() < 2 {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::graph::{CallId, Calls, NONE};
 use activity::units::{bytes, duration};
 use activity::{Direction, Ns, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
     let mut at = Vec::new();
     let (mut moved, mut saving) = (0u64, 0 as Ns);

@@ -10,7 +10,7 @@ use activity::text::cut_middle;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, What};
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
     if multiprocessors == 0 {

@@ -7,7 +7,7 @@ use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use scenario::plan::Arg;
 
-pub(super) fn look(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
     let rate = declared::memory_rate(scope, f)?;
     let ran = declared::kernels(scope, f);

@@ -6,7 +6,7 @@ use activity::units::duration;
 use activity::{Ns, RangeKind, Span, What};
 use trace::LaneKind;
 
-pub(super) fn look(scope: &Scope) -> Option<Finding> {
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
     scope.planned?;
     let mut launched = None;
     let (mut at, mut missed, mut named) = (Vec::new(), 0 as Ns, None);
@@ -22,7 +22,7 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
             if range.kind != RangeKind::Phase {
                 continue;
             }
-            let launched = launched.get_or_insert_with(|| Launched::of(scope));
+            let launched = launched.get_or_insert_with(|| LaunchOrder::of(scope));
             let Some(behind) = launched.behind(activity.span) else {
                 continue;
             };
@@ -50,16 +50,16 @@ pub(super) fn look(scope: &Scope) -> Option<Finding> {
     })
 }
 
-/// The kernels of a pass by when they were launched, made to be asked once a phase: a loop of phases has as many of them.
-struct Launched {
+/// The kernels of a pass by when they were launched, made so that each phase can ask once. A loop has many.
+struct LaunchOrder {
     /// When each was launched, in order.
     at: Vec<Ns>,
     /// A tree of maxima: their ends from `at.len()` on, and above two nodes the later end.
     latest: Vec<Ns>,
 }
 
-impl Launched {
-    fn of(scope: &Scope) -> Launched {
+impl LaunchOrder {
+    fn of(scope: &Scope) -> LaunchOrder {
         let graph = scope.causes.graph();
         let mut kernels: Vec<(Ns, Ns)> = Vec::new();
         for figures in scope.devices {
@@ -69,11 +69,11 @@ impl Launched {
                 }
             }
         }
-        Launched::new(kernels)
+        LaunchOrder::new(kernels)
     }
 
     /// Of kernels' launches and ends.
-    fn new(mut kernels: Vec<(Ns, Ns)>) -> Launched {
+    fn new(mut kernels: Vec<(Ns, Ns)>) -> LaunchOrder {
         kernels.sort_unstable();
         let count = kernels.len();
         let mut latest = vec![Ns::MIN; 2 * count];
@@ -83,7 +83,7 @@ impl Launched {
         for node in (1..count).rev() {
             latest[node] = latest[2 * node].max(latest[2 * node + 1]);
         }
-        Launched {
+        LaunchOrder {
             at: kernels.into_iter().map(|(issued, _)| issued).collect(),
             latest,
         }
@@ -127,7 +127,7 @@ mod tests {
             let launched_in_it = kernels.iter().filter(|(at, _)| (phase.start..phase.end).contains(at));
             let last = launched_in_it.map(|&(_, end)| end).max();
             let expected = last.filter(|&end| end > phase.end).map(|end| end - phase.end);
-            prop_assert_eq!(Launched::new(kernels).behind(phase), expected);
+            prop_assert_eq!(LaunchOrder::new(kernels).behind(phase), expected);
         }
     }
 }

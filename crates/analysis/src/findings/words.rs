@@ -1,12 +1,12 @@
 //! What a finding is worth, in words.
 
 use super::{Finding, Per, Predicted};
-use crate::lines::Told;
+use crate::lines::LineShare;
 use activity::Ns;
 use activity::units::{duration, percent};
 
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
-pub(super) fn seen_at(line: Option<&Told>) -> String {
+pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| format!("; then at {}", it.words()))
 }
 

@@ -31,8 +31,8 @@ impl Ops {
 }
 
 impl Graph {
-    /// The operations of other streams that this one's stream had been told to wait for, by the records
-    /// of waits and events, and that had ended before it.
+    /// The operations of other streams that this one's stream had to wait for, by records of waits and events, and that
+    /// ended before it.
     pub fn awaited<'g>(&'g self, trace: &'g Trace, op: OpId) -> impl Iterator<Item = OpId> + 'g {
         let lane = self.ops.lane[op as usize];
         let awaited = self.event_waits(trace, op).filter_map(|(_, record)| {

@@ -9,8 +9,8 @@ use super::{Graph, LATENCY_MAX, LATENCY_MIN, NONE, OpId};
 use activity::Ns;
 use trace::{LaneId, LaneKind, Trace};
 
-/// How far back among the operations before it one that had ended is looked for: more run at once only
-/// where streams or engines are not in order, and then the ones before say little.
+/// How far back to look among the operations before it for one that had ended. More run at once only where streams or
+/// engines are not in order, and then the ones before say little.
 pub(super) const BACK: usize = 8;
 
 /// An operation that nothing recorded explains for this long may have waited for what ended just before.
@@ -106,8 +106,8 @@ impl Graph {
         }
     }
 
-    /// The operations of other streams that an operation had to wait for as records show: nodes of its own
-    /// graph launch, and what the events stand for that its stream was told to wait for. All had ended.
+    /// The operations of other streams that an operation had to wait for, as records show. They are nodes of its own
+    /// graph launch, and what the events stand for that its stream waited for. All had ended.
     pub(crate) fn between_streams(
         &self,
         trace: &Trace,
@@ -156,8 +156,8 @@ impl Graph {
         }
     }
 
-    /// What an operation's stream was told to wait for since the operation before it was issued, each with the stream
-    /// and the time of the event's record, where they are known.
+    /// What an operation's stream had to wait for since the operation before it was issued. Each has the stream and the
+    /// time of the event's record, where they are known.
     pub(super) fn event_waits<'g>(
         &'g self,
         trace: &'g Trace,

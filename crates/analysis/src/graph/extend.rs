@@ -10,7 +10,7 @@ use trace::{Lane, LaneId, LaneKey, LaneKind, Trace};
 
 /// What was taken of each lane so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct Progress {
     /// By lane: after each extension, the last start and how many rows there were up to it.
     lanes: Vec<Vec<(Ns, usize)>>,
 }
@@ -28,7 +28,7 @@ fn is_wanted(key: LaneKey) -> bool {
     )
 }
 
-impl Taken {
+impl Progress {
     /// The start of the first row of a lane that is new since the last time; `None` when none is.
     fn first_new(&mut self, id: LaneId, lane: &Lane) -> Option<Ns> {
         if self.lanes.len() <= id {
@@ -67,8 +67,8 @@ impl Taken {
 }
 
 impl Graph {
-    /// Takes in what the timeline has got since the last time. From what moment on things were made anew; `None` when nothing
-    /// came.
+    /// Takes in what the timeline has got since the last time. Returns the moment from which on it redid things; `None`
+    /// when nothing came.
     pub fn extend(&mut self, trace: &Trace) -> Option<Ns> {
         let mut from: Option<Ns> = None;
         for (id, lane) in trace.lanes().iter().enumerate() {

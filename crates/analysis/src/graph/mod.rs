@@ -1,15 +1,14 @@
 //! The dependency graph of what was recorded: host calls, GPU operations, waits, and what held each back.
 //!
-//! Columns, not objects: a call and an operation are a row number each ([`CallId`], [`OpId`]), ordered by
-//! start. Every operation has the one edge that *bound* its start, the dependency that was fulfilled last;
-//! what lies between that moment and the start is its *residual*. Every call knows the call before it on
-//! its thread (the time between is the thread's own, its think time), the call of another thread that
-//! handed over to it, and the operation that its wait was for. `docs/WHY.md` explains the whole.
+//! Columns, not objects: a call and an operation are a row number each ([`CallId`], [`OpId`]), ordered by start. Every
+//! operation has the one edge that *bound* its start, the dependency that was fulfilled last. What lies between that
+//! moment and the start is its *residual*. Every call knows the call before it on its thread; the time between is the
+//! thread's own, its think time. It also knows the call of another thread that handed over to it, and the operation
+//! that its sync was for. `docs/WHY.md` explains the whole.
 //!
-//! [`Graph::extend`] takes in what a timeline has got since the last time: everything from the first
-//! changed moment on is looked at anew, what lies before stays. `calls` holds the host's columns,
-//! `ops` those of the operations, `edges` finds what bound an operation, `events` matches waits of
-//! streams with event records, `waits` finds what a waiting call waited for.
+//! [`Graph::extend`] takes in what a timeline has got since the last time. It redoes everything from the first changed
+//! moment on; what lies before stays. `calls` holds the CPU's columns and `ops` those of the operations. `edges` finds
+//! what bound an operation, `events` matches waits of streams with event records, `waits` what a sync waited for.
 
 mod calls;
 mod depends;
@@ -40,14 +39,14 @@ pub type OpId = u32;
 /// No call, no operation.
 pub const NONE: u32 = u32::MAX;
 
-/// The longest that an ordinary launch takes from its call to its start on an idle device, whatever the
-/// timeline's own latencies are. In traces of H100, H200, A100 and V100 half of the launches onto an idle
-/// device start 4 to 12 us after their call began, 99 % within 39 us.
+/// The longest that an ordinary launch takes from its call to its start on an idle device, whatever the timeline's own
+/// latencies are. In traces of H100, H200, A100 and V100 half of the launches onto an idle device start 4 to 12 us
+/// after their call. Of all, 99 % start within 39 us.
 pub const LATENCY_MAX: Ns = 40_000;
 
-/// The least that lies between a call and its operation: where a dependency was fulfilled later than
-/// this after the call, it is what the operation waited for. In traces of H100, H200, A100 and V100 no
-/// operation on an idle device started less than 3.9 us after its call began.
+/// The least that lies between a call and its operation. A dependency fulfilled later than this after the call is what
+/// the operation waited for. In traces of H100, H200, A100 and V100 no operation on an idle device started less than
+/// 3.9 us after its call began.
 pub const LATENCY_MIN: Ns = 3_000;
 
 /// The graph. See the module.
@@ -58,7 +57,7 @@ pub struct Graph {
     /// Host calls by start, without those inside another call.
     pub calls: Calls,
     events: Events,
-    taken: extend::Taken,
+    taken: extend::Progress,
 }
 
 impl Graph {

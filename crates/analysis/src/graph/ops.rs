@@ -52,9 +52,9 @@ impl Engine {
         matches!(self, Engine::H2D | Engine::D2H | Engine::P2P)
     }
 
-    /// The engine whose operations follow each other as quickly: kernels, memsets and copies within the
-    /// device are launched alike. On an H100 a kernel follows a copy within the device after 1.2 us, as it
-    /// does another kernel; what follows a copy to or from the host comes up to 9 us late.
+    /// The engine whose operations follow each other as quickly: kernels, memsets and copies within the device are
+    /// launched alike. On an H100 a kernel follows a copy within the device after 1.2 us, as it does another kernel.
+    /// What follows a copy to or from the CPU comes up to 9 us late.
     #[must_use]
     pub fn side(self) -> Engine {
         match self {

@@ -51,11 +51,11 @@ proptest! {
         let trace = trace_of(run(&steps));
         let graph = Graph::new(&trace);
         let causes = Causes::new(&trace, &graph);
-        for f in figures::of(&trace, None, None) {
+        for f in figures::count(&trace, None, None) {
             let sum: Ns = causes.idle(f.index, None).iter().map(|i| i.total_ns).sum();
             prop_assert_eq!(sum, f.idle_ns);
             let window = Span::new(f.span.start, f.span.start + f.span.len() / 2 + 1);
-            for f in figures::of(&trace, None, Some(window)) {
+            for f in figures::count(&trace, None, Some(window)) {
                 let idle = causes.idle(f.index, Some(window));
                 prop_assert_eq!(idle.iter().map(|i| i.total_ns).sum::<Ns>(), f.idle_ns);
             }
@@ -124,7 +124,7 @@ fn takes(trace: &Trace) -> Duration {
     let started = Instant::now();
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
-    for f in figures::of(trace, None, None) {
+    for f in figures::count(trace, None, None) {
         let sum: Ns = causes.idle(f.index, None).iter().map(|i| i.total_ns).sum();
         assert_eq!(sum, f.idle_ns);
     }

@@ -1,8 +1,8 @@
 //! Idle time by Python function, where the program's own profiler recorded every call of one: no estimate.
 //!
-//! At each moment of a gap the launching thread is in the innermost function that is of a file and not of PyTorch; what is built in,
-//! or PyTorch's, counts as called by it. Which other files are the user's own is not known: such profilers leave out where
-//! packages lie. The line of such a function is the one that it begins at.
+//! At each moment of a gap the launching thread is in the innermost function that is of a file and not of PyTorch. What
+//! is built in, or PyTorch's, counts as called by it. Which other files are the user's own is not known: such profilers
+//! leave out where packages lie. The line of such a function is the one that it begins at.
 
 use std::collections::{BTreeMap, BTreeSet};
 

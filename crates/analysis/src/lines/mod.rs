@@ -1,9 +1,9 @@
 //! Idle time of a device by source line: what the launching thread was seen doing while nothing ran.
 //!
-//! The thread is the one whose call launched the operation that ends a gap. A gap is told of by the samples of that thread
-//! that fell into it, and by nothing else: one without a sample has no line. A line's share is its part of all those
-//! samples. That is an estimate, with the 95 % interval (Wilson's) of a part of so many samples; as looks come at regular
-//! times, long gaps are measured better than that.
+//! The thread is the one whose call launched the operation that ends a gap. Only the samples of that thread that fell
+//! into a gap tell of it. A gap without a sample has no line. A line's share is its part of all those samples. That is
+//! an estimate, with the 95 % interval (Wilson's) of a part of so many samples. Samples come at regular times, so long
+//! gaps are measured better than that.
 
 mod exact;
 mod functions;
@@ -21,7 +21,7 @@ use activity::text::plural;
 use activity::units::percent;
 use activity::{Frame, Ns, Span, StackId};
 pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
-pub use seen::{Seen, Told};
+pub use seen::{LineShare, StackCounts};
 use trace::samples::{short_file, wants};
 use trace::{LaneId, Measure, Trace};
 
@@ -130,10 +130,11 @@ struct Key {
     call: String,
 }
 
-/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a window,
-/// only of what lies in it; without, of the steady steps where these speak for the program: what kept the GPU idle before them is its start-up.
+/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a
+/// window, only of what lies in it. Without one, of the steady steps where these speak for the program: the time before
+/// them is its start-up.
 #[must_use]
-pub fn of(
+pub fn find(
     trace: &Trace,
     calls: &CallIndex,
     steps: &[Steps],
@@ -180,7 +181,7 @@ fn of_device(
     };
     let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
     let mut processes = BTreeSet::new();
-    for it in looked_gaps(trace, calls, device, window) {
+    for it in sampled_gaps(trace, calls, device, window) {
         let (process, looked, gap) = (it.process, it.looked, it.span);
         let thread = it.thread;
         let sampled = &trace.processes()[process].sampled;
@@ -240,7 +241,7 @@ fn of_device(
 }
 
 /// A gap of a device in which somebody looked at the thread that launched what ends it.
-struct LookedGap {
+struct SampledGap {
     span: Span,
     process: usize,
     thread: u32,
@@ -248,12 +249,12 @@ struct LookedGap {
     looked: Ns,
 }
 
-fn looked_gaps<'a>(
+fn sampled_gaps<'a>(
     trace: &'a Trace,
     calls: &'a CallIndex,
     device: usize,
     window: Option<Span>,
-) -> impl Iterator<Item = LookedGap> + 'a {
+) -> impl Iterator<Item = SampledGap> + 'a {
     let usage = &trace.devices()[device].usage;
     let window = window.or(usage.span()).unwrap_or_default();
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
@@ -264,7 +265,7 @@ fn looked_gaps<'a>(
         let (process, thread) = launcher(trace, calls, &streams, span.end)?;
         let thread = seen::main_of(trace, process, thread);
         let looked = trace.processes()[process].sampled.coverage(span);
-        (looked > 0).then_some(LookedGap {
+        (looked > 0).then_some(SampledGap {
             span,
             process,
             thread,
@@ -293,7 +294,7 @@ pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
             idle_ns: 0,
             stacks: BTreeMap::new(),
         };
-        for gap in looked_gaps(trace, calls, device, None) {
+        for gap in sampled_gaps(trace, calls, device, None) {
             found.idle_ns += gap.looked;
             let sampled = &trace.processes()[gap.process].sampled;
             for sample in sampled.within(gap.thread, gap.span) {
@@ -382,8 +383,8 @@ pub fn wilson(n: u64, all: u64) -> (f64, f64) {
     ((middle - half).max(0.0), (middle + half).min(1.0))
 }
 
-/// The processes that load data for PyTorch, by their stacks, and for how much of the time in which some device was idle
-/// they had nothing to do.
+/// The processes that load data for PyTorch, by their stacks. Each has the part of some device's idle time in which it
+/// had nothing to do.
 #[must_use]
 pub fn workers(trace: &Trace) -> Vec<Worker> {
     let span = trace.operations_extent();

@@ -19,14 +19,14 @@ const MOST: f64 = 0.4;
 
 /// Samples by stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct StackCounts {
     stacks: FxHashMap<StackId, u64>,
     all: u64,
 }
 
 /// The line at which most samples were, of so many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct LineShare {
     /// In short: "train.py:19".
     pub place: String,
     /// The function that it is in.
@@ -39,9 +39,9 @@ pub struct Told {
     pub of: u64,
 }
 
-impl Seen {
+impl StackCounts {
     /// Adds the samples of a thread within `span`; those of its process's main thread where it was never seen in Python.
-    pub fn look(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
+    pub fn add_samples(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
         let it = &trace.processes()[process];
         if it.sampled.is_empty() {
             return;
@@ -59,7 +59,7 @@ impl Seen {
     }
 
     /// Adds what was seen in other stretches.
-    pub fn add(&mut self, other: &Seen) {
+    pub fn add(&mut self, other: &StackCounts) {
         for (&stack, &samples) in &other.stacks {
             *self.stacks.entry(stack).or_default() += samples;
         }
@@ -68,7 +68,7 @@ impl Seen {
 
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.
     #[must_use]
-    pub fn most(&self, trace: &Trace) -> Option<Told> {
+    pub fn most(&self, trace: &Trace) -> Option<LineShare> {
         // What a line calls is told where it is most of what the line does.
         let mut by: BTreeMap<(String, u32, String), BTreeMap<String, u64>> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
@@ -86,7 +86,7 @@ impl Seen {
         let samples = of_line(&calls);
         let call = calls.into_iter().max_by_key(|it| it.1);
         let call = call.filter(|it| !it.0.is_empty() && 2 * it.1 > samples);
-        (!file.is_empty()).then(|| Told {
+        (!file.is_empty()).then(|| LineShare {
             place: printable(&format!("{}:{line}", short_file(&file))),
             function: printable(&function),
             call: call.map(|it| printable(&it.0)),
@@ -97,12 +97,12 @@ impl Seen {
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
     #[must_use]
-    pub fn telling(&self, trace: &Trace) -> Option<Told> {
-        self.most(trace).filter(Told::is_telling)
+    pub fn telling(&self, trace: &Trace) -> Option<LineShare> {
+        self.most(trace).filter(LineShare::is_telling)
     }
 }
 
-impl Told {
+impl LineShare {
     /// Whether it speaks for all the stretches in which it was seen.
     #[must_use]
     pub fn is_telling(&self) -> bool {
@@ -148,8 +148,8 @@ pub(super) fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn told(samples: u64, of: u64) -> Told {
-        Told {
+    fn told(samples: u64, of: u64) -> LineShare {
+        LineShare {
             place: "train.py:19".to_owned(),
             function: "main".to_owned(),
             call: Some("queue.py get".to_owned()),

@@ -72,7 +72,7 @@ fn idle_goes_to_the_lines_that_were_seen_in_it() {
         (70, 2),
         (79, 2),
     ]));
-    let found = of(&trace, &CallIndex::new(&trace), &[], None);
+    let found = find(&trace, &CallIndex::new(&trace), &[], None);
     let [device] = &found[..] else {
         panic!("{found:?}")
     };
@@ -99,7 +99,7 @@ fn without_samples_there_are_no_lines() {
     let mut scene = Scene::new();
     scene.kernel("k", 7, 0, 5);
     let trace = scene.trace();
-    assert!(of(&trace, &CallIndex::new(&trace), &[], None).is_empty());
+    assert!(find(&trace, &CallIndex::new(&trace), &[], None).is_empty());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn recorded_functions_share_idle_time_exactly() {
         scene.range(RangeKind::Function, name, 0, start, end);
     }
     let trace = scene.trace();
-    let found = of(&trace, &CallIndex::new(&trace), &[], None);
+    let found = find(&trace, &CallIndex::new(&trace), &[], None);
     let [device] = &found[..] else {
         panic!("{found:?}")
     };
@@ -202,8 +202,8 @@ fn a_line_is_told_by_all_that_it_calls() {
         }),
         ..Batch::default()
     });
-    let mut seen = crate::lines::Seen::default();
-    seen.look(&trace, 0, 7, Span::new(0, 100));
+    let mut seen = StackCounts::default();
+    seen.add_samples(&trace, 0, 7, Span::new(0, 100));
     let told = seen.most(&trace).expect("a line");
     assert_eq!((told.place.as_str(), told.call), ("train.py:5", None));
     assert_eq!((told.samples, told.of), (4, 7));
@@ -274,7 +274,7 @@ fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
     }
     let mut trace = scene.trace();
     trace.apply(samples(&looks));
-    let found = of(
+    let found = find(
         &trace,
         &CallIndex::new(&trace),
         &steps::of(&trace, None),
@@ -290,6 +290,6 @@ fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
     );
     assert_eq!((found.samples, found.lines.len()), (19, 1), "{found:?}");
     // Without steps it is of all.
-    let all = &of(&trace, &CallIndex::new(&trace), &[], None)[0];
+    let all = &find(&trace, &CallIndex::new(&trace), &[], None)[0];
     assert_eq!((all.is_of_steps, all.lines.len()), (false, 2));
 }

@@ -6,7 +6,7 @@ mod waits;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Call, Class, Dep, Known, NONE, Op, Program};
+use super::{Call, Class, Dep, GpuRates, NONE, Op, Program};
 use crate::graph::{EdgeKind, Engine, Graph, OpId};
 use activity::occupancy;
 use activity::{Ns, Span, What};
@@ -21,7 +21,7 @@ pub(crate) const INLINE: u64 = 64 << 10;
 impl Program {
     /// What begins within `window`, or everything.
     #[must_use]
-    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &Known) -> Program {
+    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &GpuRates) -> Program {
         let window = window.unwrap_or(Span {
             start: Ns::MIN,
             end: Ns::MAX,
@@ -234,8 +234,8 @@ fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
         .unwrap_or(NONE)
 }
 
-/// The share of the SMs that a kernel needs: its blocks over those that fit at once; all of them where
-/// the source does not say enough.
+/// The share of the SMs that a kernel needs: its blocks over those that fit at once. It is all of them where the source
+/// does not say enough.
 pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
     let What::Kernel(kernel) = what else {
         return if matches!(what, What::Memset(_)) {
@@ -250,8 +250,8 @@ pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
 }
 
 impl Program {
-    /// Whether an engine's copies carry data to where `to` could use it: what must stay in order when
-    /// nothing but a wait of the host kept it.
+    /// Whether an engine's copies carry data to where `to` could use it. These must stay in order when nothing but a
+    /// sync of the CPU kept it.
     #[must_use]
     pub fn carries(from: Engine, to: Engine) -> bool {
         use super::Engines;

@@ -1,6 +1,6 @@
 //! How long after what it depended on something began: by kind of dependency.
 
-use super::Known;
+use super::GpuRates;
 use crate::graph::{CallKind, EdgeKind, Engine, LATENCY_MIN};
 use activity::Ns;
 use activity::stats::lower_median;
@@ -98,7 +98,7 @@ impl Delays {
 
     /// The median of a class; else what is known of the GPU, else the least that was seen anywhere.
     #[must_use]
-    pub fn typical(&self, class: Class, known: &Known) -> Ns {
+    pub fn typical(&self, class: Class, known: &GpuRates) -> Ns {
         if let Some(&Some(median)) = self.medians.get(class.number()) {
             return median;
         }

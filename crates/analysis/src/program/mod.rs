@@ -1,18 +1,17 @@
 //! Replay: the times that a program would take if something of it were different.
 //!
-//! A [`Program`] is a stretch of the [dependency graph](super::graph) as columns that may be changed: host
-//! calls in the order of their thread with the time that the thread takes between them, operations with what
-//! they depend on, waits with what they wait for. Every dependency has the delay that was seen between its
-//! fulfilment and what followed. [`Program::replay`] works the times out anew, each node once, in order of
-//! the recorded starts: unchanged, it gives back what was recorded to the nanosecond. [`super::edits`] changes
-//! programs; `docs/WHATIF.md` explains what is assumed.
+//! A [`Program`] is a stretch of the [dependency graph](super::graph) as columns that may be changed. CUDA calls stand
+//! in the order of their thread, with the time that the thread takes between them. Operations have what they depend on,
+//! and syncs what they wait for. Every dependency has the delay that was seen between its fulfilment and what followed.
+//! [`Program::replay`] works the times out anew, each node once, in order of the recorded starts: unchanged, it gives
+//! back what was recorded to the nanosecond. [`super::edits`] changes programs; `docs/WHATIF.md` has the assumptions.
 //!
-//! `build` makes a program, `order` and `run` replay one, `room` is that of the streams' queues, `delays` has what follows
-//! what after how long, `known` what is known of the GPU beside the recording.
+//! `build` makes a program, and `order` and `run` replay one. `room` is that of the streams' queues, `delays` has what
+//! follows what after how long. `gpu_rates` has what is known of the GPU beside the recording.
 
 mod build;
 mod delays;
-mod known;
+mod gpu_rates;
 mod order;
 mod room;
 mod run;
@@ -22,7 +21,7 @@ mod tests;
 pub(crate) use build::INLINE;
 pub use build::share;
 pub use delays::{Class, Delays};
-pub use known::{Engines, Known};
+pub use gpu_rates::{Engines, GpuRates};
 pub use run::Times;
 
 use smallvec::SmallVec;
@@ -118,9 +117,9 @@ pub struct Program {
     /// Delays seen in this stretch.
     pub delays: Delays,
     /// What is known of the GPU.
-    pub known: Known,
-    /// How both directions of the link slow each other down: the rate of one while the other is in use
-    /// over its rate alone; 1 where that is not known.
+    pub known: GpuRates,
+    /// How both directions of the link slow each other down. It is the rate of one while the other is in use over its
+    /// rate alone, or 1 where that is not known.
     pub link_share: f64,
     order: Vec<Node>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].

@@ -2,8 +2,7 @@
 
 use super::{NONE, Program};
 
-/// Calls whose operations a stream takes before the next has to wait: "about 1024"; a trace of a V100 shows up to 1022
-/// waiting.
+/// Calls whose operations a stream takes before the next has to wait: "about 1024"; a V100's trace shows up to 1022.
 const DEPTH: usize = 1_024;
 
 impl Program {

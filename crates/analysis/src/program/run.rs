@@ -17,8 +17,7 @@ pub struct Times {
     pub op_end: Vec<Ns>,
 }
 
-/// How many copies back those are looked for that run at the same time on the same link, and in how many streams kernels
-/// on the same SMs.
+/// How many copies back others may share the link, and in how many streams kernels may share the SMs.
 const BESIDE: usize = 64;
 
 /// How many kernels back on its stream one is looked for that another does not fit beside.
@@ -179,8 +178,8 @@ impl Program {
         (start, self.beside(i, start, times, latest))
     }
 
-    /// When the SMs have room for a kernel: others that it does not fit beside must have ended, unless
-    /// they were seen to run at the same time.
+    /// When the SMs have room for a kernel. Others that it does not fit beside must have ended, unless they were seen
+    /// to run at the same time.
     fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
         let op = &self.ops[i as usize];
         let is_rival = |j: &u32| {
@@ -203,8 +202,8 @@ impl Program {
         start
     }
 
-    /// How long a copy takes when copies of the other direction run at the same time, which they did not
-    /// when it was recorded: the link is shared. The whole of the loss is laid on the later of the two.
+    /// How long a copy takes beside copies of the other direction, if it was recorded without them: the link is shared.
+    /// The whole of the loss is laid on the later of the two.
     fn beside(&self, i: u32, start: Ns, times: &Times, latest: &Latest) -> Ns {
         let op = &self.ops[i as usize];
         let opposite = match op.engine {

@@ -11,7 +11,7 @@ use trace::Trace;
 
 fn program(trace: &Trace) -> (Graph, Program) {
     let graph = Graph::new(trace);
-    let program = Program::new(trace, &graph, None, &Known::default());
+    let program = Program::new(trace, &graph, None, &GpuRates::default());
     (graph, program)
 }
 
@@ -100,9 +100,9 @@ fn a_host_without_waits_is_ahead_by_what_a_queue_takes() {
     made.call("cudaStreamSynchronize", at + 3_000, at + 16_000);
     let trace = made.trace();
     let graph = Graph::new(&trace);
-    let known = Known {
+    let known = GpuRates {
         queued: Some([1_000; 4]),
-        ..Known::default()
+        ..GpuRates::default()
     };
     let mut program = Program::new(&trace, &graph, None, &known);
     let scene = Scene {

@@ -1,8 +1,9 @@
 //! The ranks' clocks, aligned on the ends of their collectives.
 //!
-//! What cannot end on one rank before it has begun on all ends on all at about the same moment. A line (offset and drift)
-//! through these ends is what a rank's clock lies off; what the ends lie off the line is the residual, which is said with every
-//! figure that rests on it. Where the timeline was set to one clock already, a rank whose line lies within the residual of it stays there.
+//! What cannot end on one rank before it has begun on all ends on all at about the same moment. A rank's clock lies off
+//! by a line (offset and drift) through these ends. What the ends lie off the line is the residual, which stands beside
+//! every figure that rests on it. On a timeline set to one clock already, a rank whose line lies within its residual
+//! stays there.
 
 use std::cmp::Reverse;
 
@@ -46,8 +47,8 @@ pub struct Residual {
 pub struct Clocks {
     /// From each rank's own time to that of one of them, whose clock is that of all.
     pub lines: Vec<Line>,
-    /// How well each is known; `None` for a rank that shares no collective with that one, whose wall clock (or, on a
-    /// host of which others are known, that host's line) is believed.
+    /// How well each is known; `None` for a rank that shares no collective with that one: its wall clock is believed.
+    /// On a host of which others are known, that host's line is believed.
     pub residuals: Vec<Option<Residual>>,
     /// Of all together.
     pub residual: Option<Residual>,

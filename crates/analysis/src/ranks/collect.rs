@@ -1,13 +1,13 @@
 //! Which kernels are collectives, and which communicator each belongs to.
 //!
-//! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before
-//! NCCL 2.19 "ncclKernel_AllReduce_…"), or where that is a send the range around its launch (`said`), and its stream stands for the communicator: NCCL's order of operations is that of
-//! one stream, in graphs as well.
+//! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before NCCL
+//! 2.19 "ncclKernel_AllReduce_…"). Where that is a send, the range around its launch says it (`host_hint`). The stream
+//! stands for the communicator: NCCL's order of operations is that of one stream, in graphs as well.
 
 use rustc_hash::FxHashMap;
 
+use super::host_hint::HostHints;
 use super::operation::Operation;
-use super::said::Said;
 use activity::{Ns, ShapeId, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
@@ -65,7 +65,7 @@ pub(super) fn is_one(trace: &Trace, shape: ShapeId) -> bool {
 }
 
 /// What is known of a shape's kernels, with the communicator where that has a name; `None` for those that are no collective.
-type Known = Option<(Kind, Option<usize>)>;
+type ShapeUse = Option<(Kind, Option<usize>)>;
 
 /// Collectives that belong together: of a rank, and of a named communicator or on one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ struct Key {
 /// Names of communicators with their sizes, each once.
 type Names = Vec<(String, u32)>;
 
-fn know(trace: &Trace, shape: ShapeId, names: &mut Names) -> Known {
+fn know(trace: &Trace, shape: ShapeId, names: &mut Names) -> ShapeUse {
     let shape = trace.shape(shape);
     if let Some(it) = trace.collective(&shape) {
         let elements = it.elements[0].max(it.elements[1]);
@@ -118,10 +118,10 @@ fn element_bytes(word: &str) -> u64 {
 }
 
 /// Every collective of a timeline by rank and communicator. Ranks are in order of process and device.
-pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
-    let mut shapes: FxHashMap<ShapeId, Known> = FxHashMap::default();
+pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
+    let mut shapes: FxHashMap<ShapeId, ShapeUse> = FxHashMap::default();
     let mut names = Names::new();
-    let mut said: Option<Said<'_>> = None;
+    let mut said: Option<HostHints<'_>> = None;
     let mut found: FxHashMap<Key, Vec<Part>> = FxHashMap::default();
     for (id, lane) in trace.lanes().iter().enumerate() {
         let key = lane.key();
@@ -145,7 +145,7 @@ pub(super) fn of(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
             };
             if label.is_none() && !kind.operation.is_mutual() {
                 // Its name may be that of the kernel alone.
-                let said = said.get_or_insert_with(|| Said::of(trace));
+                let said = said.get_or_insert_with(|| HostHints::of(trace));
                 let operation = said.operation(key.process, activity.correlation);
                 kind.operation = operation.unwrap_or(kind.operation);
             }

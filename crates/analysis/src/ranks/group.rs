@@ -128,7 +128,7 @@ impl Group {
 }
 
 /// The communicators of these channels, those with most collectives first.
-pub(super) fn of(channels: &[Channel]) -> Vec<Group> {
+pub(super) fn find(channels: &[Channel]) -> Vec<Group> {
     let mut by_label: Vec<&Channel> = channels.iter().collect();
     by_label.sort_by_key(|channel| &channel.label);
     let mut groups = Vec::new();

@@ -1,6 +1,6 @@
 //! Waiting and lateness by rank and step: what a map of a job is drawn from.
 
-use super::Ranks;
+use super::JobAnalysis;
 use crate::steps::Steps;
 use activity::{Ns, Span};
 
@@ -21,8 +21,8 @@ pub struct Spot {
 /// A job as rows of ranks and columns of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
-    /// On the clock of all, in order: the steady steps of the first rank that has some, as many in one as it takes to have no more than
-    /// 256, or slices of the time.
+    /// On the clock of all, in order. They are the steady steps of the first rank that has some, joined until there are
+    /// no more than 256, or slices of the time.
     pub stretches: Vec<Span>,
     /// How many steps they are; `None` for slices of the time.
     pub steps: Option<usize>,
@@ -33,7 +33,7 @@ pub struct Heat {
 impl Heat {
     /// The map of a job.
     #[must_use]
-    pub fn of(ranks: &Ranks, steps: &[Steps]) -> Heat {
+    pub fn of(ranks: &JobAnalysis, steps: &[Steps]) -> Heat {
         let (stretches, steps) = stretches(ranks, steps);
         let place = |time: Ns| {
             let at = stretches.partition_point(|it: &Span| it.start <= time);
@@ -83,7 +83,7 @@ impl Heat {
     }
 }
 
-fn stretches(ranks: &Ranks, steps: &[Steps]) -> (Vec<Span>, Option<usize>) {
+fn stretches(ranks: &JobAnalysis, steps: &[Steps]) -> (Vec<Span>, Option<usize>) {
     let of_rank = ranks.ranks.iter().enumerate().find_map(|(i, rank)| {
         let mut all = steps.iter();
         Some((i, all.find(|steps| steps.process == rank.process)?))

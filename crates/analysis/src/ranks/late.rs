@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::arose::{self, Arose, Behind};
-use super::sides::{Known, Sides, Stretch, Units, merged};
+use super::delay_origin::{self, Arose, Behind};
+use super::rank_pair::{Input, RankPairs, Stretch, Units, merged};
 use super::split::{Late, Split, Wait};
 use super::work::{self, MOST, SLOW};
 use crate::causes::IdleCause;
@@ -94,12 +94,12 @@ pub struct Lateness {
 }
 
 /// The ranks that others wait for, those that cost most first.
-pub(super) fn of(known: &Known<'_>, split: &Split) -> Vec<Lateness> {
+pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     let mut by_rank: Vec<Vec<Late>> = vec![Vec::new(); known.units.len()];
     for late in &split.late {
         by_rank[late.rank].push(*late);
     }
-    let sides = Sides::new(known, split);
+    let sides = RankPairs::new(known, split);
     let mut found: Vec<Lateness> = by_rank
         .into_iter()
         .enumerate()
@@ -111,9 +111,9 @@ pub(super) fn of(known: &Known<'_>, split: &Split) -> Vec<Lateness> {
 }
 
 fn one(
-    known: &Known<'_>,
+    known: &Input<'_>,
     split: &Split,
-    sides: &Sides<'_>,
+    sides: &RankPairs<'_>,
     rank: usize,
     all: &[Late],
 ) -> Option<Lateness> {
@@ -216,7 +216,7 @@ struct Cost {
 }
 
 /// The ranks that a late one works with, some of them where they are many.
-fn asked(sides: &Sides<'_>, rank: usize) -> Vec<usize> {
+fn asked(sides: &RankPairs<'_>, rank: usize) -> Vec<usize> {
     let groups = sides.known.groups.iter();
     let mut others: Vec<usize> = groups
         .filter(|group| group.ranks.contains(&rank))
@@ -229,11 +229,11 @@ fn asked(sides: &Sides<'_>, rank: usize) -> Vec<usize> {
     others.into_iter().step_by(stride).collect()
 }
 
-fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
-    let late = sides.of(rank)?;
+fn fell_behind(sides: &RankPairs<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
+    let late = sides.side(rank)?;
     let all = parallel::map(sides.known.records(), others, |&other| {
         let begun = sides.begun(rank, other);
-        arose::between((&late, rank), &sides.of(other)?, &begun, least)
+        delay_origin::between((&late, rank), &sides.side(other)?, &begun, least)
     });
     let all: Vec<Arose> = all.into_iter().flatten().collect();
     let mut cost: Option<Vec<Ns>> = None;
@@ -251,8 +251,8 @@ fn fell_behind(sides: &Sides<'_>, rank: usize, others: &[usize], least: Ns) -> O
     })
 }
 
-/// These steps, each with the collective that shows it: the first that it came to from where it fell behind, to the end of the next step, late by half of that.
-/// Where a step begins is no matter of collectives: those that it was late at may lie in the next.
+/// These steps, each with the collective that shows it. That is the first one, up to the end of the next step, that it
+/// came to late by half of that. Where a step begins is no matter of collectives: its own may lie in the next.
 fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>) -> Vec<LateStep> {
     let mut all = all.to_vec();
     all.sort_unstable_by_key(|late| late.start);
@@ -312,7 +312,7 @@ fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
 }
 
 /// Why a rank fell behind, on these steps or, when there are none, on all.
-fn reason(known: &Known<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &[usize]) -> Reason {
+fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &[usize]) -> Reason {
     let asked = |step: usize| late.is_empty() || late.contains(&step);
     let here: Vec<&Behind> = arose.paid.iter().filter(|it| asked(it.step)).collect();
     let all: Ns = here.iter().map(|it| it.by).sum();

@@ -9,8 +9,8 @@ const DRIFT_MIN: usize = 8;
 /// Points of which all pairs are looked at.
 const PAIRS: usize = 150;
 
-/// Through times on this clock and on the other: the median of the slopes between them (Theil and Sen), then weighted
-/// by how far each lies off (Tukey's biweight). `None` without points.
+/// A line through times on this clock and on the other. It is the median of the slopes between them (Theil and Sen),
+/// then weighted by how far each lies off (Tukey's biweight). `None` without points.
 pub(super) fn through(points: &[(Ns, Ns)]) -> Option<Line> {
     fitted(points, None)
 }

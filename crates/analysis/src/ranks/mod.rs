@@ -1,31 +1,33 @@
 //! A job of several ranks: their collectives matched, their clocks aligned, and who waits for whom.
 //!
-//! `collect` finds collectives (`operation`: what they do; `said`: by what the host says), `pair` and `group` match them across ranks, `clocks` aligns the ranks' clocks on their ends
-//! (`line` is a clock's offset and drift), `split` parts each into transfer and waiting, `late` tells who is late and why (`arose`: where it falls behind; `work`: whether it has more to do; `sides`: two ranks as they are held against each other), `words` says it; `heat` is a map of it.
-//! `set` puts the timeline on the clock of all; where that is not wanted, what is looked at is mapped process by process. A device that waits inside a collective stays busy in its figures, and
-//! the waiting stands beside them. `docs/RANKS.md` explains the rules and lists the thresholds.
+//! `collect` finds collectives (`operation`: what they do; `host_hint`: by what the CPU says). `pair` and `group` match
+//! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
+//! parts each into transfer and waiting. `late` tells who is late and why (`delay_origin`: where it falls behind;
+//! `work`: whether it has more to do; `rank_pair`: two ranks as they are held against each other), `words` says it;
+//! `heat` is a map of it. `align` puts the timeline on the clock of all; else each process is mapped. A device that
+//! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
-mod arose;
+mod align;
 mod clocks;
 mod collect;
+mod delay_origin;
 mod group;
 mod heat;
+mod host_hint;
 mod late;
 mod line;
 mod operation;
 mod pair;
-mod said;
-mod set;
-mod sides;
+mod rank_pair;
 mod split;
 mod words;
 mod work;
 
+pub use align::{align_clocks, clocks_of};
 pub use clocks::Clocks;
 pub use heat::{Heat, Spot};
 pub use late::{Lateness, Pattern, Reason};
-pub use set::{clocks_of, set};
-pub use sides::Stretch;
+pub use rank_pair::Stretch;
 pub use split::{Split, Wait};
 
 use line::Line;
@@ -57,13 +59,13 @@ pub struct Rank {
 
 /// What collectives alone tell of a job: its clocks, and who waits for whom.
 #[derive(Clone, Debug)]
-pub struct Aligned {
+pub struct Alignment {
     /// In order of number, else of host and process.
     pub ranks: Vec<Rank>,
     pub clocks: Clocks,
     pub split: Split,
-    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line; that of a rank of its host for another process;
-    /// else none is known.
+    /// By index into [`Trace::processes`], from its times on the timeline: a rank's line. Another process has that of a
+    /// rank of its host, if there is one.
     by_process: Vec<Line>,
     /// The same from the times that were recorded.
     of_recorded: Vec<Line>,
@@ -71,21 +73,21 @@ pub struct Aligned {
 
 /// The same, with the collectives that tell it: what who is late is found by.
 #[derive(Clone, Debug)]
-pub struct Matched {
-    aligned: Arc<Aligned>,
+pub struct MatchedCollectives {
+    aligned: Arc<Alignment>,
     units: Vec<collect::Unit>,
     groups: Vec<group::Group>,
 }
 
-/// What is known of a job: what its collectives tell ([`Aligned`]), and who is late.
+/// What is known of a job: what its collectives tell ([`Alignment`]), and who is late.
 #[derive(Clone, Debug)]
-pub struct Ranks {
-    aligned: Arc<Aligned>,
+pub struct JobAnalysis {
+    aligned: Arc<Alignment>,
     /// The ranks that others wait for, those that cost most first.
     pub late: Vec<Lateness>,
 }
 
-impl Aligned {
+impl Alignment {
     /// Whether a timeline can be that of a job: several processes, or several devices of one.
     #[must_use]
     pub fn may_be(trace: &Trace) -> bool {
@@ -94,8 +96,8 @@ impl Aligned {
 
     /// What a timeline tells of a job; `None` when no two ranks share a collective.
     #[must_use]
-    pub fn of(trace: &Trace) -> Option<Arc<Aligned>> {
-        Some(Matched::of(trace)?.aligned)
+    pub fn find(trace: &Trace) -> Option<Arc<Alignment>> {
+        Some(MatchedCollectives::of(trace)?.aligned)
     }
 
     /// The time on the clock of all, of a rank's own.
@@ -125,15 +127,15 @@ impl Aligned {
     }
 }
 
-impl Matched {
+impl MatchedCollectives {
     /// Matches a timeline's collectives; `None` when no two ranks share one.
     #[must_use]
-    pub fn of(trace: &Trace) -> Option<Matched> {
-        if !Aligned::may_be(trace) {
+    pub fn of(trace: &Trace) -> Option<MatchedCollectives> {
+        if !Alignment::may_be(trace) {
             return None;
         }
         crate::made("ranks");
-        let (mut units, mut channels) = collect::of(trace);
+        let (mut units, mut channels) = collect::find(trace);
         if units.len() < 2 {
             return None;
         }
@@ -150,7 +152,7 @@ impl Matched {
         for channel in &mut channels {
             channel.rank = places[channel.rank];
         }
-        let groups = group::of(&channels);
+        let groups = group::find(&channels);
         if groups.is_empty() {
             return None;
         }
@@ -170,7 +172,7 @@ impl Matched {
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
-        let mut split = split::of(trace, &units, &groups, clocks.noise());
+        let mut split = split::measure(trace, &units, &groups, clocks.noise());
         // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
         for channel in &channels {
             split.sums[channel.rank].unjudged += channel.parts.len() as u64;
@@ -178,9 +180,9 @@ impl Matched {
         for (rank, count) in groups.iter().flat_map(group::Group::counts) {
             split.sums[rank].unjudged -= count;
         }
-        let (by_process, of_recorded) = set::by_process(trace, &ranks, &clocks.lines);
-        Some(Matched {
-            aligned: Arc::new(Aligned {
+        let (by_process, of_recorded) = align::by_process(trace, &ranks, &clocks.lines);
+        Some(MatchedCollectives {
+            aligned: Arc::new(Alignment {
                 by_process,
                 of_recorded,
                 ranks,
@@ -194,16 +196,21 @@ impl Matched {
 
     /// What they tell by themselves.
     #[must_use]
-    pub fn aligned(&self) -> &Arc<Aligned> {
+    pub fn aligned(&self) -> &Arc<Alignment> {
         &self.aligned
     }
 
     /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.
     #[must_use]
-    pub fn judged(&self, trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Ranks {
+    pub fn judge(
+        &self,
+        trace: &Trace,
+        causes: Option<&Causes<'_>>,
+        steps: &[Steps],
+    ) -> JobAnalysis {
         let aligned = &self.aligned;
         let spans = aligned.ranks.iter().map(|it| it.span.len());
-        let known = sides::Known {
+        let known = rank_pair::Input {
             trace,
             units: &self.units,
             groups: &self.groups,
@@ -213,25 +220,25 @@ impl Matched {
             span: spans.max().unwrap_or(0),
             noise: aligned.clocks.noise(),
         };
-        Ranks {
-            late: late::of(&known, &aligned.split),
+        JobAnalysis {
+            late: late::find(&known, &aligned.split),
             aligned: Arc::clone(aligned),
         }
     }
 }
 
-impl Ranks {
+impl JobAnalysis {
     /// What its collectives alone tell.
     #[must_use]
-    pub fn by_collectives(&self) -> &Arc<Aligned> {
+    pub fn by_collectives(&self) -> &Arc<Alignment> {
         &self.aligned
     }
 }
 
-impl Deref for Ranks {
-    type Target = Aligned;
+impl Deref for JobAnalysis {
+    type Target = Alignment;
 
-    fn deref(&self) -> &Aligned {
+    fn deref(&self) -> &Alignment {
         &self.aligned
     }
 }

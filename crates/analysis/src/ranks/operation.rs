@@ -48,7 +48,7 @@ impl Operation {
         found.map_or(Operation::Other, |&(_, operation)| operation)
     }
 
-    /// Whether it cannot end on any rank before it has begun on all: only then the shortest of its kernels is the
+    /// Whether it cannot end on any rank before it has begun on all. Only then the shortest of its kernels is the
     /// transfer, and the ends of all lie together.
     #[must_use]
     pub fn is_mutual(self) -> bool {

@@ -1,8 +1,8 @@
 //! Which collectives of two ranks are one, whatever their clocks say.
 //!
-//! Operation, size and order must agree; which of the many places where they do is right shows in the time between
-//! collectives, which no clock's offset changes. From there on both are walked along in step, the offset
-//! followed as it drifts, and what one of them lacks is stepped over.
+//! Operation, size and order must agree. They often do in many places: the time between collectives, which no clock's
+//! offset changes, shows which is right. From there on both are walked along in step, the offset followed as it drifts,
+//! and what one of them lacks is stepped over.
 
 use super::collect::Part;
 use activity::Ns;
@@ -51,16 +51,16 @@ struct Anchor {
     differs: f64,
 }
 
-/// Differences up to which a row of this length cannot be told from one that differs by `differs`: by chance alone roots of mean squares lie
-/// seven standard errors (each `1 / sqrt(2 length)`) apart where the least of many thousands is looked for; the exits of kernels alone make
-/// some us.
+/// Differences up to which a row of this length cannot be told from one that differs by `differs`. The least of many
+/// thousands is searched for, so by chance alone roots of mean squares lie seven standard errors (each `1 / sqrt(2
+/// length)`) apart. The exits of kernels alone make some us.
 fn alike(differs: f64, length: usize) -> f64 {
     (1.0 + 5.0 / (length as f64).sqrt()) * differs + 2_000.0
 }
 
-/// The place that is right, of all at which rows of this length are alike. A short row of one rank is found at several places of the
-/// other's by chance, the sooner the longer they ran: so longer rows around them decide. Only of steps that do not differ from each
-/// other, or by less than the exits of one collective do, the clocks are believed.
+/// The place that is right, of all at which rows of this length are alike. A short row of one rank fits several places
+/// of the other's by chance, the more the longer they ran. So longer rows around them decide. Only of steps that do not
+/// differ from each other, or by less than the exits of one collective do, the clocks are believed.
 fn anchor(a: &[Part], b: &[Part], length: usize) -> Option<Anchor> {
     let mut places = places(a, b, length);
     let apart = |at: &Anchor| (a[at.a].span.end.saturating_sub(b[at.b].span.end)).unsigned_abs();

@@ -1,8 +1,8 @@
-//! Collectives split into transfer and waiting: the shortest of a collective's kernels is the transfer, which all take; what
-//! another's takes longer it waited for the last rank to arrive.
+//! Collectives split into transfer and waiting. The shortest of a collective's kernels is the transfer, which all take.
+//! What another's takes longer, it waited for the last rank to arrive.
 //!
-//! That needs no clock but each rank's own. It holds for mutual operations only; one that goes one way (a broadcast) can end on
-//! one rank before another has begun, so it is counted and not judged.
+//! That needs no clock but each rank's own. It holds for mutual operations only. One that goes one way (a broadcast)
+//! can end on one rank before another has begun, so it is counted and not judged.
 
 use super::collect::{Kind, Unit};
 use super::group::Group;
@@ -93,7 +93,7 @@ pub struct Split {
 }
 
 /// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
-pub(super) fn of(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
+pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
     let noise = noise.max(TOGETHER);
     let lanes: Vec<Vec<LaneId>> = units.iter().map(|unit| lanes(trace, *unit)).collect();
     let mut split = Split {

@@ -1,10 +1,10 @@
 //! What is known of late ranks, in words.
 
-use super::{Lateness, Pattern, Ranks, Reason, Stretch};
+use super::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 use crate::causes::Cause;
 use activity::units::{count, duration, percent};
 
-impl Ranks {
+impl JobAnalysis {
     /// Why a rank is late, in words; `None` where nothing shows.
     #[must_use]
     pub fn reason(&self, late: &Lateness) -> Option<String> {

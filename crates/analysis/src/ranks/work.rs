@@ -1,10 +1,11 @@
 //! A late rank whose kernels are not those of the others: whether it has more to do.
 //!
-//! Where two ranks run the same kernels, `arose` finds where the one falls behind. Batches of another size, or layers shared out
-//! unevenly, make others of them. Then only sums can be held against each other: for as long as the others wait for the late one and have
-//! no other work, it works longer, or idles longer, or waits itself. When its kernels take longer by most of that, they are the reason.
+//! Where two ranks run the same kernels, `delay_origin` finds where the one falls behind. Batches of another size, or layers
+//! shared out unevenly, make others of them; then only sums can be compared. While the others wait for the late one and
+//! have no other work, it works longer, or idles longer, or waits itself. When its kernels take longer by most of that,
+//! they are the reason.
 
-use super::sides::{Sides, Units};
+use super::rank_pair::{RankPairs, Units};
 use activity::{Ns, Span};
 
 /// A part of what a rank is late by that is the reason of it.
@@ -25,17 +26,17 @@ pub struct More {
 
 /// Of a rank that is late, and of these that wait for it; `None` where its kernels do not take longer by most of what each waits.
 pub(super) fn more(
-    sides: &Sides<'_>,
+    sides: &RankPairs<'_>,
     rank: usize,
     others: &[usize],
     units: &Units<'_>,
 ) -> Option<More> {
-    let late = sides.of(rank)?;
+    let late = sides.side(rank)?;
     let whole = units.spans.iter().copied().reduce(Span::hull)?;
     let mine = late.own.busy(whole);
     let mut nearest: Option<(Ns, usize)> = None;
     for &other in others {
-        let Some(side) = sides.of(other) else {
+        let Some(side) = sides.side(other) else {
             continue;
         };
         let on_its = |time| side.clock.invert(late.clock.apply(time));

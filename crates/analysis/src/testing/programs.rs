@@ -5,14 +5,14 @@ use crate::causes::Causes;
 use crate::figures::{self, Peaks};
 use crate::findings::Scope;
 use crate::graph::Graph;
-use crate::program::Known;
+use crate::program::GpuRates;
 use crate::{CallIndex, DeviceFigures, watching};
 use activity::{Ns, Span};
 use trace::Trace;
 
 /// A GPU with round numbers. Nobody measured graphs on it.
-pub fn known() -> Known {
-    Known {
+pub fn known() -> GpuRates {
+    GpuRates {
         source: "made up".to_owned(),
         h2d_gbps: Some(50.0),
         d2h_gbps: Some(50.0),
@@ -25,13 +25,13 @@ pub fn known() -> Known {
         queued: Some([1_000, 1_000, 1_000, 1_000]),
         event: Some(1_000),
         wake: Some(2_000),
-        ..Known::default()
+        ..GpuRates::default()
     }
 }
 
 /// The same GPU, on which somebody measured graphs.
-pub fn known_with_graphs() -> Known {
-    Known {
+pub fn known_with_graphs() -> GpuRates {
+    GpuRates {
         graph_call: Some([1_000, 100]),
         graph_upload: Some(300),
         graph_node: Some(200),
@@ -82,10 +82,10 @@ pub fn in_scope<T>(
     peaks: Peaks,
     ask: impl FnOnce(&Scope<'_>) -> T,
 ) -> T {
-    let devices: Vec<DeviceFigures> = figures::of(trace, Some(&CallIndex::new(trace)), window);
+    let devices: Vec<DeviceFigures> = figures::count(trace, Some(&CallIndex::new(trace)), window);
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
-    let watching = watching::of(trace, &causes, &devices, window);
+    let watching = watching::measure(trace, &causes, &devices, window);
     let scope = Scope::new(trace, &causes, window, &devices, peaks);
     ask(&scope.with_watching(watching.as_ref()))
 }

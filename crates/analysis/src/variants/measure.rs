@@ -287,12 +287,10 @@ impl Speedup {
     }
 }
 
-/// How much faster a variant is than its baseline; `None` for the baseline itself, and when neither clock
-/// tells.
+/// How much faster a variant is than its baseline; `None` for the baseline itself, or if no clock tells.
 ///
-/// The makespan tells where it is most of the host's time in both. Where a variant has no GPU work, or
-/// the host's time is mostly something else (a context, a compiler, the host's own work), the host's
-/// time does.
+/// The makespan tells where it is most of the host's time in both. The CPU's time does where a variant has no GPU work,
+/// or that time is mostly something else (a context, a compiler, own work).
 #[must_use]
 pub fn speedup(
     passes: &Passes,

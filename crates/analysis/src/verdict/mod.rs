@@ -1,9 +1,9 @@
 //! What bounds a device, in one line: the first thing to know about a timeline.
 //!
-//! The time of a device falls into classes that sum to it (`split`): what ran while anything ran, and
-//! why nothing did while nothing did (the pieces of [`super::causes`]). How much of the chain of
-//! dependencies that ends with the last operation lies on the host (`path`) says whether a GPU that is mostly busy
-//! would be faster if its kernels were. `docs/WHY.md` has the rule and its thresholds.
+//! The time of a device falls into classes that sum to it (`split`). They are what ran while anything ran, and else why
+//! nothing did (the pieces of [`super::causes`]). The chain of dependencies that ends with the last operation lies on
+//! the CPU in part (`path`). That part says whether faster kernels would make a GPU faster that is mostly busy.
+//! `docs/WHY.md` has the rule and its thresholds.
 //!
 //! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
 //! looked at.
@@ -20,9 +20,9 @@ pub use super::causes::Bound;
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::thresholds;
-use super::lines::Told;
+use super::lines::LineShare;
 use super::parallel;
-use super::ranks::Ranks;
+use super::ranks::JobAnalysis;
 use super::steps::{self, Steps};
 use super::watching::{self, WatchingCost};
 use activity::{Ns, Span, units};
@@ -40,7 +40,7 @@ pub struct Verdict {
     pub bound_by: Bound,
     /// Its part of `span_ns`.
     pub share: f64,
-    /// No less than this is possible without less work: the busiest engine's sum, or the longest chain of
+    /// Nothing shorter is possible without less work. It is the busiest engine's sum, or the longest chain of
     /// operations that wait for each other's events, whichever is longer. Never above `span_ns`.
     pub ideal_ns: Ns,
     /// First operation to the last one of what was looked at; time that the profiler took, or whose
@@ -50,18 +50,18 @@ pub struct Verdict {
     pub steps: Option<usize>,
     /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Told>,
+    pub line: Option<LineShare>,
     /// All in one line.
     pub text: String,
 }
 
-/// A GPU that the host keeps idle for this part of the time is bound by the host, however busy it is for the
-/// rest: XProf calls a step that waits for its input for 20 % of it input-bound, and a GPU-bound training step on
-/// a V100 idles for 1.6 %, a launch-bound one on an A100 for 76 %.
+/// A GPU that the host keeps idle for this part of the time is bound by the host, however busy it is for the rest:
+/// XProf calls a step that waits for its input for 20 % of it input-bound. A GPU-bound training step on a V100 idles
+/// for 1.6 %, a launch-bound one on an A100 for 76 %.
 pub const STALL_SHARE: f64 = 0.20;
 
-/// So is one that is kept idle for this part only, where [`PATH_SHARE`] of the chain that ends with the last
-/// operation lies on the host: faster kernels would change nothing.
+/// So is one that idles for this part only, where [`PATH_SHARE`] of the chain that ends with the last operation lies on
+/// the CPU: Faster kernels would change nothing.
 pub const STALL_ON_PATH: f64 = 0.10;
 
 /// See [`STALL_ON_PATH`].
@@ -74,26 +74,26 @@ pub const BOUND_MIN: f64 = 0.25;
 /// With `steps` those devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their
 /// steady ones.
 #[must_use]
-pub fn of(
+pub fn find(
     trace: &Trace,
     causes: &Causes<'_>,
     window: Option<Span>,
     devices: &[DeviceFigures],
     steps: &[Steps],
 ) -> Vec<Verdict> {
-    let cost = watching::of(trace, causes, devices, window);
+    let cost = watching::measure(trace, causes, devices, window);
     of_job(trace, causes, (window, devices), steps, None, cost.as_ref())
 }
 
-/// The same where it is known which ranks of a job wait for whom (what a device waits in collectives it does not compute), and
-/// what watching may have cost.
+/// The same where it is known which ranks of a job wait for whom, and what watching may have cost. What a device waits
+/// in collectives it does not compute.
 #[must_use]
 pub fn of_job(
     trace: &Trace,
     causes: &Causes<'_>,
     (window, devices): (Option<Span>, &[DeviceFigures]),
     steps: &[Steps],
-    ranks: Option<&Ranks>,
+    ranks: Option<&JobAnalysis>,
     watching: Option<&WatchingCost>,
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
@@ -157,7 +157,7 @@ fn watched(cost: &WatchingCost) -> Option<String> {
 }
 
 /// All devices: their classes added up, the hull of their spans.
-fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&Ranks>) -> Verdict {
+fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&JobAnalysis>) -> Verdict {
     let steps = several.iter().filter_map(|(v, _)| v.steps).max();
     let sum = several.iter().map(|(_, split)| split.clone());
     let sum = sum.reduce(Split::add).unwrap_or_default();
@@ -173,7 +173,7 @@ fn judge(
     device: Option<u32>,
     split: &Split,
     steps: Option<usize>,
-    ranks: Option<&Ranks>,
+    ranks: Option<&JobAnalysis>,
 ) -> Verdict {
     let bound_by = bound(split);
     let time = match bound_by {
@@ -189,7 +189,7 @@ fn judge(
         ideal_ns: split.ideal,
         span_ns: split.span.len(),
         steps,
-        text: words::of(
+        text: words::say(
             trace,
             split,
             bound_by,
@@ -221,8 +221,8 @@ fn bound(split: &Split) -> Bound {
     }
     let others = [Bound::Unknown, Bound::Peer, Bound::Copy, Bound::Compute];
     let other = most(&others);
-    // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting; one that
-    // copies all the while is not.
+    // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies all
+    // the while is not.
     let is_other = other != Bound::Compute && of(other) > stall;
     // Idle time that nothing explains may be any of it.
     let unknown = of(Bound::Unknown);

@@ -58,8 +58,8 @@ pub(super) fn on_host(graph: &Graph, last: OpId, span: Span) -> Ns {
     host
 }
 
-/// The longest chain of operations that wait for each other's events, or follow each other in a graph, of those
-/// that start within `span` on the device: with a stream for every operation it would still take that long.
+/// The longest chain of operations that wait for each other's events, or follow each other in a graph. It is of those
+/// that start within `span` on the device. With a stream for every operation it would still take that long.
 pub(super) fn longest_chain(graph: &Graph, device: usize, span: Span) -> Ns {
     let ops = &graph.ops;
     let list = ops.of_device(device);

@@ -6,8 +6,8 @@ use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Waits};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::graph::OpId;
-use super::super::lines::Seen;
-use super::super::ranks::{Ranks, Wait};
+use super::super::lines::StackCounts;
+use super::super::ranks::{JobAnalysis, Wait};
 use super::{Bound, STALL_SHARE, path};
 use activity::{Direction, NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
@@ -26,16 +26,16 @@ pub(super) struct Split {
     pub collective: Ns,
     /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `Peer`.
     pub waiting: Ns,
-    /// The same by the rank that came last (index into [`Ranks::ranks`]).
+    /// The same by the rank that came last (index into [`crate::ranks::Alignment::ranks`]).
     pub waited_for: FxHashMap<usize, Ns>,
     /// The host's work between launches: a part of `Launch`.
     pub between: Ns,
     /// Idle time in `Host` by what the host was at.
-    pub host_by: FxHashMap<Doing, Ns>,
+    pub host_by: FxHashMap<CpuWork, Ns>,
     /// Idle time in `Sync` by the waiting call.
     pub sync_by: FxHashMap<NameId, Ns>,
     /// What the launching threads were seen doing in idle time, by class.
-    pub seen: FxHashMap<Bound, Seen>,
+    pub seen: FxHashMap<Bound, StackCounts>,
     /// Waits of `Sync`.
     pub syncs: u64,
     /// Kernels by name: time.
@@ -56,7 +56,7 @@ pub(super) struct Split {
 
 /// What the host was at while the GPU was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Doing {
+pub(super) enum CpuWork {
     /// A CUDA call, a CPU op, a range.
     Name(NameId),
     /// Loading GPU code.
@@ -71,7 +71,7 @@ impl Split {
         causes: &Causes<'_>,
         f: &DeviceFigures,
         window: Option<Span>,
-        ranks: Option<&Ranks>,
+        ranks: Option<&JobAnalysis>,
     ) -> Split {
         let mut split = Split {
             span: f.span,
@@ -203,7 +203,7 @@ impl Split {
     /// Takes what the device waited for other ranks out of what it computed. Returns it by kernel.
     fn waiting(
         &mut self,
-        ranks: Option<&Ranks>,
+        ranks: Option<&JobAnalysis>,
         f: &DeviceFigures,
         window: Option<Span>,
     ) -> FxHashMap<(LaneId, usize), Ns> {
@@ -277,7 +277,7 @@ impl Split {
                 let is_waited = 2 * cut.rest < piece.span.len();
                 let bound = if is_waited { Bound::Sync } else { bound };
                 let seen = self.seen.entry(bound).or_default();
-                causes.look(gap.next, piece.span, seen);
+                causes.add_samples(gap.next, piece.span, seen);
             }
         }
     }
@@ -292,8 +292,8 @@ impl Split {
     ) {
         if bound == Bound::Host {
             let doing = match piece.cause {
-                Cause::Load => Doing::Load,
-                _ => name_of(trace, causes, piece.culprit).map_or(Doing::Untraced, Doing::Name),
+                Cause::Load => CpuWork::Load,
+                _ => name_of(trace, causes, piece.culprit).map_or(CpuWork::Untraced, CpuWork::Name),
             };
             *self.host_by.entry(doing).or_default() += time;
         } else if bound == Bound::Launch && piece.cause == Cause::Host {

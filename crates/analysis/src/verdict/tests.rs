@@ -11,8 +11,8 @@ fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
     let trace = scene.trace();
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::of(&trace, None, None);
-    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    let devices = figures::count(&trace, None, None);
+    let verdicts = find(&trace, &causes, None, &devices, &[]);
     for verdict in &verdicts {
         assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
         assert!((0.0..=1.0).contains(&verdict.share), "{verdict:?}");
@@ -87,7 +87,7 @@ fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
         let trace = scene.trace();
         let graph = Graph::new(&trace);
         let causes = Causes::new(&trace, &graph);
-        let devices = figures::of(&trace, None, None);
+        let devices = figures::count(&trace, None, None);
         let split = Split::of(&trace, &causes, &devices[0], None, None);
         let [host, launch, sync, set_up, queue, unknown] = by_group(&causes);
         assert_eq!(
@@ -291,8 +291,8 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     });
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::of(&trace, None, None);
-    let verdicts = of(&trace, &causes, None, &devices, &[]);
+    let devices = figures::count(&trace, None, None);
+    let verdicts = find(&trace, &causes, None, &devices, &[]);
     let v = &verdicts[0];
     assert_eq!(v.bound_by, Bound::Host, "{v:?}");
     // 49 gaps of 5,006 us, of which the waits, of 13.5 us each, and the 5 us that launches take are no part.
@@ -348,10 +348,10 @@ fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     let trace = scene.trace();
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
-    let devices = figures::of(&trace, None, None);
+    let devices = figures::count(&trace, None, None);
     let steps = steps::of(&trace, None);
     assert_eq!(steps.len(), 1, "the loop is found");
-    let all = of(&trace, &causes, None, &devices, &steps);
+    let all = find(&trace, &causes, None, &devices, &steps);
     assert_eq!(
         (all[0].bound_by, all[0].steps),
         (Bound::Copy, None),

@@ -4,12 +4,12 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::split::{Doing, Split};
+use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
 use crate::collectives::is_collective;
 use crate::figures::share;
-use crate::lines::Told;
-use crate::ranks::Ranks;
+use crate::lines::LineShare;
+use crate::ranks::JobAnalysis;
 use activity::text::{cut_middle, printable};
 use activity::units::{duration, factor, percent};
 use activity::{Direction, NameId, Ns};
@@ -53,14 +53,14 @@ const ELSE_MIN: f64 = 0.10;
 /// Copies that kernels hide for less than this part of their time have nothing beside them.
 const HIDDEN_MIN: f64 = 0.05;
 
-pub(super) fn of(
+pub(super) fn say(
     trace: &Trace,
     split: &Split,
     bound: Bound,
     part: f64,
-    line: Option<&Told>,
+    line: Option<&LineShare>,
     is_in_steps: bool,
-    (ranks, is_whole): (Option<&Ranks>, bool),
+    (ranks, is_whole): (Option<&JobAnalysis>, bool),
 ) -> String {
     let whole = if is_in_steps { "a step" } else { "the time" };
     let part = percent(part);
@@ -108,8 +108,8 @@ pub(super) fn of(
     ))
 }
 
-/// What a late rank costs all, where it is worth a word: waiting beside kernels, which it slows down, is in no share of idle time.
-fn late(ranks: &Ranks) -> String {
+/// What a late rank costs all, where it is worth a word. No share of idle time has the waiting beside kernels.
+fn late(ranks: &JobAnalysis) -> String {
     let costs = ranks.late.iter().filter_map(|late| {
         let saving = late.saving?;
         Some((saving.now_ns - saving.without_ns, saving.now_ns, late))
@@ -125,7 +125,7 @@ fn late(ranks: &Ranks) -> String {
 }
 
 /// For whom it waits in collectives, why that one is late, and what a step would take without.
-fn waiting(split: &Split, ranks: &Ranks, whole: &str, is_whole: bool) -> String {
+fn waiting(split: &Split, ranks: &JobAnalysis, whole: &str, is_whole: bool) -> String {
     let mut text = format!(
         "peer-bound: for {} of {whole} the GPU waits in collectives for other ranks",
         percent(share(split.waiting, split.counted()))
@@ -210,10 +210,10 @@ fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
         return String::new();
     }
     let (name, load) = match what {
-        Doing::Name(name) => (of_host(trace, name), false),
-        Doing::Load => ("loading GPU code".to_owned(), true),
-        Doing::Untraced if has_line => ("outside CUDA".to_owned(), true),
-        Doing::Untraced => ("outside CUDA, in code that was not traced".to_owned(), true),
+        CpuWork::Name(name) => (of_host(trace, name), false),
+        CpuWork::Load => ("loading GPU code".to_owned(), true),
+        CpuWork::Untraced if has_line => ("outside CUDA".to_owned(), true),
+        CpuWork::Untraced => ("outside CUDA, in code that was not traced".to_owned(), true),
     };
     let inside = if load { "" } else { "in " };
     format!(

@@ -22,8 +22,8 @@ pub struct Faster {
 /// What a step takes at the least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ideal {
-    /// By engine: the time of its operations in a step, one behind the other; of kernels that leave room for
-    /// others on the SMs, as much as they fill.
+    /// By engine: the time of its operations in a step, one behind the other. Kernels that leave room for others on the
+    /// SMs count for as much as they fill.
     pub engines: Vec<(&'static str, Ns)>,
     /// The longest chain of operations that pass data on, with as many streams as it likes and a host
     /// that takes no time.
@@ -113,7 +113,7 @@ impl WhatIf<'_> {
         let mut threads: FxHashMap<u32, Ns> = FxHashMap::default();
         let mut chain = 0;
         for part in &self.parts {
-            let mut longest = Longest::default();
+            let mut longest = LongestChain::default();
             for op in &part.program.ops {
                 if self.is_measured(part, op.span.start) {
                     let share = if Engines::is_copy(op.engine) {
@@ -147,12 +147,12 @@ impl WhatIf<'_> {
 
 /// The longest chain of operations of a stream that pass data on: copies in, kernels, copies out.
 #[derive(Default)]
-struct Longest {
+struct LongestChain {
     streams: FxHashMap<u32, (Ns, Option<Engine>)>,
     longest: Ns,
 }
 
-impl Longest {
+impl LongestChain {
     /// Adds an operation; returns by how much the longest chain grew.
     fn after(&mut self, engine: Engine, stream: u32, time: Ns) -> Ns {
         let (length, last) = self.streams.get(&stream).copied().unwrap_or((0, None));

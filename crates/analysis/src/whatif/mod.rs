@@ -1,9 +1,9 @@
 //! What-if: what a step or a run would take with something changed, by replay of a [program](super::program).
 //!
-//! A [`WhatIf`] has measured what is asked about: the repeats of a scenario's variant, the steady steps of a
+//! A [`WhatIf`] has measured what is asked about. That is the repeats of a scenario's variant, the steady steps of a
 //! program, or the whole timeline where it has neither. It says how well the unchanged replay explains them
-//! ([`WhatIf::replay_error`]), and [`WhatIf::predict`] what they would be with edits. `docs/WHATIF.md` explains
-//! both. `bounds` has what stands beside predictions, `parts` what is replayed, `timeline` the timeline that it comes to.
+//! ([`WhatIf::replay_error`]), and [`WhatIf::predict`] what they would be with edits. `docs/WHATIF.md` explains both.
+//! `bounds` has what stands beside predictions, `parts` what is replayed, `timeline` the timeline that it comes to.
 
 mod bounds;
 mod parts;
@@ -89,8 +89,8 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// The same of what is no run of a scenario: its steady steps, where there are some, else of what begins
-    /// within `window`, or of everything.
+    /// The same of what is no run of a scenario. It takes its steady steps, where there are some, else what begins
+    /// within `window`, or everything.
     ///
     /// # Errors
     /// When no operation of a GPU is there.

@@ -3,7 +3,7 @@
 use super::Scope;
 use crate::graph::Graph;
 use crate::passes::Passes;
-use crate::program::{Known, NONE, Program, Times};
+use crate::program::{GpuRates, NONE, Program, Times};
 use crate::steps::Steps;
 use activity::{Ns, Span};
 use trace::Trace;
@@ -72,11 +72,11 @@ pub(super) fn of_passes(
     graph: &Graph,
     passes: &Passes,
     variant: usize,
-    known: &Known,
+    known: &GpuRates,
 ) -> (Scope, Vec<Part>) {
     let measured: Vec<usize> = passes.measured(variant).collect();
     let of = if measured.is_empty() {
-        passes.of(variant).collect()
+        passes.of_variant(variant).collect()
     } else {
         measured
     };
@@ -97,7 +97,7 @@ pub(super) fn of_steps(
     graph: &Graph,
     steps: Option<&Steps>,
     window: Option<Span>,
-    known: &Known,
+    known: &GpuRates,
 ) -> (Scope, Vec<Part>) {
     let program = Program::new(trace, graph, window, known);
     let Some(steps) = steps else {

@@ -29,8 +29,8 @@ pub struct Prediction {
 pub struct Outcome {
     /// Median time in ns, as it most likely comes out.
     pub predicted: Ns,
-    /// Whether that is no more likely than much else of the interval, so that the interval alone is to be told: its ends
-    /// differ by more than a factor of two, for what no record tells or because few steps were measured.
+    /// Whether that is no more likely than much else of the interval, so that only the interval is shown. Its ends
+    /// differ by more than a factor of two, as no record tells more or few steps were measured.
     pub is_open: bool,
     /// The interval that the spread between steps and the replay's error leave open.
     pub low: Ns,
@@ -118,8 +118,8 @@ impl WhatIf<'_> {
         high > OPEN * low && (is_unknown || self.samples.len() < SAMPLES_MIN)
     }
 
-    fn made(&self, set: &EditSet, bound: Bound) -> Result<Made, String> {
-        let mut made = Made::default();
+    fn made(&self, set: &EditSet, bound: Bound) -> Result<EditResult, String> {
+        let mut made = EditResult::default();
         for part in &self.parts {
             let mut program = part.program.clone();
             let scene = Scene {
@@ -143,8 +143,7 @@ impl WhatIf<'_> {
         Ok(made)
     }
 
-    /// Where a step of another run may lie: what the replay cannot explain of the recording it cannot promise of a
-    /// prediction.
+    /// Where a step of another run may lie: what the replay cannot explain it cannot promise.
     fn interval(&self, samples: &[Ns]) -> (Ns, Ns) {
         let middle = median_time(samples).unwrap_or(0);
         let error = (middle as f64 * self.replay_error()).round() as Ns;
@@ -155,7 +154,7 @@ impl WhatIf<'_> {
 
 /// What edits made of all parts.
 #[derive(Default)]
-struct Made {
+struct EditResult {
     samples: Vec<Ns>,
     wholes: Vec<Ns>,
     applied: Applied,

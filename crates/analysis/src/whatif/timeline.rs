@@ -53,7 +53,7 @@ impl WhatIf<'_> {
         if let Some(first) = batches.first_mut() {
             first.defs.extend(devices);
         }
-        let mut said = Said::default();
+        let mut said = Definitions::default();
         let streams = trace
             .lanes()
             .iter()
@@ -90,12 +90,12 @@ impl WhatIf<'_> {
 
 /// What was defined, so that nothing is twice.
 #[derive(Default)]
-struct Said {
+struct Definitions {
     shapes: FxHashSet<(u32, u32)>,
     streams: FxHashMap<(u32, u32), u32>,
 }
 
-impl Said {
+impl Definitions {
     /// Moves an operation to a stream that an edit made.
     fn stream(&mut self, batch: &mut Batch, what: &mut What, free: u32, new: u32) {
         let place = match what {

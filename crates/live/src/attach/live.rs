@@ -91,7 +91,7 @@ impl LiveRecording {
 
 fn empty(directory: &Path) -> io::Result<Follower> {
     let mut follower = Follower::open(directory)?;
-    follower.look_for_files();
+    follower.find_files();
     if follower.is_empty() {
         return Ok(follower);
     }

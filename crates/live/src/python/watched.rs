@@ -257,7 +257,7 @@ impl Attached {
                 });
             }
         }
-        self.log.look(&mut self.writer, time, &seen);
+        self.log.add_look(&mut self.writer, time, &seen);
     }
 
     /// The operating system's id of a thread, whose name is told when it is new.
@@ -292,7 +292,7 @@ impl Attached {
 
     /// Says that no thread is there any more, and writes what waits.
     fn finish(mut self) {
-        self.log.look(&mut self.writer, now(), &[]);
+        self.log.add_look(&mut self.writer, now(), &[]);
         self.writer.add(&Entry::Sampling(self.totals));
         self.writer.finish();
     }

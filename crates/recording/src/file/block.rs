@@ -1,5 +1,5 @@
-//! Blocks: entries that are written together, under one checksum. Each says where it stands and what came before it,
-//! so that a reader finds the next one behind a damaged one and knows exactly what it missed.
+//! Blocks: entries that are written together, under one checksum. Each says where it stands and what came before it. A
+//! reader finds the next one behind a damaged one and knows exactly what it missed.
 
 use activity::entry::{Field, UNIT};
 

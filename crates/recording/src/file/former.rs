@@ -5,9 +5,9 @@
 //! KIND, and at 60 u32 CRC-32 of what is before it. Then blocks at multiples of 16: `b"+blk"`, u32 length, u32 CRC-32 of the payload, u32
 //! CRC-32 of the 12 bytes before it, payload.
 //!
-//! Payloads of `hardware` and `host` are entries: u8 tag, u16 length, fields (a text is u8 length and UTF-8). Those of `stacks` are LEB128
-//! numbers and texts behind them: texts, frames, stacks and looks before the block; looks a second, torn, lost, ns that looking took; then
-//! entries of a tag each.
+//! Payloads of `hardware` and `host` are entries: u8 tag, u16 length, fields (a text is u8 length and UTF-8). Those of
+//! `stacks` are LEB128 numbers and texts behind them. Before the block: texts, frames, stacks and looks. Then looks a
+//! second, torn, lost, ns that looking took. Then entries of a tag each.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A word at a time, like rustc's hasher: the keys come from the traced program itself, and a kernel name of
-/// several hundred bytes is hashed for each launch.
+/// A word at a time, like rustc's hasher. The keys come from the traced program itself, and a kernel name of several
+/// hundred bytes is hashed for each launch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WordHasher(u64);
 

@@ -28,8 +28,8 @@
 //! | 512 | status slot A |
 //! | 1024 | status slot B |
 //!
-//! The two slots are written in turn. The valid one with the higher sequence number counts, so a
-//! reader that meets a half-written slot, or a machine that dies in the middle, still has the other.
+//! The two slots are written in turn. The valid one with the higher sequence number counts. A reader that meets a
+//! half-written slot, or a machine that dies in the middle, still has the other.
 //!
 //! ## Status slot, 160 bytes
 //!
@@ -61,23 +61,24 @@
 //! | 56 | u32 CRC-32 of the entries |
 //! | 60 | u32 CRC-32 of the 60 bytes before it |
 //!
-//! A reader that meets bytes that are no block, or a block whose checksum is another, goes on at the next unit that is one.
-//! It tells where that was and how many bytes it skipped, and knows from the next block, or from the status, how many records
+//! A reader that meets bytes that are no block, or a block whose checksum is another, goes on at the next unit that is
+//! one. It tells where that was and how many bytes it skipped. The next block, or the status, tells it how many records
 //! were among them. Records that refer to a name or a shape that was lost so are lost too.
 //!
 //! ## Entries
 //!
 //! Byte 0 is the tag, bytes 2 to 3 the length in units of 64 bytes (1 to 1024). A reader skips tags that it does not
 //! know by their length, and counts those below 64 as unknown records. [`activity::entry`] lists the fields of each.
-//! Names and launch shapes, and frames and stacks, are defined before they are used, with ids that count up from 1 (0 is never used)
-//! in each part.
+//! Names and launch shapes, and frames and stacks, are defined before they are used. Their ids count up from 1 (0 is
+//! never used) in each part.
 //!
 //! ## Files of others
 //!
-//! What others see of a process (stack samples, hardware, threads off their processors) lies in files of this same format beside it,
-//! named `PID-START.outside.cuptop`, where START is when that file was begun; flag 4 says so too. Such a file may also be of a process
-//! that has no recording (a worker that loads data), or with process id 0 of the whole machine. Any of its entries may stand in a
-//! process's own recording as well: so they do in copies. [`former`] reads what was written beside recordings before.
+//! What others see of a process (stack samples, hardware, threads off their processors) lies in files of this same
+//! format beside it. They are named `PID-START.outside.cuptop`, where START is when that file was begun; flag 4 says so
+//! too. Such a file may also be of a process without a recording (a worker that loads data), or (process id 0) of the
+//! machine. Any of its entries may stand in a process's own recording as well: so they do in copies. [`former`] reads
+//! older files beside recordings.
 //!
 //! The one file that is of no process is the control page ([`CONTROL`]).
 
@@ -112,8 +113,8 @@ pub const CONTROL: &str = "control";
 /// Length of the header page.
 pub const HEADER: usize = 4096;
 
-/// Creates a recording directory that only its owner may read (with its parents, into which nobody else may write); or takes the one
-/// that is there, if nobody else can put files into it.
+/// Creates a recording directory that only its owner may read (with its parents, into which nobody else may write). Or
+/// takes the one that is there, if nobody else can put files into it.
 ///
 /// # Errors
 /// When it cannot be created, is another user's, or others may write to it. They name it.

@@ -1,9 +1,9 @@
-//! The protocol by which a recording is published and followed, checked over its interleavings: a reader may look at the file
-//! at any moment, see the status page in two pieces of different moments, and the entries at a third.
+//! The protocol by which a recording is published and followed, checked over its interleavings. A reader may look at
+//! the file at any moment. It may see the status page in two pieces of different moments, and the entries at a third.
 //!
-//! Both sides are the code itself: the steps are the writes that a [`Writer`] makes, in its order, each of which a reader may
-//! meet half done, and a [`Reader`] reads the file that they leave. The kernel's promise that is relied on: what one `pwrite` has returned from
-//! is seen by every `pread` that begins later.
+//! Both sides are the code itself. The steps are the writes that a [`Writer`] makes, in its order, and a reader may
+//! meet each half done. A [`Reader`] reads the file that they leave. The kernel's promise that is relied on: what one
+//! `pwrite` has returned from is seen by every `pread` that begins later.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -76,7 +76,7 @@ fn put(file: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
 /// Every state of the file that a reader can meet, in order, from the first that says it is a recording.
 fn states() -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().expect("a directory");
-    let steps = seen::of(|| write(directory.path(), |_| {}));
+    let steps = seen::collect(|| write(directory.path(), |_| {}));
     let mut file = Vec::new();
     let mut states = Vec::new();
     for step in &steps {
@@ -100,21 +100,21 @@ fn states() -> Vec<Vec<u8>> {
 }
 
 /// A file that is in one state after another, with somebody who holds the writer's lock.
-struct Shown {
+struct StagedFile {
     file: File,
     path: std::path::PathBuf,
     _directory: tempfile::TempDir,
     _writer: File,
 }
 
-impl Shown {
-    fn new() -> Shown {
+impl StagedFile {
+    fn new() -> StagedFile {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("1-1.cuptop");
         let file = File::create(&path).expect("a file");
         let writer = File::open(&path).expect("a file");
         writer.try_lock().expect("nobody else has it");
-        Shown {
+        StagedFile {
             file,
             path,
             _directory: directory,
@@ -153,7 +153,7 @@ fn take(reader: &mut Reader, seen: &mut i64) {
 
 /// A reader that looks at these moments: of the page's first piece, of its second, and of the entries.
 fn follow(states: &[Vec<u8>], looks: &[[usize; 3]]) {
-    let shown = Shown::new();
+    let shown = StagedFile::new();
     let last = states.last().expect("some");
     let mut seen = 0;
     let mut reader: Option<Reader> = None;
@@ -206,7 +206,7 @@ proptest! {
 #[test]
 fn a_part_that_says_it_goes_on_has_a_next_one_that_can_be_read_whole() {
     let directory = tempfile::tempdir().expect("a directory");
-    let steps = seen::of(|| {
+    let steps = seen::collect(|| {
         write(directory.path(), |writer| {
             // Every publication begins another part, which repeats what was said for all.
             writer.keep_last(Duration::ZERO);

@@ -52,7 +52,7 @@ impl StackLog {
     }
 
     /// Puts in a look at all threads: those that are not among `seen` are gone.
-    pub fn look(&mut self, writer: &mut Writer, time: Ns, seen: &[Seen]) {
+    pub fn add_look(&mut self, writer: &mut Writer, time: Ns, seen: &[Seen]) {
         let is_gone = |thread: &&u32| seen.iter().all(|it| it.thread != **thread);
         let gone = self.threads.keys().filter(is_gone).map(|&thread| Seen {
             thread,

@@ -1,5 +1,5 @@
-//! The one way in which a recording is written: its writes, in the order in which they are made, are the protocol that a
-//! follower relies on. A test sees them here, as they are made (`protocol`).
+//! The one way in which a recording is written. Its writes, in the order in which they are made, are the protocol that
+//! a follower relies on. A test sees them here, as they are made (`protocol`).
 
 use std::fs::File;
 use std::io;
@@ -44,7 +44,7 @@ pub(super) mod seen {
     }
 
     /// The writes that `body` makes in this thread, in their order.
-    pub(crate) fn of(body: impl FnOnce()) -> Vec<Step> {
+    pub(crate) fn collect(body: impl FnOnce()) -> Vec<Step> {
         STEPS.set(Some(Vec::new()));
         body();
         STEPS.take().unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Appending to a recording.
 //!
-//! Written with `pwrite`, never through a mapping: a full disk has to be an error, not a SIGBUS in the
-//! program that is being watched. After the first error nothing more is written but the counters in the
-//! header page, whose space exists already; the program goes on, and what is lost is counted.
+//! Written with `pwrite`, never through a mapping: a full disk has to be an error, not a SIGBUS in the program that is
+//! being watched. After the first error it only writes the counters in the header page, whose space exists already. The
+//! program goes on, and losses are counted.
 
 use std::fs::File;
 use std::io;
@@ -98,14 +98,14 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Keeps only the last of it: at least as much as happened within `age`, at most twice that, and no more than the limit of
-    /// its size. Older parts of the recording are deleted.
+    /// Keeps only the last of it. That is at least as much as happened within `age`, at most twice that, and no more
+    /// than the limit of its size. Older parts of the recording are deleted.
     pub fn keep_last(&mut self, age: Duration) {
         self.parts = Some(Parts::new(age));
     }
 
-    /// Whether the present part is as long as a part may be, where only the last of it is kept: half of what the
-    /// recording may have. The next [`Writer::publish`] begins another.
+    /// Whether the present part is as long as a part may be, where only the last of it is kept. That is half of what
+    /// the recording may have. The next [`Writer::publish`] begins another.
     #[must_use]
     pub fn is_part_full(&self) -> bool {
         let room = (block::LONGEST as u64).min(self.max_bytes / 8);
@@ -377,8 +377,8 @@ impl Writer {
     }
 }
 
-/// Creates the file with its header, and locks it: readers tell from the lock whether the writer lives, as it goes with the
-/// process however that ends.
+/// Creates the file with its header, and locks it. Readers tell from the lock whether the writer lives, as it goes with
+/// the process however that ends.
 fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, PathBuf)> {
     // The start is only moved when two recordings of one process began within one tick of the clock.
     for _ in 0..1000 {

@@ -25,7 +25,7 @@ pub(super) struct ClockWatch {
 
 impl ClockWatch {
     /// A sentence, when the clock was set since the last one.
-    pub(super) fn look(&mut self, start: &Clocks, now: &Clocks) -> Option<String> {
+    pub(super) fn compare(&mut self, start: &Clocks, now: &Clocks) -> Option<String> {
         if [start, now].contains(&&Clocks::default()) {
             return None;
         }
@@ -58,21 +58,21 @@ mod tests {
         };
         let start = at(0, 0);
         let mut watch = ClockWatch::default();
-        assert_eq!(watch.look(&start, &at(60 * second, 60 * second)), None);
+        assert_eq!(watch.compare(&start, &at(60 * second, 60 * second)), None);
         assert_eq!(
-            watch.look(&start, &at(60 * second + 5_000_000, 60 * second)),
+            watch.compare(&start, &at(60 * second + 5_000_000, 60 * second)),
             None
         );
         let said = watch
-            .look(&start, &at(63 * second, 61 * second))
+            .compare(&start, &at(63 * second, 61 * second))
             .expect("two seconds");
         assert!(said.contains("forward by 2.00 s"), "{said}");
-        assert_eq!(watch.look(&start, &at(64 * second, 62 * second)), None);
+        assert_eq!(watch.compare(&start, &at(64 * second, 62 * second)), None);
         let said = watch
-            .look(&start, &at(61 * second, 62 * second))
+            .compare(&start, &at(61 * second, 62 * second))
             .expect("three back");
         assert!(said.contains("back by 3.00 s"), "{said}");
         // Whoever wrote it did not say when.
-        assert_eq!(watch.look(&Clocks::default(), &start), None);
+        assert_eq!(watch.compare(&Clocks::default(), &start), None);
     }
 }

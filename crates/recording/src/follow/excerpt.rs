@@ -1,8 +1,8 @@
 //! Keeping a stretch of a recording, also while it is being written.
 //!
-//! What touches the stretch is kept as it is, ranges around it with their own ends. To it come what it cannot be read without: the
-//! calls that queued its operations, and the memory that was allocated when it began, told at its beginning. Losses are those of the
-//! whole recording, so that none goes uncounted.
+//! What touches the stretch is kept as it is, ranges around it with their own ends. It also gets what it cannot be read
+//! without: the calls that queued its operations, and, at its beginning, the memory that was allocated then. Losses are
+//! those of the whole recording, so that none goes uncounted.
 
 use std::io;
 use std::path::Path;

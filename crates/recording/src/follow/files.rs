@@ -77,8 +77,8 @@ pub fn is_run(folder: &Path) -> bool {
     folder.extension() == Some(OsStr::new(RUN))
 }
 
-/// The files of a recording: of a directory all, also in the folders of its ranks; of one that was named by itself what lies beside it
-/// under its own process id.
+/// The files of a recording. Of a directory these are all, also in the folders of its ranks. Of a file named by itself,
+/// they are what lies beside it under its own process id.
 pub fn paths_of(place: &Path) -> Vec<PathBuf> {
     if place.is_dir() {
         // One that was deleted has nothing new; what was opened before is still read.
@@ -175,8 +175,8 @@ pub(super) fn why_none(path: &Path) -> String {
     .to_owned()
 }
 
-/// Whether other machines may write to the file system that holds this: then sizes and contents arrive here when they do, and a
-/// lock may be seen on its own machine alone.
+/// Whether other machines may write to the file system that holds this. Then sizes and contents arrive here some time
+/// later, and a lock may be seen on its own machine alone.
 pub fn is_shared(path: &Path) -> bool {
     // From <linux/magic.h> and the file systems' own sources.
     const SHARED: [u32; 14] = [

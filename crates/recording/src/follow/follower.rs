@@ -138,11 +138,11 @@ impl Follower {
     pub fn poll_due(&mut self, now: Instant, sink: Sink<'_>) -> Result<(), Gone> {
         if self.listing.is(now) {
             let known = self.seen.len();
-            self.look_for_files();
+            self.find_files();
             // Each folder of a rank is a question of its own, about as dear as ten files.
             let (folders, least) = (self.folders().max(1) * 10, Duration::from_millis(250));
             let period = pace::period(folders, self.is_shared).max(least);
-            self.listing.looked(now, self.seen.len() != known, period);
+            self.listing.polled(now, self.seen.len() != known, period);
         }
         let all = || self.processes.iter().chain(&self.outside);
         let grow = all().filter(|it| !it.over).count();
@@ -152,7 +152,7 @@ impl Follower {
                 let lock = process.last().writer_lives();
                 process.was_alive = lock == Some(true);
                 let lives = lock != Some(false);
-                process.look(now, period, sink)?;
+                process.poll(now, period, sink)?;
                 // Whether it is of another machine stands in what was read.
                 process.conclude(lives || process.is_elsewhere(), sink)?;
             }
@@ -171,7 +171,7 @@ impl Follower {
     /// # Errors
     /// When the consumer is gone.
     pub fn poll_into(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        self.look_for_files();
+        self.find_files();
         for process in self.processes.iter_mut().chain(&mut self.outside) {
             // A process that ended after this look is read to its end by the next one.
             let lives = process.over || process.last().writer_lives() != Some(false);
@@ -250,7 +250,7 @@ impl Follower {
                 process.heard = now;
             }
         }
-        silence::of(&self.processes, &self.unreadable, now)
+        silence::find(&self.processes, &self.unreadable, now)
     }
 
     /// When something was last seen to grow.
@@ -289,7 +289,7 @@ impl Follower {
     }
 
     /// Picks up files that have appeared.
-    pub fn look_for_files(&mut self) {
+    pub fn find_files(&mut self) {
         let places = self.directories.iter().chain(&self.files);
         let mut paths: Vec<PathBuf> = places.flat_map(|place| paths_of(place)).collect();
         let mut once = HashSet::new();
@@ -354,9 +354,9 @@ impl Follower {
         self.count - 1
     }
 
-    /// The process of the timeline that a file is about: of several recordings under one process id (a program that became
-    /// another), the one that was being written when the file was begun, or the next one. Ids are those of one folder: another
-    /// folder may be another machine's. What is of the whole machine goes with the first process there.
+    /// The process of the timeline that a file is about. Several recordings may have one process id (a program that
+    /// became another). Then it is the one that was being written when the file was begun, or the next one. Ids are
+    /// those of one folder: another folder may be another machine's. The whole machine's goes with the first.
     fn process_of(&mut self, file: &Reader) -> u32 {
         let (pid, start) = (file.identity().pid, file.identity().start.realtime);
         let folder = folder_of(file.path());

@@ -34,7 +34,7 @@ use activity::feed::Message;
 #[must_use]
 pub fn is_simulated(paths: &[PathBuf]) -> bool {
     Follower::open_all(paths).is_ok_and(|mut follower| {
-        follower.look_for_files();
+        follower.find_files();
         follower.is_simulated()
     })
 }

@@ -96,7 +96,7 @@ impl Following {
 
     /// Whether more may come: there is nothing yet, or one is being written.
     pub fn is_growing(&mut self) -> bool {
-        self.follower.look_for_files();
+        self.follower.find_files();
         !self.inlets.is_empty() || self.follower.is_empty() || self.is_alive()
     }
 
@@ -159,7 +159,7 @@ impl Following {
                 let mut is_alive = self.is_alive();
                 if !is_alive {
                     // Another may have begun since they were listed, which many folders are not as often as this.
-                    self.follower.look_for_files();
+                    self.follower.find_files();
                     is_alive = self.is_alive();
                 }
                 self.follower.poll_due(now, sink)?;

@@ -1,7 +1,7 @@
 //! How often each of many files is looked at.
 //!
-//! There is no word of change from a file system that other machines write to, so files are looked at again and again: 1,000
-//! looks a second in all, 200 where each is a question to a server. A file that was found as it was is looked at more seldom.
+//! A file system that other machines write to sends no word of change, so it polls. That is 1,000 times a second in
+//! all, 200 where each is a question to a server. A file that was found as it was is looked at more seldom.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Due {
     }
 
     /// It was looked at, and had or had not grown.
-    pub fn looked(&mut self, now: Instant, has_grown: bool, period: Duration) {
+    pub fn polled(&mut self, now: Instant, has_grown: bool, period: Duration) {
         self.wait = match has_grown {
             true => period,
             false => (self.wait * 2).clamp(period, LONGEST.max(period)),
@@ -70,7 +70,7 @@ mod tests {
         let ms = Duration::from_millis;
         let mut waits = Vec::new();
         for has_grown in [true, false, false, false, false, false, false, false, true] {
-            due.looked(now, has_grown, ms(10));
+            due.polled(now, has_grown, ms(10));
             waits.push(due.wait.as_millis());
         }
         assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1_000, 10]);

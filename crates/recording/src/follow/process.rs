@@ -127,7 +127,7 @@ impl Process {
         !self.over && self.last().writer_lives() == Some(true)
     }
 
-    /// Whether its writer lives, as far as that can be told: on a file system that several machines share, a lock that is free
+    /// Whether its writer lives, as far as that can be told. On a file system that several machines share, a free lock
     /// may be held where it was taken.
     pub(super) fn life(&self) -> Option<bool> {
         match self.last().writer_lives() {
@@ -208,14 +208,14 @@ impl Process {
         if identity.simulated || identity.outside || status.sequence == 0 {
             return Ok(());
         }
-        match self.clock.look(&identity.start, &status.clocks) {
+        match self.clock.compare(&identity.start, &status.clocks) {
             Some(text) => sink(notice(true, format!("process {}: {text}", identity.pid))),
             None => Ok(()),
         }
     }
 
     /// Looks at it: hands over what is there, and notes whether it has grown.
-    pub(super) fn look(
+    pub(super) fn poll(
         &mut self,
         now: Instant,
         period: Duration,
@@ -237,7 +237,7 @@ impl Process {
         if has_grown {
             (self.at, self.heard) = (at, now);
         }
-        self.due.looked(now, has_grown, period);
+        self.due.polled(now, has_grown, period);
         Ok(())
     }
 

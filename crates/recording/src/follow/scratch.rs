@@ -29,8 +29,8 @@ impl Scratch {
     }
 }
 
-/// The places for it, best first: in memory where there is such a place, since a recording that is
-/// only followed need not touch a disk.
+/// The places for it, best first. In memory where there is such a place, since a recording that is only followed need
+/// not touch a disk.
 pub fn places() -> impl Iterator<Item = PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     [runtime, Some("/dev/shm".into()), Some(std::env::temp_dir())]

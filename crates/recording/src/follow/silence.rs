@@ -14,7 +14,7 @@ const SILENT: Duration = Duration::from_secs(5);
 const NAMED: usize = 4;
 
 /// What is lacking, the worst first.
-pub(super) fn of(
+pub(super) fn find(
     processes: &[Process],
     unreadable: &HashMap<PathBuf, String>,
     now: Instant,

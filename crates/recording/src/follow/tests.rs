@@ -430,7 +430,7 @@ fn stacks(directory: &Path, pid: u32, start: i64, times: &[i64]) -> Writer {
     let mut file = Writer::outside(directory, pid, start).expect("a file");
     let mut log = StackLog::default();
     for &time in times {
-        log.look(&mut file, time, &[]);
+        log.add_look(&mut file, time, &[]);
         file.add(&Entry::Sampling(Sampling {
             hz: 100,
             ..Sampling::default()

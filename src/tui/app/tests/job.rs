@@ -106,6 +106,9 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     // Each of 60 collectives waits 300 us for rank 1.
     assert_eq!(job.ranks[0].wait_ns, 60 * 300 * US);
     assert_eq!(job.ranks[1].last_arrivals, 60);
-    let verdict = app.state.answers.of(&app.state.run, app.state.camera.scope);
+    let verdict = app
+        .state
+        .answers
+        .get(&app.state.run, app.state.camera.scope);
     assert!(!verdict.expect("an answer").verdicts.is_empty());
 }

@@ -366,7 +366,7 @@ proptest! {
         }
         let trace = made.trace();
         let needle = Needle::new("NEEDLE").expect("something");
-        let found = Found::of(&trace, &needle, &activity::feed::Stop::default());
+        let found = Hits::of(&trace, &needle, &activity::feed::Stop::default());
         let window = Span::new(0, at);
         let input = StripInput {
             scale: TimeScale::new(window, columns),

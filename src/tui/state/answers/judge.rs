@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Answer, StepTime};
 use crate::report::whatif::known_of;
-use crate::tui::state::so_far::arrived;
+use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
@@ -25,7 +25,7 @@ const BEFORE: Ns = 50_000_000;
 
 /// What of a run is looked at, as it was when it was asked about.
 #[derive(Clone, Debug)]
-pub(super) struct Looked {
+pub(super) struct Subject {
     /// Passes and variants.
     pub(super) passes: Passes,
     /// The pass on screen: index into `passes.list`; `None` for the whole.
@@ -34,7 +34,7 @@ pub(super) struct Looked {
     pub(super) peaks: Peaks,
 }
 
-impl Looked {
+impl Subject {
     fn pass(&self) -> Option<Span> {
         self.pass.map(|pass| self.passes.list[pass].span)
     }
@@ -49,7 +49,7 @@ impl Looked {
 }
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
-pub(super) fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer> {
+pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answer> {
     let pass = looked.pass();
     let Some(mut window) = arrived(trace) else {
         return Some(Answer::default());
@@ -77,7 +77,7 @@ pub(super) fn live(trace: &Trace, looked: &Looked, stop: &Stop) -> Option<Answer
 }
 
 /// Everything in scope.
-pub(super) fn whole(facts: Facts<'_>, looked: &Looked, stop: &Stop) -> Option<Answer> {
+pub(super) fn whole(facts: Facts<'_>, looked: &Subject, stop: &Stop) -> Option<Answer> {
     let facts = looked.facts(facts, stop);
     if let pass @ Some(_) = looked.pass() {
         return judge(&facts, pass, &[], looked, false);
@@ -94,7 +94,7 @@ fn judge(
     facts: &Facts<'_>,
     window: Option<Span>,
     steps: &[Steps],
-    looked: &Looked,
+    looked: &Subject,
     is_live: bool,
 ) -> Option<Answer> {
     let (trace, stop) = (facts.trace, &facts.stop);
@@ -110,7 +110,7 @@ fn judge(
     if stop.is_stopped() {
         return None;
     }
-    let watching = watching::of(trace, &advice.causes, &devices, window);
+    let watching = watching::measure(trace, &advice.causes, &devices, window);
     let watched = watching.as_ref();
     let verdicts = match devices.is_empty() {
         true => Vec::new(),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::state::Peaks as AppPeaks;
 use crate::tui::state::Status;
-use crate::tui::state::so_far::arrived;
+use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
 use analysis::Facts;
@@ -73,7 +73,7 @@ fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
             ..Batch::default()
         });
         answers.prepare(&analyst, run, &camera, false);
-        let answer = answers.of(run, Scope::Whole).expect("an answer");
+        let answer = answers.get(run, Scope::Whole).expect("an answer");
         answer.as_of.map(|d| d.as_millis())
     };
     assert_eq!(at(&mut run, 500, 1), Some(500));
@@ -111,7 +111,7 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     }
     let trace = trace(items);
     let stop = Stop::default();
-    let looked = Looked {
+    let looked = Subject {
         passes: Passes::default(),
         pass: None,
         plan: None,

@@ -3,16 +3,16 @@
 //! Going through all records is a [`Question`], so keys answer meanwhile. It is of the whole timeline; what lies
 //! in the pass on screen and on its rows is told by searching in the answer.
 
-mod found;
+mod hits;
 mod jump;
 mod needle;
 
 use std::time::Duration;
 
-pub use found::{Found, Hit};
+pub use hits::{Hit, Hits};
 pub use needle::Needle;
 
-use self::found::Position;
+use self::hits::Position;
 use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::selection::{Item, Selection};
@@ -38,7 +38,7 @@ pub struct Search {
     needle: Option<Needle>,
     /// Goes up with every change of what is looked for.
     asked: u32,
-    question: Question<u32, Found>,
+    question: Question<u32, Hits>,
     answers: u64,
     /// That the first hit is to be gone to as soon as it is known.
     pub wants_first: bool,
@@ -116,14 +116,14 @@ impl Search {
         let is_new = self
             .question
             .ask(analyst, run, self.asked, move |trace, stop| {
-                Found::of(trace, &needle, stop)
+                Hits::of(trace, &needle, stop)
             });
         self.answers += u64::from(is_new);
     }
 
     /// What was found of just this, as far as it is known.
     #[must_use]
-    pub fn found(&self, run: &Run) -> Option<&Found> {
+    pub fn found(&self, run: &Run) -> Option<&Hits> {
         self.question
             .about(run, self.asked)
             .filter(|_| self.is_on())
@@ -131,7 +131,7 @@ impl Search {
 
     /// What is drawn as found: the last answer, maybe of the word as it was a key ago.
     #[must_use]
-    pub fn lit(&self, run: &Run) -> Option<&Found> {
+    pub fn lit(&self, run: &Run) -> Option<&Hits> {
         self.question.last(run).filter(|_| self.is_on())
     }
 

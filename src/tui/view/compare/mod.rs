@@ -1,5 +1,5 @@
-//! Variants against the one that they are compared with, and this run against the one before: a table, and under it the
-//! variant under the cursor below its baseline on one axis.
+//! Variants against the one that they are compared with, and this run against the one before. A table stands above, and
+//! under it the variant under the cursor below its baseline on one axis.
 
 mod picture;
 
@@ -12,7 +12,7 @@ use super::{Place, Request, View};
 use crate::report::runs::Variant;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::beside::{Beside, Pair};
+use crate::tui::state::other_run::{OtherRun, Pair};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
@@ -117,7 +117,7 @@ impl Compare {
     }
 
     /// Two timelines: what is compared, and what that came to.
-    fn fill_pairs(&self, list: &mut List, beside: &Beside, area: Rect) {
+    fn fill_pairs(&self, list: &mut List, beside: &OtherRun, area: Rect) {
         let (text, dim) = (Role::Text, Role::Dim);
         let name = name_width(beside.pairs.iter().map(|pair| pair.of.clone()));
         list.heading = vec![
@@ -197,7 +197,7 @@ fn said(pair: &Pair) -> String {
 }
 
 /// What the comparison of two timelines comes to, and the pair under the cursor, in full.
-fn in_full(beside: &Beside, line: Option<usize>) -> String {
+fn in_full(beside: &OtherRun, line: Option<usize>) -> String {
     let pair = line.and_then(|line| beside.pairs.get(line)).map(|pair| {
         let [a, b] = pair.spans.map(|span| units::duration(span.len()));
         format!("\n{}: A {a}, B {b}: {}", printable(&pair.of), said(pair))

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::versus::{Half, Versus};
 use crate::tui::state::State;
-use crate::tui::state::beside::Beside;
+use crate::tui::state::other_run::OtherRun;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::{Span, units};
@@ -16,7 +16,7 @@ use scenario::figures::Kind;
 
 /// What a picture was made of: as long as it is the same, it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Made {
+struct CacheKey {
     run: u64,
     revision: u64,
     figured: u64,
@@ -27,7 +27,7 @@ struct Made {
 /// The picture, ready to be drawn.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
-    of: Option<Made>,
+    of: Option<CacheKey>,
     versus: Versus,
     area: Rect,
 }
@@ -35,7 +35,7 @@ pub(super) struct Picture {
 impl Picture {
     /// `line` of the table is under the cursor.
     pub(super) fn prepare(&mut self, state: &State, line: Option<usize>, area: Rect) {
-        let of = Made {
+        let of = CacheKey {
             run: state.run.number,
             revision: state.run.trace.revision(),
             figured: state.run.figured,
@@ -63,7 +63,7 @@ impl Picture {
 /// The two timelines, each with its stretch of median time.
 fn timelines(
     state: &State,
-    beside: &Beside,
+    beside: &OtherRun,
     line: usize,
     area: Rect,
     gutter: u16,
@@ -89,8 +89,8 @@ fn timelines(
     Some(Versus::new(halves, &words, role, false, area, gutter))
 }
 
-/// The line of the table to begin with: the variant on screen where it is compared with another, else the one that
-/// gains most over it.
+/// The line of the table to begin with. It is the variant on screen where it is compared with another, else the one
+/// that gains most over it.
 pub(super) fn first(state: &State) -> usize {
     if state.run.beside.is_some() {
         return 0;
@@ -102,8 +102,8 @@ pub(super) fn first(state: &State) -> usize {
     pair(state, at).map_or(at, |(_, cure, _)| cure)
 }
 
-/// The two variants that a line of the table stands for, as lines, and how much faster the second is: a baseline
-/// stands above the one that gains most over it.
+/// The two variants that a line of the table stands for, as lines, and how much faster the second is. A baseline stands
+/// above the one that gains most over it.
 fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     let run = &state.run;
     let all = &run.measured.variants;

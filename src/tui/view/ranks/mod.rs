@@ -9,7 +9,7 @@ use super::table::Layout;
 use super::{Place, Request, View};
 use crate::report::ranks::{self as report, Means, RankReport};
 use crate::tui::state::State;
-use crate::tui::state::job::Judged;
+use crate::tui::state::job::LateRanks;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
 
@@ -20,7 +20,7 @@ const TOLD: usize = 2;
 
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
-enum Line {
+enum Row {
     /// How the clocks were aligned.
     Clocks,
     /// Who is late: index into the job's list.
@@ -34,7 +34,7 @@ enum Line {
 /// The view.
 #[derive(Debug, Default)]
 pub(super) struct RanksView {
-    lines: Vec<Line>,
+    lines: Vec<Row>,
 }
 
 impl View for RanksView {
@@ -71,16 +71,16 @@ impl View for RanksView {
         let lines = &self.lines;
         list.fill(area, lines.len(), |i| {
             found.map_or_else(Vec::new, |job| match (&lines[i], map) {
-                (Line::Rank(rank), Some(scale)) => {
+                (Row::Rank(rank), Some(scale)) => {
                     map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
                 }
                 (line, _) => cells(job, line, &layout),
             })
         });
         let in_full = match (found, self.lines.get(list.cursor)) {
-            (Some(job), Some(Line::Late(i))) => job.job.late[*i].text.clone(),
-            (Some(job), Some(Line::Clocks)) => clocks(job),
-            (Some(job), Some(Line::Rank(i))) => job.idle[*i].clone(),
+            (Some(job), Some(Row::Late(i))) => job.job.late[*i].text.clone(),
+            (Some(job), Some(Row::Clocks)) => clocks(job),
+            (Some(job), Some(Row::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
         list.in_full = Some(in_full);
@@ -90,13 +90,13 @@ impl View for RanksView {
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let job = state.job.judged(&state.run)?;
         let rank = match self.lines.get(at)? {
-            Line::Clocks => return None,
-            Line::Late(i) => {
+            Row::Clocks => return None,
+            Row::Late(i) => {
                 let name = &job.job.late[*i].name;
                 job.ranks.iter().find(|rank| rank.name == *name)?
             }
-            Line::Rank(i) => &job.ranks[*i],
-            Line::Host(of) => of
+            Row::Rank(i) => &job.ranks[*i],
+            Row::Host(of) => of
                 .iter()
                 .map(|&i| &job.ranks[i])
                 .max_by_key(|r| r.late_ns)?,
@@ -113,30 +113,30 @@ impl View for RanksView {
     }
 }
 
-/// The lines that the filter leaves: of ranks by their names and hosts, of hosts also by a rank of theirs, of sentences by their
-/// words. How the clocks were aligned holds for all of them.
-fn lines(job: &Judged, order: usize, filter: &mut Filter) -> Vec<Line> {
-    let mut lines: Vec<Line> = (0..job.job.late.len().min(TOLD)).map(Line::Late).collect();
-    lines.retain(|line| matches!(line, Line::Late(i) if filter.lets([&job.job.late[*i].text])));
+/// The lines that the filter leaves. Ranks match by their names and hosts, hosts also by a rank of theirs, sentences by
+/// their words. How the clocks were aligned holds for all of them.
+fn lines(job: &LateRanks, order: usize, filter: &mut Filter) -> Vec<Row> {
+    let mut lines: Vec<Row> = (0..job.job.late.len().min(TOLD)).map(Row::Late).collect();
+    lines.retain(|line| matches!(line, Row::Late(i) if filter.lets([&job.job.late[*i].text])));
     let ranks = ordered(job, order);
     let all = ranks.len();
-    let of = |line: &Line| match line {
-        Line::Rank(i) => vec![job.ranks[*i].called()],
-        Line::Host(of) => of.iter().map(|&i| job.ranks[i].called()).collect(),
-        Line::Clocks | Line::Late(_) => Vec::new(),
+    let of = |line: &Row| match line {
+        Row::Rank(i) => vec![job.ranks[*i].called()],
+        Row::Host(of) => of.iter().map(|&i| job.ranks[i].called()).collect(),
+        Row::Clocks | Row::Late(_) => Vec::new(),
     };
-    let shown: Vec<Line> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
+    let shown: Vec<Row> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
     filter.count(shown.len(), all);
     // Who is late comes first, so that the cursor stands on it and its whole sentence below the list.
     if !lines.is_empty() || !shown.is_empty() || !filter.is_on() {
-        lines.push(Line::Clocks);
+        lines.push(Row::Clocks);
     }
     lines.extend(shown);
     lines
 }
 
 /// A line for each rank, or for each host.
-fn ordered(job: &Judged, order: usize) -> Vec<Line> {
+fn ordered(job: &LateRanks, order: usize) -> Vec<Row> {
     let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
     match ORDERS[order] {
         "late" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].late_ns)),
@@ -145,27 +145,27 @@ fn ordered(job: &Judged, order: usize) -> Vec<Line> {
             ranks.sort_by(|&a, &b| (&job.ranks[a].host, a).cmp(&(&job.ranks[b].host, b)));
             let same = |a: &usize, b: &usize| job.ranks[*a].host == job.ranks[*b].host;
             let hosts = ranks.chunk_by(same);
-            return hosts.map(|host| Line::Host(host.to_vec())).collect();
+            return hosts.map(|host| Row::Host(host.to_vec())).collect();
         }
         _ => {}
     }
-    ranks.into_iter().map(Line::Rank).collect()
+    ranks.into_iter().map(Row::Rank).collect()
 }
 
 /// How the clocks were aligned, who is not here, and what is not judged.
-fn clocks(job: &Judged) -> String {
+fn clocks(job: &LateRanks) -> String {
     let mut said = vec![job.job.clocks_line()];
     said.extend(report::absent(&job.job));
     said.extend(report::unjudged(&job.ranks));
     said.join(" · ")
 }
 
-fn cells<'a>(job: &'a Judged, line: &Line, layout: &Layout<Means<'a>>) -> Vec<Cell> {
+fn cells<'a>(job: &'a LateRanks, line: &Row, layout: &Layout<Means<'a>>) -> Vec<Cell> {
     let means = match line {
-        Line::Clocks => return vec![Cell::rest(clocks(job), Role::Dim)],
-        Line::Late(i) => return vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
-        Line::Rank(i) => Means::one(&job.ranks[*i]),
-        Line::Host(of) => {
+        Row::Clocks => return vec![Cell::rest(clocks(job), Role::Dim)],
+        Row::Late(i) => return vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
+        Row::Rank(i) => Means::one(&job.ranks[*i]),
+        Row::Host(of) => {
             let ranks: Vec<&RankReport> = of.iter().map(|&i| &job.ranks[i]).collect();
             let name = match ranks.first().map_or("", |rank| rank.host.as_str()) {
                 "" => "host unknown",

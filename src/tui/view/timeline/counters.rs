@@ -1,6 +1,6 @@
 //! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
 
-use super::content::Content;
+use super::cell::Content;
 use crate::tui::draw::lane::Plot;
 use crate::tui::state::State;
 use crate::tui::theme::Role;

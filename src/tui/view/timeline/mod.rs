@@ -1,12 +1,12 @@
 //! Lanes over time: the view to come back to.
 
-mod content;
+mod cell;
 mod counters;
-mod filler;
-mod motion;
-mod placed;
+mod layout;
+mod navigation;
 mod pointer;
 mod rows;
+mod summary_panel;
 mod titles;
 
 use ratatui::buffer::Buffer;
@@ -28,13 +28,13 @@ use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 use activity::text;
-use content::Shown;
-use filler::Filler;
-use placed::Line;
+use cell::RowContent;
+use layout::ScreenRow;
+use summary_panel::SummaryPanel;
 
 /// What the lines were made of: as long as it is the same, they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Made {
+struct CacheKey {
     run: u64,
     revision: u64,
     is_running: bool,
@@ -62,9 +62,9 @@ pub(super) struct Timeline {
     /// The first row on screen.
     first_row: usize,
     layout: Layout,
-    of: Option<Made>,
+    of: Option<CacheKey>,
     axis: Axis,
-    lines: Vec<Line>,
+    lines: Vec<ScreenRow>,
     /// From the selected call to its operation, or from the selected operation's call to it.
     link: Option<LinkLine>,
     /// Rows below the last one on screen.
@@ -72,7 +72,7 @@ pub(super) struct Timeline {
     /// That rows are kept away.
     hidden: String,
     /// What stands in the room below the rows, and where.
-    filler: (Filler, Rect),
+    filler: (SummaryPanel, Rect),
     /// What stands there instead of rows.
     empty: String,
 }
@@ -85,7 +85,7 @@ impl View for Timeline {
     fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
         self.layout = Layout::of(state);
         self.scroll(state);
-        let of = Made {
+        let of = CacheKey {
             run: state.run.number,
             revision: state.run.trace.revision(),
             is_running: state.run.is_running(),
@@ -127,14 +127,14 @@ impl View for Timeline {
             free
         };
         // Set apart where there is a line for that.
-        let apart = u16::from(room > 4 && usize::from(room) > Filler::reserved(state));
+        let apart = u16::from(room > 4 && usize::from(room) > SummaryPanel::reserved(state));
         let area = Rect {
             y: end + apart,
             height: free.saturating_sub(apart),
             ..self.layout.rows
         };
         self.filler = (
-            Filler::new(state, usize::from(room.saturating_sub(apart))),
+            SummaryPanel::new(state, usize::from(room.saturating_sub(apart))),
             area,
         );
     }
@@ -147,15 +147,15 @@ impl View for Timeline {
         self.axis.draw(theme, self.layout.axis, buf);
         for line in &self.lines {
             match &line.shown {
-                Shown::Title(title) => titles::title(theme, title, line.area, buf),
-                Shown::Folded(label, is_selected) => {
+                RowContent::Title(title) => titles::title(theme, title, line.area, buf),
+                RowContent::Folded(label, is_selected) => {
                     titles::title(theme, label, line.area, buf);
                     let mark = if *is_selected { '▸' } else { '+' };
                     let style = theme.bold(Role::Accent);
                     pen::cell(buf, line.area, 0, theme.glyph(mark), style);
                 }
-                Shown::Lane(lane) => lane.draw(theme, line.area, buf),
-                Shown::Legend(groups) => {
+                RowContent::Lane(lane) => lane.draw(theme, line.area, buf),
+                RowContent::Legend(groups) => {
                     titles::legend(theme, groups, self.layout.gutter, line.area, buf);
                 }
             }
@@ -192,7 +192,7 @@ impl View for Timeline {
             }
             Action::Drag { columns, .. } => self.drag(state, columns),
             Action::Wheel { x, is_in, .. } => self.wheel(state, x, is_in),
-            _ => motion::act(action, state),
+            _ => navigation::act(action, state),
         }
     }
 }
@@ -206,7 +206,7 @@ impl Timeline {
 
     /// Lines that say what the colours of GPUs mean: one or none.
     fn legend_lines(&self) -> usize {
-        let is_legend = |line: &&Line| matches!(line.shown, Shown::Legend(_));
+        let is_legend = |line: &&ScreenRow| matches!(line.shown, RowContent::Legend(_));
         self.lines.iter().filter(is_legend).count()
     }
 
@@ -219,7 +219,7 @@ impl Timeline {
             .saturating_sub(fixed + self.legend_lines())
             .max(1);
         let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
-        let is_ghost = |row: &Row| matches!(row.kind, RowKind::Ghost(_));
+        let is_ghost = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
         if let (true, Some(from), Some(to)) = (
             is_new,
             state.rows.iter().position(is_ghost),
@@ -261,10 +261,10 @@ impl Timeline {
         };
         self.hidden = state.hidden_words().unwrap_or_default();
         let (fixed, first) = (self.fixed(state), self.first_row);
-        self.lines = placed::lines(state, &self.layout, scale, fixed, first);
+        self.lines = layout::lines(state, &self.layout, scale, fixed, first);
         let seen = self.lines.last().map_or(0, |line| line.row + 1);
         self.below = state.rows.len().saturating_sub(seen);
-        self.link = placed::link(state, &self.lines, &self.layout, scale);
+        self.link = layout::link(state, &self.lines, &self.layout, scale);
     }
 
     fn draw_empty(&self, theme: &Theme, buf: &mut Buffer) {

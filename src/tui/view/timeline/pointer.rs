@@ -1,7 +1,7 @@
 //! What the mouse does on the timeline.
 
-use super::content::Shown;
-use super::{Timeline, motion};
+use super::cell::RowContent;
+use super::{Timeline, navigation};
 use crate::tui::state::State;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
@@ -18,7 +18,7 @@ impl Timeline {
         let Some(line) = line else {
             return;
         };
-        if let Shown::Title(title) = &line.shown {
+        if let RowContent::Title(title) = &line.shown {
             state.fold_title(title);
             return;
         }
@@ -65,9 +65,9 @@ impl Timeline {
         let at = self.layout.time_at(x, window);
         let fixed = at.unwrap_or(window.start + window.len() / 2);
         let factor = if is_in {
-            motion::ZOOM
+            navigation::ZOOM
         } else {
-            1.0 / motion::ZOOM
+            1.0 / navigation::ZOOM
         };
         state.camera.viewport.zoom(fixed, factor);
         state.camera.is_following = false;

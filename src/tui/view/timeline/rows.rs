@@ -1,6 +1,6 @@
 //! What stands on a row of the timeline.
 
-use super::content::{Content, Shown};
+use super::cell::{Content, RowContent};
 use super::counters;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{Busy, LaneRow, Plot};
@@ -27,7 +27,7 @@ type Rate = (Vec<f64>, f64);
 pub(super) struct Rates(Vec<((usize, Direction), Rate)>);
 
 impl Rates {
-    fn of(
+    fn rate(
         &mut self,
         trace: &Trace,
         device: usize,
@@ -53,13 +53,13 @@ pub(super) fn make(
     scale: TimeScale,
     rates: &mut Rates,
     row: &Row,
-) -> Shown {
+) -> RowContent {
     let is_wide = layout.side > 12;
     let content = match row.kind {
-        RowKind::Title => return Shown::Title(row.label.clone()),
+        RowKind::Title => return RowContent::Title(row.label.clone()),
         RowKind::Folded(_) => {
             let is_selected = state.selection.row == Some(row.kind);
-            return Shown::Folded(row.label.clone(), is_selected);
+            return RowContent::Folded(row.label.clone(), is_selected);
         }
         RowKind::Bandwidth(device, direction) => {
             bandwidth(state, (device, direction), scale, rates, is_wide)
@@ -71,9 +71,9 @@ pub(super) fn make(
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
             lane(state, row, scale, is_wide)
         }
-        RowKind::Ghost(lane) => ghost(state, lane, scale),
+        RowKind::Predicted(lane) => ghost(state, lane, scale),
     };
-    Shown::Lane(LaneRow {
+    RowContent::Lane(LaneRow {
         label: row.label.clone(),
         figure: content.figure,
         side: content.side,
@@ -138,8 +138,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     }
 }
 
-/// What the colours of the rows of GPUs mean: each cause with its share of the time on screen, the greatest
-/// first.
+/// What the colours of the rows of GPUs mean: each cause with its share of the screen, the greatest first.
 pub(super) fn legend(state: &State) -> Vec<(Group, String)> {
     let run = &state.run;
     let window = state.camera.figures_span(run);
@@ -212,13 +211,13 @@ fn bandwidth(
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
-    let (in_cell, greatest) = rates.of(trace, device, direction, scale).clone();
-    let known = state.run.peaks.copies.of(direction);
+    let (in_cell, greatest) = rates.rate(trace, device, direction, scale).clone();
+    let known = state.run.peaks.copies.rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
         let others = others.into_iter().filter(|d| *d != direction);
-        let others = others.map(|d| rates.of(trace, device, d, scale).1);
+        let others = others.map(|d| rates.rate(trace, device, d, scale).1);
         others.fold(greatest, f64::max)
     });
     let full = full.max(f64::MIN_POSITIVE);

@@ -56,8 +56,8 @@ impl Walk<'_, '_> {
         if is_soon && is_covered {
             return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
         }
-        // A launch that takes so long held its operation up, whatever did so afterwards: the first use of a kernel, a driver
-        // that sends its work to the device late.
+        // A launch that takes so long held its operation up, whatever kept it so long. It may be the first use of a
+        // kernel, or a driver that sends its work to the device late.
         let is_long = cause == Cause::SlowLaunch && length > LATENCY_MAX;
         let certainty = match is_slow {
             false if is_long => Certainty::Likely,
@@ -156,8 +156,8 @@ impl Walk<'_, '_> {
         self.put(from, cause, culprit, certainty);
     }
 
-    /// The call after which the host touched memory that it shares with the device, so that a page of it was brought back: the
-    /// last one of the only thread of its process that calls CUDA. None where that thread was in a call.
+    /// The call after which the CPU touched memory that it shares with the device, so that a page of it was brought
+    /// back. It is the last one of the only thread of its process that calls CUDA. None if that was in a call.
     pub(super) fn touched(&self, op: OpId) -> Option<CallId> {
         let graph = self.of.graph;
         let (lane, row) = graph.ops.place(op);

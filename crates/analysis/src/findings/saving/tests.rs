@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::Facts;
 use crate::figures::Peaks;
 use crate::findings::{Finding, Severity, weighed};
-use crate::program::Known;
+use crate::program::GpuRates;
 use crate::testing::{Scene, in_scope, known, pinned, waits};
 use crate::whatif::WhatIf;
 use activity::feed::Stop;
@@ -18,7 +18,7 @@ fn all_of(trace: &Trace) -> Vec<Finding> {
     weigh(trace, &known())
 }
 
-fn weigh(trace: &Trace, known: &Known) -> Vec<Finding> {
+fn weigh(trace: &Trace, known: &GpuRates) -> Vec<Finding> {
     let mut facts = Facts::new(trace);
     facts.known = known.clone();
     in_scope(trace, None, Peaks::default(), |scope| {
@@ -130,13 +130,13 @@ fn a_cure_that_needs_pinned_memory_is_not_predicted_without_its_rate() {
         made.copy_of(copy(Direction::D2H), at + 5_030_000, at + 9_050_000);
     }
     let trace = made.trace();
-    let told = |known: &Known| {
+    let told = |known: &GpuRates| {
         let found = weigh(&trace, known);
         let overlap = found.into_iter().find(|f| f.rule == "no-overlap");
         let overlap = overlap.expect("no-overlap");
         (overlap.saving_ns, overlap.refusal())
     };
-    let (saving, refusal) = told(&Known {
+    let (saving, refusal) = told(&GpuRates {
         h2d_gbps: None,
         d2h_gbps: None,
         ..known()

@@ -36,7 +36,7 @@ fn records_of_nodes_cost_where_nodes_are_short() {
         let mut trace = graph(time).trace();
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, PEAKS, |scope| {
-            let verdicts = verdict::of(&trace, scope.causes, None, scope.devices, &[]);
+            let verdicts = verdict::find(&trace, scope.causes, None, scope.devices, &[]);
             let found = all(scope).into_iter().find(|f| f.rule == "graph-records");
             (found, verdicts[1].text.clone())
         })

@@ -3,7 +3,7 @@
 use super::super::WhatIf;
 use super::spread;
 use crate::Facts;
-use crate::program::Known;
+use crate::program::GpuRates;
 use crate::testing::Scene as Made;
 use activity::{Ns, RangeKind};
 
@@ -16,7 +16,7 @@ fn graph(apart: Ns) -> Result<[Ns; 3], String> {
         made.kernel("k", 7, at + 5_000, at + 6_000);
     }
     let trace = made.trace();
-    let known = Known {
+    let known = GpuRates {
         launch_call: Some(3_000),
         launch: Some([5_000, 4_000]),
         kernel_fixed: Some(500),
@@ -24,7 +24,7 @@ fn graph(apart: Ns) -> Result<[Ns; 3], String> {
         graph_upload: Some(300),
         graph_node: Some(200),
         queued: Some([1_000; 4]),
-        ..Known::default()
+        ..GpuRates::default()
     };
     let mut facts = Facts::new(&trace);
     facts.known = known;

@@ -163,7 +163,7 @@ proptest! {
         let mut rates = Rates::default();
         let mut rate_rows: Vec<(f64, Vec<f64>)> = Vec::new();
         for row in &state.rows {
-            let Shown::Lane(lane) = make(state, &layout, scale, &mut rates, row) else {
+            let RowContent::Lane(lane) = make(state, &layout, scale, &mut rates, row) else {
                 continue;
             };
             let is_counted: Box<dyn Fn(Ns) -> bool> = match row.kind {

@@ -1,11 +1,11 @@
 //! Where lateness arises, and whether it is paid for: the kernels of two ranks that run the same program, held against each other.
 //!
-//! On aligned clocks the distance of a kernel's edges on one rank from the same kernel's on the other is how far that one is
-//! behind. It grows in a gap (the rank idled longer) or in a kernel (it took longer). It shrinks when the other is held up by itself,
-//! which costs nobody anything, or when the other can go on no further until a collective has ended, in which the late one came last:
-//! only then the job has lost that time. So it has where the other's kernels take longer because a collective that waits for the late one
-//! keeps a part of its SMs. Where a collective runs beside other work, being behind goes on, and is not counted
-//! again at each of them.
+//! Clocks are aligned. The distance of a kernel's edges on one rank from the same kernel's on the other is how far that
+//! one is behind. It grows in a gap (the rank idled longer) or in a kernel (it took longer). It shrinks when the other
+//! is held up by itself, which costs nobody anything. It also shrinks when the other has to wait for the end of a
+//! collective in which the late one came last. Only then the job has lost that time. So it has where the other's
+//! kernels take longer because a collective that waits for the late one keeps a part of its SMs. Where a collective
+//! runs beside other work, being behind goes on, and is not counted again at each of them.
 
 use rustc_hash::FxHashMap;
 
@@ -15,8 +15,8 @@ use super::split::Wait;
 use activity::{Ns, ShapeId, Span, What};
 use trace::{LaneKind, Trace};
 
-/// A rank is held up by a late one when, between two kernels of its own, collectives ran for this part of what the other was
-/// behind, and it waited for it in them for as much.
+/// A late rank holds another up where collectives ran between two kernels of that other's for this part of its lead. It
+/// waited in them for as much.
 const HELD_UP: f64 = 0.8;
 /// Steps of a late rank that must have the same kernels as another's, as a part of all.
 const SAME: f64 = 0.5;
@@ -72,10 +72,11 @@ impl Own {
         &self.kernels[from..to.max(from)]
     }
 
-    /// Where the same kernels stand as in a step of another rank: at `next`, or in the stretch `near` around `time`, where before each of them
-    /// as many collectives have begun as had there (`off` tells by how many that is not so), and of those as near to it as may be. (What two
-    /// ranks' steps begin with may differ, where the operations alone show them; one that is late by more than half a step is nearer to the
-    /// wrong one; and of kernels that are all alike those fit one further on as well, but lie otherwise between the collectives.)
+    /// Where the same kernels stand as in a step of another rank: at `next`, or in the stretch `near` around `time`.
+    /// Before each of them as many collectives have begun as had there, if that may be. (`off` tells by how many that
+    /// is not so.) Of those places the nearest counts. (Two ranks' steps may begin with different things, where only
+    /// the operations show them. A rank that is late by more than half a step is nearer to the wrong one. Kernels that
+    /// are all alike fit one further on as well, but lie otherwise between the collectives.)
     fn same(
         &self,
         step: &[(ShapeId, Span)],

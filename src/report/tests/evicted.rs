@@ -31,8 +31,8 @@ fn what_is_left_is_judged_as_if_it_began_there() {
     short.evict_before(41_000_000);
     let window = Some(Span::new(41_000_000, Ns::MAX));
     let (one, other) = (
-        figures::of(&short, None, None),
-        figures::of(&whole, None, window),
+        figures::count(&short, None, None),
+        figures::count(&whole, None, window),
     );
     assert_eq!(one, other);
     // By hand: the kernel of launch i starts at i x 20 us + 6 us, so the first one that is left is that of 2050.
@@ -50,7 +50,7 @@ fn what_is_left_is_judged_as_if_it_began_there() {
     let let_go = report.let_go.expect("it is said");
     // 2050 calls, 2050 kernels, 21 ranges start before.
     assert_eq!((let_go.records, let_go.until_ns), (4_121, 41_000_000));
-    let all = figures::of(&whole, None, None);
+    let all = figures::count(&whole, None, None);
     assert_eq!(let_go.devices[0].busy_ns, all[0].busy_ns);
     assert_eq!(let_go.devices[0].span_ns, all[0].span_ns);
     assert!(Report::new(&whole, None, Peaks::default()).let_go.is_none());
@@ -62,8 +62,8 @@ fn the_figures_of_a_window_that_holds_all_are_those_of_the_whole() {
     let whole = timeline(80_000);
     let window = Some(Span::new(0, Ns::MAX));
     assert_eq!(
-        figures::of(&whole, None, window),
-        figures::of(&whole, None, None)
+        figures::count(&whole, None, window),
+        figures::count(&whole, None, None)
     );
 }
 

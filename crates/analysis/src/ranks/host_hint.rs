@@ -1,6 +1,6 @@
-//! What the host says that a kernel does: an exchange among all ranks runs as a kernel of sends and receives, and before NCCL 2.19 even an
-//! all-reduce may run under the name of another operation's kernel. PyTorch puts a range around its calls of NCCL that names the
-//! operation ("nccl:all_to_all"), in its own traces and, under `emit_nvtx`, in others'.
+//! What the CPU says that a kernel does. An exchange among all ranks runs as a kernel of sends and receives. Before
+//! NCCL 2.19 even an all-reduce may run under the name of another operation's kernel. PyTorch puts a range around its
+//! calls of NCCL that names the operation ("nccl:all_to_all"), in its own traces and, under `emit_nvtx`, in others'.
 
 use rustc_hash::FxHashMap;
 
@@ -14,15 +14,15 @@ const PREFIX: &str = "nccl:";
 const LEVELS: usize = 16;
 
 /// The ranges that name operations, and the calls that lie in them.
-pub(super) struct Said<'a> {
+pub(super) struct HostHints<'a> {
     trace: &'a Trace,
     /// Lanes of host calls, by process; empty where no range names an operation.
     calls: Vec<Vec<LaneId>>,
     known: FxHashMap<NameId, Option<Operation>>,
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn of(trace: &'a Trace) -> Said<'a> {
+impl<'a> HostHints<'a> {
+    pub(super) fn of(trace: &'a Trace) -> HostHints<'a> {
         let names = trace.names();
         let is_any = (0..names.len()).any(|id| names.full(id as NameId).starts_with(PREFIX));
         let mut calls = Vec::new();
@@ -36,7 +36,7 @@ impl<'a> Said<'a> {
                 }
             }
         }
-        Said {
+        HostHints {
             trace,
             calls,
             known: FxHashMap::default(),
@@ -99,7 +99,7 @@ mod tests {
         scene.range(RangeKind::Nvtx, "nccl:send", 0, 58, 70);
         scene.call("cudaLaunchKernelExC", 80, 85);
         let trace = scene.trace();
-        let mut said = Said::of(&trace);
+        let mut said = HostHints::of(&trace);
         assert_eq!(said.operation(0, 1), Some(Operation::AllToAll));
         assert_eq!(said.operation(0, 2), Some(Operation::PointToPoint));
         assert_eq!(said.operation(0, 3), None);

@@ -1,7 +1,7 @@
 //! Puts a timeline on the clock of all of its ranks.
 
 use super::line::Line;
-use super::{Aligned, Matched, Rank};
+use super::{Alignment, MatchedCollectives, Rank};
 use activity::Ns;
 use trace::{Clock, Clocks, Trace};
 
@@ -27,7 +27,7 @@ pub(super) fn by_process(trace: &Trace, ranks: &[Rank], lines: &[Line]) -> (Vec<
     .unzip()
 }
 
-impl Aligned {
+impl Alignment {
     /// The line of a rank from the times that were recorded.
     #[must_use]
     pub fn line_of_recorded(&self, trace: &Trace, rank: usize) -> Line {
@@ -50,9 +50,9 @@ impl Aligned {
     }
 }
 
-/// Puts a timeline that is complete on the clock of all of its ranks, as far as its collectives tell and nobody wants the times that were
-/// recorded.
-pub fn set(trace: &mut Trace) {
+/// Puts a complete timeline on the clock of all of its ranks, as far as its collectives tell. It does not where
+/// somebody wants the times that were recorded.
+pub fn align_clocks(trace: &mut Trace) {
     if let Some(clocks) = clocks_of(trace) {
         trace.retime(&clocks);
     }
@@ -62,7 +62,7 @@ pub fn set(trace: &mut Trace) {
 #[must_use]
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
-        Clocks::Unknown => Matched::of(trace)?.aligned().to_set(trace, 0),
+        Clocks::Unknown => MatchedCollectives::of(trace)?.aligned().to_set(trace, 0),
         Clocks::AsRecorded | Clocks::Set(_) => None,
     }
 }

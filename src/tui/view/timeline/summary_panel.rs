@@ -26,7 +26,7 @@ const FIGURES: u16 = 26;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
-enum Line {
+enum SummaryLine {
     Title(String),
     /// A variant, and its time as a share of the longest.
     Variant {
@@ -43,11 +43,11 @@ enum Line {
 
 /// The lines, ready to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Filler {
-    lines: Vec<Line>,
+pub(super) struct SummaryPanel {
+    lines: Vec<SummaryLine>,
 }
 
-impl Filler {
+impl SummaryPanel {
     /// Lines that the variants of a scenario take below the rows, where their strip has no room behind the tabs.
     pub(super) fn reserved(state: &State) -> usize {
         let mut lines = Vec::new();
@@ -61,16 +61,16 @@ impl Filler {
     pub(super) fn new(state: &State, room: usize) -> Self {
         let mut lines = Vec::new();
         if room < 3 {
-            return Filler { lines };
+            return SummaryPanel { lines };
         }
         variants(state, &mut lines);
         shorten(&mut lines, room);
-        let found = state.answers.of(&state.run, state.camera.scope);
+        let found = state.answers.get(&state.run, state.camera.scope);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
         let left = room - lines.len();
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
-            lines.push(Line::Title("what could be better".to_owned()));
+            lines.push(SummaryLine::Title("what could be better".to_owned()));
             let columns = usize::from(state.size.width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
             let told: Vec<Vec<String>> = findings
@@ -91,36 +91,36 @@ impl Filler {
                 lines.extend(
                     pieces
                         .enumerate()
-                        .map(|(i, it)| Line::Finding(it.clone(), i == 0)),
+                        .map(|(i, it)| SummaryLine::Finding(it.clone(), i == 0)),
                 );
                 left = left.saturating_sub(lines.len() - before);
                 shown += 1;
             }
             if shown < told.len() && left > 0 {
-                lines.push(Line::More(told.len() - shown, '3'));
+                lines.push(SummaryLine::More(told.len() - shown, '3'));
             }
         }
-        Filler { lines }
+        SummaryPanel { lines }
     }
 
     pub(super) fn draw(&self, theme: &Theme, layout: &Layout, area: Rect, buf: &mut Buffer) {
         let names = self.lines.iter().filter_map(|line| match line {
-            Line::Variant { name, .. } => Some(pen::width(name) as u16 + 2),
+            SummaryLine::Variant { name, .. } => Some(pen::width(name) as u16 + 2),
             _ => None,
         });
         let gutter = layout.gutter.max(names.max().unwrap_or(0).min(NAME));
         for (line, at) in self.lines.iter().zip(pen::lines(area)) {
             match line {
-                Line::Title(title) => titles::title(theme, title, at, buf),
-                Line::Variant { .. } => draw_variant(theme, line, gutter, at, buf),
-                Line::Finding(text, is_first) => {
+                SummaryLine::Title(title) => titles::title(theme, title, at, buf),
+                SummaryLine::Variant { .. } => draw_variant(theme, line, gutter, at, buf),
+                SummaryLine::Finding(text, is_first) => {
                     let mark = if *is_first { theme.glyph('⚠') } else { ' ' }.to_string();
                     let x = pen::text(buf, at, 1, &mark, theme.bold(Role::Warning)) + 1;
                     let room = usize::from(at.width.saturating_sub(x + 1));
                     let text = pen::plain(theme, &pen::cut(text, room));
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
-                Line::More(count, key) => {
+                SummaryLine::More(count, key) => {
                     let text = format!("{count} more: {key}");
                     pen::text(buf, at, 3, &text, theme.fg(Role::Dim));
                 }
@@ -130,7 +130,7 @@ impl Filler {
 }
 
 /// The variants, with the time that tells which is faster: that of the host where one of them has no GPU work.
-fn variants(state: &State, lines: &mut Vec<Line>) {
+fn variants(state: &State, lines: &mut Vec<SummaryLine>) {
     let run = &state.run;
     let all = &run.measured.variants;
     if all.len() < 2 || run.is_swept() {
@@ -141,13 +141,13 @@ fn variants(state: &State, lines: &mut Vec<Line>) {
     let time = |v: &VariantFigures| if is_wall { v.wall_ns } else { v.makespan_ns };
     let longest: Ns = all.iter().map(time).max().unwrap_or(0).max(1);
     let clock = if is_wall { "host time" } else { "makespan" };
-    lines.push(Line::Title(format!("variants by {clock}")));
+    lines.push(SummaryLine::Title(format!("variants by {clock}")));
     for (v, faster) in all.iter().zip(faster).take(VARIANTS) {
         let mut figures = units::duration(time(v));
         if let Some(faster) = faster {
             figures = format!("{figures}  {}", units::factor(faster.factor));
         }
-        lines.push(Line::Variant {
+        lines.push(SummaryLine::Variant {
             name: printable(&v.label()),
             share: time(v) as f64 / longest as f64,
             figures,
@@ -155,28 +155,28 @@ fn variants(state: &State, lines: &mut Vec<Line>) {
         });
     }
     if all.len() > VARIANTS {
-        lines.push(Line::More(all.len() - VARIANTS, '4'));
+        lines.push(SummaryLine::More(all.len() - VARIANTS, '4'));
     }
 }
 
 /// Keeps as many lines of variants as there is room for, the one on screen among them, and says how many there are besides.
-fn shorten(lines: &mut Vec<Line>, room: usize) {
-    let is_variant = |line: &Line| matches!(line, Line::Variant { .. });
+fn shorten(lines: &mut Vec<SummaryLine>, room: usize) {
+    let is_variant = |line: &SummaryLine| matches!(line, SummaryLine::Variant { .. });
     if lines.len() <= room {
         return;
     }
     let unseen = match lines.last() {
-        Some(&Line::More(count, _)) => count,
+        Some(&SummaryLine::More(count, _)) => count,
         _ => 0,
     };
-    lines.retain(|line| !matches!(line, Line::More(..)));
+    lines.retain(|line| !matches!(line, SummaryLine::More(..)));
     let all = lines.iter().filter(|line| is_variant(line)).count();
     // A line is the word on the others.
     let left_out = lines.split_off(lines.len().min(room - 1));
-    let is_on_screen = |line: &Line| {
+    let is_on_screen = |line: &SummaryLine| {
         matches!(
             line,
-            Line::Variant {
+            SummaryLine::Variant {
                 is_on_screen: true,
                 ..
             }
@@ -188,11 +188,11 @@ fn shorten(lines: &mut Vec<Line>, room: usize) {
         *last = here;
     }
     let shown = lines.iter().filter(|line| is_variant(line)).count();
-    lines.push(Line::More(all + unseen - shown, '4'));
+    lines.push(SummaryLine::More(all + unseen - shown, '4'));
 }
 
-fn draw_variant(theme: &Theme, line: &Line, gutter: u16, at: Rect, buf: &mut Buffer) {
-    let Line::Variant {
+fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &mut Buffer) {
+    let SummaryLine::Variant {
         name,
         share,
         figures,
@@ -235,16 +235,16 @@ mod tests {
 
     #[test]
     fn too_many_variants_are_counted_and_the_one_on_screen_stays() {
-        let variant = |i: usize| Line::Variant {
+        let variant = |i: usize| SummaryLine::Variant {
             name: i.to_string(),
             share: 1.0,
             figures: String::new(),
             is_on_screen: i == 6,
         };
         let made = || {
-            let mut lines = vec![Line::Title("variants".to_owned())];
+            let mut lines = vec![SummaryLine::Title("variants".to_owned())];
             lines.extend((0..8).map(variant));
-            lines.push(Line::More(3, '4'));
+            lines.push(SummaryLine::More(3, '4'));
             lines
         };
         let mut lines = made();
@@ -256,7 +256,7 @@ mod tests {
             made()[0].clone(),
             variant(0),
             variant(6),
-            Line::More(9, '4'),
+            SummaryLine::More(9, '4'),
         ];
         assert_eq!(lines, expected);
     }

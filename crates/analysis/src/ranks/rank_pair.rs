@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use super::arose::{Own, Side};
 use super::collect::Unit;
+use super::delay_origin::{Own, Side};
 use super::group::Group;
 use super::line::Line;
 use super::split::Split;
@@ -26,7 +26,7 @@ pub enum Stretch {
 }
 
 /// What is known beside the collectives.
-pub(super) struct Known<'a> {
+pub(super) struct Input<'a> {
     pub(super) trace: &'a Trace,
     pub(super) units: &'a [Unit],
     pub(super) groups: &'a [Group],
@@ -38,7 +38,7 @@ pub(super) struct Known<'a> {
     pub(super) noise: Ns,
 }
 
-impl Known<'_> {
+impl Input<'_> {
     /// Parts of collectives that were matched: by them it is told whether threads help.
     pub(super) fn records(&self) -> usize {
         let rows = self.groups.iter().map(|it| it.rows() * it.ranks.len());
@@ -57,8 +57,8 @@ pub(super) struct Units<'a> {
 }
 
 /// What is held against each other, by rank, made when first asked for.
-pub(super) struct Sides<'a> {
-    pub(super) known: &'a Known<'a>,
+pub(super) struct RankPairs<'a> {
+    pub(super) known: &'a Input<'a>,
     split: &'a Split,
     kernels: Vec<OnceLock<Own>>,
     collectives: Vec<OnceLock<Vec<Span>>>,
@@ -66,10 +66,10 @@ pub(super) struct Sides<'a> {
     stretches: Vec<OnceLock<(Vec<Span>, Ns)>>,
 }
 
-impl<'a> Sides<'a> {
-    pub(super) fn new(known: &'a Known<'a>, split: &'a Split) -> Sides<'a> {
+impl<'a> RankPairs<'a> {
+    pub(super) fn new(known: &'a Input<'a>, split: &'a Split) -> RankPairs<'a> {
         let count = known.units.len();
-        Sides {
+        RankPairs {
             known,
             split,
             kernels: std::iter::repeat_with(OnceLock::new).take(count).collect(),
@@ -130,7 +130,7 @@ impl<'a> Sides<'a> {
         most.map_or_else(Default::default, |(a, b)| [a, b])
     }
 
-    pub(super) fn of(&self, rank: usize) -> Option<Side<'_>> {
+    pub(super) fn side(&self, rank: usize) -> Option<Side<'_>> {
         let units = self.units(rank)?;
         let unit = self.known.units[rank];
         let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));

@@ -17,7 +17,7 @@ pub(super) struct Content {
 
 /// What stands on one row.
 #[derive(Clone, Debug)]
-pub(super) enum Shown {
+pub(super) enum RowContent {
     Title(String),
     /// A folded group, and whether it is selected.
     Folded(String, bool),

@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::content::Shown;
-use super::filler::Filler;
+use super::cell::RowContent;
 use super::rows;
+use super::summary_panel::SummaryPanel;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::state::State;
@@ -16,7 +16,7 @@ use crate::tui::time_scale::TimeScale;
 fn turn(kind: RowKind) -> Option<usize> {
     match kind {
         RowKind::Gpu(_) => Some(0),
-        RowKind::Stream(_) | RowKind::Ghost(_) => Some(1),
+        RowKind::Stream(_) | RowKind::Predicted(_) => Some(1),
         RowKind::Bandwidth(..)
         | RowKind::Overlap(_)
         | RowKind::Memory(_)
@@ -53,11 +53,11 @@ const LEAST: u16 = 8;
 
 /// A row on the screen.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct ScreenRow {
     /// Index into the state's rows.
     pub(super) row: usize,
     pub(super) area: Rect,
-    pub(super) shown: Shown,
+    pub(super) shown: RowContent,
     /// Whether it is predicted.
     pub(super) is_ghost: bool,
 }
@@ -70,7 +70,7 @@ pub(super) fn lines(
     scale: TimeScale,
     fixed: usize,
     first: usize,
-) -> Vec<Line> {
+) -> Vec<ScreenRow> {
     let area = layout.rows;
     let is_at_top = first <= fixed;
     let spare = usize::from(area.height).saturating_sub(state.rows.len());
@@ -82,7 +82,7 @@ pub(super) fn lines(
     };
     let has_legend = !legend.is_empty();
     // The variants go before more lines of a row, where there is room for them at all.
-    let reserved = Filler::reserved(state);
+    let reserved = SummaryPanel::reserved(state);
     let spare = spare.checked_sub(reserved).unwrap_or(spare);
     let heights = if is_at_top {
         heights(&state.rows, spare.saturating_sub(usize::from(has_legend)))
@@ -99,21 +99,21 @@ pub(super) fn lines(
         }
         let height = turn(row.kind).map_or(1, |turn| heights[turn]);
         let height = height.min(area.bottom() - y);
-        lines.push(Line {
+        lines.push(ScreenRow {
             row: i,
             area: Rect::new(area.x, y, area.width, height),
             shown: rows::make(state, layout, scale, &mut rates, row),
-            is_ghost: matches!(row.kind, RowKind::Ghost(_)),
+            is_ghost: matches!(row.kind, RowKind::Predicted(_)),
         });
         y += height;
         let next = state.rows.get(i + 1);
         let is_last_gpu =
             turn(row.kind) == Some(0) && next.is_none_or(|next| turn(next.kind) != Some(0));
         if has_legend && is_last_gpu && y < area.bottom() {
-            lines.push(Line {
+            lines.push(ScreenRow {
                 row: i,
                 area: Rect::new(area.x, y, area.width, 1),
-                shown: Shown::Legend(legend.clone()),
+                shown: RowContent::Legend(legend.clone()),
                 is_ghost: false,
             });
             y += 1;
@@ -125,16 +125,16 @@ pub(super) fn lines(
 /// The line of the link that is selected, where both its ends are on screen.
 pub(super) fn link(
     state: &State,
-    lines: &[Line],
+    lines: &[ScreenRow],
     layout: &Layout,
     scale: TimeScale,
 ) -> Option<LinkLine> {
     let link = state.link()?;
     let trace = &state.run.trace;
     let line_of = |lane: usize| {
-        let is_it = |line: &&Line| {
+        let is_it = |line: &&ScreenRow| {
             let row = state.rows.get(line.row);
-            matches!(line.shown, Shown::Lane(_))
+            matches!(line.shown, RowContent::Lane(_))
                 && row.is_some_and(|row| row.kind.lane() == Some(lane))
         };
         lines.iter().find(is_it)
@@ -154,9 +154,9 @@ pub(super) fn link(
         (call.area.bottom() - 1, operation.area.y)
     };
     let between = (y.min(to_y) + 1)..y.max(to_y);
-    let mut titles = lines
-        .iter()
-        .filter(|line| matches!(line.shown, Shown::Title(_)) && between.contains(&line.area.y));
+    let mut titles = lines.iter().filter(|line| {
+        matches!(line.shown, RowContent::Title(_)) && between.contains(&line.area.y)
+    });
     let across = titles.next_back().map(|line| line.area.y);
     (!between.is_empty()).then_some(LinkLine {
         from: (x, y),

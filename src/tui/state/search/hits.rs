@@ -19,7 +19,7 @@ const DIRECTIONS: [Direction; 5] = [
 
 /// Which records have a name that is looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Hits {
     /// By name: whether it is one.
     names: Vec<bool>,
     directions: [bool; DIRECTIONS.len()],
@@ -32,14 +32,14 @@ pub struct Found {
 /// A record, as its lane and its number there.
 pub type Hit = (LaneId, usize);
 
-impl Found {
+impl Hits {
     /// Looks through all lanes that have a row; what there is so far when it is stopped.
     #[must_use]
-    pub fn of(trace: &Trace, needle: &Needle, stop: &Stop) -> Found {
+    pub fn of(trace: &Trace, needle: &Needle, stop: &Stop) -> Hits {
         let names = trace.names();
         let is_name = |id: u32| needle.is_in(names.full(id)) || needle.is_in(names.short(id));
         let is_kind = |what: Direction| needle.is_in(what.label());
-        let mut found = Found {
+        let mut found = Hits {
             names: (0..names.len() as u32).map(is_name).collect(),
             directions: DIRECTIONS.map(is_kind),
             memset: needle.is_in("memset"),

@@ -5,7 +5,7 @@ use activity::Ns;
 
 /// Rates and delays of one GPU; `None` where nobody measured them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct GpuRates {
     /// Where they come from, in a few words.
     pub source: String,
     /// Pinned copies to the device in GB/s.
@@ -51,7 +51,7 @@ impl Engines {
     }
 }
 
-impl Known {
+impl GpuRates {
     /// Between two queued operations of a stream.
     #[must_use]
     pub fn between(&self, from: Engine, to: Engine) -> Option<Ns> {

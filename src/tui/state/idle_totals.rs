@@ -7,7 +7,7 @@ use super::Run;
 use super::analyst::{Analyst, Question, Weight};
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::causes::Growing;
+use analysis::causes::IdleSums;
 use trace::{LaneKind, Trace};
 
 /// Answers are at least this far apart.
@@ -18,22 +18,22 @@ const UNASKED: usize = 100_000;
 
 /// The sums, and what was last said of them.
 #[derive(Debug)]
-pub(super) struct SoFar {
+pub(super) struct IdleTotals {
     question: Question<(), Vec<String>>,
     /// Those of a run, by its number.
-    growing: Arc<Mutex<(u64, Growing)>>,
+    growing: Arc<Mutex<(u64, IdleSums)>>,
 }
 
-impl Default for SoFar {
+impl Default for IdleTotals {
     fn default() -> Self {
-        SoFar {
+        IdleTotals {
             question: Question::new("so far", Weight::Heavy).paced(|_, (), ()| PACE),
             growing: Arc::default(),
         }
     }
 }
 
-impl SoFar {
+impl IdleTotals {
     /// Takes the answer that has come, and asks when it is time to.
     pub(super) fn prepare(&mut self, analyst: &Analyst, run: &Run) {
         self.question.poll();
@@ -54,26 +54,26 @@ impl SoFar {
     }
 }
 
-fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, Growing)>, stop: &Stop) -> Vec<String> {
+fn grow(trace: &Trace, number: u64, growing: &Mutex<(u64, IdleSums)>, stop: &Stop) -> Vec<String> {
     let Some(arrived) = arrived(trace) else {
         return Vec::new();
     };
     // A panic of another holder was said by its hook; what it left is begun anew.
     let mut kept = growing.lock().unwrap_or_else(|poisoned| {
         let mut kept = poisoned.into_inner();
-        kept.1 = Growing::default();
+        kept.1 = IdleSums::default();
         kept
     });
     if kept.0 != number {
-        *kept = (number, Growing::default());
+        *kept = (number, IdleSums::default());
     }
     let grown = kept.1.grow(trace, arrived.end, stop);
     let grown = grown.unwrap_or_default();
     grown.iter().map(|device| device.line(trace)).collect()
 }
 
-/// From the first record to the moment up to which the records of operations and those of calls have both
-/// come: they arrive in buffers of their own. `None` before the first operation.
+/// From the first record to the moment up to which operations and calls have both come. Their records arrive in buffers
+/// of their own. `None` before the first operation.
 pub(super) fn arrived(trace: &Trace) -> Option<Span> {
     let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
     for lane in trace.lanes() {

@@ -9,7 +9,7 @@ use trace::{Measure, Trace};
 
 /// The records that were let go. Figures of the report are of those that came after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LetGo {
+pub struct EvictedRecords {
     /// Single records of which only sums are left.
     pub records: u64,
     /// From the timeline's first record to where single records begin.
@@ -34,7 +34,7 @@ pub struct Sums {
 }
 
 /// What was let go; `None` when nothing was.
-pub(super) fn of(trace: &Trace) -> Option<LetGo> {
+pub(super) fn find(trace: &Trace) -> Option<EvictedRecords> {
     let forgotten = trace.evicted()?;
     let devices = trace.devices().iter().filter_map(|device| {
         let total = |measure| device.usage.total(measure);
@@ -46,14 +46,14 @@ pub(super) fn of(trace: &Trace) -> Option<LetGo> {
             copy_ns: total(Measure::Copy),
         })
     });
-    Some(LetGo {
+    Some(EvictedRecords {
         records: forgotten.rows,
         until_ns: forgotten.before - trace.extent()?.start,
         devices: devices.collect(),
     })
 }
 
-impl LetGo {
+impl EvictedRecords {
     /// In sentences.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(

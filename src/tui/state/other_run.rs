@@ -8,7 +8,7 @@ use trace::Trace;
 
 /// What the timeline on screen is compared with, and what that came to.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct OtherRun {
     /// The other timeline: the first of the two.
     pub trace: Arc<Trace>,
     /// What they are called, the other one first.

@@ -66,7 +66,7 @@ proptest! {
             }),
         }
         let mut trace = Trace::default();
-        let mut growing = Growing::with_sample(sample);
+        let mut growing = IdleSums::with_sample(sample);
         for part in parts(batch, &sizes) {
             let until = part.items.iter().map(|item| item.span.start).max();
             trace.apply(part);
@@ -90,7 +90,7 @@ proptest! {
 fn what_is_sealed_is_not_looked_at_again() {
     // A kernel of 2 us every 10 us, launched 4 us before. Once four have told what a launch takes, nothing changes that.
     let mut scene = crate::testing::Scene::new();
-    let (mut trace, mut growing) = (Trace::default(), Growing::with_sample(4));
+    let (mut trace, mut growing) = (Trace::default(), IdleSums::with_sample(4));
     for part in 0..20 {
         for i in 0..10 {
             let at = 10_000 * (10 * part + i);
@@ -129,7 +129,7 @@ fn a_launch_that_leaves_no_operation_holds_nothing_up() {
     // The last one's operation is yet to come.
     scene.call("cudaLaunchKernel", 200_000, 203_000);
     let trace = scene.trace();
-    let grown = Growing::default().grow(&trace, 210_000, &Stop::default());
+    let grown = IdleSums::default().grow(&trace, 210_000, &Stop::default());
     // Up to 20 us before its call: all kernels but the last two.
     assert_eq!(grown.expect("not stopped")[0].idle_ns, 8_000 * (20 - 3));
 }
@@ -137,7 +137,7 @@ fn a_launch_that_leaves_no_operation_holds_nothing_up() {
 #[test]
 fn a_graph_that_grew_too_large_begins_anew() {
     let mut scene = crate::testing::Scene::new();
-    let (mut trace, mut growing) = (Trace::default(), Growing::default());
+    let (mut trace, mut growing) = (Trace::default(), IdleSums::default());
     growing.graph_max = 20_000;
     let mut line = String::new();
     for i in 0..20_000 {
@@ -163,7 +163,7 @@ fn a_graph_that_grew_too_large_begins_anew() {
 #[test]
 fn what_was_let_go_stays_in_the_sums() {
     let mut scene = crate::testing::Scene::new();
-    let (mut trace, mut growing) = (Trace::default(), Growing::default());
+    let (mut trace, mut growing) = (Trace::default(), IdleSums::default());
     // Enough for chunks of the store to go.
     let count = 20_000;
     for i in 0..count {

@@ -1,10 +1,10 @@
 //! Idle time by cause of a whole timeline that grows.
 //!
-//! What lies before a *seal* is summed and not looked at again: each call of [`Growing::grow`] walks only the gaps that
-//! end behind the last seal. The sums are those that [`Causes::idle`] has of the same records, whatever parts they came in: where
-//! something before the seal turns out different (a late record; what launches take on this timeline, as long as few are
-//! known; an operation that ran without a record), everything is summed again. Where old records were let go, or the graph has
-//! become too large, a new one begins shortly before the seal: from then on what lies before it stays as it was summed.
+//! What lies before a *seal* is summed and not visited again. Each call of [`IdleSums::grow`] walks only the gaps that
+//! end behind the last seal. The sums are those that [`Causes::idle`] has of the same records, whatever parts they came
+//! in. Something before the seal may turn out different: a late record, an operation that ran without one, or what
+//! launches take while few are known. Then everything is summed again. Where old records were evicted, or the graph has
+//! become too large, a new one begins shortly before the seal. From then on what lies before it stays as it was summed.
 
 use rustc_hash::FxHashSet;
 
@@ -61,7 +61,7 @@ impl Default for Sealed {
 
 /// Idle time by cause, since the beginning. See the module.
 #[derive(Debug)]
-pub struct Growing {
+pub struct IdleSums {
     graph: Graph,
     sealed: Sealed,
     /// What is not summed again: the graph begins behind it.
@@ -76,9 +76,9 @@ pub struct Growing {
     walked: u64,
 }
 
-impl Default for Growing {
+impl Default for IdleSums {
     fn default() -> Self {
-        Growing::with_sample(limits::SAMPLE)
+        IdleSums::with_sample(limits::SAMPLE)
     }
 }
 
@@ -94,9 +94,9 @@ pub struct IdleSoFar {
     pub causes: Vec<IdleCause>,
 }
 
-impl Growing {
-    fn with_sample(sample: usize) -> Growing {
-        Growing {
+impl IdleSums {
+    fn with_sample(sample: usize) -> IdleSums {
+        IdleSums {
             graph: Graph::default(),
             sealed: Sealed::default(),
             base: Sealed::default(),
@@ -110,8 +110,8 @@ impl Growing {
         }
     }
 
-    /// Sums what `trace` has up to `until`, which should lie before what is still to come, as far as nothing that belongs to it is
-    /// still awaited. `None` when it was told to stop: then everything is summed again the next time.
+    /// Sums what `trace` has up to `until`, as far as nothing of it is still awaited. `until` should lie before what is
+    /// still to come. `None` when it was told to stop: then everything is summed again the next time.
     pub fn grow(&mut self, trace: &Trace, until: Ns, stop: &Stop) -> Option<Vec<IdleSoFar>> {
         let is_new = trace.evicted() != self.forgotten || self.graph.memory() > self.graph_max;
         if is_new {
@@ -133,7 +133,7 @@ impl Growing {
         let settled = settled(&self.graph, until);
         let walked = sum(&causes, &mut self.sealed, settled, stop);
         let Some(_walked) = walked else {
-            *self = Growing::with_sample(self.sample);
+            *self = IdleSums::with_sample(self.sample);
             return None;
         };
         #[cfg(test)]
@@ -175,8 +175,8 @@ impl IdleSoFar {
     }
 }
 
-/// Up to where no operation is awaited of a launch or a copy of the last second: what is said of the time before may change
-/// with it.
+/// Up to where no operation is awaited of a launch or a copy of the last second. One that comes may change the causes
+/// of the time before.
 fn settled(graph: &Graph, until: Ns) -> Ns {
     let calls = &graph.calls;
     let from = calls

@@ -24,7 +24,7 @@ struct About {
 
 /// What was asked for.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct EditKey {
     run: u64,
     about: About,
     edit: EditSet,
@@ -33,15 +33,15 @@ struct Wanted {
 
 /// A predicted timeline: asked for, awaited, shown.
 #[derive(Debug)]
-pub struct Ghost {
+pub struct PredictedRows {
     question: Question<About, Result<Trace, String>>,
-    wanted: Option<Wanted>,
+    wanted: Option<EditKey>,
     number: u32,
 }
 
-impl Default for Ghost {
+impl Default for PredictedRows {
     fn default() -> Self {
-        Ghost {
+        PredictedRows {
             question: Question::new("ghost", Weight::Heavy).at_once(1_000),
             wanted: None,
             number: 0,
@@ -70,7 +70,7 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
     }
 }
 
-impl Ghost {
+impl PredictedRows {
     /// Asks for the prediction of a finding.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Ghost {
             return Err("no edit describes what would cure this".to_owned());
         };
         self.number += 1;
-        self.wanted = Some(Wanted {
+        self.wanted = Some(EditKey {
             run: run.number,
             about: About {
                 scope,
@@ -139,7 +139,7 @@ impl Ghost {
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         self.question
             .ask(analyst, run, wanted.about, move |trace, _| {
-                let mut facts = last.of(number, trace);
+                let mut facts = last.facts(number, trace);
                 facts.known = known_of(trace);
                 let whatif = match pass {
                     Some(pass) => WhatIf::of_repeats(&facts, &passes, pass.variant),
@@ -149,7 +149,7 @@ impl Ghost {
             });
     }
 
-    fn shown(&self, run: &Run, scope: Scope) -> Option<(&Wanted, Option<&Result<Trace, String>>)> {
+    fn shown(&self, run: &Run, scope: Scope) -> Option<(&EditKey, Option<&Result<Trace, String>>)> {
         let wanted = self.wanted.as_ref()?;
         if (wanted.run, wanted.about.scope) != (run.number, scope) {
             return None;
@@ -188,7 +188,7 @@ impl Ghost {
             .collect();
         streams.sort_unstable();
         rows.extend(streams.into_iter().map(|(_, _, id)| Row {
-            kind: RowKind::Ghost(id),
+            kind: RowKind::Predicted(id),
             label: describe::stream(trace, trace.lanes()[id].key()),
         }));
         rows
@@ -224,10 +224,10 @@ mod tests {
         let before = facts.map(count_made);
         let mut answers = Answers::default();
         answers.prepare(&analyst, &run, &camera, true);
-        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
         let finding = found.iter().find(|f| f.rule == "sync-in-loop");
         let finding = finding.expect("waits are found");
-        let mut ghost = Ghost::default();
+        let mut ghost = PredictedRows::default();
         assert_eq!(ghost.open(&run, Scope::Whole, finding), Ok(()));
         ghost.prepare(&analyst, &run, &camera, &answers.facts);
         let made = facts.map(count_made).into_iter().zip(before);
@@ -251,10 +251,10 @@ mod tests {
     #[test]
     fn what_has_no_prediction_says_why() {
         let run = waits();
-        let mut ghost = Ghost::default();
+        let mut ghost = PredictedRows::default();
         let mut answers = Answers::default();
         answers.prepare(&Analyst::default(), &run, &Camera::default(), true);
-        let found = &answers.of(&run, Scope::Whole).expect("an answer").findings;
+        let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
         let refused = Finding {
             refused: Some("nobody knows".to_owned()),
             ..found[0].clone()
