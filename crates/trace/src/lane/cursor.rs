@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         self.longest.get(cell).copied().flatten()
     }
 
-    /// See [`Lane::longest`].
+    /// The row with the most time within a window, also of one that begins before it; `None` where there is none.
     #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {
         let ends = self.ends(window);
