@@ -152,9 +152,10 @@ fn draw_meter(
 }
 
 /// The height is the busy share: kernels below, in another colour what ran without one. What lies above has the colour of
-/// the cause. Where there are no colours a letter stands in columns that are idle for most of their time.
+/// the cause, with its letter where there are sixteen colours. Where there are none a letter stands in columns that are
+/// idle for most of their time.
 fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, buf: &mut Buffer) {
-    let has_ground = theme.level != ColorLevel::None && !theme.is_ascii;
+    let has_ground = theme.has_grounds();
     for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
         let Some(cause) = cause.filter(|_| share.all < 1.0) else {
             continue;
@@ -164,6 +165,9 @@ fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, b
             for line in pen::lines(plot) {
                 // A shade, for readers without colours; in its own colour it is none.
                 pen::cell(buf, line, x, '░', theme.on(role).patch(theme.fg(role)));
+            }
+            if theme.level == ColorLevel::Ansi {
+                pen::cell(buf, plot, x, theme.cause(cause), theme.on(role));
             }
         }
     }

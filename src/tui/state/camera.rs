@@ -88,6 +88,21 @@ impl Camera {
         }
     }
 
+    /// From a device's first operation in scope to its last one: what lies around it is no idle time.
+    #[must_use]
+    pub fn used(&self, run: &Run, device: usize) -> Span {
+        let usage = &run.trace.devices()[device].usage;
+        let used = usage.span().unwrap_or_default();
+        let scope = self.operations(run).unwrap_or(used).intersect(used);
+        if scope.is_empty() {
+            return scope;
+        }
+        let (first, last) = (usage.gap_at(scope.start), usage.gap_at(scope.end - 1));
+        let start = first.map_or(scope.start, |gap| gap.end.min(scope.end));
+        let end = last.map_or(scope.end, |gap| gap.start.max(start));
+        Span::new(start, end.max(start))
+    }
+
     /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
     #[must_use]
     pub fn figures_span(&self, run: &Run) -> Span {

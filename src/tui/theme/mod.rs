@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 pub use choice::Choice;
 
 /// How many colours the terminal has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColorLevel {
     /// None, or NO_COLOR is set: attributes only.
     None,
@@ -234,10 +234,16 @@ impl Theme {
         }
     }
 
-    /// What stands for a cause of idle time: a square in its colour, or a letter where there are none.
+    /// Whether a cell can have two colours, as heights before the cause of idle time have.
+    #[must_use]
+    pub fn has_grounds(&self) -> bool {
+        self.level != ColorLevel::None && !self.is_ascii
+    }
+
+    /// What stands for a cause of idle time: a square in its colour, or a letter where colours are too few.
     #[must_use]
     pub fn cause(&self, cause: u8) -> char {
-        if self.level == ColorLevel::None || self.is_ascii {
+        if self.level < ColorLevel::Indexed || self.is_ascii {
             // Host, launching, waited, set-up, queued, unknown.
             ['h', 'l', 'w', 's', 'q', '?'][usize::from(cause % CAUSE_COLORS)]
         } else {
@@ -373,6 +379,32 @@ mod tests {
         ] {
             for style in [theme.fg(role), theme.on(role), theme.bold(role)] {
                 assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_parts_of_the_legend_look_alike() {
+        let choices = [(false, false), (true, false), (false, true), (true, true)];
+        for (is_light, is_color_blind) in choices {
+            for level in [ColorLevel::Ansi, ColorLevel::Indexed, ColorLevel::True] {
+                let theme = Theme {
+                    level,
+                    is_ascii: false,
+                    choice: Choice {
+                        is_light,
+                        is_color_blind,
+                    },
+                };
+                let causes = (0..CAUSE_COLORS).map(|c| (theme.cause(c), Role::Cause(c)));
+                let ran = [('■', Role::Good), ('■', Role::H2D)].into_iter();
+                let seen: Vec<_> = ran
+                    .chain(causes)
+                    .map(|(mark, role)| (mark, theme.fg(role).fg))
+                    .collect();
+                for (i, one) in seen.iter().enumerate() {
+                    assert!(!seen[..i].contains(one), "{theme:?} {one:?} in {seen:?}");
+                }
             }
         }
     }

@@ -50,7 +50,7 @@ fn first(role: Role) -> Option<Swatch> {
         // Darker than what runs, and each another than black.
         Role::Cause(i) => match i % CAUSE_COLORS {
             0 => (0x9a_55_1f, 130, Color::Yellow),
-            1 => (0x7d_77_1c, 100, Color::LightYellow),
+            1 => (0x7d_77_1c, 100, Color::Cyan),
             2 => (0x8c_2f_3c, 88, Color::Red),
             3 => (0x6a_40_8c, 54, Color::Magenta),
             4 => (0x2c_5f_8a, 24, Color::Blue),

@@ -2,7 +2,6 @@
 
 use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::theme::Role;
-use analysis::causes::Group;
 
 /// Plot, figure and words of a row.
 #[derive(Default)]
@@ -23,5 +22,5 @@ pub(super) enum RowContent {
     Folded(String, bool),
     Lane(LaneRow),
     /// What the colours of the rows of GPUs mean.
-    Legend(Vec<(Group, String)>),
+    Legend(Vec<(Role, String)>),
 }

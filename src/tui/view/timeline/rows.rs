@@ -96,8 +96,7 @@ fn is_hit(state: &State, row: &Row) -> bool {
 
 fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
     let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
-    let used = usage.span().unwrap_or_default();
-    let extent = state.camera.operations(run).unwrap_or(used).intersect(used);
+    let extent = state.camera.used(run, device);
     let mut shares = Vec::with_capacity(usize::from(scale.columns));
     let mut causes = Vec::with_capacity(usize::from(scale.columns));
     let edges = scale.edges();
@@ -138,8 +137,9 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     }
 }
 
-/// What the colours of the rows of GPUs mean: each cause with its share of the screen, the greatest first.
-pub(super) fn legend(state: &State) -> Vec<(Group, String)> {
+/// What the colours of the rows of GPUs mean: kernels, what ran without one, and each cause of idle time, the greatest
+/// first. Shares are of the time on screen.
+pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
     let run = &state.run;
     let window = state.camera.figures_span(run);
     let devices = state.rows.iter().filter_map(|row| match row.kind {
@@ -147,19 +147,31 @@ pub(super) fn legend(state: &State) -> Vec<(Group, String)> {
         _ => None,
     });
     let (mut sum, mut count) = (Shares::default(), 0);
+    let (mut kernels, mut busy) = (0, 0);
     for device in devices {
         count += 1;
-        for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, window)) {
+        let usage = &run.trace.devices()[device].usage;
+        kernels += usage.time(Measure::Compute, window);
+        busy += usage.time(Measure::Busy, window);
+        let used = window.intersect(state.camera.used(run, device));
+        for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, used)) {
             *sum += ns;
         }
     }
     // What is less than a thousandth of the time is not shown.
     let whole = (window.len() * count).max(1);
-    let groups = Group::most(sum, (whole - 1) / 1_000).into_iter();
-    groups
-        .map(|(group, ns)| {
+    let least = (whole - 1) / 1_000;
+    let ran = [
+        (Role::Good, "kernels", kernels),
+        (Role::H2D, "copies alone", busy - kernels),
+    ];
+    let groups = Group::most(sum, least).into_iter();
+    ran.into_iter()
+        .filter(|(.., ns)| *ns > least)
+        .chain(groups.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns)))
+        .map(|(role, words, ns)| {
             let share = units::percent(ns as f64 / whole as f64);
-            (group, format!("{} {share}", group.label()))
+            (role, format!("{words} {share}"))
         })
         .collect()
 }

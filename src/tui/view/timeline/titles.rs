@@ -5,33 +5,36 @@ use ratatui::layout::Rect;
 
 use crate::tui::draw::pen;
 use crate::tui::theme::{Role, Theme};
-use analysis::causes::Group;
 
-/// "■ host work 41 %  ■ launching 12 %", as many as there is room for.
+/// "■ kernels 29 %  ■ copies alone 6 %  idle: ■ CPU work 51 %", as many as there is room for.
 pub(super) fn legend(
     theme: &Theme,
-    groups: &[(Group, String)],
+    parts: &[(Role, String)],
     gutter: u16,
     line: Rect,
     buf: &mut Buffer,
 ) {
     let dim = theme.fg(Role::Dim);
-    let lead = if groups.is_empty() { "" } else { "idle:" };
-    let mut x = pen::text(buf, line, gutter, lead, dim) + 1;
-    for (group, words) in groups {
+    let (mut x, mut is_idle) = (gutter, false);
+    for (role, words) in parts {
+        let (mark, lead) = match *role {
+            Role::Cause(cause) if !is_idle => (Some(theme.cause(cause)), "idle: "),
+            Role::Cause(cause) => (Some(theme.cause(cause)), ""),
+            // Without colours the row shows both parts alike.
+            _ => (theme.has_grounds().then_some('■'), ""),
+        };
         let text = pen::plain(theme, words);
-        if usize::from(x) + pen::width(&text) + 2 > usize::from(line.width) {
+        let needed = pen::width(&text) + lead.len() + 2;
+        if usize::from(x) + needed > usize::from(line.width) {
             return;
         }
-        let cause = *group as u8;
-        pen::cell(
-            buf,
-            line,
-            x,
-            theme.cause(cause),
-            theme.fg(Role::Cause(cause)),
-        );
-        x = pen::text(buf, line, x + 2, &text, dim) + 2;
+        is_idle |= matches!(role, Role::Cause(_));
+        x = pen::text(buf, line, x, lead, dim);
+        if let Some(mark) = mark {
+            pen::cell(buf, line, x, mark, theme.fg(*role));
+            x += 2;
+        }
+        x = pen::text(buf, line, x, &text, dim) + 2;
     }
 }
 
