@@ -19,6 +19,8 @@ use activity::feed::{Failure, FailureKind, Message};
 use activity::{Batch, Def, Health, ProcessInfo};
 use analysis::figures;
 
+mod training;
+
 pub(super) const PEAKS: Peaks = Peaks {
     copies: figures::Peaks {
         h2d: Some(57.0),

@@ -128,9 +128,14 @@ impl Lanes {
         top
     }
 
-    /// Whether a row hardly matters, and nobody asked for it.
+    /// Whether rows that hardly matter are left out: nobody asked for them.
+    #[must_use]
+    pub fn leaves_minor_out(&self) -> bool {
+        !self.shows_minor && self.needle.is_none()
+    }
+
     fn is_too_minor(&self, kind: RowKind) -> bool {
-        !self.shows_minor && self.needle.is_none() && self.minor.contains(&kind)
+        self.leaves_minor_out() && self.minor.contains(&kind)
     }
 
     fn lets(&self, (title, label, _): &Key) -> bool {
@@ -165,8 +170,11 @@ impl Lanes {
     pub fn fold(&mut self, kind: RowKind, is_stack: bool) -> Option<RowKind> {
         self.version += 1;
         if let RowKind::Folded(title) = kind {
+            let before = self.folded.len();
             self.folded
                 .retain(|folded| fingerprint(folded.as_bytes()) != title);
+            // What stands for rows that hardly matter is no group of its own.
+            self.shows_minor |= self.folded.len() == before;
             return None;
         }
         let key = self.units.get(&kind)?.clone();

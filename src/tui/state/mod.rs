@@ -17,6 +17,7 @@ pub mod nest;
 pub mod other_run;
 mod predicted_rows;
 pub mod prompt;
+mod quiet;
 pub mod rows;
 mod run;
 pub mod search;
@@ -328,8 +329,11 @@ impl State {
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
         let all = rows::all(trace, scope, is_whole, self.counters);
-        let minor = rows::minor(trace, scope, &all);
+        let (minor, lines) = rows::minor(trace, scope, &all);
         self.rows = self.lanes.choose(all, minor);
+        if self.lanes.leaves_minor_out() {
+            self.rows.extend(lines);
+        }
         rows::deepen(trace, scope, self.room, &mut self.rows);
         self.ghosted = self.ghost.version();
         rows::put_ghost(

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::counters::Counters;
-use super::nest;
+use super::{nest, quiet};
 use activity::{Direction, Metric, RangeKind, Span, What};
 use trace::describe;
 use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
@@ -156,38 +156,42 @@ const WORTH_OVERLAP: f64 = 0.05;
 const WORTH_COPIES: f64 = 0.005;
 
 /// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
-/// few copies beside much else. So are Python functions of threads that call no CUDA beside one that does.
+/// few copies beside much else. So are Python functions of threads that call no CUDA, and all that processes without
+/// CUDA do, beside such as call it: lines for them come with it.
 #[must_use]
-pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> FxHashSet<RowKind> {
+pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
     let launching = launching(trace);
+    let calls = |process: usize| launching.iter().any(|it| it.0 == process);
     let share = |device: usize, measure| {
         let usage = &trace.devices()[device].usage;
         let busy = usage.time(Measure::Busy, scope).max(1);
         usage.time(measure, scope) as f64 / busy as f64
     };
-    let is_minor = |kind: &RowKind| match *kind {
+    let mut quiet = FxHashSet::default();
+    let mut is_minor = |kind: &RowKind| match *kind {
         RowKind::Overhead(_) => true,
         RowKind::Overlap(device) => share(device, Measure::Concurrent) < WORTH_OVERLAP,
         RowKind::Bandwidth(device, direction) => {
             share(device, Measure::Direction(direction)) < WORTH_COPIES
         }
-        RowKind::Range(id, _) => match trace.lanes()[id].key() {
-            LaneKey {
-                process,
-                kind:
-                    LaneKind::Range {
-                        kind: RangeKind::Python | RangeKind::Function,
-                        thread,
-                    },
-            } => {
-                !launching.contains(&(process, thread))
-                    && launching.iter().any(|it| it.0 == process)
+        RowKind::Range(id, _) => {
+            let LaneKey { process, kind } = trace.lanes()[id].key();
+            let LaneKind::Range { kind, thread } = kind else {
+                return false;
+            };
+            let is_python = matches!(kind, RangeKind::Python | RangeKind::Function);
+            let is_quiet = !launching.is_empty()
+                && (!calls(process) || (is_python && !launching.contains(&(process, thread))));
+            if is_quiet && kind >= RangeKind::Nvtx {
+                quiet.insert((process, thread));
             }
-            _ => false,
-        },
+            is_quiet && kind >= RangeKind::Nvtx
+        }
         _ => false,
     };
-    rows.iter().map(|row| row.kind).filter(is_minor).collect()
+    let kinds = rows.iter().map(|row| row.kind);
+    let minor = kinds.filter(|kind| is_minor(kind)).collect();
+    (minor, quiet::lines(trace, scope, &quiet, calls))
 }
 
 /// Puts the rows of a prediction under the streams.

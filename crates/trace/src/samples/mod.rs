@@ -9,7 +9,7 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-pub use stacks::{Stacks, short_file, wants};
+pub use stacks::{Stacks, loads, short_file, wants};
 
 use super::pool::Pool;
 use super::rows::Row;

@@ -122,16 +122,37 @@ impl Stacks {
     }
 }
 
+fn is_worker_loop(frame: &Frame) -> bool {
+    let file = "torch/utils/data/_utils/worker.py";
+    frame.function == "_worker_loop" && frame.file.ends_with(file)
+}
+
 /// Whether a process that loads data for PyTorch waits in this stack for work; `None` for stacks of other processes.
 #[must_use]
 pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
-    let is_worker = |it: &Frame| {
-        it.function == "_worker_loop" && it.file.ends_with("torch/utils/data/_utils/worker.py")
-    };
-    if !stacks.frames(stack).any(is_worker) {
+    if !stacks.frames(stack).any(is_worker_loop) {
         return None;
     }
     // The loop asks its queue of indices; fetching a batch leads through a `fetch`.
-    let mut inner = stacks.frames(stack).take_while(|it| !is_worker(it));
+    let mut inner = stacks.frames(stack).take_while(|it| !is_worker_loop(it));
     Some(inner.any(|it| it.function == "get" && it.file.ends_with("multiprocessing/queues.py")))
+}
+
+/// What a process that loads data for PyTorch works on in this stack: the innermost function of the user's own under
+/// its loop with its line, else the one that fetching called.
+#[must_use]
+pub fn loads(stacks: &Stacks, stack: StackId) -> Option<String> {
+    let inner = || stacks.frames(stack).take_while(|it| !is_worker_loop(it));
+    match inner().find(|it| is_own(&it.file)) {
+        Some(it) => Some(format!(
+            "{} {}:{}",
+            it.function,
+            short_file(&it.file),
+            it.line
+        )),
+        None => {
+            let fetched = inner().take_while(|it| it.function != "fetch").last();
+            fetched.map(|it| it.function.clone())
+        }
+    }
 }

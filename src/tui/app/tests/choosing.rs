@@ -100,7 +100,7 @@ fn a_group_folds_to_a_row_that_opens_it() {
     assert_eq!(labels(&app), folded);
     assert_eq!(row_label(&app), "streams · 4 lanes folded");
     let row = screen(&mut app);
-    assert!(row.contains("▸streams · 4 lanes folded"), "{row}");
+    assert!(row.contains("▸ streams · 4 lanes folded"), "{row}");
     press(&mut app, "F");
     assert_eq!((labels(&app), row_label(&app)), (ALL.to_vec(), "s0"));
 }

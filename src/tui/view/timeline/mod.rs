@@ -149,7 +149,7 @@ impl View for Timeline {
             match &line.shown {
                 RowContent::Title(title) => titles::title(theme, title, line.area, buf),
                 RowContent::Folded(label, is_selected) => {
-                    titles::title(theme, label, line.area, buf);
+                    titles::title(theme, &format!(" {label}"), line.area, buf);
                     let mark = if *is_selected { '▸' } else { '+' };
                     let style = theme.bold(Role::Accent);
                     pen::cell(buf, line.area, 0, theme.glyph(mark), style);

@@ -1,0 +1,120 @@
+//! What stands for rows that hardly matter: of threads that call no CUDA beside one that does, and of processes that
+//! call none beside others. One line for each, with what they were doing.
+//!
+//! Samples are looked at in a few stretches only, so that a line costs the same whatever was recorded.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rows::{Row, RowKind};
+use activity::text::{fingerprint, plural, printable};
+use activity::{Ns, Span, StackId, units};
+use trace::Trace;
+use trace::samples::{loads, wants};
+
+/// Stretches of the scope that are looked at, and how long each is at most.
+const STRETCHES: Ns = 32;
+const LONGEST: Ns = 300_000_000;
+
+/// Names that are said, and the share of the time that makes one worth it.
+const NAMES: usize = 2;
+const WORTH: f64 = 0.1;
+
+/// What threads were seen doing: by stack and whether they ran, in how many looks.
+type Seen = FxHashMap<(StackId, bool), u64>;
+
+/// Lines for the threads given, those of a process that calls CUDA apart from all others.
+#[must_use]
+pub fn lines(
+    trace: &Trace,
+    scope: Span,
+    threads: &FxHashSet<(usize, u32)>,
+    calls: impl Fn(usize) -> bool,
+) -> Vec<Row> {
+    let mut lines: Vec<String> = Vec::new();
+    let (mut others, mut of_others) = (FxHashSet::default(), Seen::default());
+    let mut sorted: Vec<_> = threads.iter().copied().collect();
+    sorted.sort_unstable();
+    for of_process in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let process = of_process[0].0;
+        if !calls(process) {
+            others.insert(process);
+            add(trace, scope, of_process, &mut of_others);
+            continue;
+        }
+        let mut seen = Seen::default();
+        add(trace, scope, of_process, &mut seen);
+        let words = words(trace, &seen);
+        // Threads that only wait are not worth a line.
+        if words.1 >= WORTH {
+            let count = plural(of_process.len() as u64, "more thread");
+            let pid = trace.processes()[process].info.pid;
+            let of = match trace.processes().len() {
+                1 => String::new(),
+                _ => format!(" of pid {pid}"),
+            };
+            lines.push(format!("{count}{of}{}", words.0));
+        }
+    }
+    if !others.is_empty() {
+        let is_loader = |stack: StackId| wants(trace.stacks(), stack).is_some();
+        let count = others.len() as u64;
+        let who = match (of_others.keys().any(|it| is_loader(it.0)), count) {
+            (true, _) => plural(count, "DataLoader worker"),
+            (false, 1) => "1 process without CUDA".to_owned(),
+            (false, _) => format!("{count} processes without CUDA"),
+        };
+        lines.push(format!("{who}{}", words(trace, &of_others).0));
+    }
+    let row = |label: String| Row {
+        kind: RowKind::Folded(fingerprint(label.as_bytes())),
+        label,
+    };
+    lines.into_iter().map(row).collect()
+}
+
+/// Counts what threads of a process were doing, in short stretches over all of a scope.
+fn add(trace: &Trace, scope: Span, threads: &[(usize, u32)], seen: &mut Seen) {
+    let step = (scope.len() / STRETCHES).max(1);
+    for &(process, thread) in threads {
+        for from in (0..STRETCHES).map(|i| scope.start + i * step) {
+            let stretch = Span::new(from, from + step.min(LONGEST));
+            for sample in trace.processes()[process].sampled.within(thread, stretch) {
+                *seen.entry((sample.stack, sample.is_running)).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// " · busy 98 %: __getitem__ train.py:7 64 %", and the share that was busy. Who loads data is busy unless it waits for work.
+fn words(trace: &Trace, seen: &Seen) -> (String, f64) {
+    let all: u64 = seen.values().sum();
+    if all == 0 {
+        return (String::new(), 0.0);
+    }
+    let share = |count: u64| count as f64 / all as f64;
+    let (mut busy, mut work) = (0, FxHashMap::default());
+    for (&(stack, is_running), count) in seen {
+        let waits = wants(trace.stacks(), stack);
+        if waits == Some(false) {
+            let name = loads(trace.stacks(), stack).unwrap_or_default();
+            *work.entry(name).or_default() += count;
+        }
+        if waits.map_or(is_running, |waits| !waits) {
+            busy += count;
+        }
+    }
+    let mut work: Vec<(String, u64)> = work.into_iter().collect();
+    work.retain(|(name, count)| !name.is_empty() && share(*count) >= WORTH);
+    work.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let named = work.iter().take(NAMES);
+    let names: Vec<String> = named
+        .map(|(name, count)| format!("{} {}", printable(name), units::percent(share(*count))))
+        .collect();
+    let colon = if names.is_empty() { "" } else { ": " };
+    let words = format!(
+        " · busy {}{colon}{}",
+        units::percent(share(busy)),
+        names.join(", ")
+    );
+    (words, share(busy))
+}
