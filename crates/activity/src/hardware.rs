@@ -60,94 +60,58 @@ pub enum MetricUnit {
     Bytes,
 }
 
-impl Metric {
-    /// Every one, in the order of its rows.
-    pub const ALL: [Metric; 16] = [
-        Metric::Sm,
-        Metric::Occupancy,
-        Metric::Issue,
-        Metric::Tensor,
-        Metric::Dram,
-        Metric::DramRead,
-        Metric::DramWrite,
-        Metric::L2,
-        Metric::PcieIn,
-        Metric::PcieOut,
-        Metric::NvlinkIn,
-        Metric::NvlinkOut,
-        Metric::Power,
-        Metric::Clock,
-        Metric::Temperature,
-        Metric::Memory,
-    ];
+/// Metric, its name in JSON and CSV, the one for people, its words, and its unit; in the order of their rows.
+macro_rules! metrics {
+    ($($name:ident $key:literal $label:literal $words:literal $unit:ident)*) => {
+        impl Metric {
+            /// Every one, in the order of its rows.
+            pub const ALL: [Metric; 16] = [$(Metric::$name),*];
 
+            fn row(self) -> (&'static str, &'static str, &'static str, MetricUnit) {
+                match self {
+                    $(Metric::$name => ($key, $label, $words, MetricUnit::$unit),)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    Sm "sm" "SM" "multiprocessors busy" Share
+    Occupancy "occupancy" "occup." "warps resident" Share
+    Issue "issue" "issue" "instructions issued" Share
+    Tensor "tensor" "tensor" "tensor cores busy" Share
+    Dram "dram" "DRAM" "memory bandwidth used" Share
+    DramRead "dram_read" "DRAM rd" "read from memory" BytesPerSecond
+    DramWrite "dram_write" "DRAM wr" "written to memory" BytesPerSecond
+    L2 "l2" "L2" "through the L2 cache" BytesPerSecond
+    PcieIn "pcie_in" "PCIe in" "PCIe to the GPU" BytesPerSecond
+    PcieOut "pcie_out" "PCIe out" "PCIe from the GPU" BytesPerSecond
+    NvlinkIn "nvlink_in" "NVL in" "NVLink to the GPU" BytesPerSecond
+    NvlinkOut "nvlink_out" "NVL out" "NVLink from the GPU" BytesPerSecond
+    Power "power" "power" "power" Watts
+    Clock "clock" "clock" "SM clock" Megahertz
+    Temperature "temperature" "temp." "temperature" Celsius
+    Memory "memory" "used mem" "memory in use" Bytes
+}
+
+impl Metric {
     /// Its name in JSON and CSV.
     #[must_use]
     pub fn key(self) -> &'static str {
-        match self {
-            Metric::Sm => "sm",
-            Metric::Occupancy => "occupancy",
-            Metric::Tensor => "tensor",
-            Metric::Dram => "dram",
-            Metric::PcieIn => "pcie_in",
-            Metric::PcieOut => "pcie_out",
-            Metric::NvlinkIn => "nvlink_in",
-            Metric::NvlinkOut => "nvlink_out",
-            Metric::Power => "power",
-            Metric::Clock => "clock",
-            Metric::Temperature => "temperature",
-            Metric::Memory => "memory",
-            Metric::Issue => "issue",
-            Metric::DramRead => "dram_read",
-            Metric::DramWrite => "dram_write",
-            Metric::L2 => "l2",
-        }
+        self.row().0
     }
 
     /// Its name for people, short enough for a gutter.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Metric::Sm => "SM",
-            Metric::Occupancy => "occup.",
-            Metric::Tensor => "tensor",
-            Metric::Dram => "DRAM",
-            Metric::PcieIn => "PCIe in",
-            Metric::PcieOut => "PCIe out",
-            Metric::NvlinkIn => "NVL in",
-            Metric::NvlinkOut => "NVL out",
-            Metric::Power => "power",
-            Metric::Clock => "clock",
-            Metric::Temperature => "temp.",
-            Metric::Memory => "used mem",
-            Metric::Issue => "issue",
-            Metric::DramRead => "DRAM rd",
-            Metric::DramWrite => "DRAM wr",
-            Metric::L2 => "L2",
-        }
+        self.row().1
     }
 
     /// What it is, in words.
     #[must_use]
     pub fn words(self) -> &'static str {
-        match self {
-            Metric::Sm => "multiprocessors busy",
-            Metric::Occupancy => "warps resident",
-            Metric::Tensor => "tensor cores busy",
-            Metric::Dram => "memory bandwidth used",
-            Metric::PcieIn => "PCIe to the GPU",
-            Metric::PcieOut => "PCIe from the GPU",
-            Metric::NvlinkIn => "NVLink to the GPU",
-            Metric::NvlinkOut => "NVLink from the GPU",
-            Metric::Power => "power",
-            Metric::Clock => "SM clock",
-            Metric::Temperature => "temperature",
-            Metric::Memory => "memory in use",
-            Metric::Issue => "instructions issued",
-            Metric::DramRead => "read from memory",
-            Metric::DramWrite => "written to memory",
-            Metric::L2 => "through the L2 cache",
-        }
+        self.row().2
     }
 
     /// Whether counters alone tell it (`--counters`), and NVML does not.
@@ -162,22 +126,7 @@ impl Metric {
     /// Of what kind its numbers are.
     #[must_use]
     pub fn unit(self) -> MetricUnit {
-        match self {
-            Metric::Sm | Metric::Occupancy | Metric::Issue | Metric::Tensor | Metric::Dram => {
-                MetricUnit::Share
-            }
-            Metric::PcieIn
-            | Metric::PcieOut
-            | Metric::NvlinkIn
-            | Metric::NvlinkOut
-            | Metric::DramRead
-            | Metric::DramWrite
-            | Metric::L2 => MetricUnit::BytesPerSecond,
-            Metric::Power => MetricUnit::Watts,
-            Metric::Clock => MetricUnit::Megahertz,
-            Metric::Temperature => MetricUnit::Celsius,
-            Metric::Memory => MetricUnit::Bytes,
-        }
+        self.row().3
     }
 }
 
@@ -311,7 +260,7 @@ pub enum Hardware {
 }
 
 /// What one thread did between two looks at it, as the kernel's scheduler counts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadWindow {
     /// The operating system's id.
     pub thread: u32,
@@ -324,7 +273,7 @@ pub struct ThreadWindow {
 }
 
 /// What the limit on processor time of a process's control group did between two looks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GroupWindow {
     /// From the look before to this one, in nanoseconds of `CLOCK_REALTIME`.
     pub span: Span,

@@ -1,7 +1,24 @@
 //! Definitions to bytes and back, as the table of [`super`] says.
 
+use super::field::{Fields, fields};
 use super::{Entry, Field, LONGEST, UNIT, Unreadable};
 use crate::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
+
+fields! {
+    LaunchShape {
+        name @ 8, grid @ 12, block @ 24, registers @ 36, static_shared @ 40, dynamic_shared @ 44, local @ 48,
+        cluster @ 52
+    }
+    DeviceInfo {
+        id @ 4, capability.0 @ 16, capability.1 @ 20, multiprocessors @ 24, clock_khz @ 28, memory @ 32,
+        memory_bandwidth @ 40, copy_engines @ 48, max_warps_per_sm @ 52, max_blocks_per_sm @ 56,
+        shared_per_sm @ 60, registers_per_sm @ 64, warp_size @ 68, uuid @ 72
+    }
+    StreamInfo { device @ 4, context @ 8, stream @ 12, priority @ 16, is_default @ 20 }
+    ProcessInfo { pid @ 4, rank @ 16, local_rank @ 20 }
+    Mode { recording @ 4, waits @ 5, from @ 8 }
+    Collective { size @ 20, elements @ 24 }
+}
 
 /// Appends an entry of `tag` whose `fixed` bytes are followed by `texts`, with the length of each at its offset.
 /// What would not fit into the longest entry is cut off. Returns the entry's bytes.
@@ -35,40 +52,14 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         Entry::Shape(id, shape) => {
             let out = begin(bytes, 65, UNIT, &[]);
             id.put(out, 4);
-            shape.name.put(out, 8);
-            shape.grid.put(out, 12);
-            shape.block.put(out, 24);
-            shape.registers.put(out, 36);
-            shape.static_shared.put(out, 40);
-            shape.dynamic_shared.put(out, 44);
-            shape.local.put(out, 48);
-            shape.cluster.put(out, 52);
+            shape.put_fields(out);
         }
         Entry::Device(device) => {
             let texts = [(8, device.name.as_bytes()), (12, device.link.as_bytes())];
-            let out = begin(bytes, 66, 88, &texts);
-            device.id.put(out, 4);
-            device.capability.0.put(out, 16);
-            device.capability.1.put(out, 20);
-            device.multiprocessors.put(out, 24);
-            device.clock_khz.put(out, 28);
-            device.memory.put(out, 32);
-            device.memory_bandwidth.put(out, 40);
-            device.copy_engines.put(out, 48);
-            device.max_warps_per_sm.put(out, 52);
-            device.max_blocks_per_sm.put(out, 56);
-            device.shared_per_sm.put(out, 60);
-            device.registers_per_sm.put(out, 64);
-            device.warp_size.put(out, 68);
-            device.uuid.unwrap_or_default().put(out, 72);
+            device.put_fields(begin(bytes, 66, 88, &texts));
         }
         Entry::Stream(stream) => {
-            let out = begin(bytes, 67, 28, &[(24, stream.name.as_bytes())]);
-            stream.device.put(out, 4);
-            stream.context.put(out, 8);
-            stream.stream.put(out, 12);
-            stream.priority.put(out, 16);
-            stream.is_default.put(out, 20);
+            stream.put_fields(begin(bytes, 67, 28, &[(24, stream.name.as_bytes())]));
         }
         Entry::Thread(thread, name) => thread.put(begin(bytes, 68, 16, &[(8, name)]), 4),
         Entry::Process(process) => {
@@ -83,16 +74,9 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             let out = begin(bytes, 69, 24, &texts);
             let kept = u32::get(out, 12).unwrap_or(0);
             (versions.len() as u32).min(kept).put(out, 12);
-            process.pid.put(out, 4);
-            process.rank.put(out, 16);
-            process.local_rank.put(out, 20);
+            process.put_fields(out);
         }
-        Entry::Mode(mode) => {
-            let out = begin(bytes, 71, UNIT, &[]);
-            mode.recording.put(out, 4);
-            mode.waits.put(out, 5);
-            mode.from.put(out, 8);
-        }
+        Entry::Mode(mode) => mode.put_fields(begin(bytes, 71, UNIT, &[])),
         Entry::Collective(shape, it) => {
             let texts = [
                 (8, it.operation.as_bytes()),
@@ -101,9 +85,7 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             ];
             let out = begin(bytes, 72, 40, &texts);
             shape.put(out, 4);
-            it.size.put(out, 20);
-            it.elements[0].put(out, 24);
-            it.elements[1].put(out, 32);
+            it.put_fields(out);
         }
         Entry::Notice(is_warning, text) => {
             is_warning.put(begin(bytes, 70, 16, &[(8, text)]), 4);
@@ -122,7 +104,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         68 => name(bytes).map(|(thread, name)| Entry::Thread(thread, name)),
         69 => process(bytes).map(Entry::Process),
         70 => text(bytes, 16, 8).map(|text| Entry::Notice(bytes[4] != 0, text)),
-        71 => mode(bytes).map(Entry::Mode),
+        71 => Mode::fields(bytes).map(Entry::Mode),
         72 => collective(bytes),
         _ => return Err(Unreadable::UnknownDefinition),
     };
@@ -140,50 +122,23 @@ fn name(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 fn shape<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
-    let shape = LaunchShape {
-        name: Field::get(bytes, 8)?,
-        grid: Field::get(bytes, 12)?,
-        block: Field::get(bytes, 24)?,
-        registers: Field::get(bytes, 36)?,
-        static_shared: Field::get(bytes, 40)?,
-        dynamic_shared: Field::get(bytes, 44)?,
-        local: Field::get(bytes, 48)?,
-        cluster: Field::get(bytes, 52)?,
-        collective: 0,
-    };
+    let shape = LaunchShape::fields(bytes)?;
     Some(Entry::Shape(Field::get(bytes, 4)?, shape))
 }
 
 fn device(bytes: &[u8]) -> Option<DeviceInfo> {
     let name = text(bytes, 88, 8)?;
-    let uuid: [u8; 16] = Field::get(bytes, 72)?;
     Some(DeviceInfo {
-        id: Field::get(bytes, 4)?,
-        uuid: Some(uuid).filter(|uuid| *uuid != [0; 16]),
         name: lossy(name),
-        capability: (Field::get(bytes, 16)?, Field::get(bytes, 20)?),
-        multiprocessors: Field::get(bytes, 24)?,
-        memory: Field::get(bytes, 32)?,
-        memory_bandwidth: Field::get(bytes, 40)?,
-        clock_khz: Field::get(bytes, 28)?,
-        copy_engines: Field::get(bytes, 48)?,
-        max_warps_per_sm: Field::get(bytes, 52)?,
-        max_blocks_per_sm: Field::get(bytes, 56)?,
-        shared_per_sm: Field::get(bytes, 60)?,
-        registers_per_sm: Field::get(bytes, 64)?,
-        warp_size: Field::get(bytes, 68)?,
         link: lossy(text(bytes, 88 + name.len(), 12)?),
+        ..Fields::fields(bytes)?
     })
 }
 
 fn stream(bytes: &[u8]) -> Option<StreamInfo> {
     Some(StreamInfo {
-        device: Field::get(bytes, 4)?,
-        context: Field::get(bytes, 8)?,
-        stream: Field::get(bytes, 12)?,
         name: lossy(text(bytes, 28, 24)?),
-        priority: Field::get(bytes, 16)?,
-        is_default: Field::get(bytes, 20)?,
+        ..Fields::fields(bytes)?
     })
 }
 
@@ -192,22 +147,11 @@ fn process(bytes: &[u8]) -> Option<ProcessInfo> {
     let versions = text(bytes, 24 + command.len(), 12)?;
     let (world, host) = behind(bytes, 24 + command.len() + versions.len()).unwrap_or_default();
     Some(ProcessInfo {
-        pid: Field::get(bytes, 4)?,
         command: lossy(command),
-        rank: Field::get(bytes, 16)?,
-        local_rank: Field::get(bytes, 20)?,
         world,
         host,
         versions: lossy(versions),
-        ended_well: None,
-    })
-}
-
-fn mode(bytes: &[u8]) -> Option<Mode> {
-    Some(Mode {
-        from: Field::get(bytes, 8)?,
-        recording: Field::get(bytes, 4)?,
-        waits: Field::get(bytes, 5)?,
+        ..Fields::fields(bytes)?
     })
 }
 
@@ -225,9 +169,8 @@ fn collective<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     let it = Collective {
         operation: lossy(operation),
         group: lossy(group),
-        size: Field::get(bytes, 20)?,
-        elements: [Field::get(bytes, 24)?, Field::get(bytes, 32)?],
         element: lossy(element),
+        ..Fields::fields(bytes)?
     };
     Some(Entry::Collective(Field::get(bytes, 4)?, it))
 }

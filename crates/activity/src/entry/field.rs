@@ -43,15 +43,6 @@ macro_rules! finite {
 }
 finite!(f32 as u32 f64 as u64);
 
-impl Field for [u8; 16] {
-    fn put(self, bytes: &mut [u8], at: usize) {
-        bytes[at..at + 16].copy_from_slice(&self);
-    }
-    fn get(bytes: &[u8], at: usize) -> Option<[u8; 16]> {
-        bytes.get(at..)?.first_chunk().copied()
-    }
-}
-
 impl Field for bool {
     #[inline]
     fn put(self, bytes: &mut [u8], at: usize) {
@@ -77,18 +68,28 @@ impl Field for Option<u32> {
     }
 }
 
-impl<const N: usize> Field for [u32; N] {
+/// A UUID of zeros is that of nothing.
+impl Field for Option<[u8; 16]> {
+    fn put(self, bytes: &mut [u8], at: usize) {
+        self.unwrap_or_default().put(bytes, at);
+    }
+    fn get(bytes: &[u8], at: usize) -> Option<Option<[u8; 16]>> {
+        Some(Some(Field::get(bytes, at)?).filter(|uuid| *uuid != [0; 16]))
+    }
+}
+
+impl<T: Field + Copy + Default, const N: usize> Field for [T; N] {
     #[inline]
     fn put(self, bytes: &mut [u8], at: usize) {
         for (index, value) in self.into_iter().enumerate() {
-            value.put(bytes, at + index * 4);
+            value.put(bytes, at + index * size_of::<T>());
         }
     }
     #[inline]
-    fn get(bytes: &[u8], at: usize) -> Option<[u32; N]> {
-        let mut values = [0; N];
+    fn get(bytes: &[u8], at: usize) -> Option<[T; N]> {
+        let mut values = [T::default(); N];
         for (index, value) in values.iter_mut().enumerate() {
-            *value = u32::get(bytes, at + index * 4)?;
+            *value = T::get(bytes, at + index * size_of::<T>())?;
         }
         Some(values)
     }
@@ -109,3 +110,28 @@ impl Field for Place {
         })
     }
 }
+
+/// What has several values with fixed places in an entry.
+pub(super) trait Fields: Sized {
+    /// Writes them.
+    fn put_fields(&self, bytes: &mut [u8]);
+    /// Reads them; all else is as by default. `None` when one cannot be read.
+    fn fields(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Type and `field @ offset`.
+macro_rules! fields {
+    ($($type:ident { $($($field:tt).+ @ $at:literal),* })*) => {$(
+        impl $crate::entry::field::Fields for $type {
+            fn put_fields(&self, bytes: &mut [u8]) {
+                $(self.$($field).+.put(bytes, $at);)*
+            }
+            fn fields(bytes: &[u8]) -> Option<$type> {
+                let mut it = $type::default();
+                $(it.$($field).+ = Field::get(bytes, $at)?;)*
+                Some(it)
+            }
+        }
+    )*};
+}
+pub(super) use fields;

@@ -1,6 +1,7 @@
 //! What was seen of a process or a machine from outside, to bytes and back, as the table of [`super`] says.
 
 use super::definitions::{begin, lossy, text};
+use super::field::{Fields, fields};
 use super::{Entry, Field, Unreadable};
 use crate::{
     Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Look, Metric, Occupant, OffCpu, Owner,
@@ -20,6 +21,16 @@ const GPU: u8 = 83;
 const LIMITS: u8 = 84;
 const NOTE: u8 = 85;
 const COST: u8 = 86;
+
+fields! {
+    Sampling { hz @ 4, torn @ 8, lost @ 16, cost_ns @ 24 }
+    ThreadWindow { thread @ 4, running @ 24, waiting @ 32 }
+    GroupWindow { periods @ 24, throttled_periods @ 32, throttled @ 40, cores @ 48 }
+    GpuIdentity { index @ 4, uuid @ 16 }
+    GpuLimits { tells_slowdowns @ 4, uuid @ 16 }
+    Reading { uuid @ 24, reasons @ 40 }
+    WatchCost { rounds @ 8, cpu_ns @ 16, wall_ns @ 24, lost @ 32 }
+}
 
 /// What a note is about.
 const ABOUT_HARDWARE: u8 = 0;
@@ -69,26 +80,13 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
             let seen: Vec<u8> = seen.flatten().collect();
             timed(bytes, LOOK, Span::at(look.time), 24, &seen);
         }
-        Entry::Sampling(it) => {
-            let out = begin(bytes, SAMPLING, 32, &[]);
-            it.hz.put(out, 4);
-            it.torn.put(out, 8);
-            it.lost.put(out, 16);
-            it.cost_ns.put(out, 24);
-        }
+        Entry::Sampling(it) => it.put_fields(begin(bytes, SAMPLING, 32, &[])),
         Entry::Hardware(it) => hardware(it, bytes),
         Entry::OffCpu(OffCpu::Thread(it)) => {
-            let out = timed(bytes, THREAD, it.span, 40, &[]);
-            it.thread.put(out, 4);
-            it.running.put(out, 24);
-            it.waiting.put(out, 32);
+            it.put_fields(timed(bytes, THREAD, it.span, 40, &[]));
         }
         Entry::OffCpu(OffCpu::Group(it)) => {
-            let out = timed(bytes, GROUP, it.span, 56, &[]);
-            it.periods.put(out, 24);
-            it.throttled_periods.put(out, 32);
-            it.throttled.put(out, 40);
-            it.cores.put(out, 48);
+            it.put_fields(timed(bytes, GROUP, it.span, 56, &[]));
         }
         Entry::OffCpu(OffCpu::Note(text)) => note(bytes, ABOUT_THREADS, text),
         // Records and definitions are encoded where they are read.
@@ -100,9 +98,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
     let mut rest = Vec::new();
     match hardware {
         Hardware::Gpu(gpu) => {
-            let out = begin(bytes, GPU, 32, &[(8, gpu.name.as_bytes())]);
-            gpu.index.put(out, 4);
-            gpu.uuid.put(out, 16);
+            gpu.put_fields(begin(bytes, GPU, 32, &[(8, gpu.name.as_bytes())]));
         }
         Hardware::Limits(limits) => {
             for (metric, most) in &limits.most {
@@ -114,9 +110,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
                 lacks.push(metric.code());
                 put_text(&mut lacks, why);
             }
-            let out = begin(bytes, LIMITS, 32, &[(8, &rest), (12, &lacks)]);
-            limits.tells_slowdowns.put(out, 4);
-            limits.uuid.put(out, 16);
+            limits.put_fields(begin(bytes, LIMITS, 32, &[(8, &rest), (12, &lacks)]));
         }
         Hardware::Reading(reading) | Hardware::Sample(reading) => {
             for (metric, value) in &reading.values {
@@ -127,9 +121,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
                 Hardware::Sample(_) => SAMPLE,
                 _ => READING,
             };
-            let out = timed(bytes, tag, reading.span, 48, &rest);
-            reading.uuid.put(out, 24);
-            reading.reasons.put(out, 40);
+            reading.put_fields(timed(bytes, tag, reading.span, 48, &rest));
         }
         Hardware::Occupants { uuid, time, all } => {
             for it in all {
@@ -145,15 +137,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
             uuid.put(timed(bytes, OCCUPANTS, Span::at(*time), 40, &rest), 24);
         }
         Hardware::Note(text) => note(bytes, ABOUT_HARDWARE, text),
-        Hardware::Cost(cost) => {
-            let out = begin(bytes, COST, 40, &[]);
-            for (value, at) in [cost.rounds, cost.cpu_ns, cost.wall_ns, cost.lost]
-                .into_iter()
-                .zip([8, 16, 24, 32])
-            {
-                value.put(out, at);
-            }
-        }
+        Hardware::Cost(cost) => cost.put_fields(begin(bytes, COST, 40, &[])),
     }
 }
 
@@ -163,7 +147,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         FRAME => frame(bytes),
         STACK => <[u32; 3]>::get(bytes, 4)
             .map(|[id, caller, frame]| Entry::SampleDef(SampleDef::Stack { id, caller, frame })),
-        SAMPLING => sampling(bytes).map(Entry::Sampling),
+        SAMPLING => Sampling::fields(bytes).map(Entry::Sampling),
         THREAD => thread(bytes).map(|it| Entry::OffCpu(OffCpu::Thread(it))),
         GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),
         READING => reading(bytes).map(|it| Entry::Hardware(Hardware::Reading(it))),
@@ -171,7 +155,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         OCCUPANTS => occupants(bytes).map(Entry::Hardware),
         GPU => gpu(bytes).map(Entry::Hardware),
         LIMITS => limits(bytes).map(Entry::Hardware),
-        COST => cost(bytes).map(Entry::Hardware),
+        COST => WatchCost::fields(bytes).map(|it| Entry::Hardware(Hardware::Cost(it))),
         NOTE => text(bytes, 16, 8).map(lossy).map(|text| match bytes[4] {
             ABOUT_HARDWARE => Entry::Hardware(Hardware::Note(text)),
             _ => Entry::OffCpu(OffCpu::Note(text)),
@@ -235,22 +219,10 @@ fn read_look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     Some(Entry::Look(Look { time, changed }))
 }
 
-fn sampling(bytes: &[u8]) -> Option<Sampling> {
-    Some(Sampling {
-        hz: Field::get(bytes, 4)?,
-        looks: 0,
-        torn: Field::get(bytes, 8)?,
-        lost: Field::get(bytes, 16)?,
-        cost_ns: Field::get(bytes, 24)?,
-    })
-}
-
 fn thread(bytes: &[u8]) -> Option<ThreadWindow> {
     let it = ThreadWindow {
-        thread: Field::get(bytes, 4)?,
         span: span(bytes)?,
-        running: Field::get(bytes, 24)?,
-        waiting: Field::get(bytes, 32)?,
+        ..Fields::fields(bytes)?
     };
     (it.running >= 0 && it.waiting >= 0).then_some(it)
 }
@@ -258,10 +230,7 @@ fn thread(bytes: &[u8]) -> Option<ThreadWindow> {
 fn group(bytes: &[u8]) -> Option<GroupWindow> {
     Some(GroupWindow {
         span: span(bytes)?,
-        periods: Field::get(bytes, 24)?,
-        throttled_periods: Field::get(bytes, 32)?,
-        throttled: Field::get(bytes, 40)?,
-        cores: f64::get(bytes, 48)?,
+        ..Fields::fields(bytes)?
     })
 }
 
@@ -276,10 +245,9 @@ fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<V
 
 fn reading(bytes: &[u8]) -> Option<Reading> {
     Some(Reading {
-        uuid: Field::get(bytes, 24)?,
         span: span(bytes)?,
         values: metrics(text(bytes, 48, 4)?, |rest| take::<f32>(rest).map(f64::from))?,
-        reasons: Field::get(bytes, 40)?,
+        ..Fields::fields(bytes)?
     })
 }
 
@@ -302,27 +270,16 @@ fn occupants(bytes: &[u8]) -> Option<Hardware> {
 
 fn gpu(bytes: &[u8]) -> Option<Hardware> {
     Some(Hardware::Gpu(GpuIdentity {
-        uuid: Field::get(bytes, 16)?,
-        index: Field::get(bytes, 4)?,
         name: lossy(text(bytes, 32, 8)?),
+        ..Fields::fields(bytes)?
     }))
 }
 
 fn limits(bytes: &[u8]) -> Option<Hardware> {
     let most = text(bytes, 32, 8)?;
     Some(Hardware::Limits(GpuLimits {
-        uuid: Field::get(bytes, 16)?,
         most: metrics(most, take)?,
         lacks: metrics(text(bytes, 32 + most.len(), 12)?, take_text)?,
-        tells_slowdowns: Field::get(bytes, 4)?,
-    }))
-}
-
-fn cost(bytes: &[u8]) -> Option<Hardware> {
-    Some(Hardware::Cost(WatchCost {
-        rounds: Field::get(bytes, 8)?,
-        cpu_ns: Field::get(bytes, 16)?,
-        wall_ns: Field::get(bytes, 24)?,
-        lost: Field::get(bytes, 32)?,
+        ..Fields::fields(bytes)?
     }))
 }

@@ -233,11 +233,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
                 let mut event = Event::default();
                 while let Some(key) = map.next_key()? {
                     match key {
-                        EventKey::Phase => event.phase = map.next_value()?,
-                        EventKey::Category => event.category = map.next_value()?,
-                        EventKey::Name => event.name = map.next_value()?,
-                        EventKey::Pid => event.pid = map.next_value::<Number>()?.0,
-                        EventKey::Tid => event.tid = map.next_value::<Number>()?.0,
+                        EventKey::Phase => event.phase = value(&mut map)?.text(),
+                        EventKey::Category => event.category = value(&mut map)?.text(),
+                        EventKey::Name => event.name = value(&mut map)?.text(),
+                        EventKey::Pid => event.pid = value(&mut map)?.number(),
+                        EventKey::Tid => event.tid = value(&mut map)?.number(),
                         EventKey::Ts => event.ts = Some(digits(map.next_value()?)),
                         EventKey::Dur => event.dur = Some(digits(map.next_value()?)),
                         EventKey::Args => event.args = Some(map.next_value()?),
@@ -249,6 +249,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
         }
         deserializer.deserialize_map(Whole)
     }
+}
+
+fn value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value<'de>, A::Error> {
+    map.next_value()
 }
 
 /// A number as it is written, without quotes.
@@ -268,13 +272,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
                     if key == ArgsKey::Stream {
-                        args.stream = map.next_value::<IdNumber>()?.0;
+                        args.stream = value(&mut map)?.id();
                     } else if let Some(number) = args.number(key) {
-                        *number = map.next_value::<Number>()?.0;
+                        *number = value(&mut map)?.number();
                     } else if let Some(triple) = args.triple(key) {
-                        *triple = map.next_value::<Triple>()?.0;
+                        *triple = value(&mut map)?.sizes();
                     } else if let Some(text) = args.text(key) {
-                        *text = map.next_value()?;
+                        *text = value(&mut map)?.text();
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
@@ -286,176 +290,117 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
     }
 }
 
-/// Skips values that a lenient type has no use for.
-macro_rules! otherwise_empty {
-    () => {
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("any value")
-        }
-        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
-        }
-    };
+/// Any value. Most keys have use for one kind only: another one counts as missing.
+enum Value<'a> {
+    Text(Cow<'a, str>),
+    Integer(i64),
+    /// A whole number beyond `i64`.
+    Large(u64),
+    Float(f64),
+    /// The first three elements of a list.
+    List([Option<i64>; 3]),
+    Other,
 }
 
-macro_rules! ignore_list {
-    () => {
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            while list.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(Self::Value::default())
-        }
-    };
-}
-
-/// A string; empty where something else stands.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Text<'de>;
-            otherwise_empty!();
-            ignore_list!();
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
+            type Value = Value<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Value<'de>, E> {
+                Ok(Value::Other)
             }
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Text<'de>, E> {
-                Ok(Text::default())
+            fn visit_unit<E: Error>(self) -> Result<Value<'de>, E> {
+                Ok(Value::Other)
             }
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Text<'de>, E> {
-                Ok(Text::default())
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Value<'de>, E> {
+                Ok(Value::Text(Cow::Borrowed(text)))
             }
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Text<'de>, E> {
-                Ok(Text::default())
+            fn visit_str<E: Error>(self, text: &str) -> Result<Value<'de>, E> {
+                Ok(Value::Text(Cow::Owned(text.to_owned())))
             }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// An integer, quoted or not; none where something else stands.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Number(pub(super) Option<i64>);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Number;
-            otherwise_empty!();
-            ignore_list!();
-            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
-                Ok(Number(text.trim().parse().ok()))
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Value<'de>, E> {
+                Ok(Value::Integer(value))
             }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
-                Ok(Number(Some(value)))
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Value<'de>, E> {
+                Ok(i64::try_from(value).map_or(Value::Large(value), Value::Integer))
             }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
-                Ok(Number(i64::try_from(value).ok()))
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Value<'de>, E> {
+                Ok(Value::Float(value))
             }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
-                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
-                Ok(Number(is_whole.then_some(value as i64)))
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Value::Other)
             }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// A number that only identifies something. A word, or a number beyond 64 bits, gets a number of its own. That is below
-/// zero, where no profiler counts.
-#[derive(Clone, Copy, Debug, Default)]
-struct IdNumber(Option<i64>);
-
-impl IdNumber {
-    fn of_word(word: &str) -> IdNumber {
-        let print = fingerprint(word.as_bytes());
-        IdNumber(
-            word.trim()
-                .parse()
-                .ok()
-                .or(Some((print | 1 << 63).cast_signed())),
-        )
-    }
-}
-
-impl<'de> Deserialize<'de> for IdNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = IdNumber;
-            otherwise_empty!();
-            ignore_list!();
-            fn visit_str<E: Error>(self, text: &str) -> Result<IdNumber, E> {
-                Ok(IdNumber::of_word(text))
-            }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<IdNumber, E> {
-                Ok(IdNumber(Some(value)))
-            }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<IdNumber, E> {
-                Ok(IdNumber(Some(value.cast_signed())))
-            }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<IdNumber, E> {
-                let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
-                Ok(match is_whole {
-                    true => IdNumber(Some(value as i64)),
-                    false => IdNumber::of_word(&value.to_string()),
-                })
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// A list of three sizes; a missing one is 0, further ones are ignored.
-#[derive(Clone, Copy, Debug, Default)]
-struct Triple([u32; 3]);
-
-impl<'de> Deserialize<'de> for Triple {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Triple;
-            otherwise_empty!();
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Triple, A::Error> {
-                let mut sizes = [0; 3];
-                let mut at = 0;
-                while let Some(Number(value)) = list.next_element()? {
-                    if let Some(size) = sizes.get_mut(at) {
-                        *size = value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value<'de>, A::Error> {
+                let (mut first, mut at) = ([None; 3], 0);
+                while let Some(value) = list.next_element::<Value<'_>>()? {
+                    if let Some(place) = first.get_mut(at) {
+                        *place = value.number();
                     }
                     at += 1;
                 }
-                Ok(Triple(sizes))
-            }
-            fn visit_str<E: Error>(self, _: &str) -> Result<Triple, E> {
-                Ok(Triple::default())
-            }
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Triple, E> {
-                Ok(Triple::default())
-            }
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Triple, E> {
-                Ok(Triple::default())
-            }
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Triple, E> {
-                Ok(Triple::default())
+                Ok(Value::List(first))
             }
         }
         deserializer.deserialize_any(Any)
     }
 }
+
+impl<'a> Value<'a> {
+    /// A string; empty where something else stands.
+    fn text(self) -> Text<'a> {
+        match self {
+            Value::Text(text) => Text(text),
+            _ => Text::default(),
+        }
+    }
+
+    /// An integer, quoted or not; none where something else stands.
+    fn number(&self) -> Option<i64> {
+        match self {
+            Value::Text(text) => text.trim().parse().ok(),
+            Value::Integer(value) => Some(*value),
+            Value::Float(value) => whole(*value),
+            _ => None,
+        }
+    }
+
+    /// A number that only identifies something. A word, or a number beyond 64 bits, gets a number of its own. That is
+    /// below zero, where no profiler counts.
+    fn id(&self) -> Option<i64> {
+        let word = match self {
+            Value::Text(text) => text.trim().to_owned(),
+            Value::Float(value) => value.to_string(),
+            Value::Large(value) => return Some(value.cast_signed()),
+            _ => return self.number(),
+        };
+        let print = fingerprint(word.as_bytes()) | 1 << 63;
+        self.number().or(Some(print.cast_signed()))
+    }
+
+    /// Three sizes; a missing one is 0, further ones are ignored.
+    fn sizes(&self) -> [u32; 3] {
+        match self {
+            Value::List(first) => {
+                first.map(|it| it.and_then(|it| u32::try_from(it).ok()).unwrap_or(0))
+            }
+            _ => [0; 3],
+        }
+    }
+}
+
+/// A float that is a whole number.
+fn whole(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
+}
+
+/// A text of an event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -12,159 +12,44 @@ pub(super) struct Table {
     pub(super) take: fn(&mut Reader<'_>, &Row<'_>) -> rusqlite::Result<()>,
 }
 
-/// Host calls come first. Some schemas do not tell which process an operation belongs to: then there is one process,
-/// and the calls name it.
-pub(super) const TABLES: &[Table] = &[
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_RUNTIME",
-        columns: &[
-            "start",
-            "end",
-            "globalTid",
-            "correlationId",
-            "nameId",
-            "returnValue",
-        ],
-        take: |reader, row| reader.call(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_KERNEL",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "demangledName",
-            "shortName",
-            "gridX",
-            "gridY",
-            "gridZ",
-            "blockX",
-            "blockY",
-            "blockZ",
-            "registersPerThread",
-            "staticSharedMemory",
-            "dynamicSharedMemory",
-            "localMemoryPerThread",
-            "clusterX",
-            "clusterY",
-            "clusterZ",
-            "graphId",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.kernel(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_MEMCPY",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "copyKind",
-            "srcKind",
-            "dstKind",
-            "srcDeviceId",
-            "dstDeviceId",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.copy(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_MEMSET",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "graphNodeId",
-        ],
-        take: |reader, row| reader.memset(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "graphId",
-        ],
-        take: |reader, row| reader.graph(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-        columns: &[
-            "start",
-            "end",
-            "globalPid",
-            "correlationId",
-            "contextId",
-            "streamId",
-            "eventId",
-            "syncType",
-        ],
-        take: |reader, row| reader.sync(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_OVERHEAD",
-        columns: &["start", "end", "globalTid", "nameId", "overheadType"],
-        take: |reader, row| reader.overhead(row),
-    },
-    Table {
-        name: "PROFILER_OVERHEAD",
-        columns: &["start", "end", "globalTid", "nameId", "overheadType"],
-        take: |reader, row| reader.overhead(row),
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-        columns: &[
-            "timestamp",
-            "timestamp",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "eventId",
-        ],
-        take: |reader, row| reader.event(row),
-    },
-    Table {
-        name: "CUDA_GPU_MEMORY_USAGE_EVENTS",
-        columns: &[
-            "start",
-            "start",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "bytes",
-            "memKind",
-            "memoryOperationType",
-            "address",
-            "localMemoryPoolAddress",
-        ],
-        take: |reader, row| reader.memory(row),
-    },
-    Table {
-        name: "NVTX_EVENTS",
-        columns: &["start", "end", "globalTid", "eventType", "text", "textId"],
-        take: |reader, row| reader.nvtx(row),
-    },
-];
+/// Table, the function that takes its rows, its columns.
+macro_rules! tables {
+    ($($name:ident $take:ident: $($column:ident)*;)*) => {
+        /// Host calls come first. Some schemas do not tell which process an operation belongs to: then there is one
+        /// process, and the calls name it.
+        pub(super) const TABLES: &[Table] = &[$(Table {
+            name: stringify!($name),
+            columns: &[$(stringify!($column)),*],
+            take: |reader, row| reader.$take(row),
+        }),*];
+    };
+}
+
+tables! {
+    CUPTI_ACTIVITY_KIND_RUNTIME call:
+        start end globalTid correlationId nameId returnValue;
+    CUPTI_ACTIVITY_KIND_KERNEL kernel:
+        start end globalPid correlationId deviceId contextId streamId demangledName shortName gridX gridY gridZ
+        blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryPerThread clusterX
+        clusterY clusterZ graphId graphNodeId;
+    CUPTI_ACTIVITY_KIND_MEMCPY copy:
+        start end globalPid correlationId deviceId contextId streamId bytes copyKind srcKind dstKind srcDeviceId
+        dstDeviceId graphNodeId;
+    CUPTI_ACTIVITY_KIND_MEMSET memset:
+        start end globalPid correlationId deviceId contextId streamId bytes graphNodeId;
+    CUPTI_ACTIVITY_KIND_GRAPH_TRACE graph:
+        start end globalPid correlationId deviceId contextId streamId graphId;
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION sync:
+        start end globalPid correlationId contextId streamId eventId syncType;
+    CUPTI_ACTIVITY_KIND_OVERHEAD overhead:
+        start end globalTid nameId overheadType;
+    PROFILER_OVERHEAD overhead:
+        start end globalTid nameId overheadType;
+    CUPTI_ACTIVITY_KIND_CUDA_EVENT event:
+        timestamp timestamp globalPid correlationId deviceId contextId streamId eventId;
+    CUDA_GPU_MEMORY_USAGE_EVENTS memory:
+        start start globalPid correlationId deviceId contextId streamId bytes memKind memoryOperationType address
+        localMemoryPoolAddress;
+    NVTX_EVENTS nvtx:
+        start end globalTid eventType text textId;
+}

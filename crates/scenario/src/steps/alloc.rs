@@ -3,32 +3,26 @@
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::parse::Template;
 use super::super::file::decl::BufferRef;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{BufferId, OpKind, StreamId};
 use super::common::stream;
 use super::{Field, Fields, Form, Key, Loc, Names, Reader, StepKind, Unroll};
 
 pub(super) const ALLOC: Form = Form {
-    head: required(
-        "alloc",
-        Kind::Buffer,
-        "Allocates the device side of a buffer with alloc = \"step\".",
-    ),
+    head: key!(required "alloc" Buffer, "Allocates the device side of a buffer with alloc = \"step\"."),
     keys: KEYS,
     read: |reader, fields, head| Some(Box::new(Alloc(memory(reader, fields, head)?))),
 };
 
 pub(super) const FREE: Form = Form {
-    head: required("free", Kind::Buffer, "Frees it."),
+    head: key!(required "free" Buffer, "Frees it."),
     keys: KEYS,
     read: |reader, fields, head| Some(Box::new(Free(memory(reader, fields, head)?))),
 };
 
-const KEYS: &[Key] = &[key(
-    "stream",
-    Kind::Name,
-    "Makes it stream-ordered, from the device's pool. Default: the plain call, which is not.",
-)];
+const KEYS: &[Key] = &[
+    key!("stream" Name, "Makes it stream-ordered, from the device's pool. Default: the plain call, which is not."),
+];
 
 struct Alloc(Memory);
 

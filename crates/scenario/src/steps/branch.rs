@@ -2,18 +2,14 @@
 
 use super::super::expr::Expr;
 use super::super::expr::value::Value;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::common::{DO, body};
 use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required(
-        "if",
-        Kind::Condition,
-        "Does steps only where a condition holds.",
-    ),
-    keys: &[DO, key("else", Kind::Steps, "The steps where it does not.")],
+    head: key!(required "if" Condition, "Does steps only where a condition holds."),
+    keys: &[DO, key!("else" Steps, "The steps where it does not.")],
     read: |reader, fields, head| {
         Some(Box::new(If {
             condition: reader.expr(head)?,

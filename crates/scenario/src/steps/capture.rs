@@ -2,18 +2,14 @@
 
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::{GraphSpec, OpKind};
 use super::common::{DO, STREAM, body, stream};
 use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required(
-        "capture",
-        Kind::Name,
-        "Captures the steps inside as a graph of this name.",
-    ),
+    head: key!(required "capture" Name, "Captures the steps inside as a graph of this name."),
     keys: &[STREAM, DO],
     read: |reader, fields, head| {
         Some(Box::new(Capture {

@@ -2,25 +2,16 @@
 
 use super::super::diagnostics::{list, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::{Fields, Key, Reader, Step, read};
 
-pub(super) const STREAM: Key = key(
-    "stream",
-    Kind::Name,
-    "The stream. Default: \"default\", the device's legacy default stream.",
-);
-pub(super) const OFFSET: Key = key(
-    "offset",
-    Kind::Size,
-    "Bytes from the start of the buffer. Default: 0.",
-);
-pub(super) const BYTES: Key = key(
-    "bytes",
-    Kind::Size,
-    "How many bytes. Default: to the end of the buffer.",
-);
-pub(super) const DO: Key = required("do", Kind::Steps, "The steps inside.");
+pub(super) const STREAM: Key =
+    key!("stream" Name, "The stream. Default: \"default\", the device's legacy default stream.");
+pub(super) const OFFSET: Key =
+    key!("offset" Size, "Bytes from the start of the buffer. Default: 0.");
+pub(super) const BYTES: Key =
+    key!("bytes" Size, "How many bytes. Default: to the end of the buffer.");
+pub(super) const DO: Key = key!(required "do" Steps, "The steps inside.");
 
 pub(super) fn stream(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Template> {
     fields

@@ -4,58 +4,38 @@ use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::decl::BufferRef;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{BufferId, HostMemory, MemRef, OpKind};
 use super::common::{BYTES, OFFSET, STREAM, stream};
 use super::{Field, Fields, Form, Key, Loc, Names, Reader, StepKind, Unroll};
 use activity::Direction;
 
 pub(super) const H2D: Form = Form {
-    head: required(
-        "h2d",
-        Kind::Buffer,
-        "Copies a buffer from its host side to its device side.",
-    ),
+    head: key!(required "h2d" Buffer, "Copies a buffer from its host side to its device side."),
     keys: KEYS,
     read: |reader, fields, head| read(reader, fields, head, Direction::H2D),
 };
 
 pub(super) const D2H: Form = Form {
-    head: required(
-        "d2h",
-        Kind::Buffer,
-        "Copies a buffer from its device side to its host side.",
-    ),
+    head: key!(required "d2h" Buffer, "Copies a buffer from its device side to its host side."),
     keys: KEYS,
     read: |reader, fields, head| read(reader, fields, head, Direction::D2H),
 };
 
 pub(super) const D2D: Form = Form {
-    head: required(
-        "d2d",
-        Kind::Buffer,
-        "Copies between two buffers of one device.",
-    ),
+    head: key!(required "d2d" Buffer, "Copies between two buffers of one device."),
     keys: KEYS_WITH_TO,
     read: |reader, fields, head| read(reader, fields, head, Direction::D2D),
 };
 
 pub(super) const P2P: Form = Form {
-    head: required(
-        "p2p",
-        Kind::Buffer,
-        "Copies between buffers of two devices.",
-    ),
+    head: key!(required "p2p" Buffer, "Copies between buffers of two devices."),
     keys: KEYS_WITH_TO,
     read: |reader, fields, head| read(reader, fields, head, Direction::P2P),
 };
 
 const KEYS: &[Key] = &[
-    key(
-        "to",
-        Kind::Buffer,
-        "Another buffer to write to. Default: the other side of the same buffer.",
-    ),
+    key!("to" Buffer, "Another buffer to write to. Default: the other side of the same buffer."),
     STREAM,
     SYNC,
     OFFSET,
@@ -64,7 +44,7 @@ const KEYS: &[Key] = &[
     CHUNK,
 ];
 const KEYS_WITH_TO: &[Key] = &[
-    required("to", Kind::Buffer, "The buffer to write to."),
+    key!(required "to" Buffer, "The buffer to write to."),
     STREAM,
     SYNC,
     OFFSET,
@@ -72,21 +52,9 @@ const KEYS_WITH_TO: &[Key] = &[
     BYTES,
     CHUNK,
 ];
-const TO_OFFSET: Key = key(
-    "to_offset",
-    Kind::Size,
-    "Bytes from the start of `to`. Default: 0, without `to` the same as `offset`.",
-);
-const CHUNK: Key = key(
-    "chunk",
-    Kind::Size,
-    "Copies in pieces of this size, each a call of its own. Default: one piece.",
-);
-const SYNC: Key = key(
-    "sync",
-    Kind::Bool,
-    "The synchronous call, on the default stream. Default: false.",
-);
+const TO_OFFSET: Key = key!("to_offset" Size, "Bytes from the start of `to`. Default: 0, without `to` the same as `offset`.");
+const CHUNK: Key = key!("chunk" Size, "Copies in pieces of this size, each a call of its own. Default: one piece.");
+const SYNC: Key = key!("sync" Bool, "The synchronous call, on the default stream. Default: false.");
 
 struct CopyStep {
     direction: Direction,

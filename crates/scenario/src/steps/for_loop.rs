@@ -5,18 +5,14 @@ use super::super::expr::Expr;
 use super::super::expr::parse::{self, is_identifier};
 use super::super::expr::value::{Unit, Value};
 use super::super::file::decl::Named;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::MAX_OPS;
 use super::common::{DO, body};
 use super::count::{self, TooMany};
 use super::{Field, Fields, Form, Loc, Names, Reader, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required(
-        "for",
-        Kind::Loop,
-        "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\".",
-    ),
+    head: key!(required "for" Loop, "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\"."),
     keys: &[DO],
     read: |reader, fields, head| Some(Box::new(read(reader, fields, head)?)),
 };

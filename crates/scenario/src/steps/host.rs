@@ -3,7 +3,7 @@
 use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::file::decl::BufferRef;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{HostWork, MemRef, OpKind};
 use super::common::only;
 use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};
@@ -11,15 +11,11 @@ use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};
 const WORDS: &[&str] = &["busy", "sum", "sin", "matmul"];
 
 pub(super) const FORM: Form = Form {
-    head: required("host", Kind::OneOf(WORDS), "The host thread works."),
+    head: key!(required "host" OneOf(WORDS), "The host thread works."),
     keys: &[
-        key("time", Kind::Time, "For \"busy\": how long."),
-        key(
-            "of",
-            Kind::Buffers,
-            "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product.",
-        ),
-        key("n", Kind::Number, "For \"matmul\": rows and columns."),
+        key!("time" Time, "For \"busy\": how long."),
+        key!("of" Buffers, "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product."),
+        key!("n" Number, "For \"matmul\": rows and columns."),
     ],
     read: |reader, fields, head| Some(Box::new(read(reader, fields, head)?)),
 };

@@ -7,20 +7,16 @@ use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::args::args as read_args;
 use super::super::file::decl::{ArgDecl, BufferRef, Named};
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{Arg, KernelSpec, LaunchId, LaunchSpec, OpKind};
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("launch", Kind::Text, "Launches a kernel."),
+    head: key!(required "launch" Text, "Launches a kernel."),
     keys: &[
-        key(
-            "on",
-            Kind::Buffers,
-            "Which elements of the arrays that the kernel's args name.",
-        ),
-        key("args", Kind::Args, "Other arguments than the kernel's."),
+        key!("on" Buffers, "Which elements of the arrays that the kernel's args name."),
+        key!("args" Args, "Other arguments than the kernel's."),
         STREAM,
     ],
     read: |reader, fields, head| {

@@ -2,13 +2,13 @@
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::OpKind;
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("launch_graph", Kind::Name, "Launches a captured graph."),
+    head: key!(required "launch_graph" Name, "Launches a captured graph."),
     keys: &[STREAM],
     read: |reader, fields, head| {
         Some(Box::new(LaunchGraph {

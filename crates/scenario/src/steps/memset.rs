@@ -3,15 +3,15 @@
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::decl::BufferRef;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{MemRef, OpKind};
 use super::common::{BYTES, OFFSET, STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("memset", Kind::Buffer, "Fills the device side with a byte."),
+    head: key!(required "memset" Buffer, "Fills the device side with a byte."),
     keys: &[
-        key("value", Kind::Number, "The byte. Default: 0."),
+        key!("value" Number, "The byte. Default: 0."),
         STREAM,
         OFFSET,
         BYTES,

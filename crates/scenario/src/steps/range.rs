@@ -1,14 +1,14 @@
 //! `range`: a named phase of the host's time.
 
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::OpKind;
 use super::common::{DO, body};
 use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("range", Kind::Name, "Names a phase of the host's time."),
+    head: key!(required "range" Name, "Names a phase of the host's time."),
     keys: &[DO],
     read: |reader, fields, head| {
         Some(Box::new(Range {

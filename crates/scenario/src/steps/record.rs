@@ -1,13 +1,13 @@
 //! `record`: records an event on a stream.
 
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::OpKind;
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("record", Kind::Name, "Records an event on a stream."),
+    head: key!(required "record" Name, "Records an event on a stream."),
     keys: &[STREAM],
     read: |reader, fields, head| {
         Some(Box::new(Record {

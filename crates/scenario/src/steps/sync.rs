@@ -2,7 +2,7 @@
 
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, key, required};
+use super::super::file::keys::key;
 use super::super::plan::{OpKind, SyncTarget};
 use super::super::unroll::MAX_DEVICES;
 use super::common::{only, stream};
@@ -12,15 +12,11 @@ use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};
 const TARGETS: &[&str] = &["stream", "event", "device"];
 
 pub(super) const FORM: Form = Form {
-    head: required("sync", Kind::OneOf(TARGETS), "The host waits."),
+    head: key!(required "sync" OneOf(TARGETS), "The host waits."),
     keys: &[
-        key(
-            "stream",
-            Kind::Name,
-            "For \"stream\": which. Default: \"default\".",
-        ),
-        key("event", Kind::Name, "For \"event\": which."),
-        key("device", Kind::Number, "For \"device\": which. Default: 0."),
+        key!("stream" Name, "For \"stream\": which. Default: \"default\"."),
+        key!("event" Name, "For \"event\": which."),
+        key!("device" Number, "For \"device\": which. Default: 0."),
     ],
     read: |reader, fields, head| Some(Box::new(read(reader, fields, head)?)),
 };

@@ -1,13 +1,13 @@
 //! `wait`: makes a stream wait for an event.
 
 use super::super::expr::parse::Template;
-use super::super::file::keys::{Kind, required};
+use super::super::file::keys::key;
 use super::super::plan::OpKind;
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
-    head: required("wait", Kind::Name, "Makes a stream wait for an event."),
+    head: key!(required "wait" Name, "Makes a stream wait for an event."),
     keys: &[STREAM],
     read: |reader, fields, head| {
         Some(Box::new(Wait {

@@ -4,7 +4,7 @@ use activity::stats::median_time;
 use activity::{Direction, Ns};
 use profile::{Pageable, RAMP_BYTES};
 
-use super::figures::{KIB, LARGE, MIB, ProfileBuilder, rate};
+use super::figures::{KIB, LARGE, MIB, ProfileBuilder, put, rate};
 use super::observe::{Stretch, all, later, mean};
 
 /// Sizes of pageable copies that are measured.
@@ -29,50 +29,32 @@ impl<'a> ProfileBuilder<'a> {
             median_time(&all(passes, |s| s.copies(direction, bytes)))
         };
         let copy_call = self.profile.api.copy_ns;
-        let c = &mut self.profile.copy;
-        let m = &mut self.missing;
         let (h2d, d2h, d2d) = (Direction::H2D, Direction::D2H, Direction::D2D);
-        Self::put(
-            m,
-            "copy.h2d_fixed_ns",
-            &mut c.h2d_fixed_ns,
-            time(&pinned, h2d, 4),
+        put!(self, copy.h2d_fixed_ns, time(&pinned, h2d, 4));
+        put!(self, copy.d2h_fixed_ns, time(&pinned, d2h, 4));
+        let (fixed_up, fixed_down) = (
+            self.profile.copy.h2d_fixed_ns,
+            self.profile.copy.d2h_fixed_ns,
         );
-        Self::put(
-            m,
-            "copy.d2h_fixed_ns",
-            &mut c.d2h_fixed_ns,
-            time(&pinned, d2h, 4),
-        );
-        let up = rate(LARGE, time(&pinned, h2d, LARGE), c.h2d_fixed_ns);
-        let down = rate(LARGE, time(&pinned, d2h, LARGE), c.d2h_fixed_ns);
-        Self::put(m, "copy.h2d_gbps", &mut c.h2d_gbps, up);
-        Self::put(m, "copy.d2h_gbps", &mut c.d2h_gbps, down);
-        let up = rate(64 * MIB, time(&both, h2d, 64 * MIB), c.h2d_fixed_ns);
-        let down = rate(64 * MIB, time(&both, d2h, 64 * MIB), c.d2h_fixed_ns);
-        Self::put(m, "copy.h2d_shared_gbps", &mut c.h2d_shared_gbps, up);
-        Self::put(m, "copy.d2h_shared_gbps", &mut c.d2h_shared_gbps, down);
-        Self::put(
-            m,
-            "copy.d2d_fixed_ns",
-            &mut c.d2d_fixed_ns,
-            time(&within, d2d, 4 * KIB),
-        );
-        let d2d_rate = rate(LARGE, time(&within, d2d, LARGE), c.d2d_fixed_ns);
-        Self::put(m, "copy.d2d_gbps", &mut c.d2d_gbps, d2d_rate);
+        let up = rate(LARGE, time(&pinned, h2d, LARGE), fixed_up);
+        let down = rate(LARGE, time(&pinned, d2h, LARGE), fixed_down);
+        put!(self, copy.h2d_gbps, up);
+        put!(self, copy.d2h_gbps, down);
+        let up = rate(64 * MIB, time(&both, h2d, 64 * MIB), fixed_up);
+        let down = rate(64 * MIB, time(&both, d2h, 64 * MIB), fixed_down);
+        put!(self, copy.h2d_shared_gbps, up);
+        put!(self, copy.d2h_shared_gbps, down);
+        put!(self, copy.d2d_fixed_ns, time(&within, d2d, 4 * KIB));
+        let fixed = self.profile.copy.d2d_fixed_ns;
+        let within = rate(LARGE, time(&within, d2d, LARGE), fixed);
+        put!(self, copy.d2d_gbps, within);
         let call = mean(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
-        let inline_gbps = rate(32 * KIB, call, copy_call);
-        Self::put(m, "copy.inline_gbps", &mut c.inline_gbps, inline_gbps);
-        let ramp = time(&pinned, h2d, RAMP_BYTES)
-            .map(|ns| ns - c.h2d_fixed_ns - (RAMP_BYTES as f64 / c.h2d_gbps) as Ns);
-        Self::put(
-            m,
-            "copy.h2d_ramp_ns",
-            &mut c.h2d_ramp_ns,
-            ramp.map(|ns| ns.max(0)),
-        );
+        put!(self, copy.inline_gbps, rate(32 * KIB, call, copy_call));
+        let usual = (RAMP_BYTES as f64 / self.profile.copy.h2d_gbps) as Ns;
+        let ramp = time(&pinned, h2d, RAMP_BYTES).map(|ns| ns - fixed_up - usual);
+        put!(self, copy.h2d_ramp_ns, ramp.map(|ns| ns.max(0)));
         // One GPU cannot measure those between two; the driver decides and documents the others.
-        m.extend([
+        self.missing.extend([
             "copy.inline_bytes",
             "copy.stage_bytes",
             "copy.p2p_gbps",
@@ -80,7 +62,7 @@ impl<'a> ProfileBuilder<'a> {
         ]);
     }
 
-    /// How fast the host stages pageable copies: from the calls, because the record of such a copy does
+    /// How fast the host stages pageable copies. The calls tell, because the record of such a copy does
     /// not cover what the host does before it or after it.
     pub(super) fn staging(&mut self) {
         let [fresh, again, down] = ["fresh", "again", "down"].map(|kind| {
@@ -116,7 +98,6 @@ impl<'a> ProfileBuilder<'a> {
                 })
             })
             .collect();
-        let place = &mut self.profile.copy.pageable;
-        Self::put(&mut self.missing, "copy.pageable", place, table);
+        put!(self, copy.pageable, table);
     }
 }

@@ -41,6 +41,20 @@ fn line(small: (u64, Option<Ns>), large: (u64, Option<Ns>)) -> Option<(Ns, f64)>
     Some(((y1 - slope * x1).max(1.0) as Ns, 1.0 / slope))
 }
 
+/// Takes a figure of the profile in, or notes that there is none.
+macro_rules! put {
+    ($builder:ident, $table:ident.$key:ident, $value:expr) => {
+        match $value {
+            Some(value) => $builder.profile.$table.$key = value,
+            None => {
+                let name = concat!(stringify!($table), ".", stringify!($key));
+                $builder.missing.push(name);
+            }
+        }
+    };
+}
+pub(super) use put;
+
 impl<'a> ProfileBuilder<'a> {
     /// Begins with `profile`, of which the limits of the device are replaced by what the driver says.
     pub(super) fn new(observed: &'a Observed, profile: Profile) -> ProfileBuilder<'a> {
@@ -68,19 +82,6 @@ impl<'a> ProfileBuilder<'a> {
 
     pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
         self.observed.passes(variant)
-    }
-
-    /// Takes a figure in, or notes that there is none.
-    pub(super) fn put<T>(
-        missing: &mut Vec<&'static str>,
-        name: &'static str,
-        place: &mut T,
-        value: Option<T>,
-    ) {
-        match value {
-            Some(value) => *place = value,
-            None => missing.push(name),
-        }
     }
 
     fn device(&mut self) {
@@ -132,44 +133,21 @@ impl<'a> ProfileBuilder<'a> {
         let whole = [self.observed.whole()];
         let between = mean(all(&launches, |s| s.between_calls("cuLaunchKernel")));
         let waits = mean(all(&calls, |s| s.empty_waits("cuStreamSynchronize")));
-        // A launch takes the longer, the less of it the processor has done just before: one kernel over and over is one end,
-        // several in turn, with waits in between, are nearer to what programs do.
+        // A launch takes the longer, the less of it the processor has done just before. One kernel over and over is one end.
+        // Several in turn, with waits in between, are nearer to what programs do.
         let rows = [&launches, &self.passes("early"), &self.passes("mixed")];
         let rows = (rows.iter()).filter_map(|passes| time(passes, "cuLaunchKernel"));
         let launch = mean(rows.collect());
-        let a = &mut self.profile.api;
-        let m = &mut self.missing;
-        Self::put(m, "api.launch_ns", &mut a.launch_ns, launch);
-        Self::put(m, "api.between_ns", &mut a.between_ns, between);
-        Self::put(
-            m,
-            "api.copy_ns",
-            &mut a.copy_ns,
-            time(&calls, "cuMemcpyHtoDAsync"),
-        );
-        Self::put(
-            m,
-            "api.memset_ns",
-            &mut a.memset_ns,
-            time(&calls, "cuMemsetD8Async"),
-        );
-        Self::put(
-            m,
-            "api.event_record_ns",
-            &mut a.event_record_ns,
-            time(&calls, "cuEventRecord"),
-        );
-        Self::put(
-            m,
-            "api.event_wait_ns",
-            &mut a.event_wait_ns,
-            time(&calls, "cuStreamWaitEvent"),
-        );
-        Self::put(m, "api.sync_ns", &mut a.sync_ns, waits);
-        let made = time(&whole, "cuStreamCreateWithPriority");
-        Self::put(m, "api.stream_create_ns", &mut a.stream_create_ns, made);
-        let made = time(&whole, "cuEventCreate");
-        Self::put(m, "api.event_create_ns", &mut a.event_create_ns, made);
+        put!(self, api.launch_ns, launch);
+        put!(self, api.between_ns, between);
+        put!(self, api.copy_ns, time(&calls, "cuMemcpyHtoDAsync"));
+        put!(self, api.memset_ns, time(&calls, "cuMemsetD8Async"));
+        put!(self, api.event_record_ns, time(&calls, "cuEventRecord"));
+        put!(self, api.event_wait_ns, time(&calls, "cuStreamWaitEvent"));
+        put!(self, api.sync_ns, waits);
+        let stream = time(&whole, "cuStreamCreateWithPriority");
+        put!(self, api.stream_create_ns, stream);
+        put!(self, api.event_create_ns, time(&whole, "cuEventCreate"));
     }
 
     fn kernels(&mut self, plan: &Plan) {
@@ -177,12 +155,10 @@ impl<'a> ProfileBuilder<'a> {
         let small = self.passes("small");
         let within = self.passes("within");
         let time = |entry: &str| median_time(&all(&passes, |s| s.kernels(entry)));
-        let m = &mut self.missing;
-        let k = &mut self.profile.kernel;
-        Self::put(m, "kernel.fixed_ns", &mut k.fixed_ns, time("empty"));
+        put!(self, kernel.fixed_ns, time("empty"));
         let memset = median_time(&all(&within, |s| s.memsets(LARGE)));
-        let memset = rate(LARGE, memset, k.fixed_ns);
-        Self::put(m, "kernel.memset_gbps", &mut k.memset_gbps, memset);
+        let memset = rate(LARGE, memset, self.profile.kernel.fixed_ns);
+        put!(self, kernel.memset_gbps, memset);
         let device = &self.profile.device;
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         let variants = plan.variants.iter().filter(|v| v.name == "kernels");
@@ -191,7 +167,7 @@ impl<'a> ProfileBuilder<'a> {
                 let entry = &variant.kernels[launch.kernel].entry;
                 // With one block and hardly any data: what is left is the kernel's own.
                 let fixed_ns = median_time(&all(&small, |s| s.kernels(entry)));
-                let fixed = fixed_ns.unwrap_or(k.fixed_ns);
+                let fixed = fixed_ns.unwrap_or(self.profile.kernel.fixed_ns);
                 let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
                     continue;
                 };
@@ -216,8 +192,8 @@ impl<'a> ProfileBuilder<'a> {
             }
         }
         let copy = entries.get("copy_f4").and_then(|e| e.memory_share);
-        Self::put(m, "kernel.memory_share", &mut k.memory_share, copy);
-        m.extend([
+        put!(self, kernel.memory_share, copy);
+        self.missing.extend([
             "kernel.compute_share",
             "kernel.threads_for_compute",
             "kernel.threads_for_memory",
@@ -227,7 +203,7 @@ impl<'a> ProfileBuilder<'a> {
             "kernel.concurrent",
         ]);
         if entries.is_empty() {
-            m.push("entry");
+            self.missing.push("entry");
         } else {
             self.profile.entry = entries;
         }
@@ -241,40 +217,23 @@ impl<'a> ProfileBuilder<'a> {
         let is_copy = |what| matches!(what, What::Copy(_));
         let gap =
             |wanted: &dyn Fn(What, What) -> bool| median_time(&all(&queued, |s| s.gaps(wanted)));
-        let l = &mut self.profile.latency;
-        let m = &mut self.missing;
         let launch = mean(all(&idle, |s| s.delays(is_kernel)));
-        Self::put(m, "latency.launch_ns", &mut l.launch_ns, launch);
+        put!(self, latency.launch_ns, launch);
         let copy = mean(all(&idle, |s| s.delays(is_copy)));
-        Self::put(m, "latency.copy_ns", &mut l.copy_ns, copy);
+        put!(self, latency.copy_ns, copy);
         let found = gap(&|a, b| is_kernel(a) && is_kernel(b));
-        Self::put(
-            m,
-            "latency.kernel_to_kernel_ns",
-            &mut l.kernel_to_kernel_ns,
-            found,
-        );
+        put!(self, latency.kernel_to_kernel_ns, found);
         let found = gap(&|a, b| is_kernel(a) && is_copy(b));
-        Self::put(
-            m,
-            "latency.kernel_to_copy_ns",
-            &mut l.kernel_to_copy_ns,
-            found,
-        );
+        put!(self, latency.kernel_to_copy_ns, found);
         let found = gap(&|a, b| is_copy(a) && is_kernel(b));
-        Self::put(
-            m,
-            "latency.copy_to_kernel_ns",
-            &mut l.copy_to_kernel_ns,
-            found,
-        );
+        put!(self, latency.copy_to_kernel_ns, found);
         let found = gap(&|a, b| is_copy(a) && is_copy(b));
-        Self::put(m, "latency.copy_to_copy_ns", &mut l.copy_to_copy_ns, found);
+        put!(self, latency.copy_to_copy_ns, found);
         let found = median_time(&all(&events, Stretch::hand_overs));
-        Self::put(m, "latency.event_ns", &mut l.event_ns, found);
+        put!(self, latency.event_ns, found);
         let found = mean(all(&idle, |s| s.wakes("cuStreamSynchronize")));
-        Self::put(m, "latency.wake_ns", &mut l.wake_ns, found);
-        m.extend(["api.queue_depth", "latency.poll_ns"]);
+        put!(self, latency.wake_ns, found);
+        self.missing.extend(["api.queue_depth", "latency.poll_ns"]);
     }
 
     fn graphs(&mut self) {
@@ -299,33 +258,17 @@ impl<'a> ProfileBuilder<'a> {
         let make = fit("cuGraphInstantiateWithFlags");
         let capture = mean(all(&large, |s| s.calls("cuLaunchKernel")));
         let node = median_time(&all(&large, |s| s.gaps(|_, _| true)));
-        let a = &mut self.profile.api;
-        let m = &mut self.missing;
-        Self::put(
-            m,
-            "api.graph_launch_ns",
-            &mut a.graph_launch_ns,
-            launch.map(|l| l.0),
-        );
-        let place = &mut a.graph_launch_node_ns;
-        Self::put(m, "api.graph_launch_node_ns", place, launch.map(|l| l.1));
+        put!(self, api.graph_launch_ns, launch.map(|l| l.0));
+        put!(self, api.graph_launch_node_ns, launch.map(|l| l.1));
+        let a = &self.profile.api;
         let usual = a.graph_launch_ns + LARGE as Ns * a.graph_launch_node_ns;
         let upload = first.map(|ns| ((ns - usual) / LARGE as Ns).max(0));
-        let place = &mut a.graph_upload_node_ns;
-        Self::put(m, "api.graph_upload_node_ns", place, upload);
-        m.push("api.graph_portion");
-        let place = &mut a.graph_instantiate_ns;
-        Self::put(m, "api.graph_instantiate_ns", place, make.map(|l| l.0));
-        let place = &mut a.graph_instantiate_node_ns;
-        Self::put(m, "api.graph_instantiate_node_ns", place, make.map(|l| l.1));
-        Self::put(
-            m,
-            "api.graph_capture_node_ns",
-            &mut a.graph_capture_node_ns,
-            capture,
-        );
-        let l = &mut self.profile.latency;
-        Self::put(m, "latency.graph_node_ns", &mut l.graph_node_ns, node);
+        put!(self, api.graph_upload_node_ns, upload);
+        self.missing.push("api.graph_portion");
+        put!(self, api.graph_instantiate_ns, make.map(|l| l.0));
+        put!(self, api.graph_instantiate_node_ns, make.map(|l| l.1));
+        put!(self, api.graph_capture_node_ns, capture);
+        put!(self, latency.graph_node_ns, node);
     }
 
     fn memory(&mut self) {
@@ -352,52 +295,19 @@ impl<'a> ProfileBuilder<'a> {
         let pins = fit(&whole, alloc, MemoryKind::Pinned);
         let unpins = fit(&whole, free, MemoryKind::Pinned);
         let call = |name: &'static str| mean(all(&pool, |s| s.calls(name)));
-        let mem = &mut self.profile.memory;
-        let m = &mut self.missing;
-        Self::put(m, "memory.alloc_small_ns", &mut mem.alloc_small_ns, small);
-        Self::put(m, "memory.alloc_ns", &mut mem.alloc_ns, allocs.map(|l| l.0));
-        Self::put(
-            m,
-            "memory.alloc_gbps",
-            &mut mem.alloc_gbps,
-            allocs.map(|l| l.1),
-        );
-        Self::put(m, "memory.free_ns", &mut mem.free_ns, frees.map(|l| l.0));
-        Self::put(
-            m,
-            "memory.free_gbps",
-            &mut mem.free_gbps,
-            frees.map(|l| l.1),
-        );
-        Self::put(
-            m,
-            "memory.pool_alloc_ns",
-            &mut mem.pool_alloc_ns,
-            call("cuMemAllocAsync"),
-        );
-        Self::put(
-            m,
-            "memory.pool_free_ns",
-            &mut mem.pool_free_ns,
-            call("cuMemFreeAsync"),
-        );
-        Self::put(
-            m,
-            "memory.pinned_alloc_ns",
-            &mut mem.pinned_alloc_ns,
-            pins.map(|l| l.0),
-        );
-        let place = &mut mem.pinned_alloc_gbps;
-        Self::put(m, "memory.pinned_alloc_gbps", place, pins.map(|l| l.1));
-        Self::put(
-            m,
-            "memory.pinned_free_ns",
-            &mut mem.pinned_free_ns,
-            unpins.map(|l| l.0),
-        );
-        let place = &mut mem.pinned_free_gbps;
-        Self::put(m, "memory.pinned_free_gbps", place, unpins.map(|l| l.1));
-        m.extend(["memory.granule", "memory.pool_stream_ns"]);
+        put!(self, memory.alloc_small_ns, small);
+        put!(self, memory.alloc_ns, allocs.map(|l| l.0));
+        put!(self, memory.alloc_gbps, allocs.map(|l| l.1));
+        put!(self, memory.free_ns, frees.map(|l| l.0));
+        put!(self, memory.free_gbps, frees.map(|l| l.1));
+        put!(self, memory.pool_alloc_ns, call("cuMemAllocAsync"));
+        put!(self, memory.pool_free_ns, call("cuMemFreeAsync"));
+        put!(self, memory.pinned_alloc_ns, pins.map(|l| l.0));
+        put!(self, memory.pinned_alloc_gbps, pins.map(|l| l.1));
+        put!(self, memory.pinned_free_ns, unpins.map(|l| l.0));
+        put!(self, memory.pinned_free_gbps, unpins.map(|l| l.1));
+        self.missing
+            .extend(["memory.granule", "memory.pool_stream_ns"]);
     }
 
     fn cold(&mut self) {
@@ -413,50 +323,25 @@ impl<'a> ProfileBuilder<'a> {
         // It sets a megabyte, which takes a kernel.
         let memset = over("cuMemsetD8Async", a.launch_ns);
         let load = median_time(&all(&passes, Stretch::loads));
-        let c = &mut self.profile.cold;
-        let m = &mut self.missing;
-        Self::put(m, "cold.first_stream_ns", &mut c.first_stream_ns, stream);
-        Self::put(
-            m,
-            "cold.context_ns",
-            &mut c.context_ns,
-            first("cuCtxCreate"),
-        );
-        Self::put(
-            m,
-            "cold.context_destroy_ns",
-            &mut c.context_destroy_ns,
-            destroyed,
-        );
-        let place = &mut c.module_load_ns;
-        Self::put(m, "cold.module_load_ns", place, load);
-        Self::put(m, "cold.first_launch_ns", &mut c.first_launch_ns, launch);
-        Self::put(m, "cold.first_copy_ns", &mut c.first_copy_ns, copy);
-        Self::put(m, "cold.first_memset_ns", &mut c.first_memset_ns, memset);
+        put!(self, cold.first_stream_ns, stream);
+        put!(self, cold.context_ns, first("cuCtxCreate"));
+        put!(self, cold.context_destroy_ns, destroyed);
+        put!(self, cold.module_load_ns, load);
+        put!(self, cold.first_launch_ns, launch);
+        put!(self, cold.first_copy_ns, copy);
+        put!(self, cold.first_memset_ns, memset);
     }
 
     fn host(&mut self) {
         let passes = self.passes("host");
         let time = |name: &'static str| median_time(&all(&passes, |s| s.phases(name)));
-        let h = &mut self.profile.host;
-        let m = &mut self.missing;
-        Self::put(
-            m,
-            "host.sum_gbps",
-            &mut h.sum_gbps,
-            rate(HOST_BYTES, time("sum"), 0),
-        );
-        Self::put(
-            m,
-            "host.sin_gbps",
-            &mut h.sin_gbps,
-            rate(HOST_BYTES, time("sin"), 0),
-        );
+        put!(self, host.sum_gbps, rate(HOST_BYTES, time("sum"), 0));
+        put!(self, host.sin_gbps, rate(HOST_BYTES, time("sin"), 0));
         let operations = 2.0 * HOST_ROWS.powi(3);
         let product = time("matmul")
             .filter(|&ns| ns > 0)
             .map(|ns| operations / ns as f64);
-        Self::put(m, "host.matmul_gflops", &mut h.matmul_gflops, product);
+        put!(self, host.matmul_gflops, product);
         let cold = self.observed.passes("cold");
         let fill = |function: &'static str, bytes| {
             rate(
@@ -466,9 +351,9 @@ impl<'a> ProfileBuilder<'a> {
             )
         };
         let zero = fill("cuMemsetD8Async", MIB);
-        Self::put(m, "host.zero_gbps", &mut h.zero_gbps, zero);
+        put!(self, host.zero_gbps, zero);
         let random = fill("cuMemcpyHtoD", 16 * MIB);
-        Self::put(m, "host.random_gbps", &mut h.random_gbps, random);
+        put!(self, host.random_gbps, random);
     }
 }
 

@@ -1,12 +1,12 @@
 //! `cuptop calibrate`: measures a GPU by running a scenario made for it, and turns the recording into a
 //! profile.
 //!
-//! The simulator deals in what CUPTI records say (how long a copy ran, how long a call took, what lay
-//! between two operations), so that is what is measured: the same way that every other run takes. Figures
+//! The simulator deals in what CUPTI records say: how long a copy ran, how long a call took, what lay
+//! between two operations. So that is what is measured, the same way that every other run takes. Figures
 //! that cannot be measured on this machine stay those of the bundled profile and are named.
 //!
-//! The scenario is run in several processes, one after the other. The same calls take half as long again in one process as in
-//! the next where a machine is shared, and pageable memory is staged at 9 or at 17 GB/s, depending on where it was allocated:
+//! The scenario is run in several processes, one after the other. Where a machine is shared, the same calls take half as long
+//! again in one process as in the next. Pageable memory is staged at 9 or at 17 GB/s, depending on where it was allocated. So
 //! the profile holds the middle of each figure.
 
 mod copies;

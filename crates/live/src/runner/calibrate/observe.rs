@@ -152,7 +152,7 @@ impl<'a> Stretch<'a> {
             .collect()
     }
 
-    /// From the start of each first of several loads of modules to the next call that is none: what is made of a module before
+    /// From the start of each first of several loads of modules to the next call that is none. What is made of a module before
     /// it can be used is not all in calls that leave records.
     pub(super) fn loads(self) -> Vec<Ns> {
         let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
@@ -171,8 +171,8 @@ impl<'a> Stretch<'a> {
         loads
     }
 
-    /// From an allocation to the call of a function that set or copied so many bytes, where that came next: what the host
-    /// took to write them.
+    /// From an allocation to the call of a function that set or copied so many bytes, where that came next. That is what
+    /// the host took to write them.
     pub(super) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
         let sizes: HashMap<Correlation, u64> = (self.items.iter())
             .filter_map(|item| match item.what {
@@ -225,7 +225,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// From the end of an operation to the start of the next on its stream, where that one was queued
-    /// by then: the device's time, not the host's.
+    /// by then. That is the device's time, not the host's.
     pub(super) fn gaps(self, wanted: impl Fn(What, What) -> bool) -> Vec<Ns> {
         let calls = self.calls_by_correlation();
         let is_queued = |before: &Activity, item: &Activity| {
