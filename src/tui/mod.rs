@@ -246,6 +246,6 @@ pub fn render(app: &mut app::App, theme: &Theme) -> Buffer {
 }
 
 #[cfg(test)]
-mod fixture;
-#[cfg(test)]
 mod tests;
+#[cfg(test)]
+use tests::fixture;

@@ -1,4 +1,6 @@
-//! Whole screens, text and styles, on the timeline of [`super::fixture`].
+//! Whole screens, text and styles, on the timeline of [`fixture`].
+
+pub(super) mod fixture;
 
 use std::fmt::Write as _;
 use std::time::Duration;

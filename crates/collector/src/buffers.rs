@@ -12,11 +12,9 @@
 //! in. Both queues have room for every buffer that can ever exist, so putting one in cannot fail and never waits.
 //!
 //! `pool` is what the threads do with buffers, `memory` what a buffer is, `sync` what passes it from one thread to the
-//! next. `model` compiles the very same `pool` over the memory and the passing of a model checker.
+//! next. `tests::model` compiles the very same `pool` over the memory and the passing of a model checker.
 
 mod memory;
-#[cfg(test)]
-mod model;
 mod pool;
 mod sync;
 #[cfg(test)]

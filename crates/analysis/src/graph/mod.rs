@@ -16,8 +16,6 @@ mod edges;
 mod events;
 mod extend;
 mod kind;
-#[cfg(test)]
-pub(crate) mod made;
 mod ops;
 #[cfg(test)]
 mod tests;
@@ -26,6 +24,8 @@ mod waits;
 pub use calls::{CallKind, Calls};
 pub use kind::EdgeKind;
 pub use ops::{Engine, Ops};
+#[cfg(test)]
+pub(crate) use tests::made;
 pub use waits::HANDOVER_MIN;
 
 use activity::{Ns, Span};

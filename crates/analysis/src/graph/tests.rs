@@ -1,16 +1,18 @@
 //! Properties of the graph and of the causes told from it, on made-up programs; and that neither is slow
 //! on the inputs that were.
 
+pub(crate) mod made;
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::made::{run, steps, trace_of};
 use super::*;
 use crate::causes::{Cause, Causes, Certainty};
 use crate::figures;
 use crate::testing::{Scene, gaps_of_stream};
 use activity::{Activity, Batch, HostCall, Overhead, What};
+use made::{run, steps, trace_of};
 use trace::LaneKey;
 
 /// What a graph says, in terms that do not depend on the order of arrival.

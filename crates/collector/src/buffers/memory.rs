@@ -11,7 +11,7 @@ pub(crate) struct Buffer(*mut u8);
 
 // SAFETY: whoever holds a Buffer owns its memory; the queues hand it from one thread to the next.
 unsafe impl Send for Buffer {}
-// SAFETY: a shared Buffer is only compared, and asked for what is noted about it; its memory is reached by whoever took it
+// SAFETY: a shared Buffer is only compared, and asked for what is noted about it. Its memory is reached by whoever took it
 // out of a queue.
 unsafe impl Sync for Buffer {}
 

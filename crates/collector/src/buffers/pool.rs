@@ -146,7 +146,7 @@ impl Pool {
         self.flushes.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The oldest flush after which CUPTI took a buffer that it has written to and still holds: with a flush behind it,
+    /// The oldest flush after which CUPTI took a buffer that it has written to and still holds. With a flush behind it,
     /// such a buffer is withheld because something in it is unfinished. (CUPTI says nothing about what runs.)
     pub(crate) fn oldest_withheld(&self) -> Option<u64> {
         let all = self.all.lock().ok()?;

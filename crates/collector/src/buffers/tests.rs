@@ -1,5 +1,7 @@
 //! Buffers between several threads of CUPTI's, our decode thread and our flush thread.
 
+mod model;
+
 use std::sync::atomic::AtomicUsize;
 
 use super::*;

@@ -88,11 +88,11 @@ mod former;
 pub mod header;
 mod intern;
 mod parts;
-#[cfg(test)]
-mod protocol;
 mod reader;
 mod stacks;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};

@@ -14,7 +14,7 @@
     clippy::duplicate_mod,
     reason = "the same code over other memory is what this is about"
 )]
-#[path = "pool.rs"]
+#[path = "../pool.rs"]
 mod pool;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -14,8 +14,9 @@ use activity::{Activity, Health, Memset, Place, Span, What};
 use proptest::prelude::*;
 
 use super::header::SLOTS;
-use super::steps::seen::{self, Step};
 use super::{Clocks, Entry, HEADER, Identity, Reader, State, Writer};
+
+use seen::Step;
 
 /// Where the second slot begins: what is before it and what is behind it may be of different moments.
 const BETWEEN_SLOTS: usize = SLOTS[1];
@@ -286,4 +287,42 @@ fn opened(state: &[u8]) -> Option<(Reader, u64)> {
         .expect("readable")
     {}
     Some((reader, seen))
+}
+
+/// The writes, as they are made.
+pub(super) mod seen {
+    use std::cell::RefCell;
+    use std::fs::File;
+    use std::os::unix::fs::MetadataExt;
+
+    /// One write.
+    pub(crate) struct Step {
+        /// The file's number.
+        pub(crate) file: u64,
+        pub(crate) offset: usize,
+        pub(crate) bytes: Vec<u8>,
+    }
+
+    thread_local! {
+        static STEPS: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
+    }
+
+    pub(in super::super) fn note(file: &File, bytes: &[u8], offset: u64) {
+        STEPS.with_borrow_mut(|steps| {
+            if let Some(steps) = steps {
+                steps.push(Step {
+                    file: file.metadata().expect("an open file").ino(),
+                    offset: usize::try_from(offset).expect("a small file"),
+                    bytes: bytes.to_vec(),
+                });
+            }
+        });
+    }
+
+    /// The writes that `body` makes in this thread, in their order.
+    pub(crate) fn collect(body: impl FnOnce()) -> Vec<Step> {
+        STEPS.set(Some(Vec::new()));
+        body();
+        STEPS.take().unwrap_or_default()
+    }
 }
