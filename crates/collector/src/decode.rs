@@ -1,8 +1,8 @@
 //! Buffers of CUPTI records to entries of the recording.
 //!
-//! Buffers are walked by the sizes that the library gave, without a call into it. Every record is either
-//! written, or counted as one of the things that can be wrong with it. Strings are read here, in the process
-//! that they belong to, and interned by content: after a module is unloaded the same pointer may name another kernel.
+//! Buffers are walked by the sizes that the library gave, without a call into it. Every record is either written, or
+//! counted as one of the things that can be wrong with it. Strings are read here, in the process that they belong to,
+//! and interned by content. After a module is unloaded the same pointer may name another kernel.
 
 use std::collections::HashMap;
 

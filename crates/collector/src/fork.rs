@@ -18,7 +18,7 @@ extern "C" fn in_child() {
     }
     let descriptor = DESCRIPTOR.swap(-1, Ordering::Relaxed);
     if descriptor >= 0 {
-        // The lock on the file belongs to the open file, which parent and child share: as long as the child had it,
+        // The lock on the file belongs to the open file, which parent and child share. As long as the child had it,
         // a reader would take the parent for alive.
         // SAFETY: the thread that owns the file does not exist in the child, so nobody uses or closes it here.
         unsafe { libc::close(descriptor) };

@@ -1,5 +1,5 @@
-//! What cuptop and a collector that was loaded into a running program say to each other: messages through a socket
-//! (`SOCK_SEQPACKET`), of which each has one end. Whoever loses the other's end lets go.
+//! What cuptop and a collector that was loaded into a running program say to each other. Messages go through a
+//! socket (`SOCK_SEQPACKET`), of which each has one end. Whoever loses the other's end lets go.
 
 /// The function that is called in the program.
 pub const ENTRY: &str = "cuptop_attach_1";

@@ -1,9 +1,9 @@
 //! The entry points of the shared library that is loaded into traced programs.
 //!
-//! The CUDA driver loads it in `cuInit` (`CUDA_INJECTION64_PATH`) and calls `InitializeInjection`; NVTX loads it at its
-//! first call (`NVTX_INJECTION64_PATH`) and calls `InitializeInjectionNvtx2`, which is passed on to the libcupti that the
-//! collector uses: so both always use the same one. Both may run inside `cuInit`: no CUDA function is called. Whatever
-//! goes wrong, the program runs on, untraced.
+//! The CUDA driver loads it in `cuInit` (`CUDA_INJECTION64_PATH`) and calls `InitializeInjection`. NVTX loads it at its
+//! first call (`NVTX_INJECTION64_PATH`) and calls `InitializeInjectionNvtx2`. That is passed on to the libcupti that the
+//! collector uses, so that both always use the same one. Both may run inside `cuInit`: no CUDA function is called.
+//! Whatever goes wrong, the program runs on, untraced.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

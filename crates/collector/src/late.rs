@@ -1,7 +1,8 @@
 //! The entry point for a program that runs already, into which `cuptop attach` has loaded this library.
 //!
 //! The call comes in a thread of the program that was stopped somewhere: it starts a thread and returns. That thread waits until the
-//! program uses CUDA, collects until it is told to leave or the other end of its socket is gone, and lets CUPTI go. The library stays.
+//! program uses CUDA. It collects until it is told to leave or the other end of its socket is gone, and lets CUPTI go. The library
+//! stays.
 
 use std::ffi::{OsString, c_int, c_void};
 use std::io;

@@ -7,9 +7,9 @@
 //!              bounded queue ─► cuptop-decode ─► recording (a file) ─► whoever follows it
 //! ```
 //!
-//! Nothing of this runs in the program's own threads but taking an empty buffer from a queue. Two users: a program
-//! that holds a [`Collector`] itself (cuptop's runner), and any CUDA program into which this crate, built as a shared
-//! library with the feature `inject`, is loaded by the CUDA driver.
+//! Nothing of this runs in the program's own threads but taking an empty buffer from a queue. There are two users.
+//! One is a program that holds a [`Collector`] itself (cuptop's runner). The other is any CUDA program into which the
+//! CUDA driver loads this crate, built as a shared library with the feature `inject`.
 //!
 //! The recording itself is the crate [`recording`]: no CUDA, no threads.
 

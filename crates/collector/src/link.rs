@@ -33,9 +33,9 @@ fn find(gpus: &Path, devices: &Path, uuid: &[u8; 16]) -> Option<String> {
     None
 }
 
-/// How a PCI device is attached, from the kernel's `max_link_speed` and `max_link_width`: what the link
-/// can do, because an idle GPU lets its current speed drop to save power. In a virtual machine the files
-/// can be missing or say 0 or "Unknown".
+/// How a PCI device is attached, from the kernel's `max_link_speed` and `max_link_width`. That is what
+/// the link can do, because an idle GPU lets its current speed drop to save power. In a virtual machine
+/// the files can be missing or say 0 or "Unknown".
 fn link(devices: &Path, pci: &str) -> Option<String> {
     let read = |name: &str| std::fs::read_to_string(devices.join(pci).join(name)).ok();
     let speed = read("max_link_speed")?;

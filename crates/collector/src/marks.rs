@@ -81,8 +81,8 @@ impl Marks {
         }
     }
 
-    /// Of ranges that are open at the end of the program only the beginning is known: a library may have left one by a call that
-    /// CUPTI does not record (NCCL 2.28 does, of `ncclCommInitRankConfig`), so that nothing says how far it reached.
+    /// Of ranges that are open at the end of the program only the beginning is known. A library may have left one by a call that
+    /// CUPTI does not record (NCCL 2.28 does, of `ncclCommInitRankConfig`). So nothing says how far it reached.
     pub(crate) fn end(&mut self, writer: &mut Writer) {
         let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_by_key(|open| open.start);

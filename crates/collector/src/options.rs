@@ -88,8 +88,8 @@ pub struct Options {
     pub max_buffers: usize,
 }
 
-/// The size of an activity buffer: the cheapest per launch of those measured between 64 KiB and 1 MiB on an
-/// H200, and small enough that a long kernel withholds little else with it.
+/// The size of an activity buffer. It is the cheapest per launch of those measured between 64 KiB and 1 MiB
+/// on an H200. It is small enough that a long kernel withholds little else with it.
 pub const BUFFER: usize = 256 * 1024;
 
 impl Options {

@@ -19,7 +19,7 @@ struct Place {
 }
 
 /// What launchers call a process's rank, and how many there are. In order: what started the process itself comes before
-/// what started its launcher (a batch script of Slurm gives all that `mpirun` starts in it the rank 0).
+/// what started its launcher. A batch script of Slurm gives all that `mpirun` starts in it the rank 0.
 const LAUNCHERS: [(&str, &str); 4] = [
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

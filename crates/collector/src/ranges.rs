@@ -1,8 +1,8 @@
 //! Recording only inside NVTX ranges of some name.
 //!
 //! Their two ends are records like all others: the decode thread sees them at the next flush, and the flush thread acts on
-//! it. So recording begins up to a flush period after the range does, and ends after it; ranges that are shorter
-//! than that are missed, and counted. Nothing runs in the program's own threads.
+//! it. So recording begins up to a flush period after the range does, and ends after it. Ranges that are shorter than that
+//! are missed, and counted. Nothing runs in the program's own threads.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

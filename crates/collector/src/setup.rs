@@ -77,7 +77,7 @@ pub(crate) struct Subscription(Subscriber);
 // SAFETY: the handle is an opaque number to us, and CUPTI takes it from any thread.
 unsafe impl Send for Subscription {}
 
-/// Subscribes. Must come before anything else: whoever registers buffers without a subscription loses all of
+/// Subscribes. Must come before anything else. Whoever registers buffers without a subscription loses all of
 /// them as soon as another tool starts in the process, and spoils that tool's too.
 pub(crate) fn subscribe(cupti: &Cupti) -> Result<Subscription, StartError> {
     let mut handle = std::ptr::null_mut();
@@ -156,8 +156,8 @@ pub(crate) fn enable(cupti: &Cupti, options: &Options) -> Result<Vec<String>, St
     // Device buffers keep their defaults: smaller ones run out under graphs, and show as zero time stamps.
     // Buffers are zeroed by the decode thread; else CUPTI does it in the program's.
     set_u8(cupti, attribute::ZEROED_OUT_ACTIVITY_BUFFER, 1);
-    // Buffers for each thread (the default since 13.0) cost threads x 256 KiB and make every thread's records wait
-    // for a buffer of its own; the attribute exists since 12.3.
+    // Buffers for each thread (the default since 13.0) cost threads x 256 KiB. They make every thread's records
+    // wait for a buffer of its own. The attribute exists since 12.3.
     if cupti.version >= 21 {
         set_u8(cupti, attribute::PER_THREAD_ACTIVITY_BUFFER, 0);
     }

@@ -1,9 +1,9 @@
 //! Switching recording on and off while the program runs.
 //!
-//! The flush thread looks at what is asked for once a period: by the [control page](crate::control), by the NVTX
-//! ranges inside which alone is recorded. It tells CUPTI, and has written into the recording from
-//! when on that holds. What was launched before recording went on leaves no record though it may still run, so the time
-//! given is that after the last call to CUPTI; that of going off is the one before the first.
+//! The flush thread looks at what is asked for once a period: by the [control page](crate::control), or by the NVTX
+//! ranges inside which alone is recorded. It tells CUPTI, and has written into the recording from when on that holds.
+//! What was launched before recording went on leaves no record though it may still run. So the time given is that after
+//! the last call to CUPTI. That of going off is the one before the first.
 
 use std::path::Path;
 use std::sync::Arc;

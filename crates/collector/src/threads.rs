@@ -20,7 +20,7 @@ use crate::setup::{Subscription, release};
 use crate::switch::Switch;
 use recording::file::{Clocks, State, Writer};
 
-/// Starts a named thread in which all signals are blocked: the program's handlers must not run on it, and a
+/// Starts a named thread in which all signals are blocked. The program's handlers must not run on it. A
 /// file size limit must be an error of the write instead of a signal that ends the program.
 pub(crate) fn start(
     name: &str,
@@ -113,7 +113,7 @@ impl Flusher {
     }
 
     /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so
-    /// enabling their kind alone brings no record; and before the first buffer it is too early to ask.
+    /// enabling their kind alone brings no record. Before the first buffer it is too early to ask.
     fn ask_for_devices(&self, asked: &mut bool) {
         if *asked || !self.pool.was_used() {
             return;
@@ -177,8 +177,8 @@ impl Flusher {
     }
 }
 
-/// When the last flushes began. A buffer that CUPTI took after the n-th flush holds nothing older than that flush:
-/// so a launch pays for reading a counter, not a clock.
+/// When the last flushes began. A buffer that CUPTI took after the n-th flush holds nothing older than that flush.
+/// So a launch pays for reading a counter, not a clock.
 #[derive(Debug, Default)]
 struct FlushTimes {
     times: VecDeque<i64>,
@@ -222,8 +222,8 @@ pub(crate) struct DecodeThread {
     pub(crate) told_timeless: bool,
 }
 
-/// Kernels of graphs without times that are no accident: seen on CUPTI 13.0 with driver 580 after some 10^6 to 10^7 of
-/// them, and from there on in all.
+/// Kernels of graphs without times that are no accident. CUPTI 13.0 with driver 580 made them after some 10^6 to 10^7
+/// kernels, and from there on of all.
 const TIMELESS: u64 = 100;
 /// Times between two counters in the header while nothing happens: a reader sees that the process lives.
 const HEARTBEAT: Duration = Duration::from_secs(1);

@@ -46,7 +46,7 @@ impl fmt::Display for NoneFits {
 
 impl std::error::Error for NoneFits {}
 
-/// Opens the candidates in the order in which they fit a driver of CUDA's major version `driver`, and gives the first
+/// Opens the candidates in the order in which they fit a driver of CUDA's major version `driver`. It gives the first
 /// that `take` makes something of.
 ///
 /// # Errors

@@ -39,9 +39,9 @@ pub const DEVICE_GRAPH_TRACE: u32 = 53;
 /// One more than the highest kind of which a size is asked.
 pub const LIMIT: u32 = 64;
 
-/// The kinds whose records are walked, each with the length of a record by the first version that has it: measured with
-/// the libraries of 12.2 to 13.1 and taken from the headers of 13.2 to 13.5. For versions up to 18 (11.8 to 12.1) only
-/// where all three agree. Where there is none the library is asked alone.
+/// The kinds whose records are walked, each with the length of a record by the first version that has it. Lengths were
+/// measured with the libraries of 12.2 to 13.1, and taken from the headers of 13.2 to 13.5. For versions up to 18 (11.8
+/// to 12.1) only where all three agree. Where there is none the library is asked alone.
 pub(crate) const LAYOUTS: &[(u32, &[(u32, u16)])] = &[
     (MEMCPY, &[(0, 88), (26, 96), (130_400, 112)]),
     (MEMSET, &[(0, 88), (130_400, 104)]),

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Result codes, kinds and every other number that the library hands out are plain integers with
-//! named constants, never Rust enums: a newer library may return values that this crate has not
+//! named constants, never Rust enums. A newer library may return values that this crate has not
 //! heard of, and an enum holding such a value is undefined behaviour.
 //!
 //! Sources: the `cupti_*.h` headers of CUDA 11.8 to 13.5 and measurements against the libraries of

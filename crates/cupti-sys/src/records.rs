@@ -1,7 +1,7 @@
 //! Fields of activity records at fixed offsets, read only where the record is long enough.
 //!
 //! From 11.8 on every newer layout keeps all fields of the older one in place, so the offsets below
-//! hold for all releases; fields that came later are `Option`s. A record is a slice of exactly the
+//! hold for all releases. Fields that came later are `Option`s. A record is a slice of exactly the
 //! length that [`crate::RecordSizes`] gives for its kind. A reader returns `None` when the record is
 //! shorter than the oldest layout.
 //!

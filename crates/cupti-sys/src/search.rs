@@ -1,11 +1,17 @@
 //! Where CUDA's libraries may lie, in which order, and which one fits the driver.
 //!
-//! What the user says (`CUPTOP_CUPTI`, `CUPTOP_NVRTC`) is the only candidate. Without it the order is, first hit wins:
-//! what the process has mapped already (a second copy in one process would be a second state machine over one driver
-//! slot), the wheels of the program's own Python and of the Pythons on `PATH`, conda, the toolkits, the system's
-//! libraries, and last what the system's loader finds under a name with a version. That is the order of NVIDIA's own
-//! cuda-pathfinder, so cuptop sees the versions that a Python program on this machine would load. Files are named by
-//! absolute paths: the loader's own search would take the first that happens to lie around.
+//! What the user says (`CUPTOP_CUPTI`, `CUPTOP_NVRTC`) is the only candidate. Without it the first hit wins, in this
+//! order:
+//!
+//! - what the process has mapped already: a second copy in one process would be a second state machine over one driver
+//!   slot
+//! - the wheels of the program's own Python and of the Pythons on `PATH`
+//! - conda, the toolkits, the system's libraries
+//! - what the system's loader finds under a name with a version
+//!
+//! That is the order of NVIDIA's own cuda-pathfinder, so cuptop sees the versions that a Python program on this
+//! machine would load. Files are named by absolute paths: the loader's own search would take the first that happens to
+//! lie around.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

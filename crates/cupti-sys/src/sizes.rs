@@ -1,7 +1,7 @@
 //! How long a record of each kind is in the libcupti at hand.
 //!
 //! A library always fills the newest layout that it knows, and its version number does not identify
-//! layouts (11.8, 12.0 and 12.1 all call themselves 18, with different kernel records). So the library
+//! layouts. 11.8, 12.0 and 12.1 all call themselves 18, with different kernel records. So the library
 //! is asked: by `cuptiActivityGetStructSize` where it has it (13.2 and later), else by letting
 //! `cuptiActivityGetNextRecord` step over a made-up record. A table of known sizes cross-checks the
 //! answers and stands in where a library refuses to answer.
@@ -79,8 +79,8 @@ fn by_struct_size(api: &Api, kind: u32) -> Option<u16> {
         .flatten()
 }
 
-/// Puts a record of `kind` at the start of an empty buffer and a record of another kind (a context) at
-/// each possible distance: the distance at which the library finds it is the size.
+/// Puts a record of `kind` at the start of an empty buffer, and a record of another kind (a context)
+/// at each possible distance. The distance at which the library finds it is the size.
 fn by_stepping(api: &Api, kind: u32) -> Option<u16> {
     const LENGTH: usize = 64 * 1024;
     let mut buffer = vec![0_u64; LENGTH / 8];

@@ -13,8 +13,8 @@ const OTHERS: u32 = 0o022;
 /// Who may write to a folder with this may not move what is another's in it.
 const STICKY: u32 = 0o1000;
 
-/// Makes such a folder (its parents as they come, the user's alone whatever the umask), or makes sure that the one that is there is
-/// one: a directory and no link, the user's own. Rights of others are taken away.
+/// Makes such a folder: its parents as they come, the user's alone whatever the umask. Or it makes sure that the one that is there
+/// is one: a directory and no link, the user's own. Rights of others are taken away.
 ///
 /// # Errors
 /// When it cannot be made, is another user's, or lies where another user could put another in its place.

@@ -1,4 +1,4 @@
-//! Functions of the libraries that a process has loaded, found in its memory: what lies on disk may be another file by now, or lie
+//! Functions of the libraries that a process has loaded, found in its memory. What lies on disk may be another file by now, or lie
 //! in another mount namespace.
 
 use std::io;

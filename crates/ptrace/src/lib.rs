@@ -10,10 +10,10 @@
 //! steps    where a test ends the tracer
 //! ```
 //!
-//! A thread is stopped at the entry of a harmless system call while all others run on. A signal frame that brings it back
-//! there is written first, so from then on whatever it does ends in `rt_sigreturn`: a tracer that dies between any two requests leaves
-//! a program that goes on as if nothing had been. The library comes through a descriptor, and no path has to exist in
-//! the process's mount namespace. The call itself runs without a tracer, on a stack of its own.
+//! A thread is stopped at the entry of a harmless system call while all others run on. A signal frame that brings it back there is
+//! written first, so from then on whatever it does ends in `rt_sigreturn`. A tracer that dies between any two requests leaves a
+//! program that goes on as if nothing had been. The library comes through a descriptor, and no path has to exist in the process's
+//! mount namespace. The call itself runs without a tracer, on a stack of its own.
 
 mod arch;
 mod elf;

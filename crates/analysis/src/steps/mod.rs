@@ -1,14 +1,14 @@
 //! The steps of a program: the iterations that it is made of, found by themselves.
 //!
-//! Steps come from ranges that mark them (`ranges`: the repeats of a scenario, `ProfilerStep#N`, another range
-//! with a counter, a range of one name again and again) or else from the operations themselves, which
-//! repeat (`period`). Where neither shows steps there are none: nothing is guessed.
+//! Steps come from ranges that mark them (`ranges`), or else from the operations themselves, which repeat
+//! (`period`). Such ranges are the repeats of a scenario, `ProfilerStep#N`, another range with a counter, and
+//! a range of one name again and again. Where neither shows steps there are none: nothing is guessed.
 //!
-//! A step reaches from its first operation on a GPU to the first one of the next step, so that the
-//! steps of a loop leave nothing out. What lies before the first steady step is the start-up, what lies behind
-//! the last one the tail. Leading steps that are slower than the steady ones are warm-up and belong to
-//! the start-up: those above the median of the later half of all steps by more than 10 % of it and by
-//! more than four of its deviations (see [`Steps::deviation_ns`]), and at most half of all.
+//! A step reaches from its first operation on a GPU to the first one of the next step. So the steps of a
+//! loop leave nothing out. What lies before the first steady step is the start-up, what lies behind the last
+//! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
+//! Such steps exceed the median of the later half of all steps by more than 10 % of it, and by more than four of its
+//! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
 //!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
@@ -32,8 +32,8 @@ pub use slow::Slow;
 /// Fewest steps that are steps: with two the second could be the end of the first.
 pub const STEPS_MIN: usize = 3;
 
-/// Steps that only the operations show and that take less than half of the time still speak for the program where they hold this part of
-/// all that the GPU did: what lies outside is a long start-up.
+/// Steps that only the operations show may take less than half of the time. They still speak for the program where they hold this part
+/// of all that the GPU did: what lies outside is a long start-up.
 const WORK_SHARE: f64 = 0.8;
 
 /// And where there are as many as this.
@@ -119,10 +119,10 @@ impl Steps {
             .unwrap_or_default()
     }
 
-    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show do where they are more than
-    /// a loop over one operation, which is a part of a program, and take half of the time, or where nearly all that the GPU did lies
-    /// in a good many of them: then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what
-    /// lies before them in it is no start-up.
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show must be more than a loop
+    /// over one operation, which is a part of a program. They also must take half of the time, or nearly all that the GPU did must lie
+    /// in a good many of them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
+    /// before them in it is no start-up.
     #[must_use]
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();

@@ -40,7 +40,7 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
         .reduce(Span::hull)
 }
 
-/// The stream with the most operations, when it has at least half of those of its device: a sequence of
+/// The stream with the most operations, when it has at least half of those of its device. A sequence of
 /// less than that does not speak for the process.
 pub(super) fn busiest(
     trace: &Trace,
@@ -65,7 +65,7 @@ pub(super) fn busiest(
 }
 
 /// The sequence of operations of a lane, equal ones as equal numbers, counted from 0. The numbers do not
-/// depend on where the sequence begins: uploads come first, then kernels in the order in which the
+/// depend on where the sequence begins. Uploads come first, then kernels in the order in which the
 /// timeline met them, then the rest.
 pub(super) fn symbols(
     trace: &Trace,
@@ -142,7 +142,7 @@ pub(super) struct Caused {
 }
 
 impl Caused {
-    /// By the calls of all threads of the process that start in `range`: what a step hands to another
+    /// By the calls of all threads of the process that start in `range`. What a step hands to another
     /// thread (PyTorch's backward pass) belongs to it.
     pub(super) fn by(trace: &Trace, process: usize, calls: &ByCall, range: Span) -> Caused {
         let mut caused = Caused::default();

@@ -1,17 +1,17 @@
 //! The repeating unit of a sequence of operations.
 //!
 //! An operation that is done once in every step cuts the sequence into steps. So each operation that
-//! occurs at regular distances is tried as such an *anchor*: the sequence is cut before each of its
-//! occurrences, and what lies between is compared with the commonest piece, of which at least two and
-//! a quarter of all must be exactly equal. The others need not be, so that a step that also logs is still
-//! a step; pieces that are something else (an evaluation) may lie between; what comes before and behind
-//! is start-up and tail.
+//! occurs at regular distances is tried as such an *anchor*. The sequence is cut before each of its
+//! occurrences, and what lies between is compared with the commonest piece. At least two and a quarter of
+//! all must be exactly equal. The others need not be, so that a step that also logs is still a step.
+//! Pieces that are something else (an evaluation) may lie between. What comes before and behind is
+//! start-up and tail.
 //!
 //! Of the anchors that hold, the one with most pieces wins: ten steps with a log line are ten steps, not
-//! one. But where the odd pieces between the alike ones come regularly themselves, and there is an
-//! anchor for them, the larger unit is taken: the layers of a network are not its steps. Of anchors that
-//! differ by one piece at most, as those of one loop do, the least number wins, so that a step begins
-//! at the same operation wherever the sequence is begun.
+//! one. The odd pieces between the alike ones may come regularly themselves, and have an anchor. Then
+//! the larger unit is taken: the layers of a network are not its steps. Anchors of one loop differ by
+//! one piece at most. Of these the least number wins, so that a step begins at the same operation
+//! wherever the sequence is begun.
 //!
 //! Where no operation occurs but once in a step, pairs of operations do, or four in a row, or eight.
 

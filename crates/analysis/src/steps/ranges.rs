@@ -269,7 +269,7 @@ fn of_group(
     })
 }
 
-/// Steps from the first operation of each range to the first of the next. Ranges mark where steps begin: what lies between two
+/// Steps from the first operation of each range to the first of the next. Ranges mark where steps begin. What lies between two
 /// of them is of the step, also where the range holds a part of it, such as the optimizer's.
 ///
 /// Where something else was done between two ranges (an evaluation), the step ends with what its range caused. That it was

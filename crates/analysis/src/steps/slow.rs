@@ -19,7 +19,7 @@ pub struct Slow {
     pub more: More,
 }
 
-/// What the time of a step went to, on the process's device with most operations; or by how much that exceeds the median
+/// What the time of a step went to, on the process's device with most operations. Or by how much that exceeds the median
 /// of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct More {

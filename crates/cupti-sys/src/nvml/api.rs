@@ -53,7 +53,7 @@ impl Api {
     /// # Safety
     /// `library` must be NVML.
     pub(super) unsafe fn resolve(library: Library) -> Result<Api, &'static str> {
-        // SAFETY: of every line: the types of the fields are those that nvml.h gives the functions of these names; handles are
+        // SAFETY: of every line: the types of the fields are those that nvml.h gives the functions of these names. Handles are
         // pointers, enumerations are unsigned ints.
         unsafe {
             Ok(Api {

@@ -18,8 +18,8 @@ const TEXT_MAX: usize = 96;
 /// Processes that are read of a GPU at most.
 const PROCESSES_MAX: u32 = 1024;
 
-/// Bytes per second and lane, one way, of each PCIe generation from 1: its transfers per second with what the encoding
-/// takes (8b/10b, then 128b/130b; generation 6 without its error correction).
+/// Bytes per second and lane, one way, of each PCIe generation from 1. These are its transfers per second with what
+/// the encoding takes: 8b/10b, then 128b/130b; generation 6 without its error correction.
 const PCIE_LANE: [u64; 6] = [
     250_000_000,
     500_000_000,

@@ -1,5 +1,5 @@
-//! PM sampling: counters of a whole GPU at equal distances in time, from outside the program that uses it (CUDA 12.6 and later,
-//! compute capability 7.5 and higher).
+//! PM sampling: counters of a whole GPU at equal distances in time, from outside the program that uses it. It needs CUDA 12.6
+//! or later, and compute capability 7.5 or higher.
 //!
 //! [`Host`] makes of names of metrics a configuration, and says in how many passes the chip could count them; it needs no GPU.
 //! [`Sampling`] counts. One pass only can be sampled, and one program at a time can sample a GPU.
@@ -105,7 +105,7 @@ impl PmApi {
 
 /// Calls a function whose parameters are filled in.
 fn ask<P: Params>(function: Call<P>, params: &mut P) -> Result<(), Code> {
-    // SAFETY: the structure is of the function's own type, says its length, and what its pointers point to outlives the call:
+    // SAFETY: the structure is of the function's own type and says its length. What its pointers point to outlives the call:
     // each caller has it in a variable.
     match unsafe { function(params) } {
         SUCCESS => Ok(()),

@@ -108,8 +108,8 @@ pub type Attached = (Feed, Recorder);
 /// Starts the program and follows it.
 ///
 /// # Errors
-/// When it cannot be started, the recording directory cannot be made or holds recordings already, the library cannot
-/// be unpacked, or another tool has claimed the driver's injection variable.
+/// When it cannot be started, or the recording directory cannot be made or holds recordings already. Also when the
+/// library cannot be unpacked, or another tool has claimed the driver's injection variable.
 pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let Some(program) = request.command.first() else {
         return Err(io::Error::new(

@@ -1,7 +1,7 @@
 //! `cuptop attach PID`: a program that runs already.
 //!
-//! Its processes that use CUDA get a collector ([`super::late`]), which leaves when the looking ends. Without it there is what the operating
-//! system lets anybody see of a process that he may debug: its Python stacks, and of the GPUs that it uses what NVML tells of them.
+//! Its processes that use CUDA get a collector ([`super::late`]), which leaves at the end. Without it there is what the operating system
+//! lets anybody see of a process that he may debug. Those are its Python stacks, and what NVML tells of the GPUs that it uses.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
-//! Whether a program could be traced here, found out by tracing one: a process of our own, started as `trace` starts a
-//! program, that does nothing but use the driver.
+//! Whether a program could be traced here, found out by tracing one. It is a process of our own, started as `trace`
+//! starts a program, and does nothing but use the driver.
 //!
 //! The driver loads what is to be injected without a word, also when it cannot be loaded. So the process loads it once by
 //! hand first, and says what the loader said.

@@ -1,7 +1,7 @@
 //! Counters over time: a process of cuptop's own samples a GPU's counters through CUPTI, whoever uses the GPU.
 //!
 //! The samples go to a file beside the recording, as what NVML says does. The process is told apart from the traced program by
-//! nothing but its work: it launches nothing, and a failure, a hang or a crash in it ends it alone, and is said.
+//! nothing but its work: it launches nothing. A failure, a hang or a crash in it ends it alone, and is said.
 //!
 //! ```text
 //! metrics  what is sampled, most wanted first, under NVIDIA's names

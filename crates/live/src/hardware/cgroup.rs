@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// The folders of a process's groups, innermost first, as far as they are in sight: in a container the path is often that of
+/// The folders of a process's groups, innermost first, as far as they are in sight. In a container the path is often that of
 /// the host, and the container's own group is mounted at the top.
 fn folders(mount: &Path, text: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();

@@ -1,9 +1,9 @@
 //! Which GPUs a program uses that records nothing, because it ran before cuptop came.
 //!
 //! NVML lists the processes that compute on a GPU: where it lists one of ours, that is certain. In a container with process ids of its
-//! own it lists others' ids. Then the device files that a process has open tell, less well: CUDA opens those of every GPU
-//! that the process may see, so they are narrowed by the `CUDA_VISIBLE_DEVICES` that it was started with, and that it is no
-//! more than what may be used is said.
+//! own it lists others' ids. Then the device files that a process has open tell, less well: CUDA opens those of every GPU that the
+//! process may see. So they are narrowed by the `CUDA_VISIBLE_DEVICES` that it was started with. A notice says that this is no more
+//! than what may be used.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -158,8 +158,8 @@ fn numbers(found: &[Known]) -> String {
     }
 }
 
-/// The N of every `/dev/nvidiaN` among the files of a folder like `/proc/PID/fd`, if `/dev/nvidia-uvm` is among them too: that
-/// is CUDA's; who only asks NVML opens the others alone.
+/// The N of every `/dev/nvidiaN` among the files of a folder like `/proc/PID/fd`, if `/dev/nvidia-uvm` is among them too. That
+/// one is CUDA's; who only asks NVML opens the others alone.
 fn open_minors(folder: &Path) -> BTreeSet<u32> {
     let (mut minors, mut has_cuda) = (BTreeSet::new(), false);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,9 +1,9 @@
 //! Watching the machine while a program runs: its GPUs through NVML, its launching threads through /proc.
 //!
-//! One thread, about ten looks a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes
-//! to recordings from outside, beside the program's own, so that it comes to the timeline the way everything else
-//! does. Which GPUs and threads are worth a look is learned from the records that pass by ([`Watch::note`]): a program
-//! that never comes to use CUDA costs nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
+//! One thread, about ten rounds a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes to
+//! recordings from outside, beside the program's own, so that it comes to the timeline the way everything else does. The records
+//! that pass by tell which GPUs and threads are worth reading ([`Watch::note`]). A program that never comes to use CUDA costs
+//! nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 
 mod cgroup;
 pub(crate) mod finder;

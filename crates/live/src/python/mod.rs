@@ -5,10 +5,10 @@
 //! watched  one process: attached to, looked at, written to PID-START.outside.cuptop
 //! ```
 //!
-//! A thread of ours reads the interpreters' memory (`process_vm_readv`, by the library `py-spy`) some hundred times a second,
-//! at jittered times so that it does not keep step with the program. Nothing is stopped and nothing is put into the
-//! program. What a look came to may be torn, because the program goes on meanwhile: such looks are counted and left out.
-//! All looking together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
+//! A thread of ours reads the interpreters' memory (`process_vm_readv`, by the library `py-spy`) some hundred times a second.
+//! The times are jittered, so that it does not keep step with the program. Nothing is stopped and nothing is put into the
+//! program. A sample may be torn, because the program goes on meanwhile: such samples are counted and left out. All sampling
+//! together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
 //! ([`Looking`]), nothing is read at all, and the timeline knows that nobody looked.
 
 mod tree;

@@ -1,8 +1,8 @@
 //! Kernels: CUDA C++ text to an image that the driver loads, with a cache.
 //!
 //! NVRTC takes 20 to 500 ms a file; a scenario that is edited and run again must not pay that again. An
-//! entry of the cache holds the whole key (NVRTC's version, the options, the file's name and text)
-//! beside the image, and is only used when all of it is equal, so a collision of file names costs a
+//! entry of the cache holds the whole key beside the image: NVRTC's version, the options, the file's
+//! name and text. It is only used when all of that is equal, so a collision of file names costs a
 //! compilation and nothing else. A source with an `#include` is compiled each time, because what it
 //! includes may have changed.
 
@@ -131,9 +131,9 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The target to compile for: machine code for the device where NVRTC can, else for an older device of
-/// the same major version (machine code runs on later minor versions), else PTX for the newest older
-/// architecture, which the driver translates.
+/// The target to compile for. It is machine code for the device where NVRTC can, else for an older
+/// device of the same major version (machine code runs on later minor versions). Else it is PTX for
+/// the newest older architecture, which the driver translates.
 fn target(architectures: &[u32], capability: u32) -> (String, Output) {
     let older = architectures
         .iter()

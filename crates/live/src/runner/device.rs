@@ -23,8 +23,8 @@ pub struct Gpu {
     pub copy_engines: u32,
     /// Peak SM clock in kHz.
     pub clock_khz: u32,
-    /// Peak device memory bandwidth in bytes per second: bus width times twice the memory clock, as the
-    /// driver gives them. 0 where it does not say.
+    /// Peak device memory bandwidth in bytes per second. It is the bus width times twice the memory
+    /// clock, as the driver gives them. 0 where it does not say.
     pub memory_bandwidth: u64,
     /// Its address on the PCI bus ("0000:3b:00.0").
     pub pci: String,

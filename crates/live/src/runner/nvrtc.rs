@@ -62,8 +62,8 @@ impl fmt::Debug for Nvrtc {
 }
 
 impl Nvrtc {
-    /// Finds and loads the NVRTC that fits the driver: of the driver's own major version where there is
-    /// one, else an older one, whose code newer drivers load, else a newer one.
+    /// Finds and loads the NVRTC that fits the driver. That is one of the driver's own major version
+    /// where there is one. Else it is an older one, whose code newer drivers load, else a newer one.
     ///
     /// # Errors
     /// When there is none, or none works.

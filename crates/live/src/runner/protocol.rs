@@ -1,8 +1,8 @@
 //! What the runner process and its parent say to each other: one JSON object a line.
 //!
-//! The parent writes one [`Job`] to the child's stdin and leaves the pipe open; when it closes, because
+//! The parent writes one [`Job`] to the child's stdin and leaves the pipe open. When it closes, because
 //! the parent wants an end or is gone itself, the child ends. The child writes [`Event`]s to its stdout
-//! and nothing else; a line that is no event (a library that prints) is passed on as output. What was
+//! and nothing else. A line that is no event (a library that prints) is passed on as output. What was
 //! measured does not come this way but through the recording.
 
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! aarch64. Compiled, not run on hardware yet.
 //!
-//! Of the vectors only the 128 bits that every processor has are alive at a system call: the kernel lets go of the rest of SVE's.
-//! At the entry of a call the kernel shows a number of its own in x7, which no wrapper of a system call keeps anything in.
+//! Of the vectors only the 128 bits that every processor has are alive at a system call. The kernel lets go of the rest of SVE's.
+//! At the entry of a call the kernel shows a number of its own in x7. No wrapper of a system call keeps anything there.
 
 pub(crate) type Registers = libc::user_regs_struct;
 

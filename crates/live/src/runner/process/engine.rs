@@ -176,7 +176,7 @@ impl<'a> Engine<'a> {
             return Ok(end);
         }
         let mut executable: CUgraphExec = std::ptr::null_mut();
-        // SAFETY: the graph was made just now and is not needed after it was instantiated; the
+        // SAFETY: the graph was made just now and is not needed after it was instantiated. The
         // executable that it replaces is not running, or the driver keeps it until it is done.
         unsafe {
             let code = (driver.graph_instantiate)(&mut executable, made, 0);

@@ -1,6 +1,6 @@
 //! The host thread's own work, as scenarios name it: being busy, and plain CPU versions of what the
-//! kernels do. One thread and straightforward loops, which the compiler vectorises where it can: that is
-//! the CPU that a GPU is compared with, not the best that a tuned library could do.
+//! kernels do. It is one thread and straightforward loops, which the compiler vectorises where it can.
+//! That is the CPU that a GPU is compared with, not the best that a tuned library could do.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

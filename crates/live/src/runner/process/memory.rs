@@ -165,7 +165,7 @@ impl<'a> Buffers<'a> {
         }
         let count = to_usize(bytes.min(room)) / size_of::<f32>();
         // SAFETY: the host side has at least `room` bytes from `start`, all of them written when the
-        // buffer was filled; any bits are an f32; the caller vouches that nobody else uses them.
+        // buffer was filled. Any bits are an f32. The caller vouches that nobody else uses them.
         unsafe { std::slice::from_raw_parts_mut(start, count) }
     }
 

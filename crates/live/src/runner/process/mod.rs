@@ -78,9 +78,9 @@ fn read_job() -> Result<Job, Fault> {
     })
 }
 
-/// Ends the process when the parent closes its end of stdin, or is gone: first by asking the job to stop
-/// after its current pass, then, because that pass may hang, at once. The thread is not joined: it waits
-/// for the parent for as long as the process lives.
+/// Ends the process when the parent closes its end of stdin, or is gone. It first asks the job to stop
+/// after its current pass. Then it ends at once, because that pass may hang. The thread is not joined:
+/// it waits for the parent for as long as the process lives.
 fn watch_parent(stop: Arc<AtomicBool>) -> Result<(), Fault> {
     std::thread::Builder::new()
         .name("runner-parent".to_owned())

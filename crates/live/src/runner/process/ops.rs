@@ -4,7 +4,7 @@ use scenario::plan::{Op, OpKind, VariantPlan};
 
 use super::super::protocol::Issued;
 
-/// What one pass of a variant issues, when every operation of it succeeds; launches of graphs that are recorded
+/// What one pass of a variant issues, when every operation of it succeeds. Launches of graphs that are recorded
 /// as a whole leave one record each.
 pub(super) fn issued(variant: &VariantPlan, has_whole_graphs: bool) -> Issued {
     let mut issued = Issued::default();

@@ -2,11 +2,11 @@
 //!
 //! Two hardware threads share a core, and each then takes half as long again and more for the same calls. The scheduler
 //! keeps two busy threads off one core where it knows which CPUs are siblings. In a virtual machine it mostly does not, and
-//! the sibling may be another machine's: then a launch takes 3.6 us on one CPU and 5.6 us on the next, for as long as the
-//! neighbour computes (an H200's host, measured with this probe beside it). What a scenario takes shall not depend on
+//! the sibling may be another machine's. Then a launch takes 3.6 us on one CPU and 5.6 us on the next, for as long as the
+//! neighbour computes. (An H200's host, measured with this probe beside it.) What a scenario takes shall not depend on
 //! which of them the host's thread came to stand on.
 //!
-//! So each CPU is asked for a moment: work that fills the core's units takes longer where they are shared, and a chain of
+//! So each CPU is asked for a moment. Work that fills the core's units takes longer where they are shared. A chain of
 //! dependent operations does not, whatever the clock's frequency.
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPUs that are asked at most; of more, so many spread over them.
 const ASKED: usize = 32;
-/// How much longer than on the quietest CPU the work may take on one that counts as quiet: alone it takes the same within
+/// How much longer than on the quietest CPU the work may take on one that counts as quiet. Alone it takes the same within
 /// 2 %, beside a neighbour 10 to 70 % longer.
 const TOLERANCE: f64 = 1.08;
 /// With fewer, a thread that is put off its CPU has nowhere to go.

@@ -2,8 +2,8 @@
 //!
 //! A pass is a flat walk over the plan's operations. Everything that can be done before is done before:
 //! streams, events, buffers, modules and argument blocks exist, and driver functions are plain pointers.
-//! So what the loop adds to a driver call is a match, a table look-up and a compare: a few nanoseconds
-//! beside the 2 to 4 us that a launch costs.
+//! So what the loop adds to a driver call is a match, a table look-up and a compare. That is a few
+//! nanoseconds beside the 2 to 4 us that a launch costs.
 
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
@@ -50,9 +50,9 @@ impl<'a> Engine<'a> {
     fn step(&mut self, op: &Op) -> Result<Code, Failed> {
         let driver = self.driver;
         // SAFETY, for every driver call below: streams, events, graphs and functions were made by
-        // `new` (or by an earlier Capture) in contexts that outlive this, and a validated plan indexes
-        // only those it lists; buffers are as large as the plan says, and its ranges lie inside them;
-        // argument blocks do not move while this lives. What a kernel does with its arguments is the
+        // `new` (or by an earlier Capture) in contexts that outlive this. A validated plan indexes
+        // only those it lists. Buffers are as large as the plan says, and its ranges lie inside them.
+        // Argument blocks do not move while this lives. What a kernel does with its arguments is the
         // scenario author's business, and why this runs in a process of its own.
         Ok(match op.kind {
             OpKind::Launch { launch, stream } => {
@@ -242,7 +242,7 @@ impl<'a> Engine<'a> {
     fn free(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
         let stream = stream.map(|stream| self.on(stream));
         let address = std::mem::take(self.buffers.address_mut(buffer));
-        // SAFETY: the address came from an allocation (0 is allowed); a scenario that frees while a
+        // SAFETY: the address came from an allocation (0 is allowed). A scenario that frees while a
         // kernel still uses the memory makes a GPU error, not a host one.
         unsafe {
             match (stream, self.driver.mem_free_async) {
