@@ -6,10 +6,9 @@ use std::time::Duration;
 use super::args::{Attach, ScreenArgs, Switch};
 use super::collect::collect;
 use super::exit::{self, Ending};
-use super::print;
 use super::screen;
 use super::trace::{Controls, SCRATCH_KEEP};
-use crate::report::{Report, text};
+use crate::report::Report;
 use crate::tui::{Running, Wanted};
 use activity::feed::Outcome;
 use analysis::{figures, ranks};
@@ -69,11 +68,7 @@ fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
     if !target.args.stacks_only {
         ranks::align_clocks(&mut trace);
         let report = Report::new(&trace, None, figures::Peaks::default());
-        if target.args.json {
-            print(&super::report::json(&report)?)?;
-        } else {
-            super::eprint(&text::render(&report, &super::text_options()));
-        }
+        super::print_beside(&report, &target.args.printed)?;
         return Ok(exit::FINE);
     }
     let samples: u64 = trace

@@ -1,5 +1,6 @@
 //! `cuptop compare`: whether one side is faster, and why.
 
+use crate::report::text::Options;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -41,10 +42,12 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
         let mut text = answer.json().map_err(Ending::input)?;
         text.push('\n');
         print(&text)?;
-    } else if args.markdown {
-        print(&answer.markdown())?;
     } else {
-        print(&answer.text(&super::text_options()))?;
+        let markdown = args.markdown;
+        print(&answer.text(&Options {
+            markdown,
+            ..super::text_options()
+        }))?;
     }
     let regressed = if answer.has_regressed() {
         exit::EXPECTATION

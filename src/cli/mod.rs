@@ -31,7 +31,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command, ScreenArgs};
+use crate::report::Report;
+use crate::report::text::{self, Options, Parts};
+use args::{Cli, Command, Printed, ScreenArgs};
 use exit::Ending;
 
 use activity::text::printable_lines;
@@ -185,13 +187,42 @@ fn rows_memory(memory: u64) -> usize {
 const DEFAULT_ROWS: usize = 10;
 
 /// How reports are laid out: as wide as the terminal, coloured only there.
-fn text_options() -> crate::report::text::Options {
+fn text_options() -> Options {
     let width = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
-    crate::report::text::Options {
+    Options {
         width: width.clamp(60, 140),
         color: stdout_has_color(),
         rows: config::settings().rows.unwrap_or(DEFAULT_ROWS),
+        ..Options::default()
     }
+}
+
+/// The same where standard output is the program's: what is for people goes beside it.
+fn print_beside(report: &Report, how: &Printed) -> Result<(), Ending> {
+    let text = printed(report, how)?;
+    if how.json || how.markdown {
+        return print(&text);
+    }
+    eprint(&text);
+    Ok(())
+}
+
+/// A report as the command line asks for it, every line ended.
+fn printed(report: &Report, how: &Printed) -> Result<String, Ending> {
+    if how.json {
+        return Ok(report.json().map_err(Ending::input)? + "\n");
+    }
+    let parts = match how.only.as_slice() {
+        [] if how.all => Parts::All,
+        [] => Parts::Summary,
+        only => Parts::Only(only.iter().fold(0, |bits, it| bits | it.bit())),
+    };
+    let options = Options {
+        parts,
+        markdown: how.markdown,
+        ..text_options()
+    };
+    Ok(text::render(report, &options))
 }
 
 fn stdout_has_color() -> bool {

@@ -12,7 +12,7 @@ use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, screen};
 use crate::export::{self, Readers, Timeline};
-use crate::report::{Report, text};
+use crate::report::Report;
 use crate::tui::{OtherRun, Peaks, Running, Shown, StartFn, Wanted};
 use activity::feed::Outcome;
 use activity::text::printable;
@@ -89,11 +89,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     if let Some(limit) = args.fail_wait {
         report.expect_waits(limit);
     }
-    if args.json {
-        print(&json(&report)?)?;
-    } else {
-        print(&text::render(&report, &super::text_options()))?;
-    }
+    print(&super::printed(&report, &args.printed)?)?;
     if code == exit::FINE && !report.is_as_expected() {
         return Ok(exit::EXPECTATION);
     }
@@ -253,13 +249,6 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
         );
     }
     Ok(format)
-}
-
-/// A report as JSON with a line end.
-pub(super) fn json(report: &Report) -> Result<String, Ending> {
-    let mut text = report.json().map_err(Ending::input)?;
-    text.push('\n');
-    Ok(text)
 }
 
 /// Reads traces to their end. A damaged file is kept up to its damage, with a message, and exits 2.

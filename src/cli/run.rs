@@ -14,7 +14,7 @@ use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, scenario_file, screen};
-use crate::report::{Report, text};
+use crate::report::Report;
 use crate::tui::{self, Exit, Shown, Wanted};
 use activity::feed::Outcome;
 use live::machine::Watch;
@@ -154,11 +154,7 @@ fn report(
     outcome: &Outcome,
 ) -> Result<u8, Ending> {
     let report = Report::new(trace, Some(plan), peaks);
-    if args.json {
-        print(&super::report::json(&report)?)?;
-    } else {
-        print(&text::render(&report, &super::text_options()))?;
-    }
+    print(&super::printed(&report, &args.printed)?)?;
     let is_complete = *outcome == Outcome::Complete;
     Ok(if is_complete && !report.is_as_expected() {
         exit::EXPECTATION

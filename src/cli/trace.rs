@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::args::{ReplayOptions, ScreenArgs, Switch, Trace as TraceArgs};
 use super::collect::collect;
 use super::exit::{self, Ending};
-use super::{print, screen};
-use crate::report::{Report, text};
+use super::screen;
+use crate::report::Report;
 use crate::tui::{self, Running, Shown, Wanted};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
@@ -68,11 +68,7 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
     ranks::align_clocks(&mut trace);
     if program.args.headless {
         let report = Report::new(&trace, None, figures::Peaks::default());
-        if program.args.json {
-            print(&super::report::json(&report)?)?;
-        } else {
-            super::eprint(&text::render(&report, &super::text_options()));
-        }
+        super::print_beside(&report, &program.args.printed)?;
     }
     let TraceArgs { picture, first, .. } = program.args;
     screen::take_picture(Shown::of(trace), picture, first, screen_args)?;

@@ -99,14 +99,9 @@ impl Comparison {
         for (name, source) in [("A", &self.a), ("B", &self.b)] {
             let title = activity::text::printable(&source.title);
             let line = format!("{name}  {title} ({})", source.kind);
-            let line = page.paint(Tone::Title, &line);
-            page.line(&line);
+            page.painted(Tone::Title, &line);
             if source.simulated {
-                let mark = page.paint(
-                    Tone::Bad,
-                    "   SIMULATED: a model of a GPU, not a measurement",
-                );
-                page.line(&mark);
+                page.painted(Tone::Bad, super::text::SIMULATED);
             }
         }
     }

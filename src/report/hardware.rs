@@ -127,9 +127,10 @@ fn of_gpu(page: &mut Page, gpu: &GpuFigures) {
         let memory = it
             .memory
             .map_or_else(String::new, |it| format!(", {}", bytes(it)));
-        let line = format!("not yours alone: {}{memory}", it.words());
-        let painted = page.paint(Tone::Warn, &format!("  {line}"));
-        page.line(&painted);
+        page.painted(
+            Tone::Warn,
+            &format!("not yours alone: {}{memory}", it.words()),
+        );
     }
     if gpu.unknown_processes > 0 {
         page.wrapped(&format!(

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::page::Page;
 use super::table::Table;
 use activity::Ns;
-use activity::text::{plural, wrap};
+use activity::text::plural;
 use activity::units::{count, duration, percent};
 use analysis::DeviceFigures;
 use analysis::causes::IdleCause;
@@ -126,8 +126,6 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         .collect();
     if !roots.is_empty() {
         let line = format!("nothing was queued ahead, after: {}", roots.join(", "));
-        for line in wrap(&line, page.width - 2) {
-            page.line(&format!("  {line}"));
-        }
+        page.wrapped(&line);
     }
 }

@@ -256,8 +256,8 @@ pub(super) fn section(page: &mut Page, report: &Report) {
     let torn: u64 = report.sampling.iter().map(|it| it.torn).sum();
     let lost: u64 = report.sampling.iter().map(|it| it.lost).sum();
     if torn + lost > 0 {
-        page.line(&format!(
-            "  of {} at Python stacks {} were torn and {} lost: they are left out",
+        page.wrapped(&format!(
+            "of {} at Python stacks {} were torn and {} lost: they are left out",
             plural(looks + torn + lost, "look"),
             count(torn),
             count(lost)

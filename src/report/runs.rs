@@ -1,10 +1,12 @@
 //! The variants of a run in a report's text: their figures, their phases and memory, what was expected of them.
 
+use std::iter;
+
 use super::page::{Page, Tone};
 use super::table::{Column, Table};
 use super::{Checked, VariantReport};
 use activity::Ns;
-use activity::text::{plural, printable, wrap};
+use activity::text::{plural, printable};
 use activity::units::{bytes, duration, rate};
 use analysis::VariantFigures;
 use analysis::passes::point_text;
@@ -20,11 +22,30 @@ pub(super) fn name(v: &VariantReport) -> String {
     printable(&v.figures.label())
 }
 
+/// The variants that a report tells of: one screen has those at the last value of a sweep.
+pub(super) fn shown<'a>(
+    page: &Page,
+    variants: &'a [VariantReport],
+) -> impl Iterator<Item = &'a VariantReport> + use<'a> {
+    let point = |v: &VariantReport| v.figures.variant.point;
+    let last = variants
+        .iter()
+        .rev()
+        .find_map(point)
+        .filter(|_| page.is_brief);
+    variants
+        .iter()
+        .filter(move |v| last.is_none() || point(v).is_none_or(|it| Some(it) == last))
+}
+
 /// The figures of each variant; the points of a sweep under their variant's name.
 pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
+    if page.is_brief && !variants.is_empty() {
+        return brief(page, variants);
+    }
     page.title("Variants");
     if variants.is_empty() {
-        page.line("  none was measured");
+        page.wrapped("none was measured");
         return;
     }
     let repeats = |v: &VariantReport| v.figures.repeats;
@@ -32,12 +53,7 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
     let columns = Variant::columns();
     let mut table = Table::of(&columns);
     rows(&mut table, variants, |v| {
-        let row = Variant {
-            figures: &v.figures,
-            repeats: (!is_one).then_some(v.figures.repeats),
-            faster: v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
-            before: None,
-        };
+        let row = Variant::new(v, (!is_one).then_some(v.figures.repeats));
         columns.iter().skip(1).map(|it| (it.text)(&row)).collect()
     });
     page.table(&table);
@@ -53,6 +69,26 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
     phases(page, variants);
 }
 
+/// A row each, without what only a long text has room for.
+fn brief(page: &mut Page, variants: &[VariantReport]) {
+    let shown: Vec<&VariantReport> = shown(page, variants).collect();
+    let last = shown.last().map(|v| &v.figures.variant);
+    page.title(&match last.and_then(|it| Some((it.point?, it.unit))) {
+        Some((point, unit)) => format!("Variants at {}", point_text(point, unit)),
+        None => "Variants".to_owned(),
+    });
+    let mut columns = Variant::columns();
+    columns.retain(|it| it.width > 0);
+    let mut table = Table::of(&columns);
+    for v in shown {
+        let row = Variant::new(v, None);
+        let cells = columns.iter().skip(1).map(|it| (it.text)(&row));
+        let name = printable(&v.figures.variant.name);
+        table.row_of(iter::once(name).chain(cells).collect());
+    }
+    page.table(&table);
+}
+
 /// A variant in a table.
 pub struct Variant<'a> {
     pub figures: &'a VariantFigures,
@@ -65,6 +101,15 @@ pub struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
+    fn new(v: &'a VariantReport, repeats: Option<usize>) -> Self {
+        Variant {
+            figures: &v.figures,
+            repeats,
+            faster: v.speedup.as_ref().map(Speedup::text).unwrap_or_default(),
+            before: None,
+        }
+    }
+
     /// What a table tells of variants.
     #[must_use]
     #[rustfmt::skip]
@@ -184,7 +229,17 @@ pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: 
         let mut all = variants.iter().map(|v| &v.figures.variant);
         all.find(|v| v.point == Some(point)).map(|v| v.unit)
     };
-    for e in expectations {
+    let is_told = |e: &&Checked| !(page.is_brief && e.ok);
+    let (told, held): (Vec<_>, Vec<_>) = expectations.iter().partition(is_told);
+    if !held.is_empty() {
+        let words = format!(
+            "{} of {} hold",
+            held.len(),
+            plural(expectations.len() as u64, "expectation")
+        );
+        page.item((Tone::Good, "ok    "), &[&words]);
+    }
+    for e in told {
         // Where one point is meant, its name says so.
         let point = match e.point.filter(|_| !e.what.contains('[')) {
             Some(point) => format!(" at {}", point_text(point, unit(point).unwrap_or_default())),
@@ -195,20 +250,14 @@ pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: 
             None => format!("{}{point}", e.shown),
         };
         let (tone, mark) = match e.ok {
-            true => (Tone::Good, "  ok     "),
-            false => (Tone::Bad, "  FAILED "),
+            true => (Tone::Good, "ok    "),
+            false => (Tone::Bad, "FAILED"),
         };
         let line = format!(
             "{} {}: {measured}",
             printable(&e.what),
             printable(&e.expected)
         );
-        for (i, line) in wrap(&line, page.width - mark.len()).iter().enumerate() {
-            let lead = match i {
-                0 => page.paint(tone, mark),
-                _ => " ".repeat(mark.len()),
-            };
-            page.line(&format!("{lead}{line}"));
-        }
+        page.item((tone, mark), &[&line]);
     }
 }

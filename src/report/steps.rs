@@ -152,7 +152,9 @@ pub(super) fn section(page: &mut Page, report: &Report) {
             Some(rank) => format!("Steps of {}", printable(&rank.called())),
             None => format!("Steps of process {}", steps.process),
         };
-        page.title(&title);
+        if !page.is_brief {
+            page.title(&title);
+        }
         let mut lines = vec![format!(
             "{} of {} (± {}), 95 % within {} · by {}{}",
             plural(steps.count as u64, "steady step"),
@@ -166,6 +168,10 @@ pub(super) fn section(page: &mut Page, report: &Report) {
                 ""
             },
         )];
+        if page.is_brief {
+            page.wrapped(&lines[0]);
+            continue;
+        }
         if steps.start_up_ns + steps.tail_ns > 0 {
             lines.push(format!(
                 "start-up {} · tail {}",

@@ -4,6 +4,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::page::cell;
 use activity::Ns;
 use activity::text::cut_middle;
 
@@ -152,19 +153,46 @@ impl Table {
         self.rows.push(Row::Cells(cells.to_vec()));
     }
 
+    /// Rows of cells, without headings.
+    fn cells(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => Some(cells),
+            Row::Heading(_) => None,
+        })
+    }
+
+    /// Columns that are not empty in every row, and the first.
+    fn used(&self) -> Vec<usize> {
+        let is_used = |at: usize| {
+            at == 0
+                || self
+                    .cells()
+                    .any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()))
+        };
+        (0..self.header.len()).filter(|at| is_used(*at)).collect()
+    }
+
+    /// The same in Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let columns = self.used();
+        let line = |row: &Vec<String>| {
+            let cells = columns
+                .iter()
+                .map(|&at| row.get(at).map_or("", |it| it.trim()));
+            format!("| {} |\n", cells.map(cell).collect::<Vec<_>>().join(" | "))
+        };
+        let rule = format!("|---{}|\n", "|--:".repeat(columns.len() - 1));
+        let below = self.rows.iter().map(|row| match row {
+            Row::Cells(cells) => line(cells),
+            Row::Heading(text) => line(&vec![text.clone()]),
+        });
+        line(&self.header) + &rule + &below.collect::<String>()
+    }
+
     /// The lines, the header first; columns that are empty in every row are left out.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
-        let rows = || {
-            self.rows.iter().filter_map(|row| match row {
-                Row::Cells(cells) => Some(cells),
-                Row::Heading(_) => None,
-            })
-        };
-        let is_used = |column: &usize| {
-            *column == 0 || rows().any(|row| row.get(*column).is_some_and(|cell| !cell.is_empty()))
-        };
-        let columns: Vec<usize> = (0..self.header.len()).filter(is_used).collect();
-        let all = || std::iter::once(&self.header).chain(rows());
+        let columns = self.used();
+        let all = || std::iter::once(&self.header).chain(self.cells());
         let width_of = |column: usize| {
             all()
                 .filter_map(|row| row.get(column))

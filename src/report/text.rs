@@ -1,20 +1,30 @@
 //! The report for people: figures, tables, findings, expectations.
 
-use std::fmt::Write as _;
+use clap::ValueEnum as _;
 
 use super::operations::Operations;
-pub use super::page::Options;
+pub use super::page::{Options, Parts, Section};
 use super::page::{Page, Tone};
 use super::table::Table;
 use super::{Report, VariantReport, idle, runs};
-use activity::text::{cut_middle, plural, printable, wrap};
+use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate};
 use activity::{Direction, Ns};
 use analysis::DeviceFigures;
 use analysis::figures::share;
 use analysis::findings::{Finding, Severity, fold};
 use analysis::tables::NameRow;
+use analysis::verdict::Bound;
 use trace::short;
+
+/// What a timeline is that no GPU was involved in.
+pub(super) const SIMULATED: &str = "SIMULATED: a model of a GPU, not a measurement";
+
+/// The first lines of a GPU: its span, how busy it was, with what.
+const BRIEF_LINES: usize = 3;
+
+/// Findings of a report of one screen.
+const BRIEF_FINDINGS: usize = 3;
 
 /// The report as text, every line ended.
 #[must_use]
@@ -22,69 +32,121 @@ pub fn render(report: &Report, options: &Options) -> String {
     let mut page = Page::new(options);
     heading(&mut page, report);
     super::verdicts::section(&mut page, report);
-    if let Some(variants) = &report.variants {
-        runs::section(&mut page, variants);
-    }
-    if let Some(expectations) = &report.expectations {
-        let variants = report.variants.as_deref().unwrap_or_default();
-        runs::expectations(&mut page, expectations, variants);
-    }
-    // The timeline of a run holds warm-up and all variants one after another: each variant's own
-    // figures above say more than those of the whole.
-    if report.variants.as_ref().is_none_or(Vec::is_empty) {
-        let told = super::ranks::told(report);
-        let is_told = |index: usize| {
-            let told = told.as_deref();
-            told.is_none_or(|told| told.iter().any(|rank| rank.device_index == index))
-        };
-        for device in report.devices.iter().filter(|it| is_told(it.index)) {
-            device_figures(&mut page, report, device);
-        }
-        let others = report.devices.iter().filter(|it| !is_told(it.index));
-        let others = others.count() as u64;
-        if others > 0 {
-            page.title(&format!("{}: see --json", plural(others, "more GPU")));
-        }
-    }
-    super::hardware::section(&mut page, report);
-    if let Some(job) = &report.job {
-        super::ranks::section(&mut page, &report.ranks, job);
-    }
-    super::lines::section(&mut page, report);
-    super::steps::section(&mut page, report);
-    // Of a run the whole is mostly what is done around its passes, and tells least of all.
     let is_run = report.variants.as_ref().is_some_and(|v| !v.is_empty());
-    if is_run {
-        names(
-            &mut page,
-            "Kernels of all variants, warm-up included",
-            &report.kernels,
-            short::unique,
-        );
-        findings(&mut page, report);
-        calls(&mut page, report, "Host calls, set-up and warm-up included");
-    } else {
-        names(&mut page, "Kernels", &report.kernels, short::unique);
-        calls(&mut page, report, "Host calls");
-        findings(&mut page, report);
+    // Calls of a run are those that fill buffers and warm up: nobody's matter but of who asks.
+    let all = Section::value_variants().iter();
+    let all = all.filter(|it| !is_run || **it != Section::Calls);
+    let wanted: Vec<Section> = match options.parts {
+        Parts::All => all.clone().copied().collect(),
+        Parts::Summary => summary(report, is_run),
+        Parts::Only(of) => {
+            let all = Section::value_variants().iter().copied();
+            all.filter(|it| of & it.bit() != 0).collect()
+        }
+    };
+    for section in &wanted {
+        let before = page.out.len();
+        write(&mut page, report, *section);
+        if page.out.len() == before && options.parts != Parts::All && !page.is_brief {
+            page.wrapped(&format!("{}: nothing of that here", section.name()));
+        }
+    }
+    if page.is_brief && !options.markdown {
+        let more: Vec<String> = all
+            .filter(|it| {
+                let parts = Parts::Only(it.bit());
+                let mut page = Page::new(&Options { parts, ..*options });
+                write(&mut page, report, **it);
+                !wanted.contains(it) && !page.out.is_empty()
+            })
+            .map(|it| it.name())
+            .collect();
+        let only = match more.is_empty() {
+            true => String::new(),
+            false => format!(", or some of it: --only {}", more.join(",")),
+        };
+        page.closing(&format!("more: --all{only}"));
     }
     page.out
 }
 
+/// The sections that a report of one screen has: the table that the verdict is about, and the findings.
+fn summary(report: &Report, is_run: bool) -> Vec<Section> {
+    let bound = report.verdicts.first().map(|it| it.bound_by);
+    let figures: &[Section] = match bound {
+        _ if is_run => &[Section::Variants],
+        _ if report.job.is_some() => &[Section::Ranks],
+        Some(Bound::Compute | Bound::Memory) => &[Section::Gpus, Section::Steps, Section::Kernels],
+        _ => &[Section::Gpus, Section::Steps],
+    };
+    let told = [Section::Expectations, Section::Findings];
+    figures.iter().copied().chain(told).collect()
+}
+
+fn write(page: &mut Page, report: &Report, section: Section) {
+    let variants = report.variants.as_deref().unwrap_or_default();
+    match section {
+        Section::Variants if report.variants.is_some() => runs::section(page, variants),
+        Section::Variants => {}
+        Section::Expectations => {
+            let expectations = report.expectations.as_deref().unwrap_or_default();
+            runs::expectations(page, expectations, variants);
+        }
+        // The timeline of a run holds warm-up and all variants one after another: each variant's own figures say more.
+        Section::Gpus if variants.is_empty() => gpus(page, report),
+        Section::Gpus => {}
+        Section::Hardware => super::hardware::section(page, report),
+        Section::Ranks => {
+            if let Some(job) = &report.job {
+                super::ranks::section(page, &report.ranks, job);
+            }
+        }
+        Section::Lines => super::lines::section(page, report),
+        Section::Steps => super::steps::section(page, report),
+        Section::Kernels => {
+            let title = match variants.is_empty() {
+                true => "Kernels",
+                false => "Kernels of all variants, warm-up included",
+            };
+            names(page, title, &report.kernels, short::unique);
+        }
+        Section::Findings => findings(page, report),
+        Section::Calls => calls(page, report),
+    }
+}
+
+/// What each GPU did, as far as a job's report tells of it.
+fn gpus(page: &mut Page, report: &Report) {
+    let told = super::ranks::told(report);
+    let is_told = |index: usize| {
+        let told = told.as_deref();
+        told.is_none_or(|told| told.iter().any(|rank| rank.device_index == index))
+    };
+    for device in report.devices.iter().filter(|it| is_told(it.index)) {
+        device_figures(page, report, device);
+    }
+    let others = report.devices.iter().filter(|it| !is_told(it.index));
+    let others = others.count() as u64;
+    if others > 0 {
+        page.title(&format!("{}: see --json", plural(others, "more GPU")));
+    }
+}
+
 /// What the host called, for how long it waited, and the memory that it allocated.
-fn calls(page: &mut Page, report: &Report, title: &str) {
+fn calls(page: &mut Page, report: &Report) {
+    let title = match report.variants.as_ref().is_none_or(Vec::is_empty) {
+        true => "CPU's CUDA calls",
+        false => "CPU's CUDA calls, set-up and warm-up included",
+    };
     names(page, title, &report.calls, |calls| {
         calls.iter().map(|name| (*name).to_owned()).collect()
     });
     if report.sync_ns > 0 {
-        let line = format!(
-            "  the host waited for the GPU for {}",
-            duration(report.sync_ns)
-        );
-        page.line(&line);
+        let time = duration(report.sync_ns);
+        page.wrapped(&format!("the host waited for the GPU for {time}"));
     }
     if let Some(peak) = report.peak_memory {
-        page.line(&format!("  device memory: {} at most", bytes(peak)));
+        page.wrapped(&format!("device memory: {} at most", bytes(peak)));
     }
 }
 
@@ -96,17 +158,9 @@ fn heading(page: &mut Page, report: &Report) {
         line = report.source.kind.to_owned();
     }
     page.title(&line);
-    let mut about = format!("  {}", report.source.kind);
-    if let Some(path) = &report.source.path {
-        let _ = write!(about, " · {}", printable(&path.display().to_string()));
-    }
-    page.line(&about);
+    page.source(report.source.kind, report.source.path.as_deref());
     if report.source.simulated {
-        let mark = page.paint(
-            Tone::Bad,
-            "  SIMULATED: a model of a GPU, not a measurement",
-        );
-        page.line(&mark);
+        page.painted(Tone::Bad, SIMULATED);
     }
     for line in report.let_go.iter().flat_map(|it| it.lines()) {
         page.wrapped(&line);
@@ -115,9 +169,11 @@ fn heading(page: &mut Page, report: &Report) {
         page.wrapped(&line);
     }
     let health = &report.health.source;
-    let received = format!("  {} records received", count(health.received));
+    let received = format!("{} records received", count(health.received));
     if health.losses() == 0 {
-        page.line(&format!("{received}, none lost"));
+        if !page.is_brief {
+            page.wrapped(&format!("{received}, none lost"));
+        }
         return;
     }
     let reasons = [
@@ -133,12 +189,8 @@ fn heading(page: &mut Page, report: &Report) {
         .filter(|(_, n)| *n > 0)
         .map(|(why, n)| format!("{} {why}", count(*n)))
         .collect();
-    let text = format!("INCOMPLETE: {}", reasons.join(", "));
-    page.line(&received);
-    for line in wrap(&text, page.width - 2) {
-        let painted = page.paint(Tone::Bad, &format!("  {line}"));
-        page.line(&painted);
-    }
+    page.wrapped(&received);
+    page.painted(Tone::Bad, &format!("INCOMPLETE: {}", reasons.join(", ")));
 }
 
 fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
@@ -146,11 +198,23 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         format!("GPU {} {}", f.device, f.name).trim_end(),
         page.width,
     ));
-    for line in device_lines(report, f) {
-        page.wrapped(&line);
+    let bound = report.verdicts.first().map(|it| it.bound_by);
+    let lines = if page.is_brief {
+        BRIEF_LINES
+    } else {
+        usize::MAX
+    };
+    for line in device_lines(report, f).iter().take(lines) {
+        page.wrapped(line);
     }
-    idle::table(page, f);
-    if copies(f) > 0 {
+    let (of_kernels, of_copies) = (
+        matches!(bound, Some(Bound::Compute | Bound::Memory)),
+        matches!(bound, Some(Bound::Copy | Bound::Peer)),
+    );
+    if !page.is_brief || !(of_kernels || of_copies) {
+        idle::table(page, f);
+    }
+    if copies(f) > 0 && (!page.is_brief || of_copies) {
         page.table(&copy_table(report, f));
     }
 }
@@ -270,20 +334,35 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
 
 fn findings(page: &mut Page, report: &Report) {
     let variants = report.variants.as_deref().unwrap_or_default();
-    if variants.is_empty() {
-        let (title, start_up) = match &report.start_up_findings {
-            Some(start_up) => ("Findings in the steady steps", start_up.as_slice()),
-            None => ("Findings", [].as_slice()),
-        };
-        finding_list(page, title, &report.findings);
-        return finding_list(page, "Start-up", start_up);
+    let mut lists: Vec<(String, Vec<Finding>)> = folded(variants);
+    for (name, _) in &mut lists {
+        *name = format!("Findings in {}", printable(name));
     }
-    for (name, findings) in folded(variants) {
-        finding_list(
-            page,
-            &format!("Findings in {}", printable(&name)),
-            &findings,
-        );
+    if variants.is_empty() {
+        let start_up = report.start_up_findings.clone();
+        let title = match &start_up {
+            Some(_) => "Findings in the steady steps",
+            None => "Findings",
+        };
+        lists.push((title.to_owned(), report.findings.clone()));
+        lists.push(("Start-up".to_owned(), start_up.unwrap_or_default()));
+    }
+    let mut left = if page.is_brief {
+        BRIEF_FINDINGS
+    } else {
+        usize::MAX
+    };
+    let all: usize = lists.iter().map(|(_, findings)| findings.len()).sum();
+    for (title, findings) in lists {
+        let some = &findings[..findings.len().min(left)];
+        left -= some.len();
+        finding_list(page, &title, some);
+    }
+    if page.is_brief && all > BRIEF_FINDINGS {
+        page.wrapped(&format!(
+            "… and {} more: --only findings",
+            all - BRIEF_FINDINGS
+        ));
     }
 }
 
@@ -298,28 +377,16 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
     }
     page.title(title);
     for finding in findings {
-        let (tone, mark) = match finding.severity {
-            Severity::Warning => (Tone::Warn, "  ! "),
-            Severity::Info => (Tone::Dim, "  \u{b7} "),
+        let mark = match finding.severity {
+            Severity::Warning => (Tone::Warn, "!"),
+            Severity::Info => (Tone::Dim, "\u{b7}"),
         };
-        let mark = page.paint(tone, mark);
         let title = format!(
             "{}{} [{}]",
             finding.headline(),
             finding.worth(),
             finding.rule
         );
-        for (i, line) in wrap(&title, page.width - 4).iter().enumerate() {
-            let lead = if i == 0 { mark.as_str() } else { "    " };
-            page.line(&format!("{lead}{line}"));
-        }
-        for text in [&finding.advice, &finding.refusal()] {
-            if text.is_empty() {
-                continue;
-            }
-            for line in wrap(text, page.width - 4) {
-                page.line(&format!("    {line}"));
-            }
-        }
+        page.item(mark, &[&title, &finding.advice, &finding.refusal()]);
     }
 }

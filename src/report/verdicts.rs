@@ -31,10 +31,11 @@ fn of_devices(page: &mut Page, report: &Report) {
 
 /// Points of a sweep that follow each other and are bound by the same stand in one line, that of the last.
 fn of_variants(page: &mut Page, variants: &[VariantReport]) {
+    let variants: Vec<&VariantReport> = super::runs::shown(page, variants).collect();
     let mut at = 0;
     while let Some(first) = variants.get(at) {
         let bound = |v: &VariantReport| v.verdicts.first().map(|verdict| verdict.bound_by);
-        let is_same = |v: &&VariantReport| {
+        let is_same = |v: &&&VariantReport| {
             v.figures.variant.name == first.figures.variant.name && bound(v) == bound(first)
         };
         let count = variants[at..].iter().take_while(is_same).count();

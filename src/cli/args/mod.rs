@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{Color, First, OnClock, Palette, Picture, ReplayOptions, ScreenArgs};
+pub use screen::{Color, First, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs};
 pub use trace::{Attach, Sampled, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
@@ -111,7 +111,7 @@ mod tests {
             let Some(Command::Trace(trace)) = cli.command else {
                 panic!("another command");
             };
-            assert!(trace.headless && !trace.json && !cli.screen.verbose);
+            assert!(trace.headless && !trace.printed.json && !cli.screen.verbose);
             assert_eq!(trace.command, program.map(OsString::from));
         }
         let typo = Cli::try_parse_from(["cuptop", "trace", "--hedless", "python"]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::screen::{First, OnClock, Picture, ReplayOptions, size};
+use super::screen::{First, OnClock, Picture, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
 
@@ -40,9 +40,9 @@ pub struct Report {
     /// Traces; several make one timeline. `-` is standard input, HOST:DIR a recording on another machine, over ssh.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// What of it, and how.
+    #[command(flatten)]
+    pub printed: Printed,
     /// Exit with 1 when a rank of a job waits inside collectives for others, with nothing else running on its GPU, for more than this
     /// part of its time ("10%"); also when that is not known.
     #[arg(long, value_name = "PERCENT", value_parser = share)]

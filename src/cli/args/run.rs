@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
-use super::screen::{First, Picture, ReplayOptions};
+use super::screen::{First, Picture, Printed, ReplayOptions};
 use super::trace::{GraphRecords, Sampled, Switch};
 
 /// Where a scenario runs.
@@ -22,6 +22,7 @@ pub enum Backend {
 
 /// `cuptop run`.
 #[derive(Debug, Args)]
+#[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Run {
     /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
     #[arg(add = scenarios())]
@@ -38,9 +39,9 @@ pub struct Run {
     /// Print a report instead of opening the screen; fails when an expectation does.
     #[arg(long)]
     pub headless: bool,
-    /// With --headless: print JSON.
-    #[arg(long, requires = "headless")]
-    pub json: bool,
+    /// What of it, and how.
+    #[command(flatten)]
+    pub printed: Printed,
     /// Keep the recording in this directory (see `cuptop open`).
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
@@ -84,7 +85,7 @@ impl Run {
             variant: None,
             set: Vec::new(),
             headless: false,
-            json: false,
+            printed: Printed::default(),
             save: None,
             no_watch: false,
             flush: 20,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::report::text::Section;
 use crate::tui::{Opening, Select, view_named};
 use scenario::view::View as Part;
 use trace::Clocks;
@@ -146,6 +147,23 @@ fn select(text: &str) -> Result<Select, String> {
         "longest-gap" => Ok(Select::LongestGap),
         name => Ok(Select::Named(name.to_owned())),
     }
+}
+
+/// How figures are printed.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Printed {
+    /// Print JSON, with all that is known.
+    #[arg(long, conflicts_with_all = ["markdown", "all", "only"])]
+    pub json: bool,
+    /// Print Markdown, for a pull request.
+    #[arg(long)]
+    pub markdown: bool,
+    /// Print all, and not what fits one screen.
+    #[arg(long, conflicts_with = "only")]
+    pub all: bool,
+    /// Print only these: kernels,steps.
+    #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
+    pub only: Vec<Section>,
 }
 
 /// On which clock.

@@ -8,20 +8,21 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::screen::{First, OnClock, Picture};
+use super::screen::{First, OnClock, Picture, Printed};
 use live::attach::Graphs;
 use live::counters::Counters;
 use live::python;
 
 /// `cuptop trace`.
 #[derive(Debug, Args)]
+#[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Trace {
     /// Print a report when the program ends instead of opening the screen; its output stays where it is.
     #[arg(long)]
     pub headless: bool,
-    /// With --headless: print the report as JSON.
-    #[arg(long, requires = "headless")]
-    pub json: bool,
+    /// What of it, and how.
+    #[command(flatten)]
+    pub printed: Printed,
     /// Keep the recording in this directory (see `cuptop open`).
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
@@ -88,6 +89,7 @@ pub struct Trace {
 
 /// `cuptop attach`.
 #[derive(Debug, Args)]
+#[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Attach {
     /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
     #[arg(value_name = "PID")]
@@ -113,9 +115,9 @@ pub struct Attach {
     /// Print a report at the end instead of opening the screen; with --stacks-only, only keep what is seen.
     #[arg(long)]
     pub headless: bool,
-    /// With --headless: print the report as JSON.
-    #[arg(long, requires = "headless", conflicts_with = "stacks_only")]
-    pub json: bool,
+    /// What of it, and how.
+    #[command(flatten)]
+    pub printed: Printed,
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub flush: u64,

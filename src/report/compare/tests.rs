@@ -24,6 +24,13 @@ fn trace(slow: i64, is_overlapped: bool) -> Trace {
     scene.trace()
 }
 
+fn as_markdown() -> Options {
+    Options {
+        markdown: true,
+        ..Options::default()
+    }
+}
+
 #[test]
 fn what_a_report_and_a_comparison_rest_on_is_made_once() {
     let facts = ["graph", "calls", "causes", "steps", "figures", "ranks"];
@@ -160,7 +167,7 @@ fn several_runs_a_side_decide() {
     assert!(!answer.fail_over.expect("was asked for").decided);
     let markdown = Answer::new(&a, &slower, Some(0.05))
         .expect("an answer")
-        .markdown();
+        .text(&as_markdown());
     assert!(markdown.starts_with("**B is 1.11× slower"), "{markdown}");
     assert!(
         markdown.contains("regression: makespan slower by more than 5 %"),
@@ -175,12 +182,14 @@ fn names_speak_no_markdown() {
     let run = |length| {
         let mut scene = Scene::new();
         for at in 0..6 {
-            scene.kernel(name, 1, at * 10_000, at * 10_000 + length);
+            scene.kernel("k", 1, at * 10_000, at * 10_000 + length);
         }
-        Run::of(&scene.trace())
+        let mut trace = scene.trace();
+        trace.source.title = name.to_owned();
+        Run::of(&trace)
     };
     let answer = Answer::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
-    let markdown = answer.markdown();
+    let markdown = answer.text(&as_markdown());
     // By the rules of GitHub Flavored Markdown, by hand; mentions and links have a character of no width in them.
     let shown = r"\[l\](http:&#8203;//evil) \@&#8203;torvalds \#&#8203;1 \!\[i\](//www&#8203;.e) \\\| &lt;b> \`c\` \_\_d\_\_ \~e\~ \$f\$ a\@&#8203;b.c";
     assert!(markdown.contains(shown), "{markdown}");

@@ -305,6 +305,42 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
 }
 
 #[test]
+fn parts_come_by_name_and_as_markdown() {
+    use text::{Options, Parts, Section};
+    let mut scene = device_scene();
+    scene.kernel("mul|a", 1, 9000, 9900);
+    let report = Report::new(&scene.trace(), None, Peaks::default());
+    let write = |parts, markdown| {
+        let options = Options {
+            parts,
+            markdown,
+            ..Options::default()
+        };
+        text::render(&report, &options)
+    };
+    let only = write(
+        Parts::Only(Section::Kernels.bit() | Section::Ranks.bit()),
+        false,
+    );
+    assert!(
+        only.contains("\nKernels\n") && !only.contains("GPU 0"),
+        "{only}"
+    );
+    assert!(only.contains("ranks: nothing of that here"), "{only}");
+    let brief = write(Parts::Summary, false);
+    assert!(
+        brief.contains("GPU 0") && brief.ends_with("--only kernels\n"),
+        "{brief}"
+    );
+    let markdown = write(Parts::All, true);
+    assert!(
+        markdown.contains("\n### Kernels\n\n|  | count |"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("\n| mul\\|a | 1 |"), "{markdown}");
+}
+
+#[test]
 fn no_line_is_wider_than_asked() {
     use unicode_width::UnicodeWidthStr;
     let mut scene = device_scene();

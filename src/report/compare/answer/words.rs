@@ -1,16 +1,14 @@
 //! An answer in words: for a terminal, and for a pull request.
 
-use std::fmt::Write as _;
-
 use super::{Answer, Row, Samples};
 use crate::report::compare::OperationChange;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
 use crate::report::table::Table;
 use activity::Ns;
-use activity::stats::{ALPHA, TEST_MIN};
-use activity::text::{counted, plural, printable};
-use activity::units::{count, duration, percent};
+use activity::stats::TEST_MIN;
+use activity::text::{plural, printable};
+use activity::units::{duration, percent};
 
 /// A ratio this near to 1 is no difference where nothing else tells: "1.00×" would be written of it.
 const SAME: f64 = 0.005;
@@ -202,8 +200,7 @@ impl Answer {
             [row] if row.shown == Some(true) => Tone::Good,
             _ => Tone::Title,
         };
-        let first = page.paint(tone, &self.text);
-        page.line(&first);
+        page.lead(tone, &self.text);
         for warning in &self.warnings {
             page.wrapped(&format!("! not the same on both sides: {warning}"));
         }
@@ -214,8 +211,7 @@ impl Answer {
             } else {
                 Tone::Bad
             };
-            let line = page.paint(tone, &format!("  {}", fail_over.text));
-            page.line(&line);
+            page.painted(tone, &fail_over.text);
         }
         let mut table = Table::new(["", "A", "B", "B against A"]);
         for row in &self.rows {
@@ -256,73 +252,6 @@ impl Answer {
         self.figures.tables(&mut page);
         page.out
     }
-
-    /// As Markdown, for a pull request.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        /// Rows of a table; what is further down is told by the text report.
-        const ROWS: usize = 10;
-        let mut out = format!("**{}**\n\n", cell(&self.text));
-        for warning in &self.warnings {
-            let _ = writeln!(out, "> Not the same on both sides: {}\n", cell(warning));
-        }
-        if let Some(fail_over) = &self.fail_over {
-            let _ = writeln!(out, "{}\n", cell(&fail_over.text));
-        }
-        let _ = writeln!(out, "| | A | B | B against A |\n|---|--:|--:|--:|");
-        for row in &self.rows {
-            let (a, b) = (samples(&row.a), samples(&row.b));
-            let _ = writeln!(out, "| {} | {a} | {b} | {} |", cell(&row.of), delta(row));
-        }
-        if let Some(mean) = self.geometric_mean {
-            let _ = writeln!(
-                out,
-                "| geometric mean | | | {:+.2} % |",
-                (mean - 1.0) * 100.0
-            );
-        }
-        let _ = writeln!(out, "\n{}", self.about());
-        for row in self.rows.iter().filter(|r| !r.why.is_empty()) {
-            let _ = writeln!(
-                out,
-                "\n<details><summary>Where the difference lies: {}</summary>\n",
-                cell(&row.of)
-            );
-            let _ = writeln!(out, "| | A | B | change |\n|---|--:|--:|--:|");
-            for part in &row.why {
-                let (a, b) = (duration(part.a_ns), duration(part.b_ns));
-                let _ = writeln!(
-                    out,
-                    "| {} | {a} | {b} | {} |",
-                    cell(&part.cause),
-                    signed(part.change_ns)
-                );
-            }
-            let _ = writeln!(out, "| together | | | {} |", signed(sum(row)));
-            if !row.changed.is_empty() {
-                let _ = writeln!(
-                    out,
-                    "\n| operation | count | time | change |\n|---|--:|--:|--:|"
-                );
-                for o in row.changed.iter().take(ROWS) {
-                    let counts = format!("{} → {}", count(o.count_a), count(o.count_b));
-                    let times = format!("{} → {}", duration(o.total_a_ns), duration(o.total_b_ns));
-                    let _ = writeln!(
-                        out,
-                        "| {} | {counts} | {times} | {} |",
-                        cell(&o.name),
-                        signed(o.change_ns)
-                    );
-                }
-            }
-            let _ = writeln!(out, "\n</details>");
-        }
-        let _ = writeln!(
-            out,
-            "\n(p below {ALPHA} and the whole interval beyond the threshold decide.)"
-        );
-        out
-    }
 }
 
 fn sum(row: &Row) -> Ns {
@@ -351,24 +280,6 @@ fn why_table(row: &Row) -> Table {
 fn left_out(page: &mut Page, changed: &[OperationChange], rows: usize) {
     let left = changed.len().saturating_sub(rows);
     if left > 0 {
-        page.line(&format!("  … and {}", counted(left as u64, "more", "more")));
+        page.wrapped(&format!("… and {left} more"));
     }
-}
-
-/// Text in a cell of a Markdown table: whatever a name holds is read as it stands, and nobody is called or led anywhere.
-fn cell(text: &str) -> String {
-    // Forges look for mentions, issues and addresses in what they have rendered: only a character between keeps them apart.
-    const APART: &str = "&#8203;";
-    let mut out = String::new();
-    for c in printable(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '@' | '#' => out.extend(["\\", c.encode_utf8(&mut [0; 4]), APART]),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '|' | '~' | '$' => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out.replace("://", &format!(":{APART}//"))
-        .replace("www.", &format!("www{APART}."))
 }
