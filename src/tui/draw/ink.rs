@@ -9,6 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
+use super::pen;
 use crate::tui::theme::{ColorLevel, Role, Theme};
 
 /// The colour of an operation.
@@ -35,7 +36,8 @@ impl Paint {
         }
     }
 
-    fn ink(self, theme: &Theme) -> Style {
+    /// Text or a block in its colour.
+    pub fn ink(self, theme: &Theme) -> Style {
         theme.ink_of(self.role(), self.is_second && !self.is_selected)
     }
 
@@ -73,6 +75,8 @@ pub enum Ink {
     Full(Paint),
     /// Several operations, or one between two edges: the share of the time in which one ran, above 0.
     Level(f32, Paint),
+    /// Many short ones: the share of the time that one kind took, and that all did, above 0.
+    Shares([f32; 2], [Paint; 2]),
 }
 
 impl Ink {
@@ -85,6 +89,7 @@ impl Ink {
             | Ink::Full(paint)
             | Ink::Level(_, paint) => paint.role = role,
             Ink::Split(_, left, right) => (left.role, right.role) = (role, role),
+            Ink::Shares(_, paints) => paints.iter_mut().for_each(|paint| paint.role = role),
         }
     }
 
@@ -113,7 +118,14 @@ impl Ink {
             }
             Ink::Split(at, left, right) => split(theme, at, left, right),
             Ink::Level(share, paint) => {
-                level(theme, share, over(paint.ink(theme)), plot, x, buf);
+                let share = f64::from(share.max(f32::MIN_POSITIVE));
+                let style = over(paint.ink(theme));
+                levels(theme, [share; 2], [style; 2], plot, x, buf);
+                return;
+            }
+            Ink::Shares(shares, paints) => {
+                let styles = paints.map(|paint| over(paint.ink(theme)));
+                levels(theme, shares.map(f64::from), styles, plot, x, buf);
                 return;
             }
         };
@@ -136,16 +148,30 @@ fn split(theme: &Theme, at: u8, left: Paint, right: Paint) -> (char, Style) {
     (theme.glyph('│'), more.fill(theme))
 }
 
-/// A height over all lines of `plot`.
-fn level(theme: &Theme, share: f32, style: Style, plot: Rect, x: u16, buf: &mut Buffer) {
+/// Two heights over all lines of `plot`: what is counted first stands below, in the first style. A character has two
+/// colours: one that is empty for a part is as high as it is filled, in the style of what takes more of that.
+pub(super) fn levels(
+    theme: &Theme,
+    [first, all]: [f64; 2],
+    [below, above]: [Style; 2],
+    plot: Rect,
+    x: u16,
+    buf: &mut Buffer,
+) {
     let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
-    let mut left = Theme::levels(f64::from(share), full).max(1);
-    for y in (plot.y..plot.bottom()).rev() {
-        if left > 0
-            && let Some(cell) = buf.cell_mut((plot.x + x, y))
-        {
-            cell.set_char(theme.block(left.min(8))).set_style(style);
+    let mut first = Theme::levels(first.min(all), full);
+    let mut all = Theme::levels(all, full);
+    for line in pen::lines(plot).collect::<Vec<_>>().into_iter().rev() {
+        let (here, ink) = (first.min(8), all.min(8));
+        let has_both = ink == 8 && here > 0 && below != above && theme.has_grounds();
+        match above.fg.filter(|_| has_both) {
+            Some(color) => pen::cell(buf, line, x, theme.block(here), below.bg(color)),
+            None if ink > 0 => {
+                let style = if 2 * here >= ink { below } else { above };
+                pen::cell(buf, line, x, theme.block(ink), style);
+            }
+            None => {}
         }
-        left = left.saturating_sub(8);
+        (first, all) = (first.saturating_sub(8), all.saturating_sub(8));
     }
 }

@@ -82,6 +82,18 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     }
 }
 
+/// The longest form of a range's name alone that fits in `columns`; empty when none does.
+#[must_use]
+pub fn short(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> String {
+    let what = trace.what(lane, row);
+    let name = describe::activity(trace, &what);
+    match what {
+        _ if pen::width(&name) <= columns => name,
+        What::Range(range) => shorter_range(range.kind, &name, columns).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
 /// The longest short form of a Python function that fits: "train.py:19 main", "train.py:19", ":19"; of "module.py(7): forward",
 /// "<built-in function len>" and "nn/module.py forward" the function.
 fn shorter_range(kind: RangeKind, name: &str, columns: usize) -> Option<String> {

@@ -2,10 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui::style::{Color, Modifier};
 
 use super::gaps::GapMark;
-use super::ink::Ink;
+use super::ink::{self, Ink};
 use super::pen;
 use super::strip::Strip;
 use crate::tui::theme::{ColorLevel, Role, Theme};
@@ -171,39 +171,19 @@ fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, b
             }
         }
     }
-    // Without colours the two parts would look alike.
-    let role = if has_ground { Role::H2D } else { Role::Good };
-    let all = shares.iter().map(|share| Some((share.all, role)));
-    draw_meter(theme, all, plot, buf);
+    let styles = [Role::Good, Role::H2D].map(|role| theme.fg(role));
+    for (x, share) in (0..plot.width).zip(shares) {
+        // Without colours the two parts would look alike.
+        let kernels = if has_ground { share.kernels } else { share.all };
+        ink::levels(theme, [kernels, share.all], styles, plot, x, buf);
+    }
     if has_ground {
-        draw_kernels(theme, shares, plot, buf);
         return;
     }
     for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
         if let Some(cause) = cause.filter(|_| share.all < 0.5) {
             let style = theme.fg(Role::Cause(cause));
             pen::cell(buf, plot, x, theme.cause(cause), style);
-        }
-    }
-}
-
-/// Draws the part with kernels over the meter of all. A character has two colours. One that is idle for a part is as
-/// high as it was busy, in the colour of what took more of that.
-fn draw_kernels(theme: &Theme, shares: &[Busy], plot: Rect, buf: &mut Buffer) {
-    let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
-    for (x, share) in (0..plot.width).zip(shares) {
-        let mut kernels = Theme::levels(share.kernels.min(share.all), full);
-        let mut all = Theme::levels(share.all, full);
-        for line in pen::lines(plot).collect::<Vec<_>>().into_iter().rev() {
-            let (here, busy) = (kernels.min(8), all.min(8));
-            let good = theme.fg(Role::Good);
-            if busy == 8 && here > 0 {
-                let copies = theme.fg(Role::H2D).fg.unwrap_or_default();
-                pen::cell(buf, line, x, theme.block(here), good.bg(copies));
-            } else if 2 * here >= busy && busy > 0 {
-                pen::cell(buf, line, x, theme.block(busy), good);
-            }
-            (kernels, all) = (kernels.saturating_sub(8), all.saturating_sub(8));
         }
     }
 }
@@ -216,6 +196,11 @@ pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buf
     let line = Rect { height: 1, ..plot };
     for name in &strip.names {
         let text = pen::plain(theme, &name.text);
+        if name.is_key {
+            let style = name.paint.ink(theme).bg(Color::Reset);
+            pen::text(buf, line, name.x, &text, style);
+            continue;
+        }
         let end = pen::text(buf, line, name.x, &text, name.paint.fill(theme));
         // A bar may have parts of another colour, which stay visible behind its name.
         for x in name.x..end {

@@ -8,17 +8,25 @@ use std::ops::Range;
 
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
-use super::label;
+use super::{label, pen};
 use crate::tui::state::job::Waits;
-use crate::tui::state::nest;
+use crate::tui::state::nest::Level;
 use crate::tui::state::search::Hits;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
-use activity::{Ns, Span};
-use trace::{Cursor, Lane, LaneId, Trace};
+use activity::{Ns, Span, units};
+use trace::{Cursor, Lane, LaneId, Trace, describe};
 
 /// Operations of a cell that are looked at one by one.
 const FEW: usize = 3;
+
+/// Cells below which one of many ranges is no bar of its own.
+const SHORT: Ns = 4;
+
+/// Columns of short ranges from which names say what their colours stand for, how many of them, and from which share on.
+const KEYED: usize = 16;
+const KEYS: usize = 3;
+const WORTH: f64 = 0.1;
 
 /// Colours that are remembered while a lane is made.
 const KNOWN: usize = 64;
@@ -45,6 +53,8 @@ pub struct Name {
     pub text: String,
     /// The bar's colour.
     pub paint: Paint,
+    /// Whether it says what a colour stands for, and no bar is behind it.
+    pub is_key: bool,
 }
 
 /// What is needed besides the lane.
@@ -77,6 +87,10 @@ trait Rows {
     fn few(&mut self, window: Span) -> Option<impl Iterator<Item = (usize, Span)>>;
     /// One that touches `window` and is among `hits`, which are in order.
     fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize>;
+    /// The rows of a cell when some are among others so short that they would be single columns.
+    fn dense(&self, _cell: Span) -> Option<&[(usize, Span)]> {
+        None
+    }
 }
 
 /// All rows of a lane.
@@ -146,6 +160,13 @@ impl Rows for &[(usize, Span)] {
             .map(|(row, _)| *row)
             .find(is_hit)
     }
+
+    fn dense(&self, cell: Span) -> Option<&[(usize, Span)]> {
+        let (rows, length) = (within(self, cell), cell.len());
+        let is_short = |(_, span): &(usize, Span)| span.len() < SHORT * length;
+        let around = Span::new(cell.start - length, cell.end + length);
+        (rows.iter().any(is_short) && within(self, around).len() > 2).then_some(rows)
+    }
 }
 
 fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
@@ -185,12 +206,17 @@ impl Strip {
         }
     }
 
-    /// Prepares the ranges of a lane that lie `depth` deep in others.
+    /// Prepares the ranges of a lane that lie `depth` deep in others, which are in `levels` unless they are too many.
     #[must_use]
-    pub fn nested(trace: &Trace, id: LaneId, depth: usize, input: &StripInput<'_>) -> Self {
-        let lane = &trace.lanes()[id];
+    pub fn nested(
+        trace: &Trace,
+        id: LaneId,
+        levels: Option<&[Level]>,
+        depth: usize,
+        input: &StripInput<'_>,
+    ) -> Self {
         let edges = input.scale.edges();
-        match nest::levels(lane, input.scale.window, nest::DEEPEST) {
+        match levels {
             Some(levels) => {
                 let level = levels.get(depth).map_or(&[][..], Vec::as_slice);
                 Strip::of(trace, id, level, &edges, input)
@@ -216,9 +242,15 @@ impl Strip {
             cells: vec![Ink::Nothing; usize::from(scale.columns)],
             ..Strip::default()
         };
+        let mut dense = Dense::default();
         let mut x = 0;
         while x < scale.columns {
             let cell = at_least_1ns(cell(x));
+            if let Some(near) = rows.dense(cell) {
+                strip.cells[usize::from(x)] = dense.ink(near, cell, x, &mut painter);
+                x += 1;
+                continue;
+            }
             let few = match rows.few(cell) {
                 Some(near) => Few::of(near, cell),
                 None => None,
@@ -250,6 +282,7 @@ impl Strip {
             }
             x += 1;
         }
+        dense.name(&mut painter, &mut strip.names);
         strip
     }
 }
@@ -267,8 +300,13 @@ fn name(trace: &Trace, id: LaneId, row: usize, from: u16, to: u16, paint: Paint)
     let columns = usize::from(to - from);
     let room = if columns > 6 { columns - 1 } else { columns };
     let text = label::fitting(trace, id, row, room);
-    let x = from + u16::from(super::pen::width(&text) < columns);
-    (!text.is_empty()).then_some(Name { x, text, paint })
+    let x = from + u16::from(pen::width(&text) < columns);
+    (!text.is_empty()).then_some(Name {
+        x,
+        text,
+        paint,
+        is_key: false,
+    })
 }
 
 /// The colours of a lane's rows.
@@ -311,6 +349,17 @@ impl<'a> Painter<'a> {
         role
     }
 
+    /// The colour of a row among many short ones: of Python functions each has its own.
+    fn role_among(&mut self, row: usize) -> Role {
+        match self.role(row).0 {
+            Role::Python => {
+                let what = self.trace.what(self.id, row);
+                label::kernel_role(&describe::activity(self.trace, &what))
+            }
+            role => role,
+        }
+    }
+
     /// For a row that alone is drawn in `columns`, which follow those of the row before.
     fn paint(&mut self, row: usize, columns: Range<u16>) -> Paint {
         let (role, is_calm) = self.role(row);
@@ -338,6 +387,104 @@ impl<'a> Painter<'a> {
             is_selected: self.selected.is_some_and(|(_, span)| touches(span, cell)),
             is_calm,
         }
+    }
+}
+
+/// What short ranges took, by what they are and with one of each, in order of their first.
+type Parts = Vec<(u32, usize, Ns)>;
+
+/// Columns of short ranges.
+#[derive(Default)]
+struct Dense {
+    /// Those that follow each other, and what they hold.
+    stretches: Vec<(Range<u16>, Parts)>,
+}
+
+impl Dense {
+    /// A cell: what took most of it, and all.
+    fn ink(
+        &mut self,
+        rows: &[(usize, Span)],
+        cell: Span,
+        x: u16,
+        painter: &mut Painter<'_>,
+    ) -> Ink {
+        let mut parts = Parts::new();
+        for &(row, span) in rows {
+            let what = painter.trace.what_id(painter.id, row);
+            put(&mut parts, what, row, span.intersect(cell).len());
+        }
+        let stretch = match self.stretches.last_mut() {
+            Some(last) if last.0.end == x => last,
+            _ => {
+                self.stretches.push((x..x, Parts::new()));
+                let last = self.stretches.len() - 1;
+                &mut self.stretches[last]
+            }
+        };
+        stretch.0.end = x + 1;
+        for &(what, row, ns) in &parts {
+            put(&mut stretch.1, what, row, ns);
+        }
+        let share = |ns: Ns| ns as f32 / cell.len() as f32;
+        let all = share(parts.iter().map(|part| part.2).sum()).max(f32::MIN_POSITIVE);
+        // A hit among many names the cell.
+        parts.sort_by_cached_key(|part| (painter.role(part.1).1, std::cmp::Reverse(part.2)));
+        let paint = |part: &(u32, usize, Ns)| Paint {
+            role: painter.role_among(part.1),
+            ..painter.of_several(part.1, cell)
+        };
+        let mut paints = parts.iter().take(2).map(paint);
+        let Some(first) = paints.next() else {
+            return Ink::Nothing;
+        };
+        let second = paints.next().map_or(first, |second| Paint {
+            is_second: second.role == first.role,
+            ..second
+        });
+        Ink::Shares([share(parts[0].2), all], [first, second])
+    }
+
+    /// The names that matter in the widest stretch, with their shares of its time: they take up to half of it.
+    fn name(&self, painter: &mut Painter<'_>, names: &mut Vec<Name>) {
+        let widest = self.stretches.iter().max_by_key(|it| it.0.len());
+        let Some((columns, parts)) = widest.filter(|it| it.0.len() >= KEYED) else {
+            return;
+        };
+        let mut parts = parts.clone();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.2));
+        let all: Ns = parts.iter().map(|part| part.2).sum::<Ns>().max(1);
+        let end = columns.start + columns.end.div_ceil(2) - columns.start / 2;
+        let mut x = columns.start;
+        for (_, row, ns) in parts.into_iter().take(KEYS) {
+            let share = ns as f64 / all as f64;
+            let figure = format!(" {} ", units::percent(share));
+            let room = usize::from(end.saturating_sub(x)).saturating_sub(pen::width(&figure));
+            let name = label::short(painter.trace, painter.id, row, room);
+            if share < WORTH || name.is_empty() {
+                return;
+            }
+            let role = painter.role_among(row);
+            let text = format!("{name}{figure}");
+            let width = pen::width(&text) as u16;
+            names.push(Name {
+                x,
+                text,
+                paint: Paint {
+                    role,
+                    ..Paint::default()
+                },
+                is_key: true,
+            });
+            x += width;
+        }
+    }
+}
+
+fn put(parts: &mut Parts, what: u32, row: usize, ns: Ns) {
+    match parts.iter_mut().find(|part| part.0 == what) {
+        Some(part) => part.2 += ns,
+        None => parts.push((what, row, ns)),
     }
 }
 

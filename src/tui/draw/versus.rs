@@ -12,6 +12,7 @@ use super::lane::{LaneRow, Plot};
 use super::pen;
 use super::strip::{Strip, StripInput};
 use crate::tui::state::counters::Counters;
+use crate::tui::state::nest;
 use crate::tui::state::rows::{self, RowKind};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
@@ -256,7 +257,8 @@ fn lane_row(half: &Half<'_>, lane: &Lane, scale: TimeScale, gutter: u16, width: 
             }
         }
         RowKind::Range(id, depth) => {
-            let mut strip = Strip::nested(trace, id, depth, &input);
+            let levels = nest::levels(&trace.lanes()[id], scale.window, nest::DEEPEST);
+            let mut strip = Strip::nested(trace, id, levels.as_deref(), depth, &input);
             end_at(trace, id, scale, span.end, &mut strip);
             Plot::Strip(strip)
         }

@@ -8,6 +8,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::*;
 use crate::tui::draw::lane::draw_strip;
+use crate::tui::state::nest;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
 use activity::RangeKind;
@@ -53,7 +54,8 @@ fn ink_of(cell: &Cell) -> (Range<u32>, u32) {
                 _ => (0..8, 8),
             }
         }
-        // Lower blocks, from one eighth up to eight.
+        // Lower blocks, from one eighth up to eight; before another colour both are ink.
+        0x2581..=0x2588 if cell.bg != Color::Reset => (0..8, 8),
         0x2581..=0x2588 => (0..8, code - 0x2580),
         _ if cell.bg != Color::Reset || is_reversed => (0..8, 8),
         _ => (0..0, 0),
@@ -174,6 +176,37 @@ fn without_blocks_and_colours_bars_and_borders_are_seen() {
 }
 
 /// Spans that follow each other, or also nest and overlap.
+#[test]
+fn short_ranges_are_shares_of_their_cells_with_the_names_that_matter() {
+    // Three of four nanoseconds for one, the fourth for the other; a cell has eight.
+    let mut made = Scene::new();
+    for start in (0..256).step_by(4) {
+        made.range(RangeKind::Nvtx, "wide", 0, start, start + 3);
+        made.range(RangeKind::Nvtx, "thin", 0, start + 3, start + 4);
+    }
+    let trace = made.trace();
+    let window = Span::new(0, 256);
+    let input = StripInput {
+        scale: TimeScale::new(window, 32),
+        scope: window,
+        record: None,
+        gap: None,
+        has_gaps: false,
+        found: None,
+        waits: None,
+    };
+    let levels = nest::levels(&trace.lanes()[0], window, nest::DEEPEST);
+    let strip = Strip::nested(&trace, 0, levels.as_deref(), 0, &input);
+    for ink in &strip.cells {
+        let Ink::Shares(shares, _) = ink else {
+            panic!("{ink:?}");
+        };
+        assert_eq!(shares, &[0.75, 1.0]);
+    }
+    let names: Vec<&str> = strip.names.iter().map(|name| name.text.trim()).collect();
+    assert_eq!(names, ["wide 75 %"], "half of 32 columns has room for one");
+}
+
 fn spans() -> impl Strategy<Value = Vec<(Ns, Ns)>> {
     let one = (0i64..60, 0i64..90, any::<bool>());
     (prop::collection::vec(one, 1..50), any::<bool>()).prop_map(|(parts, may_overlap)| {
@@ -254,6 +287,10 @@ fn check(strip: &Strip, spans: &[(Ns, Ns)], scale: TimeScale, lines: u16) -> Tes
         if busy > 0 {
             let least = 0.125 / f64::from(lines);
             prop_assert!(inked >= least, "column {x}: {inked} is inked: {cell:?}");
+        }
+        if let Ink::Shares(..) = strip.cells[usize::from(x)] {
+            before = None;
+            continue;
         }
         // One operation, one edge: the side is right.
         let is_inside = |&i: &usize| {
@@ -342,7 +379,11 @@ proptest! {
             let of_depth = all.iter().filter(|(of, _)| *of == depth);
             let spans: Vec<(Ns, Ns)> = of_depth.map(|(_, span)| *span).collect();
             if !trace.lanes().is_empty() {
-                check(&Strip::nested(&trace, 0, depth, &input), &spans, input.scale, 1)?;
+                let levels = nest::levels(&trace.lanes()[0], window, nest::DEEPEST);
+                let mut strip = Strip::nested(&trace, 0, levels.as_deref(), depth, &input);
+                // What says which colour is which stands over the cells.
+                strip.names.retain(|name| !name.is_key);
+                check(&strip, &spans, input.scale, 1)?;
             }
         }
     }
@@ -386,7 +427,7 @@ proptest! {
             let is_lit = match strip.cells[usize::from(x)] {
                 Ink::Nothing => false,
                 Ink::Left(_, p) | Ink::Right(_, p) | Ink::Full(p) | Ink::Level(_, p) => !p.is_calm,
-                Ink::Split(_, a, b) => !a.is_calm || !b.is_calm,
+                Ink::Split(_, a, b) | Ink::Shares(_, [a, b]) => !a.is_calm || !b.is_calm,
             };
             prop_assert_eq!(is_lit, expected, "column {} of {:?}", x, items);
         }

@@ -32,12 +32,15 @@ const MOST: u16 = 4;
 const BELOW: usize = 10;
 
 /// How many lines the rows of each turn have when so many are to spare.
-fn heights(rows: &[Row], mut spare: usize) -> [u16; 4] {
+fn heights(rows: &[(usize, &Row)], mut spare: usize) -> [u16; 4] {
     let mut heights = [1; 4];
     for height in 2..=MOST {
         let kept = if height == 2 { 0 } else { BELOW };
         for (i, of_turn) in heights.iter_mut().enumerate() {
-            let count = rows.iter().filter(|row| turn(row.kind) == Some(i)).count();
+            let count = rows
+                .iter()
+                .filter(|(_, row)| turn(row.kind) == Some(i))
+                .count();
             if count + kept > spare {
                 return heights;
             }
@@ -73,7 +76,15 @@ pub(super) fn lines(
 ) -> Vec<ScreenRow> {
     let area = layout.rows;
     let is_at_top = first <= fixed;
-    let spare = usize::from(area.height).saturating_sub(state.rows.len());
+    let mut shared = rows::Shared::default();
+    let rows = state.rows.iter().enumerate();
+    // Rows without anything in them would take the place of others.
+    let shown: Vec<(usize, &Row)> = rows
+        .filter(|(i, _)| *i < fixed || *i >= first)
+        .filter(|(_, row)| !shared.is_blank(state, row))
+        .take(usize::from(area.height) + 1)
+        .collect();
+    let spare = usize::from(area.height).saturating_sub(shown.len());
     let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
     let legend = if has_gpu && is_at_top && area.height >= LEAST {
         rows::legend(state)
@@ -85,15 +96,13 @@ pub(super) fn lines(
     let reserved = SummaryPanel::reserved(state);
     let spare = spare.checked_sub(reserved).unwrap_or(spare);
     let heights = if is_at_top {
-        heights(&state.rows, spare.saturating_sub(usize::from(has_legend)))
+        heights(&shown, spare.saturating_sub(usize::from(has_legend)))
     } else {
         [1; 4]
     };
     let mut lines = Vec::new();
-    let mut rates = rows::Rates::default();
     let mut y = area.y;
-    let rows = state.rows.iter().enumerate();
-    for (i, row) in rows.filter(|(i, _)| *i < fixed || *i >= first) {
+    for (i, row) in shown {
         if y >= area.bottom() {
             break;
         }
@@ -102,7 +111,7 @@ pub(super) fn lines(
         lines.push(ScreenRow {
             row: i,
             area: Rect::new(area.x, y, area.width, height),
-            shown: rows::make(state, layout, scale, &mut rates, row),
+            shown: rows::make(state, layout, scale, &mut shared, row),
             is_ghost: matches!(row.kind, RowKind::Predicted(_)),
         });
         y += height;

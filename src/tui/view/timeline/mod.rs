@@ -262,8 +262,14 @@ impl Timeline {
         self.hidden = state.hidden_words().unwrap_or_default();
         let (fixed, first) = (self.fixed(state), self.first_row);
         self.lines = layout::lines(state, &self.layout, scale, fixed, first);
-        let seen = self.lines.last().map_or(0, |line| line.row + 1);
-        self.below = state.rows.len().saturating_sub(seen);
+        let last = self.lines.last();
+        let seen = last.map_or(0, |line| line.row + 1);
+        let is_full = last.is_some_and(|line| line.area.bottom() == self.layout.rows.bottom());
+        self.below = if is_full {
+            state.rows.len().saturating_sub(seen)
+        } else {
+            0
+        };
         self.link = layout::link(state, &self.lines, &self.layout, scale);
     }
 

@@ -7,6 +7,7 @@ use crate::tui::draw::lane::{Busy, LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
+use crate::tui::state::nest::{self, Level};
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
@@ -22,11 +23,14 @@ mod tests;
 /// GB/s of each column over all of its time, and the greatest while copies ran.
 type Rate = (Vec<f64>, f64);
 
-/// The rates of the columns on screen, which rows ask of each other's directions: each is reckoned once a frame.
+/// What rows on screen ask of each other, worked out once a frame: the rates of directions, and which ranges lie in which.
 #[derive(Debug, Default)]
-pub(super) struct Rates(Vec<((usize, Direction), Rate)>);
+pub(super) struct Shared {
+    rates: Vec<((usize, Direction), Rate)>,
+    levels: Vec<(LaneId, Option<Vec<Level>>)>,
+}
 
-impl Rates {
+impl Shared {
     fn rate(
         &mut self,
         trace: &Trace,
@@ -35,14 +39,33 @@ impl Rates {
         scale: TimeScale,
     ) -> &Rate {
         let key = (device, direction);
-        let at = match self.0.iter().position(|(known, _)| *known == key) {
-            Some(at) => at,
-            None => {
-                self.0.push((key, rates(trace, device, direction, scale)));
-                self.0.len() - 1
-            }
+        let known = self.rates.iter().position(|(known, _)| *known == key);
+        let at = known.unwrap_or_else(|| {
+            self.rates
+                .push((key, rates(trace, device, direction, scale)));
+            self.rates.len() - 1
+        });
+        &self.rates[at].1
+    }
+
+    fn levels(&mut self, trace: &Trace, lane: LaneId, window: Span) -> Option<&[Level]> {
+        let known = self.levels.iter().position(|(known, _)| *known == lane);
+        let at = known.unwrap_or_else(|| {
+            let levels = nest::levels(&trace.lanes()[lane], window, nest::DEEPEST);
+            self.levels.push((lane, levels));
+            self.levels.len() - 1
+        });
+        self.levels[at].1.as_deref()
+    }
+
+    /// Whether a row under the first of its stack has nothing to show, and is not selected.
+    pub(super) fn is_blank(&mut self, state: &State, row: &Row) -> bool {
+        let RowKind::Range(lane, depth @ 1..) = row.kind else {
+            return false;
         };
-        &self.0[at].1
+        let levels = self.levels(&state.run.trace, lane, state.camera.viewport.window);
+        let is_empty = levels.is_none_or(|it| it.get(depth).is_none_or(Vec::is_empty));
+        is_empty && state.selection.row != Some(row.kind)
     }
 }
 
@@ -51,7 +74,7 @@ pub(super) fn make(
     state: &State,
     layout: &Layout,
     scale: TimeScale,
-    rates: &mut Rates,
+    shared: &mut Shared,
     row: &Row,
 ) -> RowContent {
     let is_wide = layout.side > 12;
@@ -62,14 +85,14 @@ pub(super) fn make(
             return RowContent::Folded(row.label.clone(), is_selected);
         }
         RowKind::Bandwidth(device, direction) => {
-            bandwidth(state, (device, direction), scale, rates, is_wide)
+            bandwidth(state, (device, direction), scale, shared, is_wide)
         }
         RowKind::Gpu(device) => gpu(state, device, scale, is_wide),
         RowKind::Overlap(device) => overlap(state, device, scale, is_wide),
         RowKind::Memory(device) => memory(state, device, scale, is_wide),
         RowKind::Counter(device, metric) => counters::make(state, device, metric, scale, is_wide),
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
-            lane(state, row, scale, is_wide)
+            lane(state, row, scale, shared, is_wide)
         }
         RowKind::Predicted(lane) => ghost(state, lane, scale),
     };
@@ -218,18 +241,18 @@ fn bandwidth(
     state: &State,
     (device, direction): (usize, Direction),
     scale: TimeScale,
-    rates: &mut Rates,
+    shared: &mut Shared,
     is_wide: bool,
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
-    let (in_cell, greatest) = rates.rate(trace, device, direction, scale).clone();
+    let (in_cell, greatest) = shared.rate(trace, device, direction, scale).clone();
     let known = state.run.peaks.copies.rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
         let others = others.into_iter().filter(|d| *d != direction);
-        let others = others.map(|d| rates.rate(trace, device, d, scale).1);
+        let others = others.map(|d| shared.rate(trace, device, d, scale).1);
         others.fold(greatest, f64::max)
     });
     let full = full.max(f64::MIN_POSITIVE);
@@ -343,7 +366,7 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
     }
 }
 
-fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
+fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, is_wide: bool) -> Content {
     let kind = row.kind;
     // A lane that has the name itself stays as it is.
     let is_hit = is_hit(state, row);
@@ -393,7 +416,10 @@ fn lane(state: &State, row: &Row, scale: TimeScale, is_wide: bool) -> Content {
         String::new()
     };
     let strip = match kind {
-        RowKind::Range(_, depth) => Strip::nested(trace, id, depth, &input),
+        RowKind::Range(_, depth) => {
+            let levels = shared.levels(trace, id, scale.window);
+            Strip::nested(trace, id, levels, depth, &input)
+        }
         _ => Strip::new(trace, id, &input),
     };
     Content {

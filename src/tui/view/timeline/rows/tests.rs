@@ -160,7 +160,7 @@ proptest! {
         let count = |cell: Span, is: &dyn Fn(Ns) -> bool| {
             (cell.start..cell.end).filter(|&t| is(t)).count() as f64
         };
-        let mut rates = Rates::default();
+        let mut rates = Shared::default();
         let mut rate_rows: Vec<(f64, Vec<f64>)> = Vec::new();
         for row in &state.rows {
             let RowContent::Lane(lane) = make(state, &layout, scale, &mut rates, row) else {
