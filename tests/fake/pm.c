@@ -8,6 +8,9 @@
  * FAKE_PM_AT        the decode at which one of these happens (10):
  * FAKE_PM_OVERFLOW  the hardware's buffer is full, until it is started again
  * FAKE_PM_DECODE    what cuptiPmSamplingDecodeData answers
+ * FAKE_PM_SET_UP    processor time that enabling takes, in ms
+ * FAKE_PM_COST      and evaluating one sample, in us
+ * FAKE_PM_CHANGE    and setting a rate, in us
  * FAKE_PM_DIES, FAKE_PM_HANGS
  */
 typedef struct { size_t size; void *priv; } pm_initialize_t;
@@ -36,6 +39,17 @@ static uint64_t pm_now(void) {
     return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+/* Uses the processor for so many us. */
+static void pm_work(uint64_t us) {
+    struct timespec t;
+    uint64_t begun = 0, now;
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        now = t.tv_sec * 1000000ull + t.tv_nsec / 1000;
+        if (!begun) begun = now;
+    } while (now - begun < us);
+}
+
 int cuptiProfilerInitialize(pm_initialize_t *p) { return p->size == 16 ? 0 : 1; }
 int cuptiDeviceGetChipName(pm_chip_t *p) { p->name = "GH100"; return p->device == 0 && p->size == 32 ? 0 : 1; }
 int cuptiPmSamplingGetCounterAvailability(pm_availability_t *p) { p->bytes = 8; if (p->image) memset(p->image, 1, 8); return 0; }
@@ -56,12 +70,17 @@ int cuptiProfilerHostGetNumOfPasses(pm_passes_t *p) {
     p->passes = *(size_t *)p->image > (size_t)number("FAKE_PM_ROOM", 99) ? 2 : 1;
     return 0;
 }
-int cuptiPmSamplingEnable(pm_enable_t *p) { p->object = &pm; return number("FAKE_PM_ENABLE", 0); }
+int cuptiPmSamplingEnable(pm_enable_t *p) {
+    p->object = &pm;
+    pm_work(1000ull * number("FAKE_PM_SET_UP", 0));
+    return number("FAKE_PM_ENABLE", 0);
+}
 int cuptiPmSamplingDisable(pm_object_t *p) { (void)p; pm.running = 0; pm.sets = 0; return 0; }
 int cuptiPmSamplingSetConfig(pm_set_t *p) {
     if (pm.running || p->size != 64) return 7;
     if (getenv("FAKE_PM_FIXED") && pm.sets) return 7;
     if (getenv("FAKE_PM_CYCLES") && p->trigger == 1) return 27;
+    pm_work(number("FAKE_PM_CHANGE", 0));
     pm.sets++;
     pm.interval = p->interval;
     pm.metrics = *(const size_t *)p->config;
@@ -109,6 +128,7 @@ int cuptiPmSamplingCounterDataGetSampleInfo(pm_sample_t *p) {
     return p->sample < image[0] ? 0 : 1;
 }
 int cuptiProfilerHostEvaluateToGpuValues(pm_evaluate_t *p) {
+    pm_work(number("FAKE_PM_COST", 0));
     for (size_t i = 0; i < p->count; i++)
         p->values[i] = strstr(p->names[i], "sm__cycles") ? 50 : strstr(p->names[i], "dram__throughput") ? 25 : strstr(p->names[i], "pct") ? 10 : 1e9;
     return 0;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Counters sampled beside a program, against ncu, and what that costs, on a real GPU.
 
-usage: counters.py CUPTOP [--out DIR] [--seconds S]      (needs PyTorch; ncu where it is there; no network)
+usage: counters.py CUPTOP [--out DIR] [--seconds S] [--long S]      (needs PyTorch; ncu where it is there; no network)
 
-Runs kernels of known character under `cuptop trace --headless --json`, by turns with and without `--counters on`, then under
-`--counters 20000`, then a few of each kernel under `ncu --clock-control none --cache-control none`. Compares DRAM % and tensor
-% of kernels of at least 100 us with ncu's (5 points), each class with what it must be, the time of each phase with and without
-(median of the rounds), the sampler's part of a core, and the kernels recorded. Stops beginning new work after S seconds (300).
-A short table comes last, then the number of checks that failed, which is also the exit status.
+Runs kernels of known character under `cuptop trace --headless --json`: five times by turns with and without `--counters on`; for
+60 s with it (--long), which tells the sampler's steady cost apart from its beginning; for 12 s each with `--counters 500`,
+5000 and 20000; then a few of each kernel under `ncu --clock-control none --cache-control none`. Compares DRAM % and tensor %
+of kernels of at least 100 us with ncu's (5 points), each class with what it must be, the time of each phase with and without
+(medians) beside the SM clock, the sampler's part of a core, and the kernels recorded. Stops beginning new work after S seconds
+(450). A table comes last, then the number of checks that failed, which is also the exit status.
 """
 import argparse, csv, io, json, re, shutil, statistics, subprocess, sys, time
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 WORK = r"""
 import sys, time, torch
 few = sys.argv[1] == "few"
+seconds = 0 if sys.argv[1] in ("few", "all") else float(sys.argv[1])
 torch.backends.cuda.matmul.allow_tf32 = False
 A = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 B = torch.randn(4096, 4096, device="cuda")
@@ -34,8 +36,9 @@ def mix():
 phases = [(gemm, 60), (fp32, 40), (add, 120), (transpose, 60), (softmax, 200), (rows64, 40), (tiny, 4000), (mix, 300)]
 for f, _ in phases: f(); f()
 torch.cuda.synchronize()
-acc = {}
-for r in range(1 if few else 8):
+acc, r, begin = {}, 0, time.perf_counter()
+while r < (1 if few else 8) or time.perf_counter() - begin < seconds:
+    r += 1
     for f, n in phases:
         torch.cuda.synchronize(); a = time.perf_counter()
         for _ in range(2 if few else n): f()
@@ -60,10 +63,10 @@ def base(name):
     return re.split(r"[<(]", name)[0].split("::")[-1].split(" ")[-1]
 
 
-def traced(cuptop, out, tag, counters):
+def traced(cuptop, out, tag, counters, length="all"):
     folder = out / f"run-{tag}"
     shutil.rmtree(folder, ignore_errors=True)
-    command = [cuptop, "trace", "--headless", "--json", "--save", folder, "--python", "off", "--counters", counters, "--", sys.executable, out / "work.py", "all"]
+    command = [cuptop, "trace", "--headless", "--json", "--save", folder, "--python", "off", "--counters", counters, "--", sys.executable, out / "work.py", length]
     done = subprocess.run([str(it) for it in command], capture_output=True, text=True, timeout=240)
     (out / f"{tag}.out").write_text(done.stdout)
     (out / f"{tag}.err").write_text(done.stderr)
@@ -74,6 +77,23 @@ def traced(cuptop, out, tag, counters):
     except (ValueError, TypeError):
         print(f"{tag}: exit {done.returncode}\n{done.stderr[-1500:]}", flush=True)
         return None, None
+
+
+def clock(report):
+    """Mean and greatest SM clock in MHz, as NVML has it."""
+    metrics = {it["metric"]: it for it in report["hardware"]["devices"][0]["metrics"]}
+    it = metrics.get("sm_clock") or metrics.get("clock") or {}
+    return it.get("mean"), it.get("max")
+
+
+def said(report):
+    """What is said of counters."""
+    return [it for it in report["hardware"]["notes"] if "ounters of" in it]
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    return float(found[1].replace(",", "")) if found else None
 
 
 def by_ncu(out):
@@ -110,25 +130,27 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("cuptop")
     arguments.add_argument("--out", default="gpu-counters")
-    arguments.add_argument("--seconds", type=float, default=300)
+    arguments.add_argument("--seconds", type=float, default=450)
+    arguments.add_argument("--long", type=float, default=60)
     args = arguments.parse_args()
     begin, cuptop, out = time.monotonic(), shutil.which(args.cuptop) or args.cuptop, Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "work.py").write_text(WORK)
     left = lambda: args.seconds - (time.monotonic() - begin)
-    on, off, reports, kernels = [], [], [], {"on": [], "off": []}
+    on, off, kernels, clocks = [], [], {"on": [], "off": []}, {"on": [], "off": []}
     for turn in range(5):
-        if turn >= 3 and left() < 130:
+        if turn >= 3 and left() < 250:
             break
         for counters, times in (("off", off), ("on", on)) if turn % 2 else (("on", on), ("off", off)):
             report, phases = traced(cuptop, out, f"{counters}-{turn}", counters)
             if report:
                 times.append(phases)
                 kernels[counters].append(report["devices"][0]["kernels"])
-                if counters == "on":
-                    reports.append(report)
+                clocks[counters].append(clock(report))
+                last = said(report)[-1:]
+                print(counters, turn, phases, clock(report), *last, flush=True)
     check("programs ran under trace with and without counters", on and off, f"{len(on)} and {len(off)} times")
-    if not reports:
+    if not on or not off:
         print("\n".join(TABLE)); return
     check("as many kernels recorded with as without", len(set(kernels["on"] + kernels["off"])) == 1, kernels)
     for phase in on[0]:
@@ -136,29 +158,41 @@ def main():
         spread = max(it[phase] for it in off) / min(it[phase] for it in off) - 1
         allowed = max(0.015, spread) if phase in ("tiny", "mix") else 0.015
         check(f"{phase}: at most 1.5 % slower while sampled", a / b - 1 <= allowed, f"{b:.2f} -> {a:.2f} us, {100 * (a / b - 1):+.2f} %, spread {100 * spread:.1f} %")
-    notes = [it for it in reports[-1]["hardware"]["notes"] if "ounters of" in it]
-    print("\n".join(notes), flush=True)
-    share = re.search(r"([\d.]+) % of a core", notes[-1] if notes else "")
-    check("the sampler took at most a tenth of a core (its beginning with it)", share and float(share[1]) <= 12, notes[-1] if notes else "no note")
-    check("nothing was lost", notes and not re.search("full|gap|without a time|not written|anew", notes[-1]), "")
-    shapes = [(base(k["name"]), k["name"], s) for k in reports[-1]["kernels"] for s in k["shapes"]]
+    for counters, them in clocks.items():
+        mean = [it[0] for it in them if it[0]]
+        TABLE.append(f"      SM clock, counters {counters}: mean of runs {', '.join(f'{it:.0f}' for it in mean)} MHz")
+    report, phases = traced(cuptop, out, "long", "on", str(args.long))
+    check(f"a run of {args.long:.0f} s with counters", report is not None)
+    if not report:
+        print("\n".join(TABLE)); return
+    end = said(report)[-1] if said(report) else "no note"
+    print("\n".join(said(report)), flush=True)
+    share = number(r"([\d.]+) % of a core", end)
+    check("the sampler took at most a tenth of a core, beside its beginning", share is not None and share <= 10, end)
+    check("it kept its fast moments", "20000 times" in end, end.split(";")[0])
+    check("nothing was lost", said(report) and not re.search("faster than|gap|without a time|not written|anew", end), "")
+    for hz in ("500", "5000", "20000"):
+        if left() < 130:
+            break
+        other, _ = traced(cuptop, out, f"at-{hz}", hz, "6")
+        last = said(other)[-1] if other and said(other) else "no note"
+        reached = number(r"samples, ([\d,]+) a second", last)
+        check(f"{hz} a second are reached and nothing is lost", reached and reached >= 0.9 * int(hz) and not re.search("faster than|gap", last), last)
+    shapes = [(base(k["name"]), k["name"], s) for k in report["kernels"] for s in k["shapes"]]
     rows = {(tuple(s["grid"]), tuple(s["block"]), name): s for name, _, s in shapes}
     print(f"{'kernel':34} {'us':>9} {'class':>8} {'DRAM %':>13} {'tensor %':>13} {'SM %':>6} {'samples':>8}  limit", flush=True)
-    number = lambda v: "-" if v is None else f"{100 * v:.1f}"
-    for name, _, s in sorted(shapes, key=lambda it: -it[2]["total_ns"])[:16]:
-        pm = lambda m: number(s[m + "_share"]) + ("" if s[m + "_error"] is None else f" ±{100 * s[m + '_error']:.1f}")
-        print(f"{name[:34]:34} {s['total_ns'] / s['count'] / 1e3:9.1f} {s['class']:>8} {pm('dram'):>13} {pm('tensor'):>13} {number(s['sm_share']):>6} {s['samples']:>7}{'*' if s['own_samples'] else ' '}  {s['limit']}", flush=True)
+    percent = lambda v: "-" if v is None else f"{100 * v:.1f}"
+    for name, _, s in sorted(shapes, key=lambda it: -it[2]["total_ns"])[:20]:
+        pm = lambda m: percent(s[m + "_share"]) + ("" if s[m + "_error"] is None else f" ±{100 * s[m + '_error']:.1f}")
+        print(f"{name[:34]:34} {s['total_ns'] / s['count'] / 1e3:9.1f} {s['class']:>8} {pm('dram'):>13} {pm('tensor'):>13} {percent(s['sm_share']):>6} {s['samples']:>7}{'*' if s['own_samples'] else ' '}  {s['limit']}", flush=True)
     longest = lambda test: max((it for it in shapes if test(it)), key=lambda it: it[2]["total_ns"], default=None)
-    for what, test in (("add", lambda it: it[2]["count"] == 8 * 120 + 2 or "AddFunctor" in it[1] and it[2]["total_ns"] / it[2]["count"] > 1e5),
-                       ("gemm", lambda it: 480 <= it[2]["count"] <= 490 and it[2]["total_ns"] / it[2]["count"] > 5e5),
-                       ("tiny", lambda it: it[2]["count"] >= 32_000 and it[2]["total_ns"] / it[2]["count"] < 1e4)):
+    mean_us = lambda it: it[2]["total_ns"] / it[2]["count"] / 1e3
+    for what, test in (("add", lambda it: "AddFunctor" in it[1] and mean_us(it) > 400),
+                       ("gemm", lambda it: it[2]["tensor_share"] is not None and it[2]["tensor_share"] > 0.3 and mean_us(it) > 900
+                        or re.search("nvjet|bf16|gemm.*tensorop|cutlass", it[1]) and 900 < mean_us(it) < 2200),
+                       ("tiny", lambda it: it[2]["count"] >= 16_000 and mean_us(it) < 10)):
         it = longest(test)
-        check(f"{what} is {CLASSES[what]}-bound", it and it[2]["class"] == CLASSES[what], it and f"{it[2]['class']}: {it[2]['limit']}")
-    if left() > 60:
-        fast, _ = traced(cuptop, out, "fast", "20000")
-        if fast:
-            said = [it for it in fast["hardware"]["notes"] if "ounters of" in it]
-            check("20,000 a second: what was reached is said", said, said[-1] if said else "")
+        check(f"{what} is {CLASSES[what]}-bound", it and it[2]["class"] == CLASSES[what], it and f"{it[2]['class']}: {it[2]['limit']}, {it[2]['samples']} samples")
     truth = by_ncu(out)
     if truth is None:
         check("ncu was there to compare with", False, "no ncu, or it refused")

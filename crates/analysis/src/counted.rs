@@ -25,6 +25,8 @@ const WIDEST_RATE: f64 = 0.25;
 const MOST: usize = 64;
 /// Part of a sample that operations may overlap by, as clocks are read.
 const AT_ONCE: f64 = 0.01;
+/// Part of a sample that launches of one kernel fill, with the gaps between them, for it to be that kernel's own.
+const WHOLE: f64 = 0.99;
 
 /// What is solved for.
 const METRICS: [&[Metric]; 5] = [
@@ -160,7 +162,7 @@ impl Operations {
                 continue;
             };
             let whole = match parts[..] {
-                [(key, part)] if part >= 1.0 && key < self.keys.len() => Some(key),
+                [(key, part)] if part >= WHOLE && key < self.keys.len() => Some((key, part)),
                 _ => None,
             };
             for &(key, _) in &parts {
@@ -171,8 +173,8 @@ impl Operations {
                     continue;
                 };
                 mixed[nth].add(&parts, value);
-                if let Some(key) = whole {
-                    own[nth][key].add(value);
+                if let Some((key, part)) = whole {
+                    own[nth][key].add(value / part);
                 }
             }
         }
@@ -212,16 +214,22 @@ impl Operations {
 /// not told apart have one more number. `None` for nothing, or for what nobody can tell apart.
 fn parts(running: &[(Span, Option<usize>)], span: Span) -> Option<Vec<(usize, f64)>> {
     let mut of: Vec<(usize, f64)> = Vec::new();
-    let (mut end, mut at_once) = (span.start, 0);
+    let (mut end, mut at_once, mut last) = (span.start, 0, None);
     for &(operation, key) in running {
         let inside = operation.intersect(span);
         if inside.is_empty() {
             continue;
         }
-        at_once += (end.min(inside.end) - inside.start).max(0);
-        end = end.max(inside.end);
-        let part = inside.len() as f64 / span.len() as f64;
         let key = key?;
+        let shared = (end.min(inside.end) - inside.start).max(0);
+        // A launch that begins while the one before it ends is of the same kernel: nothing is to be told apart.
+        let is_alike = last == Some(key);
+        at_once += if is_alike { 0 } else { shared };
+        let new = inside.len() - if is_alike { shared } else { 0 };
+        if inside.end >= end {
+            (end, last) = (inside.end, Some(key));
+        }
+        let part = new as f64 / span.len() as f64;
         match of.iter_mut().find(|it| it.0 == key) {
             Some(known) => known.1 += part,
             None => of.push((key, part)),

@@ -176,6 +176,24 @@ fn what_always_comes_together_is_not_told_and_the_others_are() {
 }
 
 #[test]
+fn launches_of_one_kernel_that_overlap_are_its_own() {
+    let mut made = Made::new();
+    for _ in 0..60 {
+        made.kernel("gemm", 150_000, 0.3);
+        // The next begins while the last blocks of this one end.
+        made.at -= 10_000;
+    }
+    for span in &mut made.spans[1..] {
+        // The GPU does one kernel's work at a time, whatever its record says.
+        span.0.start += 10_000;
+    }
+    let it = told(&made.trace(400_000, 0.0), "gemm");
+    let dram = it.dram.expect("told");
+    assert!(it.is_own && (dram.value - 0.3).abs() < 0.003, "{it:?}");
+    assert_eq!(it.samples, 21);
+}
+
+#[test]
 fn few_samples_and_kernels_at_once_tell_nothing() {
     let mut made = Made::new();
     made.kernel("once", 700_000, 0.9);

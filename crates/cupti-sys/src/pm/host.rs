@@ -80,12 +80,6 @@ impl Host {
             passes: passes.passes,
         })
     }
-
-    /// How many metrics its configuration has.
-    #[must_use]
-    pub fn metrics(&self) -> usize {
-        self.names.len()
-    }
 }
 
 impl Drop for Host {

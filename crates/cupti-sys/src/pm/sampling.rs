@@ -94,7 +94,8 @@ impl Sampling {
         })
     }
 
-    /// Says how often to sample, how much the hardware's buffer holds, and how many samples are decoded at once. Stops it.
+    /// Says how often to sample, how much the hardware's buffer holds, and at the first time how many samples
+    /// are decoded at once. Stops it.
     ///
     /// # Errors
     /// CUPTI's code.
@@ -110,13 +111,15 @@ impl Sampling {
             Trigger::Nanoseconds(time) => (1, time),
         };
         ask(self.host.api.set_config, &mut params)?;
-        let mut size = DataSize::new();
-        size.sampling = self.object;
-        size.names = self.host.pointers.as_ptr();
-        size.count = self.host.pointers.len();
-        size.samples = samples;
-        ask(self.host.api.data_size, &mut size)?;
-        self.image = vec![0; size.size];
+        if self.image.is_empty() {
+            let mut size = DataSize::new();
+            size.sampling = self.object;
+            size.names = self.host.pointers.as_ptr();
+            size.count = self.host.pointers.len();
+            size.samples = samples;
+            ask(self.host.api.data_size, &mut size)?;
+            self.image = vec![0; size.size];
+        }
         self.clear()
     }
 
@@ -141,22 +144,20 @@ impl Sampling {
         Ok(())
     }
 
-    /// Fetches what was counted since the last time, and hands each sample over.
+    /// Fetches what was counted since the last time into an image that [`Self::clear`] has emptied.
     ///
     /// # Errors
     /// CUPTI's code.
-    pub fn decode(&mut self, mut each: impl FnMut(&Sample)) -> Result<Decoded, Code> {
+    pub fn decode(&mut self) -> Result<Decoded, Code> {
         let mut params = Decode::new();
         params.sampling = self.object;
         params.image = self.image.as_mut_ptr();
         params.size = self.image.len();
         match ask(self.host.api.decode, &mut params) {
             Err(super::OUT_OF_MEMORY) => {
-                self.clear()?;
                 return Ok(Decoded {
-                    samples: 0,
                     overflow: true,
-                    has_more: false,
+                    ..Decoded::default()
                 });
             }
             result => result?,
@@ -165,15 +166,6 @@ impl Sampling {
         info.image = self.image.as_ptr();
         info.size = self.image.len();
         ask(self.host.api.data_info, &mut info)?;
-        let mut sample = Sample {
-            values: vec![0.0; self.host.metrics()],
-            ..Sample::default()
-        };
-        for index in 0..info.completed {
-            self.read(index, &mut sample)?;
-            each(&sample);
-        }
-        self.clear()?;
         Ok(Decoded {
             samples: info.completed,
             overflow: params.overflow != 0,
@@ -181,7 +173,11 @@ impl Sampling {
         })
     }
 
-    fn read(&self, index: usize, sample: &mut Sample) -> Result<(), Code> {
+    /// A sample that was fetched.
+    ///
+    /// # Errors
+    /// CUPTI's code.
+    pub fn read(&self, index: usize, sample: &mut Sample) -> Result<(), Code> {
         let mut info = SampleInfo::new();
         info.sampling = self.object;
         info.image = self.image.as_ptr();
@@ -189,6 +185,7 @@ impl Sampling {
         info.sample = index;
         ask(self.host.api.sample_info, &mut info)?;
         (sample.start, sample.end) = (info.start, info.end);
+        sample.values.resize(self.host.pointers.len(), 0.0);
         let mut params = Evaluate::new();
         params.host = self.host.object;
         params.image = self.image.as_ptr();
@@ -200,8 +197,11 @@ impl Sampling {
         ask(self.host.api.evaluate, &mut params)
     }
 
-    /// Empties the image of decoded samples.
-    fn clear(&mut self) -> Result<(), Code> {
+    /// Empties the image of fetched samples: it takes as long as the image is large.
+    ///
+    /// # Errors
+    /// CUPTI's code.
+    pub fn clear(&mut self) -> Result<(), Code> {
         let mut params = DataInitialize::new();
         params.sampling = self.object;
         params.size = self.image.len();

@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use cupti_sys::api::{Code, INSUFFICIENT_PRIVILEGES, describe};
-use cupti_sys::pm::{self, Choice, HARDWARE_BUSY, PmApi, Sample, Sampling, Trigger};
+use cupti_sys::pm::{self, Choice, Decoded, HARDWARE_BUSY, PmApi, Sample, Sampling, Trigger};
 use cupti_sys::{Caller, Cupti};
 use recording::file::{Clocks, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use super::metrics::{NAMES, WANTED};
-use super::rhythm::{Rhythm, Stretch};
+use super::metrics::{WANTED, names};
+use super::rhythm::{Costs, Rhythm, Stretch};
 use activity::entry::Entry;
 use activity::text::plural;
 use activity::{Hardware, Ns, Reading, Span, Uuid};
@@ -33,14 +33,8 @@ pub(super) struct Job {
     pub(super) hz: Option<u32>,
 }
 
-/// Room for samples in the hardware, in bytes. A sample takes 4 to 7 KB; what does not fit is lost.
-const BUFFER: usize = 128 << 20;
-/// Samples that are decoded at once: each costs 30 to 40 KB, which are cleared for every decode.
-const AT_ONCE: u32 = 128;
-/// Time between two decodes.
-const PERIOD: Duration = Duration::from_millis(50);
-/// Time between two looks at what it cost.
-const ACCOUNT: Duration = Duration::from_secs(2);
+/// How long what was counted last may take: the parent waits for 2 s.
+const LAST: Duration = Duration::from_secs(1);
 /// The most samples that it writes, each in 128 bytes: two hours and more at the rate that nobody asked to change.
 const MOST: u64 = (1 << 30) / 128;
 /// Cycles of the system's clock in a ns, for chips that cannot tell samples by time: it varies, so the rate is about right.
@@ -101,6 +95,7 @@ impl Out {
 }
 
 fn sample(job: &Job, file: &mut Out) -> Result<(), Lack> {
+    let began = Instant::now();
     let cupti = Cupti::load(Caller::Program).map_err(|error| Lack(error.to_string()))?;
     let api = PmApi::open(&cupti.path).map_err(Lack)?;
     api.initialize().map_err(lack)?;
@@ -112,18 +107,22 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), Lack> {
         metrics: Vec::new(),
         rhythm: Rhythm::new(job.hz),
         has_time: true,
-        interval: 0,
+        set_hz: 0,
         last: None,
         tally: Tally::default(),
-        began: Instant::now(),
-        accounted: Instant::now(),
-        spent: cpu_time(),
+        began,
+        set_up: None,
+        spent: Spent::default(),
+        planned: Spent::default(),
+        costs: None,
     };
     loop {
-        let choice = Choice::of(api, &chip, Some(&availability), &NAMES).map_err(lack)?;
+        let wanted = names(job.hz);
+        let choice = Choice::of(api, &chip, Some(&availability), wanted).map_err(lack)?;
         sampler.metrics = choice.metrics.iter().map(|it| it.0).collect();
         let config = choice.config.image;
         let mut sampling = Sampling::enable(choice.host, config, 0).map_err(lack)?;
+        sampler.set_hz = 0;
         let end = sampler.run(&mut sampling);
         match end {
             // A driver that lets nothing be changed once it has begun is left at one rate.
@@ -151,6 +150,29 @@ struct Tally {
     unread: u64,
 }
 
+/// Processor time of the parts of the work, and how often each was done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    changing: Duration,
+    changes: u32,
+    decoding: Duration,
+    evaluating: Duration,
+    samples: u32,
+}
+
+impl Spent {
+    /// What a sample and a change took since then, where there was one.
+    fn costs(&self, since: &Spent) -> Option<Costs> {
+        let samples = self.samples - since.samples;
+        let changes = (self.changes - since.changes).max(1);
+        let of_samples = self.decoding + self.evaluating - since.decoding - since.evaluating;
+        (samples > 0).then(|| Costs {
+            sample: of_samples.as_secs_f64() / f64::from(samples),
+            change: (self.changing - since.changing).as_secs_f64() / f64::from(changes),
+        })
+    }
+}
+
 struct Sampler<'a> {
     job: &'a Job,
     file: &'a mut Out,
@@ -159,20 +181,23 @@ struct Sampler<'a> {
     rhythm: Rhythm,
     /// Whether samples are told by time.
     has_time: bool,
-    /// What is aimed at, in ns.
-    interval: u64,
+    /// The rate that is set.
+    set_hz: u32,
     /// The end of the last sample of this stretch; `None` before its first, which reaches back to the stretch before.
     last: Option<u64>,
     tally: Tally,
     began: Instant,
-    /// When it was last seen what it costs, and what had been spent by then.
-    accounted: Instant,
-    spent: Duration,
+    /// When samples began to come, and what processor time had been spent by then: setting up costs once.
+    set_up: Option<(Instant, Duration)>,
+    spent: Spent,
+    /// What had been spent when the rates were last chosen, and the costs that they were chosen by.
+    planned: Spent,
+    costs: Option<Costs>,
 }
 
 /// How a stretch ended.
 enum End {
-    /// In its time, or because less is to be taken.
+    /// In its time, or because the hardware takes no more.
     Stretch,
     /// Nobody wants more.
     Input,
@@ -182,109 +207,164 @@ impl Sampler<'_> {
     fn run(&mut self, sampling: &mut Sampling) -> Result<(), Code> {
         loop {
             let stretch = self.rhythm.next();
+            let before = cpu_time();
             self.begin(sampling, stretch)?;
+            self.charge(before);
             let end = self.until_end(sampling, stretch)?;
+            let before = cpu_time();
             sampling.stop()?;
-            self.fetch(sampling)?;
+            self.charge(before);
+            // The parent does not wait for ever.
+            if self.fetch(sampling, LAST)?.has_more {
+                self.lose();
+            }
             if let End::Input = end {
                 return Ok(());
             }
+            self.plan();
         }
     }
 
+    fn charge(&mut self, before: Duration) {
+        match self.set_up {
+            Some(_) => self.spent.changing += cpu_time().saturating_sub(before),
+            None => self.set_up = Some((Instant::now(), cpu_time())),
+        }
+    }
+
+    /// Chooses the rates anew by what was seen since the last time, half of it by what was known before.
+    fn plan(&mut self) {
+        if self.spent.changes - self.planned.changes < 2 {
+            return;
+        }
+        let Some(now) = self.spent.costs(&self.planned) else {
+            return;
+        };
+        let known = self.costs.unwrap_or(now);
+        let costs = Costs {
+            sample: (known.sample + now.sample) / 2.0,
+            change: (known.change + now.change) / 2.0,
+        };
+        (self.planned, self.costs) = (self.spent, Some(costs));
+        self.rhythm.keep_to(costs);
+    }
+
     fn begin(&mut self, sampling: &mut Sampling, stretch: Stretch) -> Result<(), Code> {
-        self.interval = 1_000_000_000 / u64::from(stretch.hz.max(1));
-        let cycles = Trigger::Cycles((self.interval as f64 * CYCLES) as u64);
-        let mut set = |trigger| sampling.set(trigger, BUFFER, AT_ONCE);
+        self.last = None;
+        if self.set_hz == stretch.hz {
+            return sampling.start();
+        }
+        let interval = interval(stretch.hz);
+        let cycles = Trigger::Cycles((interval as f64 * CYCLES) as u64);
+        let (buffer, at_once) = (self.rhythm.buffer(), self.rhythm.at_once());
+        let mut set = |trigger| sampling.set(trigger, buffer, at_once);
         if !self.has_time {
             set(cycles)?;
-        } else if let Err(code) = set(Trigger::Nanoseconds(self.interval)) {
+        } else if let Err(code) = set(Trigger::Nanoseconds(interval)) {
             // Turing and GA100 cannot; whoever cannot do this either has another reason.
             set(cycles).map_err(|_| code)?;
             self.has_time = false;
         }
-        self.last = None;
+        self.set_hz = stretch.hz;
+        self.spent.changes += 1;
         sampling.start()
     }
 
     fn until_end(&mut self, sampling: &mut Sampling, stretch: Stretch) -> Result<End, Code> {
         let begun = Instant::now();
+        let mut is_behind = false;
         loop {
             let left = stretch.length.map(|it| it.saturating_sub(begun.elapsed()));
             if left == Some(Duration::ZERO) {
                 return Ok(End::Stretch);
             }
-            if has_input_ended(left.map_or(PERIOD, |it| it.min(PERIOD))) {
+            let period = match is_behind {
+                true => Duration::ZERO,
+                false => stretch.period(),
+            };
+            if has_input_ended(left.map_or(period, |it| it.min(period))) {
                 return Ok(End::Input);
             }
-            if self.fetch(sampling)? {
-                self.tally.overflows += 1;
-                if self.tally.overflows == 1 {
-                    let name = &self.job.name;
-                    self.file.note(format!(
-                        "counters of {name}: more samples than the GPU could hold until they were fetched: some are lost"
-                    ));
-                }
+            beat();
+            if left.is_some_and(|it| it <= period) {
+                // What is left is fetched when it has stopped.
+                return Ok(End::Stretch);
+            }
+            let fetched = self.fetch(sampling, stretch.period())?;
+            if fetched.overflow {
                 // It takes no more until it is started anew.
                 return Ok(End::Stretch);
             }
-            beat();
+            is_behind = fetched.has_more;
             if self.tally.samples >= MOST {
                 let name = &self.job.name;
                 let text = format!("counters of {name} end here: {MOST} samples are kept");
                 self.file.note(text);
                 return Ok(End::Input);
             }
-            if self.tally.samples == 0 {
-                // Setting up costs once.
-                (self.accounted, self.spent) = (Instant::now(), cpu_time());
+        }
+    }
+
+    /// Writes what was counted since the last time, as far as this time suffices.
+    fn fetch(&mut self, sampling: &mut Sampling, limit: Duration) -> Result<Decoded, Code> {
+        let at = Instant::now();
+        loop {
+            let begun = cpu_time();
+            let decoded = sampling.decode()?;
+            let between = cpu_time();
+            self.read(sampling, decoded.samples)?;
+            let read = cpu_time();
+            sampling.clear()?;
+            let spent = &mut self.spent;
+            spent.evaluating += read.saturating_sub(between);
+            spent.decoding += between.saturating_sub(begun) + cpu_time().saturating_sub(read);
+            spent.samples += decoded.samples as u32;
+            if decoded.overflow {
+                self.lose();
             }
-            let since = self.accounted.elapsed();
-            if since >= ACCOUNT {
-                let took = cpu_time().saturating_sub(self.spent);
-                let share = took.as_secs_f64() / since.as_secs_f64();
-                (self.accounted, self.spent) = (Instant::now(), cpu_time());
-                if self.rhythm.spend(share) {
-                    return Ok(End::Stretch);
-                }
+            let is_last = decoded.overflow || !decoded.has_more || decoded.samples == 0;
+            if is_last || at.elapsed() > limit {
+                return Ok(decoded);
             }
         }
     }
 
-    /// Writes what was counted since the last time. Whether the hardware had no room for all.
-    fn fetch(&mut self, sampling: &mut Sampling) -> Result<bool, Code> {
-        let mut overflow = false;
-        loop {
-            let mut taken = Vec::new();
-            let (last, tally, interval) = (&mut self.last, &mut self.tally, self.interval);
-            let (metrics, uuid) = (&self.metrics, self.job.uuid);
-            let decoded = sampling.decode(|sample| {
-                let Some(before) = last.replace(sample.end) else {
-                    return;
-                };
-                if sample.start > before + interval {
-                    tally.gaps += 1;
-                }
-                match reading(uuid, metrics, sample) {
-                    Some(it) => taken.push(Hardware::Sample(it)),
-                    None => tally.unread += 1,
-                }
-            })?;
-            self.tally.samples += taken.len() as u64;
-            if !taken.is_empty() {
-                self.file.write(taken);
-            }
-            overflow |= decoded.overflow;
-            if !decoded.has_more || decoded.samples == 0 {
-                return Ok(overflow);
+    fn lose(&mut self) {
+        self.tally.overflows += 1;
+        if self.tally.overflows == 1 {
+            let name = &self.job.name;
+            self.file.note(format!(
+                "counters of {name}: samples came faster than they could be fetched: some are lost"
+            ));
+        }
+    }
+
+    fn read(&mut self, sampling: &Sampling, count: usize) -> Result<(), Code> {
+        let (mut taken, mut sample) = (Vec::with_capacity(count), Sample::default());
+        let interval = interval(self.set_hz);
+        for index in 0..count {
+            sampling.read(index, &mut sample)?;
+            let Some(before) = self.last.replace(sample.end) else {
+                continue;
+            };
+            self.tally.gaps += u64::from(sample.start > before + interval);
+            match reading(self.job.uuid, &self.metrics, &sample) {
+                Some(it) => taken.push(Hardware::Sample(it)),
+                None => self.tally.unread += 1,
             }
         }
+        self.tally.samples += taken.len() as u64;
+        if !taken.is_empty() {
+            self.file.write(taken);
+        }
+        Ok(())
     }
 
     /// Says what was reached, and what is not there.
     fn conclude(&mut self) {
-        let wall = self.began.elapsed().as_secs_f64().max(1e-9);
-        let share = cpu_time().as_secs_f64() / wall * 100.0;
+        let (from, before) = self.set_up.unwrap_or_else(|| (Instant::now(), cpu_time()));
+        let wall = from.elapsed().as_secs_f64().max(1e-9);
+        let share = |time: Duration| time.as_secs_f64() / wall * 100.0;
         let Tally {
             samples,
             overflows,
@@ -292,24 +372,37 @@ impl Sampler<'_> {
             unread,
         } = self.tally;
         let mut text = format!(
-            "counters of {}: {} metrics, {}; {}, {share:.1} % of a core",
+            "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core (decoding {:.1}, evaluating {:.1}, changing the rate {:.1}), \
+             after {:.2} s of setting up that took {:.2} s of a core",
             self.job.name,
             self.metrics.len(),
             self.rhythm.words(),
             plural(samples, "sample"),
+            samples as f64 / wall,
+            share(cpu_time().saturating_sub(before)),
+            share(self.spent.decoding),
+            share(self.spent.evaluating),
+            share(self.spent.changing),
+            (from - self.began).as_secs_f64(),
+            before.as_secs_f64(),
         );
-        for (count, what) in [
-            (overflows, "time the GPU's room was full"),
-            (gaps, "gap between samples"),
-            (unread, "sample without a time or a value"),
-            (self.file.failed, "time that they could not be written"),
+        for (count, name, what) in [
+            (overflows, "time", "faster than they could be fetched"),
+            (gaps, "gap", "between samples"),
+            (unread, "sample", "without a time or a value"),
+            (self.file.failed, "time", "not written"),
         ] {
             if count > 0 {
-                text.push_str(&format!("; {} {what}", count));
+                text.push_str(&format!("; {} {what}", plural(count, name)));
             }
         }
         self.file.note(text);
     }
+}
+
+/// What is aimed at, in ns.
+fn interval(hz: u32) -> u64 {
+    1_000_000_000 / u64::from(hz.max(1))
 }
 
 /// A sample in our numbers; `None` for one without a time or a value.

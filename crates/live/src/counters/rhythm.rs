@@ -8,12 +8,19 @@ const SLOW_HZ: u32 = 500;
 const FAST_HZ: u32 = 20_000;
 /// How long that is.
 const FAST: Duration = Duration::from_millis(10);
-/// One such moment lies in each of these.
-const TURN: Duration = Duration::from_secs(1);
-/// The part of one core that sampling may take.
-const BUDGET: f64 = 0.1;
+/// The part of one core that sampling may take: a tenth, less what no sample and no change of the rate takes.
+const BUDGET: f64 = 0.09;
+/// Seconds of which one has a fast moment, best first.
+const TURNS: [u32; 5] = [1, 2, 4, 8, 16];
+/// Samples a second below which fast moments become rarer instead.
+const FEW_HZ: f64 = 250.0;
 /// Samples a second below which it is not worth while.
 const LEAST_HZ: u32 = 50;
+/// Samples of a decode: many, as each clears room for all, and few enough for rows that follow.
+const AT_ONCE: u32 = 120;
+/// Bytes of the hardware's buffer that a sample takes, and for how many seconds it must suffice.
+const ROOM: usize = 8 << 10;
+const RESERVE: usize = 4;
 
 /// A stretch of samples at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +30,30 @@ pub(super) struct Stretch {
     pub(super) length: Option<Duration>,
 }
 
+impl Stretch {
+    /// Time between two decodes.
+    pub(super) fn period(self) -> Duration {
+        let many = Duration::from_secs(1) * AT_ONCE / self.hz.max(1);
+        many.clamp(Duration::from_millis(20), Duration::from_millis(480))
+    }
+}
+
+/// What sampling takes of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Costs {
+    /// Seconds for a sample.
+    pub(super) sample: f64,
+    /// Seconds for a change of the rate.
+    pub(super) change: f64,
+}
+
 /// Which stretch comes next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rhythm {
-    /// What was asked for.
-    fixed: Option<u32>,
+    /// What was asked for, or what is chosen.
     slow_hz: u32,
-    has_fast: bool,
+    /// Seconds of which one has a fast moment; `None` without any.
+    turn: Option<u32>,
     is_fast_next: bool,
     turns: u64,
     /// Of a turn, what is left after its fast moment.
@@ -39,9 +63,8 @@ pub(super) struct Rhythm {
 impl Rhythm {
     pub(super) fn new(fixed: Option<u32>) -> Rhythm {
         Rhythm {
-            fixed,
-            slow_hz: SLOW_HZ,
-            has_fast: true,
+            slow_hz: fixed.unwrap_or(SLOW_HZ),
+            turn: fixed.is_none().then_some(TURNS[0]),
             is_fast_next: false,
             turns: 0,
             rest: Duration::ZERO,
@@ -50,10 +73,10 @@ impl Rhythm {
 
     /// What to sample now.
     pub(super) fn next(&mut self) -> Stretch {
-        let hz = self.fixed.unwrap_or(self.slow_hz);
-        if self.fixed.is_some() || !self.has_fast {
+        let hz = self.slow_hz;
+        let Some(turn) = self.turn else {
             return Stretch { hz, length: None };
-        }
+        };
         if std::mem::replace(&mut self.is_fast_next, false) {
             return Stretch {
                 hz: FAST_HZ,
@@ -64,42 +87,57 @@ impl Rhythm {
         // Where in its turn the fast moment lies changes by the golden ratio, which beats with no period of a program.
         self.turns += 1;
         let at = (self.turns as f64 * 0.618_033_988_75).fract();
-        let before = (TURN - FAST).mul_f64(at);
-        let length = std::mem::replace(&mut self.rest, TURN - FAST - before) + before;
+        let slow = Duration::from_secs(turn.into()) - FAST;
+        let before = slow.mul_f64(at);
+        let length = std::mem::replace(&mut self.rest, slow - before) + before;
         Stretch {
             hz,
             length: Some(length),
         }
     }
 
+    /// Samples that are decoded at once, with some to spare.
+    pub(super) fn at_once(&self) -> u32 {
+        let (hz, length) = (self.slow_hz, None);
+        let samples = Stretch { hz, length }.period().as_secs_f64() * f64::from(hz);
+        (samples * 1.07) as u32 + 2
+    }
+
+    /// Bytes of room in the hardware. What does not fit is lost.
+    pub(super) fn buffer(&self) -> usize {
+        (self.slow_hz as usize * RESERVE * ROOM).clamp(16 << 20, 256 << 20)
+    }
+
     /// Without fast moments from now on. Whether there were some.
     pub(super) fn refuse_fast(&mut self) -> bool {
         self.is_fast_next = false;
-        self.fixed.is_none() && std::mem::replace(&mut self.has_fast, false)
+        self.turn.take().is_some()
     }
 
-    /// Takes less, where this share of a core was taken. Whether the stretch that is under way must end for it.
-    pub(super) fn spend(&mut self, share: f64) -> bool {
-        if self.fixed.is_some() || share <= BUDGET {
-            return false;
+    /// Takes as much as the budget has, at these costs. Kernels need the fast moments more than rows need the last half of the others.
+    pub(super) fn keep_to(&mut self, costs: Costs) {
+        if self.turn.is_none() {
+            return;
         }
-        // Kernels need the fast moments more than rows need the last half of the others.
-        let hz = self.slow_hz;
-        if hz < SLOW_HZ && self.refuse_fast() {
-            return true;
-        }
-        self.slow_hz = (hz / 2).max(LEAST_HZ);
-        self.slow_hz != hz
+        let fast = f64::from(FAST_HZ) * FAST.as_secs_f64() * costs.sample + 2.0 * costs.change;
+        let slow = |turn: u32| (BUDGET - fast / f64::from(turn)) / costs.sample.max(1e-9);
+        let last = TURNS[TURNS.len() - 1];
+        let turn = TURNS.into_iter().find(|turn| slow(*turn) >= FEW_HZ);
+        let turn = turn.unwrap_or(last);
+        // In tens, as nobody needs more.
+        self.slow_hz = ((slow(turn) / 10.0) as u32 * 10).clamp(LEAST_HZ, SLOW_HZ);
+        self.turn = Some(turn);
     }
 
     /// In words.
     pub(super) fn words(&self) -> String {
-        let hz = self.fixed.unwrap_or(self.slow_hz);
-        if self.fixed.is_none() && self.has_fast {
-            let ms = FAST.as_millis();
-            return format!("{hz} times a second, and {ms} ms of each second {FAST_HZ} times");
-        }
-        format!("{hz} times a second")
+        let (hz, ms) = (self.slow_hz, FAST.as_millis());
+        let every = match self.turn {
+            None => return format!("{hz} times a second"),
+            Some(1) => "each second".to_owned(),
+            Some(turn) => format!("every {turn} s"),
+        };
+        format!("{hz} times a second, and {ms} ms of {every} {FAST_HZ} times")
     }
 }
 
@@ -132,25 +170,67 @@ mod tests {
         assert!(places.iter().all(|it| *it <= 3), "{places:?}");
     }
 
+    /// Each by hand: 0.09 of a core, 200 samples and two changes a fast moment.
     #[test]
-    fn what_costs_too_much_becomes_less_and_what_was_asked_for_does_not() {
+    fn a_tenth_of_a_core_is_kept_to_and_comes_back() {
         let mut rhythm = Rhythm::new(None);
-        assert!(!rhythm.spend(0.08));
-        assert!(rhythm.spend(0.12));
-        assert_eq!(
-            rhythm.words(),
-            "250 times a second, and 10 ms of each second 20000 times"
-        );
-        assert!(rhythm.spend(0.12));
-        assert_eq!(rhythm.words(), "250 times a second");
-        assert!(rhythm.spend(0.12));
-        let slow = Stretch {
-            hz: 125,
-            length: None,
-        };
-        assert_eq!(rhythm.next(), slow);
+        for (sample, change, words) in [
+            // 700 samples and two changes: 7 % and 1 %.
+            (
+                100e-6,
+                5e-3,
+                "500 times a second, and 10 ms of each second 20000 times",
+            ),
+            // 4 % and 1.6 % for fast moments leave 3.4 % for 170, of every other second 6.2 % for 310.
+            (
+                200e-6,
+                8e-3,
+                "310 times a second, and 10 ms of every 2 s 20000 times",
+            ),
+            // 12 % for changes: not each second; of every other 6 and 1 % leave 2 % for 200, of every fourth 5.5 % for 550.
+            (
+                100e-6,
+                60e-3,
+                "500 times a second, and 10 ms of every 4 s 20000 times",
+            ),
+            // Of sixteen, 1.25 % for fast moments leave 7.75 % for 77 and no more.
+            (
+                1e-3,
+                0.0,
+                "70 times a second, and 10 ms of every 16 s 20000 times",
+            ),
+            (
+                0.1,
+                0.0,
+                "50 times a second, and 10 ms of every 16 s 20000 times",
+            ),
+            (
+                100e-6,
+                5e-3,
+                "500 times a second, and 10 ms of each second 20000 times",
+            ),
+        ] {
+            rhythm.keep_to(Costs { sample, change });
+            assert_eq!(rhythm.words(), words);
+        }
+        assert!(rhythm.refuse_fast() && !rhythm.refuse_fast());
+        assert_eq!(rhythm.next().length, None);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_kept_to_with_room_for_it() {
         let mut rhythm = Rhythm::new(Some(20_000));
-        assert!(!rhythm.spend(0.9));
-        assert_eq!(rhythm.next().hz, 20_000);
+        rhythm.keep_to(Costs {
+            sample: 1.0,
+            change: 1.0,
+        });
+        assert!(!rhythm.refuse_fast());
+        let stretch = rhythm.next();
+        assert_eq!((stretch.hz, stretch.length), (20_000, None));
+        // 400 samples in 20 ms; 7 KB each are 140 MB a second.
+        assert_eq!(stretch.period(), Duration::from_millis(20));
+        assert_eq!((rhythm.at_once(), rhythm.buffer() >> 20), (430, 256));
+        let usual = Rhythm::new(None);
+        assert_eq!((usual.at_once(), usual.buffer() >> 20), (130, 16));
     }
 }
