@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Predictions of cuptop against what runs on this machine's GPU.
 
-usage: predict.py CUPTOP OUT [--traces DIR] [--no-torch] [--rounds R]
+usage: predict.py CUPTOP OUT [--traces DIR] [--no-torch] [--rounds R] [--only twins]
+       predict.py --list
 
 Runs every bundled scenario that declares a pair of a mistake and its cure, in rounds, predicts the cure from the mistake's records
 and sets it beside the cure as it ran; then the same for a PyTorch training step (tests/gpu/torch/pairs.py) and for programs that
 nothing was fitted to (tests/gpu/torch/fresh.py). Those take turns in one process, in rounds: a prediction is compared with
 the cure of its own round, and the table has the median of the rounds; one variant runs twice, which says how far two runs of
-one thing are apart. Everything is kept in OUT; the table comes last, and is in OUT/predict.json. With --traces nothing
+one thing are apart. With --only twins only the eight programs of tests/gpu/torch/twins.py run, with 50 steps a turn (six minutes on an H100):
+of each the prediction from the middle turn of the mistake, its interval, the median of the cure's turns, and how far these are apart. Everything is kept in OUT; the table comes last, and is in OUT/predict.json. With --traces nothing
 is run: DIR/scen-NAME.ROUND, DIR/pairs/VARIANT.ROUND.json.gz and DIR/fresh/… are read instead.
 """
 import argparse
@@ -193,6 +195,69 @@ def torch(cuptop, out, traces, kind):
     return rows, statistics.median(apart) if apart else None
 
 
+def twins(cuptop, out, traces):
+    """A row for each of the eight programs: what was predicted, and what was measured in all turns of the cure."""
+    sys.path.insert(0, str(HERE / "torch"))
+    from twins import EDITS
+
+    folder = (traces or out) / "twins"
+    if not traces:
+        run([sys.executable, HERE / "torch" / "twins.py", "--all", folder, "--rounds", ROUNDS], out, "torch-twins", limit=420)
+    walls = json.loads((folder / "walls.json").read_text()) if (folder / "walls.json").exists() else {}
+    rows = []
+    for name, edit in EDITS.items():
+        asked = dict(mistake=edit, cure="drop:nothing has this name")
+        turns = {side: [] for side in asked}
+        for r in range(ROUNDS):
+            for side, of in asked.items():
+                trace = folder / f"{name}-{side}.{r}.json.gz"
+                if trace.exists() and (answer := whatif(cuptop, out, f"twins-{name}-{side}.{r}", trace, of)):
+                    turns[side].append(answer)
+        rows.append(twin(name, edit, turns) | dict(walls={turn: ms for turn, ms in walls.items() if turn.startswith(name + "-")}))
+    return rows
+
+
+def twin(name, edit, turns):
+    """The turn in the middle of those of the mistake, beside the median of the cure's."""
+    mistakes = sorted(turns["mistake"], key=lambda answer: answer["measured_ns"])
+    cures = sorted(answer["measured_ns"] for answer in turns["cure"])
+    row = dict(name=name, edit=edit, cures=cures, mistakes=[answer["measured_ns"] for answer in mistakes])
+    if not mistakes or not cures:
+        return dict(row, refused="it did not run, or has no answer: see the .err files")
+    asked = mistakes[len(mistakes) // 2]
+    first, truth = asked["predictions"][0], statistics.median(cures)
+    row |= dict(from_ns=asked["measured_ns"], truth_ns=truth, own=(cures[-1] - cures[0]) / truth, replay_error=asked["replay_error"], of=asked["scope"])
+    row |= {key: first[key] for key in ("predicted_ns", "likely_ns", "low_ns", "high_ns", "refused", "notes", "unknowns")}
+    if first["refused"] is None:
+        row |= dict(off=first["likely_ns"] / truth - 1, within=first["low_ns"] <= truth <= first["high_ns"], width=first["high_ns"] / max(first["low_ns"], 1))
+    return row
+
+
+def show_twins(rows):
+    print(f"{'pair':13} {'edit':48} {'from ms':>8} {'predicted':>9} {'interval':>18} {'measured':>8} {'off':>7} {'own':>6} {'wide':>5} {'steps':>5} within?")
+    for r in rows:
+        if "off" not in r:
+            print(f"{r['name']:13} {r['edit']:48} refused: {r['refused']}")
+            continue
+        ms = lambda key: f"{r[key] / 1e6:.3f}"
+        value = ms("predicted_ns") if r["predicted_ns"] is not None else f"({ms('likely_ns')})"
+        between = f"{ms('low_ns')} to {ms('high_ns')}"
+        within = "yes" if r["within"] else "no"
+        print(f"{r['name']:13} {r['edit']:48} {ms('from_ns'):>8} {value:>9} {between:>18} {ms('truth_ns'):>8} {r['off']:>+7.1%} {r['own']:>6.1%} {r['width']:>5.2f} {r['of']['steps']:>5} {within}")
+    for r in rows:
+        turns = ", ".join(f"{turn.split('-', 1)[1]} {time:.3f}" for turn, time in r["walls"].items())
+        print(f"{r['name']}: by the host's clock, ms a step: {turns or 'not measured'}")
+    told = [r for r in rows if "off" in r]
+    if told:
+        beyond = statistics.median(max(abs(r["off"]) - r["own"], 0) for r in told)
+        off, own = (statistics.median(abs(r[key]) for r in told) for key in ("off", "own"))
+        values = sum(r["predicted_ns"] is not None for r in told)
+        print(
+            f"{len(told)} of {len(rows)} predicted, {values} with a value; off by {off:.1%} at the median, beyond the twins' own spread "
+            f"({own:.1%}) by {beyond:.1%}; within the interval {sum(r['within'] for r in told)}; {statistics.median(r['width'] for r in told):.2f} wide"
+        )
+
+
 def summary(rows):
     """Of what has a predicted time, how far it is off; of what has an interval alone, how often the cure lies in it."""
     points = [r for r in rows if "off" in r and r["predicted_ns"] is not None]
@@ -223,14 +288,28 @@ def show(rows):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("cuptop")
-    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("cuptop", nargs="?")
+    parser.add_argument("out", type=pathlib.Path, nargs="?")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--only", choices=["twins"])
     parser.add_argument("--traces", type=pathlib.Path)
     parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     args = parser.parse_args()
     globals()["ROUNDS"] = args.rounds
+    if args.list:
+        subprocess.run([sys.executable, HERE / "torch" / "twins.py", "--list"], check=True)
+        for mistake, cure, edit in PAIRS + [(name, "cure", edit) for name, edit in FRESH.items()]:
+            print(f"{mistake} → {cure}: {edit}")
+        return
+    if not args.cuptop or not args.out:
+        parser.error("say CUPTOP and OUT")
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.only:
+        rows = twins(args.cuptop, args.out, args.traces)
+        (args.out / "twins.json").write_text(json.dumps(rows, indent=1))
+        show_twins(rows)
+        return
     of_scenarios = scenarios(args.cuptop, args.out, args.traces)
     of_torch = {} if args.no_torch else {kind: torch(args.cuptop, args.out, args.traces, kind) for kind in ("pairs", "fresh")}
     (args.out / "predict.json").write_text(json.dumps(dict(scenarios=of_scenarios, torch=of_torch), indent=1))
