@@ -66,7 +66,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
         once("verdict", operations, || {
             verdict::find(&trace, &causes, None, &devices, &[])
         });
-        once("steps", operations, || steps::of(&trace, None));
+        once("steps", operations, || steps::find(&trace, None));
         if operations > 1_000_000 {
             continue;
         }

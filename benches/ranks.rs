@@ -94,7 +94,7 @@ fn measure(ranks: usize, steps: usize) {
     });
     let graph = timed("graph", || Graph::new(&trace));
     let causes = timed("causes, made ready", || Causes::new(&trace, &graph));
-    let steps = timed("steps", || steps::of(&trace, None));
+    let steps = timed("steps", || steps::find(&trace, None));
     let found = timed("ranks: matched, aligned, who is late", || {
         let matched = MatchedCollectives::of(&trace).expect("a job");
         matched.judge(&trace, Some(&causes), &steps)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use activity::feed::{Feed, Gone, Message, Outcome, Outlet, Pause};
-use activity::samples::{Look, Sampling};
+use activity::samples::{Sampling, StackSample};
 use activity::{Activity, Batch, Hardware, Health, Ns, OffCpu, RangeKind, Samples, Span, What};
 use trace::{Clock, Clocks, SourceInfo, Trace};
 
@@ -42,14 +42,14 @@ enum Entry {
     Item(Activity),
     Hardware(Hardware),
     OffCpu(OffCpu),
-    Look(u32, Look, Sampling),
+    StackSample(u32, StackSample, Sampling),
 }
 
 impl Event {
     /// The series of a look: a batch holds looks of one series.
     fn series(&self) -> Option<u32> {
         match self.entry {
-            Entry::Look(series, ..) => Some(series),
+            Entry::StackSample(series, ..) => Some(series),
             _ => None,
         }
     }
@@ -117,7 +117,11 @@ impl ReplayBuffer {
         if let Some(samples) = &mut batch.samples {
             for look in std::mem::take(&mut samples.looks) {
                 let (series, sampling) = (samples.series, samples.sampling);
-                self.push(look.time, process, Entry::Look(series, look, sampling));
+                self.push(
+                    look.time,
+                    process,
+                    Entry::StackSample(series, look, sampling),
+                );
             }
         }
         if !batch.is_empty() {
@@ -338,7 +342,7 @@ impl Cursor<'_> {
                 Entry::Item(item) => batch.items.push(*item),
                 Entry::Hardware(hardware) => batch.hardware.push(hardware.clone()),
                 Entry::OffCpu(off_cpu) => batch.off_cpu.push(off_cpu.clone()),
-                Entry::Look(series, look, sampling) => {
+                Entry::StackSample(series, look, sampling) => {
                     let samples = batch.samples.get_or_insert_with(|| Samples {
                         series: *series,
                         sampling: *sampling,

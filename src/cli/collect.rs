@@ -39,7 +39,7 @@ fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Out
         match message {
             Message::Batch(batch) => take(batch),
             // A report's last messages tell what was missing.
-            Message::Standing(_) => {}
+            Message::Status(_) => {}
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();

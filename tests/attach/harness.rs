@@ -133,7 +133,7 @@ pub(crate) fn trace_by_hand(
             Message::Batch(batch) => seen.batches.push(batch),
             Message::Notice { text, .. } => seen.notices.push(text),
             Message::Output { is_error, line } => seen.lines.push((is_error, line)),
-            Message::Progress(_) | Message::Standing(_) => {}
+            Message::Progress(_) | Message::Status(_) => {}
             Message::Finished(outcome) => seen.outcome = outcome,
         }
     }

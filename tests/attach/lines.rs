@@ -74,7 +74,7 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
             Message::Notice { text, .. } => said.push(text),
             Message::Output { line, .. } => said.push(line),
             Message::Finished(it) => assert_eq!(it, Outcome::Complete, "{said:?}"),
-            Message::Progress(_) | Message::Standing(_) => {}
+            Message::Progress(_) | Message::Status(_) => {}
         }
     }
     (trace, said)

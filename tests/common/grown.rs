@@ -105,7 +105,7 @@ impl Came {
         match message {
             Message::Batch(batch) => self.batch(batch),
             Message::Notice { text, .. } => self.notices.push(text),
-            Message::Standing(all) => {
+            Message::Status(all) => {
                 self.standing = all.into_iter().map(|it| it.text).collect();
                 self.stood.extend(self.standing.iter().cloned());
             }

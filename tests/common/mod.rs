@@ -41,7 +41,7 @@ pub(crate) fn drain(opened: OpenTrace) -> Loaded {
             Message::Batch(batch) => loaded.trace.apply(batch),
             Message::Progress(progress) => loaded.progress.push(progress),
             Message::Notice { text, .. } => loaded.notices.push(text),
-            Message::Output { .. } | Message::Standing(_) => {}
+            Message::Output { .. } | Message::Status(_) => {}
             Message::Finished(outcome) => {
                 loaded.outcome = outcome;
                 break;

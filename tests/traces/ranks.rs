@@ -3,7 +3,8 @@
 use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{
-    Activity, Batch, Frame, Kernel, Look, Place, SampleDef, Samples, Sampling, Seen, Span, What,
+    Activity, Batch, Frame, Kernel, Place, SampleDef, SampledThread, Samples, Sampling, Span,
+    StackSample, What,
 };
 use analysis::causes::Causes;
 use analysis::figures::Peaks;
@@ -24,7 +25,7 @@ fn ranks_of(trace: &Trace, causes: Option<&Causes<'_>>, steps: &[Steps]) -> Opti
 fn found(trace: &Trace) -> JobAnalysis {
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
-    ranks_of(trace, Some(&causes), &steps::of(trace, None)).expect("a job")
+    ranks_of(trace, Some(&causes), &steps::find(trace, None)).expect("a job")
 }
 
 /// By how much the aligned clocks of two ranks differ at most at the begin, in the middle and at the end, ns.
@@ -275,9 +276,9 @@ fn seen_at(process: u32, file: &str, line: u32, times: std::ops::Range<i64>) -> 
         function: "main".to_owned(),
         line,
     };
-    let look = |time| Look {
+    let look = |time| StackSample {
         time,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             thread: 1,
             stack: 1,
             is_running: true,
@@ -944,7 +945,7 @@ fn the_map_shows_who_is_late_on_which_steps() {
         ..Job::default()
     };
     let (trace, _) = job.make();
-    let steps = steps::of(&trace, None);
+    let steps = steps::find(&trace, None);
     let ranks = ranks_of(&trace, None, &steps).expect("a job");
     let heat = Heat::of(&ranks, &steps);
     let count = heat.steps.expect("steps");

@@ -47,7 +47,7 @@ fn the_operations_show_the_steps_that_the_profiler_marked() {
             eprintln!("skipped: {name} is not beside this checkout");
             continue;
         };
-        let found = steps::of(&trace, None);
+        let found = steps::find(&trace, None);
         let [marked] = found.as_slice() else {
             panic!("{name}: {found:?}");
         };
@@ -55,7 +55,7 @@ fn the_operations_show_the_steps_that_the_profiler_marked() {
             (&marked.from, marked.spans.len()),
             (&Origin::ProfilerStep, count)
         );
-        let found = steps::of(&unmarked, None);
+        let found = steps::find(&unmarked, None);
         let [shown] = found.as_slice() else {
             panic!("{name}: {found:?}");
         };
@@ -86,7 +86,7 @@ fn programs_without_marks_have_the_steps_that_they_have() {
             eprintln!("skipped: {name} is not beside this checkout");
             continue;
         };
-        let found = steps::of(&trace, None);
+        let found = steps::find(&trace, None);
         let counts: Vec<usize> = found.iter().map(|s| s.spans.len()).collect();
         assert_eq!(counts, expected, "{name}");
     }

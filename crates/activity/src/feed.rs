@@ -61,14 +61,14 @@ pub enum Message {
     },
     /// What is so until it is told anew, in place of what was told before: whom the source waits for. Nothing is any more when
     /// it has ended.
-    Standing(Vec<Standing>),
+    Status(Vec<SourceStatus>),
     /// The last message.
     Finished(Outcome),
 }
 
 /// Something that is so for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SourceStatus {
     /// Whether the timeline lacks something meanwhile that it should have.
     pub is_alarming: bool,
     /// In a sentence without a full stop; further lines say what to do.

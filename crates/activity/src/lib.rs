@@ -43,7 +43,7 @@ pub use hardware::{
 };
 pub use health::Health;
 pub use records::*;
-pub use samples::{Frame, Look, SampleDef, Samples, Sampling, Seen, StackId};
+pub use samples::{Frame, SampleDef, SampledThread, Samples, Sampling, StackId, StackSample};
 pub use time::{Ns, Span};
 
 /// Times that are further than this from zero (73 years) come from a broken clock: sums of them overflow.

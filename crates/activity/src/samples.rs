@@ -41,7 +41,7 @@ pub enum SampleDef {
 
 /// What one thread was seen doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SampledThread {
     /// The operating system's id of the thread.
     pub thread: u32,
     /// Its stack; 0 when it is gone.
@@ -52,11 +52,11 @@ pub struct Seen {
 
 /// One look at all threads of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct StackSample {
     /// When.
     pub time: Ns,
     /// The threads that were seen doing something else than at the look before. All others were as they had been.
-    pub changed: Vec<Seen>,
+    pub changed: Vec<SampledThread>,
 }
 
 /// How a process is sampled: totals so far.
@@ -82,7 +82,7 @@ pub struct Samples {
     /// Frames and stacks.
     pub defs: Vec<SampleDef>,
     /// Looks in order of time.
-    pub looks: Vec<Look>,
+    pub looks: Vec<StackSample>,
     /// The totals of this series.
     pub sampling: Sampling,
 }

@@ -2,8 +2,8 @@
 
 use activity::entry::{Entry, UNIT, Unreadable, length};
 use activity::{
-    Activity, Copy, Direction, Hardware, Look, MemoryAction, MemoryKind, Metric, Place,
-    ProcessInfo, RangeKind, Reading, Seen, Span, Sync, SyncKind, What,
+    Activity, Copy, Direction, Hardware, MemoryAction, MemoryKind, Metric, Place, ProcessInfo,
+    RangeKind, Reading, SampledThread, Span, StackSample, Sync, SyncKind, What,
 };
 
 fn bytes_of(what: What) -> Vec<u8> {
@@ -50,15 +50,15 @@ fn a_copy_lies_where_the_format_says() {
 /// Written down by hand from the description of the format, and read back.
 #[test]
 fn what_is_seen_lies_where_the_format_says() {
-    let look = Entry::Look(Look {
+    let look = Entry::StackSample(StackSample {
         time: 0x0102_0304_0506,
         changed: vec![
-            Seen {
+            SampledThread {
                 thread: 7,
                 stack: 3,
                 is_running: true,
             },
-            Seen {
+            SampledThread {
                 thread: 8,
                 stack: 0,
                 is_running: false,

@@ -142,7 +142,7 @@ impl<'t> Facts<'t> {
     /// The steps of all of it.
     #[must_use]
     pub fn steps(&self) -> &[Steps] {
-        let make = || Arc::new(steps::of(self.trace, None));
+        let make = || Arc::new(steps::find(self.trace, None));
         self.made.steps.get_or_init(make)
     }
 

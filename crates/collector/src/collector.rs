@@ -76,7 +76,7 @@ impl Collector {
         if let Some(age) = options.keep {
             writer.keep_last(age);
         }
-        let process = ThisProcess::look();
+        let process = ThisProcess::read();
         writer.process(&process.describe(""));
         writer.publish(&Health::default());
         fork::watch(writer.descriptor());

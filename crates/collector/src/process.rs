@@ -44,7 +44,7 @@ impl Place {
 }
 
 impl ThisProcess {
-    pub(crate) fn look() -> ThisProcess {
+    pub(crate) fn read() -> ThisProcess {
         let mut command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         while command.last() == Some(&0) {
             command.pop();

@@ -1,6 +1,6 @@
 //! Switching recording on and off while the program runs.
 //!
-//! The flush thread looks at what is asked for once a period: by the [control page](crate::control), or by the NVTX
+//! The flush thread looks once a period at what is asked for. The [control page](crate::control) asks, or the NVTX
 //! ranges inside which alone is recorded. It tells CUPTI, and has written into the recording from when on that holds.
 //! What was launched before recording went on leaves no record though it may still run. So the time given is that after
 //! the last call to CUPTI. That of going off is the one before the first.
@@ -84,7 +84,7 @@ impl Switch {
     }
 
     /// Does what is asked for by now. What was complete has just been flushed.
-    pub(crate) fn look(&mut self, cupti: &Cupti) {
+    pub(crate) fn apply_requests(&mut self, cupti: &Cupti) {
         if let Some(is_wanted) = self.control.as_ref().and_then(Control::read) {
             self.is_wanted = is_wanted;
         }

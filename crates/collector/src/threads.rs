@@ -83,12 +83,12 @@ impl Flusher {
             times.note(self.pool.begin_flush());
             self.ask_for_devices(&mut asked);
             self.flush(0);
-            self.look();
+            self.switch.apply_requests(&self.cupti);
             self.pool.top_up();
             let oldest = self
                 .pool
                 .oldest_withheld()
-                .and_then(|flush| times.of(flush));
+                .and_then(|flush| times.time_of(flush));
             self.counts
                 .oldest_open
                 .store(oldest.unwrap_or(0), Ordering::Relaxed);
@@ -105,11 +105,6 @@ impl Flusher {
         if ending == Ending::Release {
             release(&self.cupti, self.subscription);
         }
-    }
-
-    /// Does what has been asked for in the meantime. What was complete has just been flushed.
-    fn look(&mut self) {
-        self.switch.look(&self.cupti);
     }
 
     /// Has CUPTI describe the devices, once. The driver knows them before anything can be enabled, so
@@ -199,7 +194,7 @@ impl FlushTimes {
     }
 
     /// The time of a flush that has another one behind it; of one too long ago, the oldest known.
-    fn of(&self, flush: u64) -> Option<i64> {
+    fn time_of(&self, flush: u64) -> Option<i64> {
         let back = usize::try_from(self.newest.checked_sub(flush)?).ok()?;
         if back == 0 {
             return None;

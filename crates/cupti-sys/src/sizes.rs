@@ -1,7 +1,7 @@
 //! How long a record of each kind is in the libcupti at hand.
 //!
 //! A library always fills the newest layout that it knows, and its version number does not identify
-//! layouts. 11.8, 12.0 and 12.1 all call themselves 18, with different kernel records. So the library
+//! layouts. The libraries of 11.8, 12.0 and 12.1 all call themselves 18, with different kernel records. So the library
 //! is asked: by `cuptiActivityGetStructSize` where it has it (13.2 and later), else by letting
 //! `cuptiActivityGetNextRecord` step over a made-up record. A table of known sizes cross-checks the
 //! answers and stands in where a library refuses to answer.

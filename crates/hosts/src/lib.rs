@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 pub use place::Place;
 pub use serve::process_main;
 
-use activity::feed::{Gone, Message, Standing, Stop};
+use activity::feed::{Gone, Message, SourceStatus, Stop};
 use activity::text::cut;
 use frame::{Frames, Response, find_greeting};
 use link::Link;
@@ -198,7 +198,7 @@ impl Inlet for Host {
         Ok(())
     }
 
-    fn lacks(&self, now: Instant) -> Vec<Standing> {
+    fn lacks(&self, now: Instant) -> Vec<SourceStatus> {
         let standing = self.shared.link_state(now);
         let (host, seconds) = (&self.host, standing.silent.as_secs());
         let why = match standing.phase {
@@ -210,7 +210,7 @@ impl Inlet for Host {
                 format!(" ({})", cut(first, 100))
             }
         };
-        vec![Standing {
+        vec![SourceStatus {
             is_alarming: standing.phase != Phase::Connecting,
             text: format!("{host}: no word for {seconds} s{why}"),
         }]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::arch::{self, Block, MESSAGE, Registers};
 use crate::elf::Library;
 use crate::memory::Memory;
-use crate::process::{Mapping, look, maps};
+use crate::process::{Mapping, check, maps};
 use crate::refused::Refused;
 use crate::search::{Found, Locks, Search};
 use crate::tracee::{Stop, Tracee};
@@ -110,7 +110,7 @@ impl Call {
 /// # Errors
 /// Why it could not be. The process goes on as it was.
 pub fn load(request: &Request<'_>) -> Result<Loaded, Refused> {
-    look(request.pid)?;
+    check(request.pid)?;
     // When a thread ends the kernel lets go of all that it traces, without stopping any of it.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -123,7 +123,7 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, Refused> {
         })
     })
     // A step fails when the process ends meanwhile.
-    .map_err(|refused| match look(request.pid) {
+    .map_err(|refused| match check(request.pid) {
         Err(why) if matches!(refused, Refused::Failed { .. }) => why,
         _ => refused,
     })

@@ -28,5 +28,5 @@ mod tests;
 mod tracee;
 
 pub use inject::{Call, CallState, Loaded, Request, load};
-pub use process::{Seen, look};
+pub use process::{Seen, check};
 pub use refused::Refused;

@@ -97,7 +97,7 @@ pub(crate) fn field<'a>(status: &'a str, name: &str) -> &'a str {
 ///
 /// # Errors
 /// Why not.
-pub fn look(pid: u32) -> Result<Seen, Refused> {
+pub fn check(pid: u32) -> Result<Seen, Refused> {
     let unfit = |why| Refused::Unfit { pid, why };
     let not_permitted = |error| Refused::NotPermitted { pid, error };
     let status =
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        assert!(matches!(look(u32::MAX >> 1), Err(Refused::None(_))));
-        assert!(look(std::process::id()).is_ok());
+        assert!(matches!(check(u32::MAX >> 1), Err(Refused::None(_))));
+        assert!(check(std::process::id()).is_ok());
     }
 }

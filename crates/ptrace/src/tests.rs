@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::inject::{CallState, Loaded, Request, load};
-use crate::{Refused, look, steps};
+use crate::{Refused, check, steps};
 
 fn made() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
@@ -275,7 +275,7 @@ fn kinds_that_cannot_be_entered_are_named_and_left_alone() {
         let mut child = Command::new(made().join("bits32"))
             .spawn()
             .expect("started");
-        let refused = look(child.id()).expect_err("32 bits");
+        let refused = check(child.id()).expect_err("32 bits");
         assert!(refused.to_string().contains("32-bit"), "{refused}");
         assert!(child.wait().expect("its end").success());
     } else {
@@ -285,7 +285,7 @@ fn kinds_that_cannot_be_entered_are_named_and_left_alone() {
     unsafe {
         let guest = Guest::start(&["poll"]);
         libc::kill(guest.pid().cast_signed(), libc::SIGSTOP);
-        while !matches!(look(guest.pid()), Err(Refused::Stopped(_))) {
+        while !matches!(check(guest.pid()), Err(Refused::Stopped(_))) {
             std::thread::yield_now();
         }
         libc::kill(guest.pid().cast_signed(), libc::SIGCONT);

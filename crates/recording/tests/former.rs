@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use activity::feed::Message;
-use activity::{Def, Hardware, Look, OffCpu, Owner, SampleDef, Samples, Seen};
+use activity::{Def, Hardware, OffCpu, Owner, SampleDef, SampledThread, Samples, StackSample};
 use proptest::prelude::*;
 use recording::Follower;
 
@@ -39,9 +39,9 @@ impl Stacks {
         }
     }
 
-    fn look(&self, pid: u32, look: &Look) -> String {
+    fn look(&self, pid: u32, look: &StackSample) -> String {
         let unknown = String::new();
-        let seen = |it: &Seen| {
+        let seen = |it: &SampledThread| {
             let stack = self.stacks.get(&it.stack).unwrap_or(&unknown);
             format!(" [{} {} {stack}]", it.thread, u8::from(it.is_running))
         };

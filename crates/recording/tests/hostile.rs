@@ -7,8 +7,8 @@ use std::path::Path;
 
 use activity::{
     Activity, Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Health, Kernel, LaunchShape,
-    Metric, Occupant, OffCpu, Owner, Place, Reading, SampleDef, Sampling, Seen, Span, ThreadWindow,
-    WatchCost, What,
+    Metric, Occupant, OffCpu, Owner, Place, Reading, SampleDef, SampledThread, Sampling, Span,
+    ThreadWindow, WatchCost, What,
 };
 use proptest::prelude::*;
 use recording::file::{Entry, HEADER, Identity, Reader, StackLog, State, UNIT, Writer};
@@ -57,7 +57,7 @@ fn seen(writer: &mut Writer) {
         };
         stack = log.deeper(writer, stack, &frame);
     }
-    let looked = Seen {
+    let looked = SampledThread {
         thread: 7,
         stack,
         is_running: true,
@@ -153,7 +153,7 @@ fn read(bytes: &[u8]) -> usize {
                         assert!(id > stacks && caller < id && frame <= frames);
                         stacks = id;
                     }
-                    Entry::Look(look) => {
+                    Entry::StackSample(look) => {
                         // One that could not be read counts, and is shown as unknown.
                         let most = bytes.len() / UNIT;
                         assert!(look.changed.iter().all(|it| it.stack as usize <= most));

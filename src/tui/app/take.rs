@@ -29,7 +29,7 @@ impl App {
             Message::Notice { is_warning, text } => {
                 messages.noticed(run.elapsed, is_warning, &text);
             }
-            Message::Standing(all) => {
+            Message::Status(all) => {
                 run.standing = all;
                 run.stood += 1;
             }

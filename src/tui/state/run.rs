@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::other_run::OtherRun;
 use super::{Peaks, Status};
 use crate::report::{Checked, expect};
-use activity::feed::{Outcome, Pause, Progress, Standing};
+use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
 use analysis::passes::Passes;
 use analysis::variants::{RunFigures, VariantFigures};
@@ -47,7 +47,7 @@ pub struct Run {
     /// How far long work has come.
     pub progress: Option<Progress>,
     /// Whom the source waits for, while it does.
-    pub standing: Vec<Standing>,
+    pub standing: Vec<SourceStatus>,
     /// How many times that has changed.
     pub stood: u64,
     /// Whether it has ended and is about to be put on the one clock of its ranks.

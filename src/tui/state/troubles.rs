@@ -3,7 +3,7 @@
 use super::messages::Messages;
 use super::{Answers, Run, Scope};
 use crate::report::Checked;
-use activity::feed::Standing;
+use activity::feed::SourceStatus;
 use activity::text::printable;
 use activity::units;
 
@@ -83,7 +83,7 @@ fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec
 }
 
 /// What the source waits for. It may have come out of a recording.
-fn standing(it: &Standing) -> Trouble {
+fn standing(it: &SourceStatus) -> Trouble {
     let weight = match it.is_alarming {
         true => Weight::Failed,
         false => Weight::Note,

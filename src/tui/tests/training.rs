@@ -7,8 +7,8 @@ use super::{PEAKS, render, text};
 use crate::tui::app::App;
 use crate::tui::theme::Theme;
 use activity::{
-    Batch, Def, DeviceInfo, Direction, Frame, Look, Ns, ProcessInfo, SampleDef, Samples, Sampling,
-    Seen,
+    Batch, Def, DeviceInfo, Direction, Frame, Ns, ProcessInfo, SampleDef, SampledThread, Samples,
+    Sampling, StackSample,
 };
 use analysis::testing::{Scene, pinned};
 use trace::Trace;
@@ -105,9 +105,9 @@ fn samples(thread: u32, of: impl Fn(Ns) -> u32) -> Samples {
         }
         ids.push(caller);
     }
-    let look = |time: Ns| Look {
+    let look = |time: Ns| StackSample {
         time,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             thread,
             stack: ids[of(time) as usize],
             is_running: of(time) < 5,

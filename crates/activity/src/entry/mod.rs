@@ -63,8 +63,8 @@ pub use long::{LONGEST_NAME, shortened};
 pub use records::encode_record;
 
 use crate::{
-    Activity, Collective, DeviceInfo, Hardware, LaunchShape, Look, Mode, NameId, OffCpu,
-    ProcessInfo, SampleDef, Sampling, ShapeId, Span, StreamInfo,
+    Activity, Collective, DeviceInfo, Hardware, LaunchShape, Mode, NameId, OffCpu, ProcessInfo,
+    SampleDef, Sampling, ShapeId, Span, StackSample, StreamInfo,
 };
 
 /// Entries lie at multiples of this.
@@ -103,7 +103,7 @@ pub enum Entry<'a> {
     /// A frame or a stack that looks refer to.
     SampleDef(SampleDef),
     /// A look at the stacks of a process.
-    Look(Look),
+    StackSample(StackSample),
     /// How a process is sampled so far. How many looks came of it is counted by who reads them.
     Sampling(Sampling),
     /// Something about the hardware.
@@ -145,7 +145,7 @@ impl<'a> Entry<'a> {
         match self {
             Entry::Record(record) => encode_record(record, bytes),
             Entry::SampleDef(_)
-            | Entry::Look(_)
+            | Entry::StackSample(_)
             | Entry::Sampling(_)
             | Entry::Hardware(_)
             | Entry::OffCpu(_) => observed::encode(self, bytes),
@@ -158,9 +158,8 @@ impl<'a> Entry<'a> {
     pub fn span(&self) -> Option<Span> {
         match self {
             Entry::Record(record) => Some(record.span),
-            Entry::Look(Look { time, .. }) | Entry::Hardware(Hardware::Occupants { time, .. }) => {
-                Some(Span::at(*time))
-            }
+            Entry::StackSample(StackSample { time, .. })
+            | Entry::Hardware(Hardware::Occupants { time, .. }) => Some(Span::at(*time)),
             Entry::Hardware(Hardware::Reading(it) | Hardware::Sample(it)) => Some(it.span),
             Entry::OffCpu(OffCpu::Thread(it)) => Some(it.span),
             Entry::OffCpu(OffCpu::Group(it)) => Some(it.span),

@@ -4,8 +4,8 @@ use super::definitions::{begin, lossy, text};
 use super::field::{Fields, fields};
 use super::{Entry, Field, Unreadable};
 use crate::{
-    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Look, Metric, Occupant, OffCpu, Owner,
-    Reading, SampleDef, Sampling, Seen, Span, ThreadWindow, Uuid, WatchCost,
+    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading,
+    SampleDef, SampledThread, Sampling, Span, StackSample, ThreadWindow, Uuid, WatchCost,
 };
 
 const LOOK: u8 = 32;
@@ -72,7 +72,7 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
             [*id, *caller, *frame].put(begin(bytes, STACK, 16, &[]), 4);
         }
-        Entry::Look(look) => {
+        Entry::StackSample(look) => {
             let seen = look.changed.iter().flat_map(|it| {
                 let stack = it.stack << 1 | u32::from(it.is_running);
                 [it.thread, stack].map(u32::to_le_bytes)
@@ -209,14 +209,14 @@ fn frame<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
 fn read_look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     let changed = list(text(bytes, 24, 4)?, |rest| {
         let (thread, stack) = (take(rest)?, take::<u32>(rest)?);
-        Some(Seen {
+        Some(SampledThread {
             thread,
             stack: stack >> 1,
             is_running: stack & 1 == 1,
         })
     })?;
     let time = span(bytes)?.start;
-    Some(Entry::Look(Look { time, changed }))
+    Some(Entry::StackSample(StackSample { time, changed }))
 }
 
 fn thread(bytes: &[u8]) -> Option<ThreadWindow> {

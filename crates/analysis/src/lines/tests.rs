@@ -1,6 +1,8 @@
 use super::*;
 use crate::testing::Scene;
-use activity::{Batch, Def, Frame, Look, Mode, RangeKind, SampleDef, Samples, Sampling, Seen};
+use activity::{
+    Batch, Def, Frame, Mode, RangeKind, SampleDef, SampledThread, Samples, Sampling, StackSample,
+};
 
 const MS: Ns = 1_000_000;
 
@@ -30,9 +32,9 @@ fn samples(looks: &[(Ns, u32)]) -> Batch {
     for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 0, 3)] {
         defs.push(SampleDef::Stack { id, caller, frame });
     }
-    let look = |&(at, which): &(Ns, u32)| Look {
+    let look = |&(at, which): &(Ns, u32)| StackSample {
         time: at * MS,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             // The main thread of the scene's process.
             thread: 0,
             stack: if which == 1 { 2 } else { 3 },
@@ -182,9 +184,9 @@ fn a_line_is_told_by_all_that_it_calls() {
     for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 0, 4)] {
         defs.push(SampleDef::Stack { id, caller, frame });
     }
-    let look = |(at, stack): (Ns, u32)| Look {
+    let look = |(at, stack): (Ns, u32)| StackSample {
         time: at,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             thread: 7,
             stack,
             is_running: true,
@@ -229,9 +231,9 @@ fn workers_are_told_of_by_idle_time_that_was_recorded() {
         function: "_worker_loop".to_owned(),
         line: 300,
     };
-    let look = |at| Look {
+    let look = |at| StackSample {
         time: at * MS,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             thread: 0,
             stack: 1,
             is_running: true,
@@ -277,7 +279,7 @@ fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
     let found = find(
         &trace,
         &CallIndex::new(&trace),
-        &steps::of(&trace, None),
+        &steps::find(&trace, None),
         None,
     );
     let [found] = found.as_slice() else {

@@ -141,7 +141,7 @@ impl Steps {
 /// The steps of every process that has some, in the order of [`Trace::processes`]. With a window, only
 /// operations and ranges that start in it are looked at.
 #[must_use]
-pub fn of(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
+pub fn find(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
     crate::made("steps");
     let processes: Vec<usize> = (0..trace.processes().len()).collect();
     let records = trace.lanes().iter().map(Lane::len).sum();

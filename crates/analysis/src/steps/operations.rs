@@ -126,7 +126,7 @@ impl ByCall {
     }
 
     /// The operations of one call.
-    pub(super) fn of(&self, correlation: u32) -> &[(u32, Span)] {
+    pub(super) fn of_call(&self, correlation: u32) -> &[(u32, Span)] {
         let from = self.0.partition_point(|&(c, _)| c < correlation);
         let count = self.0[from..].partition_point(|&(c, _)| c == correlation);
         &self.0[from..from + count]
@@ -152,7 +152,7 @@ impl Caused {
                 continue;
             }
             for row in lane.starting(range) {
-                for &(_, span) in calls.of(lane.correlation(row)) {
+                for &(_, span) in calls.of_call(lane.correlation(row)) {
                     caused.count += 1;
                     caused.span = Some(caused.span.map_or(span, |all| all.hull(span)));
                 }

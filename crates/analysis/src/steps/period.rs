@@ -150,7 +150,7 @@ fn cut(symbols: &[u32], places: &[usize]) -> Option<Cut> {
     let mut likeness = Likeness::to(&symbols[model.clone()], symbols);
     let alike: Vec<bool> = pieces
         .iter()
-        .map(|piece| likeness.of(&symbols[piece.clone()]) >= ALIKE_MIN)
+        .map(|piece| likeness.share(&symbols[piece.clone()]) >= ALIKE_MIN)
         .collect();
     let first = alike.iter().position(|&a| a)?;
     let last = alike.iter().rposition(|&a| a)?;
@@ -216,7 +216,7 @@ impl Likeness {
         }
     }
 
-    fn of(&mut self, piece: &[u32]) -> f64 {
+    fn share(&mut self, piece: &[u32]) -> f64 {
         let mut common = 0;
         for &s in piece {
             let count = &mut self.piece[s as usize];

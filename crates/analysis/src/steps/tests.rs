@@ -74,7 +74,7 @@ impl Program {
 
     fn steps(mut self) -> Option<Steps> {
         let trace = self.scene.trace();
-        of(&trace, None).pop()
+        find(&trace, None).pop()
     }
 }
 
@@ -218,7 +218,7 @@ fn without_a_period_there_are_no_steps() {
     }
     (40..60).for_each(|i| program.op("finish", i, 20));
     assert_eq!(program.steps(), None);
-    assert_eq!(of(&Trace::default(), None), []);
+    assert_eq!(find(&Trace::default(), None), []);
 }
 
 /// The second process's operations come in batches of its own, between those of the first.
@@ -235,7 +235,7 @@ fn each_process_has_its_own_steps() {
             ..second.scene.take()
         });
     }
-    let steps = of(&trace, None);
+    let steps = find(&trace, None);
     let [one, two] = steps.as_slice() else {
         panic!("{} processes have steps", steps.len());
     };
@@ -300,7 +300,7 @@ fn ranges_mark_steps() {
     ];
     for (name, from) in cases {
         let trace = marked(name, 10);
-        let steps = of(&trace, None).pop().expect("steps");
+        let steps = find(&trace, None).pop().expect("steps");
         assert_eq!(steps.from, from);
         // The last one ends with its last operation: 3 * 150 + 140.
         let expected: Vec<Span> = (0..10)
@@ -314,8 +314,8 @@ fn ranges_mark_steps() {
         assert_eq!((steps.median_ns, steps.steady.clone()), (700, 0..9));
     }
     // A library's own functions, and too few: no steps.
-    assert_eq!(of(&marked(|_| "aten::linear".to_owned(), 10), None), []);
-    assert_eq!(of(&marked(|i| format!("ProfilerStep#{i}"), 2), None), []);
+    assert_eq!(find(&marked(|_| "aten::linear".to_owned(), 10), None), []);
+    assert_eq!(find(&marked(|i| format!("ProfilerStep#{i}"), 2), None), []);
 }
 
 /// Iterations of 1,000 ns: ten kernels, of which the calls of the range `optimizer` cause the last six. Before iteration 4
@@ -341,7 +341,7 @@ fn partly_marked(other: i64) -> Option<Steps> {
         scene.range(RangeKind::Nvtx, "optimizer", 0, now + 400, now + 1_000);
         now += 1_000;
     }
-    of(&scene.trace(), None).pop()
+    find(&scene.trace(), None).pop()
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn repeats_of_one_variant_are_steps_and_those_of_several_are_not() {
             scene.range(RangeKind::Repeat, name, index, at, at + 900);
             scene.kernel("k", 1, at + 100, at + 200 + i64::from(index));
         }
-        of(&scene.trace(), None).pop()
+        find(&scene.trace(), None).pop()
     };
     let steps = run(&[("fast", 0), ("fast", 1), ("fast", 2)]).expect("steps");
     assert_eq!(steps.from, Origin::Repeats("fast".to_owned()));
@@ -406,9 +406,9 @@ fn the_last_steps_are_those_of_the_whole() {
     let mut program = Program::new();
     (0..200).for_each(|_| program.step(4, 1));
     let trace = program.scene.trace();
-    let whole = of(&trace, None).pop().expect("steps");
+    let whole = find(&trace, None).pop().expect("steps");
     let window = recent(&trace, 400).expect("a window");
-    let last = of(&trace, Some(window)).pop().expect("steps");
+    let last = find(&trace, Some(window)).pop().expect("steps");
     // 400 operations are 21 steps of 19, of which the cut may cost one.
     assert!(last.spans.len() >= 20, "{}", last.spans.len());
     assert!(whole.spans.ends_with(&last.spans[1..]));
@@ -454,9 +454,9 @@ fn pages_that_the_driver_moves_are_no_steps() {
         }
         scene.trace()
     };
-    assert_eq!(of(&scene(activity::Place::NO_STREAM), None), []);
+    assert_eq!(find(&scene(activity::Place::NO_STREAM), None), []);
     // The same on a stream are.
-    assert_eq!(of(&scene(8), None).len(), 1);
+    assert_eq!(find(&scene(8), None).len(), 1);
 }
 
 #[test]

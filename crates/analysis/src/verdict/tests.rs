@@ -4,7 +4,8 @@ use crate::causes::{Group, Waits};
 use crate::graph::Graph;
 use crate::testing::Scene;
 use activity::{
-    Batch, Direction, Frame, Look, Place, SampleDef, Samples, Sampling, Seen as SeenAt,
+    Batch, Direction, Frame, Place, SampleDef, SampledThread as SeenAt, Samples, Sampling,
+    StackSample,
 };
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -261,7 +262,7 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
         function: "main".to_owned(),
         line: 4,
     };
-    let look = |i: i64| Look {
+    let look = |i: i64| StackSample {
         // In the middle of each other sleep.
         time: 16_000 + 2_500_000 + 2 * i * 5_016_000,
         changed: vec![SeenAt {
@@ -349,7 +350,7 @@ fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
     let devices = figures::count(&trace, None, None);
-    let steps = steps::of(&trace, None);
+    let steps = steps::find(&trace, None);
     assert_eq!(steps.len(), 1, "the loop is found");
     let all = find(&trace, &causes, None, &devices, &steps);
     assert_eq!(

@@ -29,7 +29,7 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<(
 }
 
 /// The variables for a program.
-pub(super) fn of(
+pub(super) fn variables(
     request: &AttachRequest,
     directory: &Path,
     library: &Path,

@@ -66,7 +66,7 @@ impl Hand {
             let what = what.to_owned();
             move |error: io::Error| Refused::new(format!("{what}: {error}"), "")
         };
-        let seen = ptrace::look(pid).map_err(refused(pid))?;
+        let seen = ptrace::check(pid).map_err(refused(pid))?;
         if has_mapped(pid, b"/cuptop/inject-") {
             let why =
                 format!("process {pid} is recorded already: it was started under `cuptop trace`");

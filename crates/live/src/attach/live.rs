@@ -49,7 +49,7 @@ impl LiveRecording {
     }
 
     /// Does what was asked for and sends what has come. Returns whether a process still wrote just before.
-    pub(super) fn look(&mut self, outlet: &Outlet) -> Result<bool, Gone> {
+    pub(super) fn advance(&mut self, outlet: &Outlet) -> Result<bool, Gone> {
         if let Some((to, window)) = self.recorder.take_keep() {
             outlet.send(super::kept(&self.directory, &to, window))?;
         }
@@ -57,7 +57,7 @@ impl LiveRecording {
             outlet.notice(false, text)?;
         }
         if self.switch.has_come() {
-            outlet.notice(false, self.recorder.look())?;
+            outlet.notice(false, self.recorder.toggle_sampling())?;
         }
         self.pass_on_notices(outlet)?;
         let is_alive = self.follower.any_alive();

@@ -123,7 +123,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let library = Library::unpack(request.library)?;
     let name = program.to_string_lossy().into_owned();
     let warning = outside::warning(&request.command);
-    let variables = environment::of(&request, &live.directory, library.path());
+    let variables = environment::variables(&request, &live.directory, library.path());
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
@@ -227,7 +227,7 @@ impl Run {
             {
                 over = Some((code, Instant::now()));
             }
-            let is_alive = self.live.look(outlet)?;
+            let is_alive = self.live.advance(outlet)?;
             if outlet.stop.is_stopped() {
                 return Ok(None);
             }

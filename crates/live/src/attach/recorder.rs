@@ -102,7 +102,7 @@ impl Recorder {
     }
 
     /// Has the threads that look from outside pause, or go on while recording is on. Returns what was done, in a sentence.
-    pub(super) fn look(&self) -> String {
+    pub(super) fn toggle_sampling(&self) -> String {
         self.with(|state| {
             state.is_looking = !state.is_looking;
             let is_recording = state.page.as_ref().is_some_and(|it| it.recording());
@@ -232,15 +232,15 @@ mod tests {
         let it = Recorder::start(directory.path(), &when, looking.clone());
         let it = it.expect("starts");
         assert!(looking.is_wanted());
-        it.look();
+        it.toggle_sampling();
         assert!(!looking.is_wanted());
         // Recording off and on again does not undo it.
         assert!(it.toggle().is_ok() && it.toggle().is_ok() && !looking.is_wanted());
-        it.look();
+        it.toggle_sampling();
         assert!(looking.is_wanted());
         assert!(it.toggle().is_ok() && !looking.is_wanted());
-        it.look();
-        it.look();
+        it.toggle_sampling();
+        it.toggle_sampling();
         assert!(!looking.is_wanted());
     }
 }

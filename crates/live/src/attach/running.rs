@@ -155,7 +155,7 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     }
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
-        Look {
+        RunningProgram {
             tried: hands.iter().map(|it| it.pid).collect(),
             request,
             live,
@@ -205,7 +205,7 @@ const LEAVING: Duration = Duration::from_secs(8);
 /// How often it is looked whether other processes of the program have come to use CUDA.
 const MORE: Duration = Duration::from_secs(1);
 
-struct Look {
+struct RunningProgram {
     request: RunningRequest,
     live: LiveRecording,
     hands: Vec<Hand>,
@@ -213,11 +213,11 @@ struct Look {
     tried: Vec<u32>,
 }
 
-impl Look {
+impl RunningProgram {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         let ended = self.until_the_end(outlet);
         let live = &mut self.live;
-        let left = leave(&mut self.hands, || live.look(outlet).map(drop));
+        let left = leave(&mut self.hands, || live.advance(outlet).map(drop));
         let told = left.and_then(|()| self.pass_on_news(outlet));
         let ended = told.and(ended);
         self.live.recorder.end();
@@ -263,7 +263,7 @@ impl Look {
                 next = Instant::now() + MORE;
                 self.enter_more(outlet)?;
             }
-            let is_alive = self.live.look(outlet)?;
+            let is_alive = self.live.advance(outlet)?;
             if outlet.stop.is_stopped() {
                 return Ok(false);
             }
@@ -281,7 +281,7 @@ impl Look {
     }
 }
 
-impl Look {
+impl RunningProgram {
     fn pass_on_news(&mut self, outlet: &Outlet) -> Result<(), Gone> {
         let mut news = self.hands.iter_mut().filter_map(Hand::news);
         news.try_for_each(|(is_warning, text)| outlet.notice(is_warning, text))

@@ -163,7 +163,7 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         python: None,
         output: Output::Capture,
     };
-    environment::of(&request, directory, library)
+    environment::variables(&request, directory, library)
 }
 
 /// Its end; nothing when it had to be killed.

@@ -117,7 +117,7 @@ impl Watched {
     }
 
     /// Looks after it. When it is no more, what is to be said of that; nothing where its own file says it.
-    pub(crate) fn look(&mut self) -> Result<(), Option<String>> {
+    pub(crate) fn check(&mut self) -> Result<(), Option<String>> {
         let mut bytes = [0; 256];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {

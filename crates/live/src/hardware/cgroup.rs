@@ -43,7 +43,7 @@ impl Group {
     }
 
     /// What happened since the last look. `None` where there is no limit, or no period of it ended.
-    pub(super) fn look(&mut self) -> Option<GroupWindow> {
+    pub(super) fn read(&mut self) -> Option<GroupWindow> {
         let folder = self.folder.as_ref()?;
         let counted = parse(&fs::read_to_string(folder.join("cpu.stat")).ok()?)?;
         let now = Clocks::now().realtime;
@@ -171,14 +171,14 @@ mod tests {
         ]);
         let mut group = limited(root.path(), "0::/pod/box\n");
         assert_eq!(group.folder, Some(root.path().join("pod")));
-        assert_eq!(group.look(), None);
+        assert_eq!(group.read(), None);
         let later = "nr_periods 110\nnr_throttled 45\nthrottled_usec 3000000\n";
         fs::write(root.path().join("pod/cpu.stat"), later).expect("written");
-        let found = group.look().expect("a window");
+        let found = group.read().expect("a window");
         assert_eq!((found.periods, found.throttled_periods), (10, 5));
         // Half a second, of one and a half processors.
         assert_eq!((found.throttled, found.cores), (500_000_000, 1.5));
-        assert_eq!(group.look(), None);
+        assert_eq!(group.read(), None);
     }
 
     #[test]

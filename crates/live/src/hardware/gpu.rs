@@ -112,7 +112,7 @@ impl Gpu {
     }
 
     /// A look.
-    pub(super) fn look(&mut self, program: &BTreeSet<u32>, own: &[u32]) -> Vec<Hardware> {
+    pub(super) fn read(&mut self, program: &BTreeSet<u32>, own: &[u32]) -> Vec<Hardware> {
         let mut said = Vec::new();
         let now = Clocks::now().realtime;
         let mut values = Vec::with_capacity(Metric::ALL.len());
@@ -138,7 +138,7 @@ impl Gpu {
         }
         said.extend(
             self.listing
-                .look(&self.device, self.uuid, now, program, own),
+                .read(&self.device, self.uuid, now, program, own),
         );
         said
     }

@@ -24,7 +24,7 @@ pub(super) struct Listing {
 
 impl Listing {
     /// The processes, if they are others than the last time.
-    pub(super) fn look(
+    pub(super) fn read(
         &mut self,
         device: &Device,
         uuid: Uuid,

@@ -121,7 +121,7 @@ impl Rounds {
                 open.cost.cpu_ns = as_ns(before);
                 open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
             }
-            open.look(&wanted, opening, is_due);
+            open.read_all(&wanted, opening, is_due);
             let took = cpu_time().saturating_sub(before).as_secs_f64();
             usual = if usual == 0.0 {
                 took
@@ -210,14 +210,14 @@ impl Open {
     }
 
     /// One round.
-    fn look(&mut self, wanted: &Wanted, mut said: Vec<Hardware>, with_cost: bool) {
+    fn read_all(&mut self, wanted: &Wanted, mut said: Vec<Hardware>, with_cost: bool) {
         self.cost.rounds += 1;
         for gpu in self.gpus.values_mut().flatten() {
-            said.extend(gpu.look(&wanted.processes, &self.sampled.ids()));
+            said.extend(gpu.read(&wanted.processes, &self.sampled.ids()));
         }
         for uuid in &wanted.gpus {
             let gpu = self.gpus.get(uuid).and_then(Option::as_ref);
-            said.extend(self.sampled.look(*uuid, gpu).map(Hardware::Note));
+            said.extend(self.sampled.follow(*uuid, gpu).map(Hardware::Note));
         }
         if with_cost {
             said.push(Hardware::Cost(self.cost));
@@ -232,7 +232,7 @@ impl Open {
         }
         let mut processes = std::mem::take(&mut self.processes);
         for (&pid, process) in &mut processes {
-            self.write(pid, process.look().into_iter().map(Entry::OffCpu));
+            self.write(pid, process.read().into_iter().map(Entry::OffCpu));
         }
         self.processes = processes;
     }

@@ -26,7 +26,7 @@ impl Sampled {
     }
 
     /// Starts the process of a GPU, or looks after it. What is to be said comes back.
-    pub(super) fn look(&mut self, uuid: Uuid, gpu: Option<&Gpu>) -> Option<String> {
+    pub(super) fn follow(&mut self, uuid: Uuid, gpu: Option<&Gpu>) -> Option<String> {
         if self.counters == Counters::Off {
             return None;
         }
@@ -55,7 +55,7 @@ impl Sampled {
                 "counters of {name} end here: another user has a process on it now; --counters on goes on all the same"
             ));
         }
-        let end = process.look().err()?;
+        let end = process.check().err()?;
         *known = None;
         end
     }

@@ -58,7 +58,7 @@ impl ProcessThreads {
     }
 
     /// A look at all of them.
-    pub(super) fn look(&mut self) -> Vec<OffCpu> {
+    pub(super) fn read(&mut self) -> Vec<OffCpu> {
         let mut said = std::mem::take(&mut self.said);
         for (&thread, before) in &mut self.threads {
             let path: PathBuf = format!("/proc/{}/task/{thread}/schedstat", self.pid).into();
@@ -83,7 +83,7 @@ impl ProcessThreads {
                 said.push(OffCpu::Thread(window));
             }
         }
-        said.extend(self.group.look().map(OffCpu::Group));
+        said.extend(self.group.read().map(OffCpu::Group));
         said
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         let mut process = ProcessThreads::new(own);
         process.watch(thread);
         let look = |process: &mut ProcessThreads| {
-            process.look().into_iter().find_map(|it| match it {
+            process.read().into_iter().find_map(|it| match it {
                 OffCpu::Thread(window) => Some(window),
                 _ => None,
             })

@@ -118,7 +118,7 @@ impl Drop for Watch {
     }
 }
 
-/// Begins to look. Without NVML or a GPU nothing ever comes, and the channel closes.
+/// Begins to watcher. Without NVML or a GPU nothing ever comes, and the channel closes.
 ///
 /// # Errors
 /// When the system gives no thread.
@@ -140,12 +140,12 @@ fn follow(machines: &Sender<Machine>, stopped: &Receiver<()>) {
     let Ok(nvml) = Nvml::load() else {
         return;
     };
-    let mut look = Look::open(&nvml);
+    let mut watcher = Watcher::open(&nvml);
     let mut next = Instant::now();
-    while !look.gpus.is_empty() {
+    while !watcher.gpus.is_empty() {
         if machines.is_full() {
-            look.remember(&[]);
-        } else if machines.try_send(look.machine()).is_err() {
+            watcher.remember(&[]);
+        } else if machines.try_send(watcher.machine()).is_err() {
             return;
         }
         next = (next + PERIOD).max(Instant::now());
@@ -157,7 +157,7 @@ fn follow(machines: &Sender<Machine>, stopped: &Receiver<()>) {
 }
 
 /// What the thread has open. Not everything of it may go from thread to thread.
-struct Look {
+struct Watcher {
     gpus: Vec<(Known, Device)>,
     /// How busy each was at the last looks.
     past: Vec<VecDeque<Option<u32>>>,
@@ -169,12 +169,12 @@ struct Look {
     looks: usize,
 }
 
-impl Look {
-    fn open(nvml: &Nvml) -> Look {
+impl Watcher {
+    fn open(nvml: &Nvml) -> Watcher {
         let devices = nvml.devices().unwrap_or_default();
         let gpus = (0..).zip(devices);
         let gpus = gpus.filter_map(|(i, device)| Some((finder::known((i, &device))?, device)));
-        Look {
+        Watcher {
             gpus: gpus.collect(),
             past: Vec::new(),
             proc: Proc::open(),
@@ -199,7 +199,7 @@ impl Look {
             self.local = users_by_files(&known);
         }
         self.looks += 1;
-        self.proc.look();
+        self.proc.refresh();
         let busy: Vec<_> = self.gpus.iter().map(|it| it.1.busy().ok()).collect();
         self.remember(&busy);
         let gpus = self.gpus.iter().zip(&self.past).zip(busy);

@@ -67,7 +67,7 @@ impl Proc {
     }
 
     /// Reads what may have changed since the last look.
-    pub(super) fn look(&mut self) {
+    pub(super) fn refresh(&mut self) {
         let now = clock_gettime(ClockId::Boottime);
         self.uptime = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
         self.own = Own::read();
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_process_here_is_seen_and_one_that_is_not_is_elsewhere() {
         let mut proc = Proc::open();
-        proc.look();
+        proc.refresh();
         let mut child = std::process::Command::new("sleep")
             .arg("30")
             .spawn()

@@ -29,7 +29,7 @@ use crate::looking::Looking;
 use activity::Ns;
 use activity::feed::Message;
 use tree::Tree;
-use watched::{Looked, Watched};
+use watched::{Sampled, SampledProcess};
 
 /// Looks a second, unless somebody asks for another number.
 pub const HZ: u32 = 100;
@@ -148,7 +148,7 @@ struct Work {
     hz: u32,
     looking: Looking,
     tree: Tree,
-    watched: FxHashMap<u32, Watched>,
+    watched: FxHashMap<u32, SampledProcess>,
     notices: Sender<Message>,
     told: Told,
     random: u64,
@@ -161,7 +161,7 @@ impl Work {
         while !stop.load(Ordering::Relaxed) {
             if !self.looking.is_wanted() {
                 if !std::mem::replace(&mut is_paused, true) {
-                    self.watched.values_mut().for_each(Watched::pause);
+                    self.watched.values_mut().for_each(SampledProcess::pause);
                 }
                 std::thread::park_timeout(PAUSE);
                 continue;
@@ -175,7 +175,7 @@ impl Work {
             }
             let begin = cpu_time();
             let hz = self.hz_now();
-            let looked = self.look(now, hz);
+            let looked = self.sample_all(now, hz);
             let spent = Duration::from_nanos((cpu_time() - begin).cast_unsigned());
             let pause = if looked {
                 self.jittered().max(spent * (SHARE - 1))
@@ -183,7 +183,7 @@ impl Work {
                 Duration::MAX
             };
             // Processes that are waited for say themselves when it is time.
-            let due = self.watched.values().filter_map(Watched::due).min();
+            let due = self.watched.values().filter_map(SampledProcess::due).min();
             let wake = [Some(next_search), due].into_iter().flatten().min();
             let until = wake.map_or(pause, |at| at.saturating_duration_since(Instant::now()));
             std::thread::park_timeout(pause.min(until.max(Duration::from_micros(200))));
@@ -198,7 +198,7 @@ impl Work {
         for pid in self.tree.pythons() {
             self.watched
                 .entry(pid)
-                .or_insert_with(|| Watched::new(pid, now));
+                .or_insert_with(|| SampledProcess::new(pid, now));
         }
         let tree = &self.tree;
         self.watched.retain(|pid, watched| {
@@ -210,26 +210,26 @@ impl Work {
         });
     }
 
-    /// Looks at every process once. Returns whether there was one.
-    fn look(&mut self, now: Instant, hz: u32) -> bool {
+    /// Samples every process once. Returns whether there was one.
+    fn sample_all(&mut self, now: Instant, hz: u32) -> bool {
         let mut looked = false;
         for watched in self.watched.values_mut() {
-            match watched.look(now, hz, &self.directory) {
-                Looked::Seen => looked = true,
-                Looked::NotYet => {}
-                Looked::Forbidden(pid) => {
+            match watched.sample(now, hz, &self.directory) {
+                Sampled::Taken => looked = true,
+                Sampled::NotYet => {}
+                Sampled::Forbidden(pid) => {
                     if !std::mem::replace(&mut self.told.forbidden, true) {
                         notice(&self.notices, forbidden(pid));
                     }
                 }
-                Looked::Unreadable(pid, why) => {
+                Sampled::Unreadable(pid, why) => {
                     if !std::mem::replace(&mut self.told.unreadable, true) {
                         let text =
                             format!("the Python stacks of process {pid} cannot be read: {why}");
                         notice(&self.notices, text);
                     }
                 }
-                Looked::Unwritten(error) => {
+                Sampled::Unwritten(error) => {
                     if !std::mem::replace(&mut self.told.unwritten, true) {
                         let text = format!("Python stacks are not recorded any more: {error}");
                         notice(&self.notices, text);
@@ -242,7 +242,7 @@ impl Work {
 
     /// Looks a second at present: fewer than asked for where looking takes long.
     fn hz_now(&self) -> u32 {
-        let cost: Ns = self.watched.values().map(Watched::cost).sum();
+        let cost: Ns = self.watched.values().map(SampledProcess::cost).sum();
         let most = 1_000_000_000 / (cost.max(1) * Ns::from(SHARE));
         u32::try_from(most).unwrap_or(u32::MAX).clamp(1, self.hz)
     }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::tree::began;
 use super::{cpu_time, now};
 use activity::entry::Entry;
-use activity::{Frame, Ns, ProcessInfo, Sampling, Seen};
+use activity::{Frame, Ns, ProcessInfo, SampledThread, Sampling};
 
 /// How soon an interpreter that is not there yet is tried again, at first and at most.
 const SOON: Duration = Duration::from_millis(10);
@@ -28,10 +28,10 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Threads whose id the operating system's is not known of have ids from here on, which no thread has.
 const UNKNOWN: u32 = 1 << 30;
 
-/// What a look came to.
-pub(super) enum Looked {
-    /// It was done.
-    Seen,
+/// What a sample came to.
+pub(super) enum Sampled {
+    /// It was taken.
+    Taken,
     /// The interpreter is not there yet, or will not be tried again.
     NotYet,
     /// Reading the process's memory is not allowed.
@@ -43,7 +43,7 @@ pub(super) enum Looked {
 }
 
 /// A process with Python in it.
-pub(super) struct Watched {
+pub(super) struct SampledProcess {
     pid: u32,
     state: State,
     /// Mean time that a look takes, in ns.
@@ -72,9 +72,9 @@ struct Attached {
     unknown: FxHashMap<u64, u32>,
 }
 
-impl Watched {
-    pub(super) fn new(pid: u32, now: Instant) -> Watched {
-        Watched {
+impl SampledProcess {
+    pub(super) fn new(pid: u32, now: Instant) -> SampledProcess {
+        SampledProcess {
             pid,
             state: State::Waiting {
                 since: now,
@@ -98,54 +98,54 @@ impl Watched {
         self.cost
     }
 
-    /// Looks at it, `hz` times a second at present.
-    pub(super) fn look(&mut self, at: Instant, hz: u32, directory: &Path) -> Looked {
+    /// Samples it, `hz` times a second at present.
+    pub(super) fn sample(&mut self, at: Instant, hz: u32, directory: &Path) -> Sampled {
         match &mut self.state {
-            State::Over => Looked::NotYet,
-            State::Waiting { next, .. } if at < *next => Looked::NotYet,
+            State::Over => Sampled::NotYet,
+            State::Waiting { next, .. } if at < *next => Sampled::NotYet,
             State::Waiting { since, next, wait } => match attach(self.pid) {
                 Ok(spy) => match Attached::begin(spy, self.pid, directory) {
                     Ok(attached) => {
                         self.state = State::Attached(Box::new(attached));
-                        Looked::NotYet
+                        Sampled::NotYet
                     }
                     Err(error) => {
                         self.state = State::Over;
-                        Looked::Unwritten(error)
+                        Sampled::Unwritten(error)
                     }
                 },
                 // While a program starts another, nobody may read it for a moment.
                 Err(error) if is_forbidden(&error) && since.elapsed() > FORBIDDEN => {
                     self.state = State::Over;
-                    Looked::Forbidden(self.pid)
+                    Sampled::Forbidden(self.pid)
                 }
                 Err(error) if since.elapsed() > PATIENCE => {
                     self.state = State::Over;
-                    Looked::Unreadable(self.pid, error.to_string())
+                    Sampled::Unreadable(self.pid, error.to_string())
                 }
                 Err(_) => {
                     *next = Instant::now() + *wait;
                     *wait = (*wait * 2).min(LATE);
-                    Looked::NotYet
+                    Sampled::NotYet
                 }
             },
             State::Attached(attached) => {
                 let begin = cpu_time();
-                let result = attached.look(hz);
+                let result = attached.sample(hz);
                 let spent = cpu_time() - begin;
                 attached.totals.cost_ns += spent.cast_unsigned();
                 // Imports make single looks a hundred times as long; they should not slow down all others.
                 self.cost += (spent - self.cost) / 16;
                 if let Err(error) = result {
                     self.state = State::Over;
-                    return Looked::Unwritten(error);
+                    return Sampled::Unwritten(error);
                 }
                 if attached.torn_in_a_row > TORN_IN_A_ROW {
                     self.finish();
-                    *self = Watched::new(self.pid, at);
-                    return Looked::NotYet;
+                    *self = SampledProcess::new(self.pid, at);
+                    return Sampled::NotYet;
                 }
-                Looked::Seen
+                Sampled::Taken
             }
         }
     }
@@ -211,7 +211,7 @@ impl Attached {
         })
     }
 
-    fn look(&mut self, hz: u32) -> io::Result<()> {
+    fn sample(&mut self, hz: u32) -> io::Result<()> {
         self.totals.hz = hz;
         let before = now();
         let traces = self.spy.get_stack_traces();
@@ -249,8 +249,8 @@ impl Attached {
                 };
                 stack = self.log.deeper(&mut self.writer, stack, &frame);
             }
-            if stack != 0 && seen.iter().all(|it: &Seen| it.thread != thread) {
-                seen.push(Seen {
+            if stack != 0 && seen.iter().all(|it: &SampledThread| it.thread != thread) {
+                seen.push(SampledThread {
                     thread,
                     stack,
                     is_running: trace.active,

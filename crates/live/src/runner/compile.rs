@@ -132,7 +132,7 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 }
 
 /// The target to compile for. It is machine code for the device where NVRTC can, else for an older
-/// device of the same major version (machine code runs on later minor versions). Else it is PTX for
+/// device of the same major version. (Machine code runs on later minor versions.) Else it is PTX for
 /// the newest older architecture, which the driver translates.
 fn target(architectures: &[u32], capability: u32) -> (String, Output) {
     let older = architectures

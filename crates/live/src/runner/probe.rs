@@ -57,10 +57,10 @@ pub fn probe() -> Probe {
 }
 
 /// The child's part: looks at this machine.
-pub(crate) fn look() -> Probe {
+pub(crate) fn run() -> Probe {
     let mut probe = Probe::default();
     match Driver::start(None) {
-        Ok(driver) => look_at_driver(&driver, &mut probe),
+        Ok(driver) => probe_driver(&driver, &mut probe),
         Err(error) => probe.driver = Part::missing(error.to_string(), error.help()),
     }
     // Only with a driver, because libcupti 13.2 crashes without one.
@@ -86,7 +86,7 @@ pub(crate) fn look() -> Probe {
     probe
 }
 
-fn look_at_driver(driver: &Driver, probe: &mut Probe) {
+fn probe_driver(driver: &Driver, probe: &mut Probe) {
     let version = driver.version().unwrap_or((0, 0));
     probe.cuda = Some(version);
     let count = match driver.device_count() {

@@ -17,7 +17,7 @@ use super::{Clocks, StackLog, Writer};
 use activity::entry::{Entry, Field};
 use activity::{
     Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Ns, Occupant, OffCpu, Owner,
-    ProcessInfo, Reading, Sampling, Seen, Span, StackId, ThreadWindow, WatchCost,
+    ProcessInfo, Reading, SampledThread, Sampling, Span, StackId, ThreadWindow, WatchCost,
 };
 
 const MAGIC: [u8; 8] = *b"cuptop+\n";
@@ -218,7 +218,7 @@ impl Conversion {
                 let mut changed = Vec::new();
                 for _ in 0..rest.number()? {
                     let (thread, value) = (rest.small()?, rest.number()?);
-                    changed.push(Seen {
+                    changed.push(SampledThread {
                         thread,
                         stack: stacks.id(value >> 1)?,
                         is_running: value & 1 == 1,

@@ -425,7 +425,7 @@ impl Reader {
             Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
                 self.stacks.define(id) && caller < id && frame <= self.frames.count
             }
-            Entry::Look(ref look) => {
+            Entry::StackSample(ref look) => {
                 let mut seen = look.changed.iter();
                 seen.all(|it| it.stack <= self.stacks.count)
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Writer;
 use super::intern::Interner;
 use activity::entry::{Entry, LONGEST};
-use activity::{Frame, Look, Ns, SampleDef, Seen, StackId};
+use activity::{Frame, Ns, SampleDef, SampledThread, StackId, StackSample};
 
 /// Different frames and stacks that are remembered at a time. What comes again beyond that is defined again.
 const MOST_FRAMES: usize = 1 << 18;
@@ -19,7 +19,7 @@ pub struct StackLog {
     frames: Interner<Frame>,
     stacks: Interner<(StackId, u32)>,
     /// What each thread was last seen doing.
-    threads: HashMap<u32, Seen>,
+    threads: HashMap<u32, SampledThread>,
     /// The block of the last look.
     block: Option<u64>,
 }
@@ -52,22 +52,26 @@ impl StackLog {
     }
 
     /// Puts in a look at all threads: those that are not among `seen` are gone.
-    pub fn add_look(&mut self, writer: &mut Writer, time: Ns, seen: &[Seen]) {
+    pub fn add_look(&mut self, writer: &mut Writer, time: Ns, seen: &[SampledThread]) {
         let is_gone = |thread: &&u32| seen.iter().all(|it| it.thread != **thread);
-        let gone = self.threads.keys().filter(is_gone).map(|&thread| Seen {
-            thread,
-            stack: 0,
-            is_running: false,
-        });
+        let gone = self
+            .threads
+            .keys()
+            .filter(is_gone)
+            .map(|&thread| SampledThread {
+                thread,
+                stack: 0,
+                is_running: false,
+            });
         let new = seen
             .iter()
             .filter(|it| self.threads.get(&it.thread) != Some(it));
-        let changed: Vec<Seen> = new.copied().chain(gone).collect();
+        let changed: Vec<SampledThread> = new.copied().chain(gone).collect();
         self.change(writer, time, changed);
     }
 
     /// Puts in a look by what is different from the one before.
-    pub fn change(&mut self, writer: &mut Writer, time: Ns, mut changed: Vec<Seen>) {
+    pub fn change(&mut self, writer: &mut Writer, time: Ns, mut changed: Vec<SampledThread>) {
         for it in &changed {
             match it.stack {
                 0 => self.threads.remove(&it.thread),
@@ -82,7 +86,7 @@ impl StackLog {
         }
         loop {
             let rest = changed.split_off(changed.len().min(MOST_SEEN));
-            writer.add(&Entry::Look(Look { time, changed }));
+            writer.add(&Entry::StackSample(StackSample { time, changed }));
             if rest.is_empty() {
                 return;
             }

@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Follower, Saver, files};
 use activity::feed::Message;
 use activity::{
-    Activity, Batch, Hardware, Health, MemoryAction, Ns, OffCpu, Samples, Sampling, Seen, Span,
-    What,
+    Activity, Batch, Hardware, Health, MemoryAction, Ns, OffCpu, SampledThread, Samples, Sampling,
+    Span, What,
 };
 
 /// Writes what a recording holds of `window` (its own time) into the new directory `to`. Returns how many records that are.
@@ -134,7 +134,7 @@ impl Touched {
 #[derive(Debug, Default)]
 struct Series {
     /// What each thread was last seen doing.
-    threads: FxHashMap<u32, Seen>,
+    threads: FxHashMap<u32, SampledThread>,
     has_begun: bool,
     /// The totals until the batch before, and of those batches that are kept.
     before: Sampling,

@@ -244,7 +244,7 @@ impl Follower {
         &mut self,
         now: Instant,
         is_excused: &dyn Fn(&Path) -> bool,
-    ) -> Vec<activity::feed::Standing> {
+    ) -> Vec<activity::feed::SourceStatus> {
         for process in &mut self.processes {
             if is_excused(process.reader.path()) {
                 process.heard = now;

@@ -145,7 +145,7 @@ pub(super) fn entry_into(
         }
         Entry::Mode(mode) => batch.defs.push(Def::Mode(mode)),
         Entry::SampleDef(def) => samples(batch).defs.push(def),
-        Entry::Look(look) => {
+        Entry::StackSample(look) => {
             totals.sampling.looks += 1;
             samples(batch).looks.push(look);
         }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Follower;
 use super::process::Sink;
-use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Standing};
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, SourceStatus};
 
 /// How long to wait before looking for more, while a recording is being written.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -29,7 +29,7 @@ pub trait Inlet: Send {
     /// When the consumer of the timeline is gone.
     fn pump(&mut self, sink: Sink<'_>) -> Result<(), Gone>;
     /// What it lacks at present.
-    fn lacks(&self, now: Instant) -> Vec<Standing>;
+    fn lacks(&self, now: Instant) -> Vec<SourceStatus>;
     /// Whether it has said why a file here does not grow.
     fn excuses(&self, path: &Path) -> bool;
     /// Whether all that was there when it last looked has come.
@@ -55,7 +55,7 @@ pub struct Following {
     is_live: bool,
     /// Whether one was being written at some time.
     was_alive: bool,
-    told: (Instant, Vec<Standing>),
+    told: (Instant, Vec<SourceStatus>),
 }
 
 /// Opens recordings (directories, or single files) as one timeline, and follows them as long as one of their
@@ -219,7 +219,7 @@ impl Following {
         inlets: &[Box<dyn Inlet>],
         sink: Sink<'_>,
     ) -> Result<(), Gone> {
-        let mut lacks: Vec<Standing> = Vec::new();
+        let mut lacks: Vec<SourceStatus> = Vec::new();
         for inlet in inlets {
             lacks.extend(inlet.lacks(now));
         }
@@ -228,7 +228,7 @@ impl Following {
         if self.follower.is_empty() {
             let place = &self.place;
             let out = if inlets.is_empty() { place } else { "DIR" };
-            lacks.push(Standing {
+            lacks.push(SourceStatus {
                 is_alarming: false,
                 text: format!(
                     "nothing is recorded in {place} yet\nstart the job's ranks, each with its own cuptop:\n\
@@ -240,7 +240,7 @@ impl Following {
         self.told.0 = now;
         if self.told.1 != lacks {
             self.told.1.clone_from(&lacks);
-            sink(Message::Standing(lacks))?;
+            sink(Message::Status(lacks))?;
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ fn named(mut message: Message, inlets: &[Box<dyn Inlet>]) -> Message {
     };
     match &mut message {
         Message::Notice { text, .. } => rename(text),
-        Message::Standing(all) => all.iter_mut().for_each(|it| rename(&mut it.text)),
+        Message::Status(all) => all.iter_mut().for_each(|it| rename(&mut it.text)),
         _ => {}
     }
     message

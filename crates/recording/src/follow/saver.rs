@@ -9,7 +9,8 @@ use crate::file::{Clocks, Identity, StackLog, State, Writer, create_directory};
 use super::map;
 use activity::entry::Entry;
 use activity::{
-    Activity, Batch, Def, Frame, Health, LaunchShape, SampleDef, Samples, Sampling, Seen, StackId,
+    Activity, Batch, Def, Frame, Health, LaunchShape, SampleDef, SampledThread, Samples, Sampling,
+    StackId,
 };
 
 /// Writes the batches that pass by into a recording directory, one file for each process.
@@ -181,7 +182,7 @@ impl Saved {
             }
         }
         for look in &samples.looks {
-            let changed = look.changed.iter().map(|seen| Seen {
+            let changed = look.changed.iter().map(|seen| SampledThread {
                 stack: own(&series.stacks, &seen.stack),
                 ..*seen
             });

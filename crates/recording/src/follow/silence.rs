@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::process::Process;
-use activity::feed::Standing;
+use activity::feed::SourceStatus;
 use activity::text::plural;
 
 /// A collector speaks at least once a second, whatever its program does; what it wrote may take a while through a network.
@@ -18,7 +18,7 @@ pub(super) fn find(
     processes: &[Process],
     unreadable: &HashMap<PathBuf, String>,
     now: Instant,
-) -> Vec<Standing> {
+) -> Vec<SourceStatus> {
     let mut all = Vec::new();
     let silent: Vec<(String, Duration)> = processes
         .iter()
@@ -29,7 +29,7 @@ pub(super) fn find(
     if let Some(least) = silent.iter().map(|(_, silence)| silence.as_secs()).min() {
         let names: Vec<&str> = silent.iter().map(|(name, _)| name.as_str()).collect();
         let longer = if silent.len() > 1 { " or longer" } else { "" };
-        all.push(Standing {
+        all.push(SourceStatus {
             is_alarming: true,
             text: format!("{} silent for {least} s{longer}", listed(&names)),
         });
@@ -40,7 +40,7 @@ pub(super) fn find(
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        all.push(Standing {
+        all.push(SourceStatus {
             is_alarming: false,
             text: format!("not readable (yet): {}: {why}{more}", path.display()),
         });
@@ -49,7 +49,7 @@ pub(super) fn find(
 }
 
 /// Ranks of a job of known size that have no recording.
-fn missing(processes: &[Process]) -> Option<Standing> {
+fn missing(processes: &[Process]) -> Option<SourceStatus> {
     let world = processes.iter().filter_map(|it| it.info.world).max()?;
     // A made-up number must not become work.
     let world = world.min(1 << 20);
@@ -60,7 +60,7 @@ fn missing(processes: &[Process]) -> Option<Standing> {
     }
     let few: Vec<String> = lacks.iter().take(NAMED).map(u32::to_string).collect();
     let more = if lacks.len() > NAMED { " …" } else { "" };
-    Some(Standing {
+    Some(SourceStatus {
         is_alarming: false,
         text: format!(
             "{} of {world} ranks {} no recording here (yet): {}{more}",

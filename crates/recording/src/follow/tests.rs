@@ -8,9 +8,10 @@ use super::{Follower, Saver, is_simulated, open};
 use activity::feed::{Message, Outcome};
 use activity::{
     Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Frame, Graph,
-    Hardware, Health, HostCall, Kernel, LaunchShape, Look, MemoryAction, MemoryKind, MemoryOp,
-    Memset, Metric, OffCpu, Overhead, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef,
-    Samples, Sampling, Seen, Span, StreamInfo, Sync, SyncKind, ThreadWindow, What,
+    Hardware, Health, HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset,
+    Metric, OffCpu, Overhead, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef,
+    SampledThread, Samples, Sampling, Span, StackSample, StreamInfo, Sync, SyncKind, ThreadWindow,
+    What,
 };
 
 const PLACE: Place = Place {
@@ -573,12 +574,12 @@ fn saved_samples_and_readings_are_the_same() {
         function: "step".to_owned(),
         line,
     };
-    let seen = |thread, stack| Seen {
+    let seen = |thread, stack| SampledThread {
         thread,
         stack,
         is_running: thread == 7,
     };
-    let look = |time, changed| Look { time, changed };
+    let look = |time, changed| StackSample { time, changed };
     // Two series of one process: what they number is their own.
     let samples = |series, line| Samples {
         series,
@@ -657,7 +658,7 @@ fn saved_samples_and_readings_are_the_same() {
         ]
     };
     assert_eq!(defs, [stacked(1, 10), stacked(2, 20)].concat());
-    let looks: Vec<Look> = all().flat_map(|it| it.looks.clone()).collect();
+    let looks: Vec<StackSample> = all().flat_map(|it| it.looks.clone()).collect();
     let expected = [look(100, vec![seen(7, 1)]), look(200, vec![seen(7, 2)])];
     assert_eq!(looks, expected);
     let sampling = Sampling {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Measure;
 use activity::{
-    Activity, Batch, Copy, DeviceInfo, Direction, Frame, GroupWindow, Hardware, Kernel, Look,
-    MemoryKind, Metric, Mode, OffCpu, Place, Reading, SampleDef, Samples, Sampling, Seen,
+    Activity, Batch, Copy, DeviceInfo, Direction, Frame, GroupWindow, Hardware, Kernel, MemoryKind,
+    Metric, Mode, OffCpu, Place, Reading, SampleDef, SampledThread, Samples, Sampling, StackSample,
     ThreadWindow,
 };
 use proptest::prelude::*;
@@ -217,9 +217,9 @@ fn everything_of_a_process_moves_and_nothing_of_another() {
                     frame: 1,
                 },
             ],
-            looks: vec![Look {
+            looks: vec![StackSample {
                 time: SECOND,
-                changed: vec![Seen {
+                changed: vec![SampledThread {
                     thread: 3,
                     stack: 1,
                     is_running: true,

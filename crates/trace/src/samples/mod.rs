@@ -15,7 +15,7 @@ use super::pool::Pool;
 use super::rows::Row;
 use super::{Lane, LaneId, LaneKey, LaneKind, Trace};
 use activity::{
-    Frame, Ns, Range, RangeKind, SampleDef, Samples, Sampling, Seen, Span, StackId, What,
+    Frame, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, Span, StackId, What,
 };
 
 /// Long frames are drawn in pieces that end at multiples of this, so that a frame that still runs is visible.
@@ -256,12 +256,12 @@ impl Trace {
             let changed = look.changed.into_iter().map(|seen| {
                 let ids = sampled.ids.get(&series);
                 let stack = ids.and_then(|it| it.get((seen.stack as usize).checked_sub(1)?));
-                Seen {
+                SampledThread {
                     stack: stack.copied().unwrap_or(0),
                     ..seen
                 }
             });
-            let changed: Vec<Seen> = changed.collect();
+            let changed: Vec<SampledThread> = changed.collect();
             sampled.take(look.time, &changed, LATE * period, &self.stacks, &mut drawn);
         }
         if let Some(extent) = sampled.extent() {
@@ -313,7 +313,7 @@ impl ProcessSamples {
     fn take(
         &mut self,
         time: Ns,
-        changed: &[Seen],
+        changed: &[SampledThread],
         late: Ns,
         stacks: &Stacks,
         drawn: &mut Vec<FramePiece>,

@@ -1,6 +1,6 @@
 use super::stacks::is_own;
 use super::*;
-use activity::{Batch, Look};
+use activity::{Batch, StackSample};
 
 fn frame(file: &str, function: &str, line: u32) -> Frame {
     Frame {
@@ -34,9 +34,9 @@ fn defs() -> Vec<SampleDef> {
 const MS: Ns = 1_000_000;
 
 fn trace(seen: &[(Ns, StackId)]) -> Trace {
-    let look = |&(at, stack): &(Ns, StackId)| Look {
+    let look = |&(at, stack): &(Ns, StackId)| StackSample {
         time: at * MS,
-        changed: vec![Seen {
+        changed: vec![SampledThread {
             thread: 7,
             stack,
             is_running: true,

@@ -38,13 +38,13 @@ fn a_broken_file_stands_in_every_view_until_it_runs_again() {
 /// What the source waits for: what alarms in every view until it is told anew, and on a timeline that is still empty what to do.
 #[test]
 fn whom_a_source_waits_for_stands_until_it_comes() {
-    use activity::feed::Standing;
+    use activity::feed::SourceStatus;
     let standing = |all: &[(bool, &str)]| {
-        let told = all.iter().map(|&(is_alarming, text)| Standing {
+        let told = all.iter().map(|&(is_alarming, text)| SourceStatus {
             is_alarming,
             text: text.to_owned(),
         });
-        Message::Standing(told.collect())
+        Message::Status(told.collect())
     };
     let mut app = App::new(Vec::new());
     app.start(fixture::source(), None, PEAKS);

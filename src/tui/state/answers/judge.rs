@@ -62,7 +62,7 @@ pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answe
     }
     // A pass is a step by itself.
     let steps = match pass {
-        None => steps::of(trace, Some(window)),
+        None => steps::find(trace, Some(window)),
         Some(_) => Vec::new(),
     };
     if let Some(steady) = steps.iter().map(Steps::steady_span).reduce(Span::hull) {

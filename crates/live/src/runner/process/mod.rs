@@ -111,7 +111,7 @@ fn work(
     match job {
         Job::Run(job) => run::run(&RunJob { library, ..*job }, say, stop),
         Job::Probe => {
-            say(&Event::Probe(Box::new(probe::look())));
+            say(&Event::Probe(Box::new(probe::run())));
             Ok(Issued::default())
         }
     }

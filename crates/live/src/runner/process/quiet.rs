@@ -3,8 +3,8 @@
 //! Two hardware threads share a core, and each then takes half as long again and more for the same calls. The scheduler
 //! keeps two busy threads off one core where it knows which CPUs are siblings. In a virtual machine it mostly does not, and
 //! the sibling may be another machine's. Then a launch takes 3.6 us on one CPU and 5.6 us on the next, for as long as the
-//! neighbour computes. (An H200's host, measured with this probe beside it.) What a scenario takes shall not depend on
-//! which of them the host's thread came to stand on.
+//! neighbour computes. That is of an H200's host, measured with this probe beside it. What a scenario takes shall not
+//! depend on which of them the host's thread came to stand on.
 //!
 //! So each CPU is asked for a moment. Work that fills the core's units takes longer where they are shared. A chain of
 //! dependent operations does not, whatever the clock's frequency.

@@ -3,9 +3,9 @@ use crate::file::{Clocks, Entry, Writer};
 use super::super::{Follower, Saver};
 use super::excerpt;
 use activity::{
-    Activity, Batch, Def, Frame, Hardware, HostCall, Kernel, LaunchShape, Look, MemoryAction,
-    MemoryKind, MemoryOp, Metric, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef,
-    Samples, Sampling, Seen, Span, Sync, SyncKind, What,
+    Activity, Batch, Def, Frame, Hardware, HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind,
+    MemoryOp, Metric, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef, SampledThread,
+    Samples, Sampling, Span, StackSample, Sync, SyncKind, What,
 };
 
 fn at(start: i64, end: i64, correlation: u32, what: What) -> Activity {
@@ -83,10 +83,10 @@ fn samples() -> Samples {
             },
         ]
     });
-    let look = |time, stack: Option<u32>| Look {
+    let look = |time, stack: Option<u32>| StackSample {
         time,
         changed: stack
-            .map(|stack| Seen {
+            .map(|stack| SampledThread {
                 thread: 42,
                 stack,
                 is_running: true,
