@@ -12,7 +12,7 @@ use super::redaction::Redaction;
 use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
-use crate::tui::{self, OtherRun, Pair, Shown, Wanted};
+use crate::tui::{self, NextRun, OtherRun, Pair, StillTimeline};
 use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
@@ -108,9 +108,9 @@ fn above_each_other(
     // The view that compares them.
     first.view = first.view.or(tui::view_named("compare").ok());
     if picture.screenshot.is_some() {
-        let shown = Shown {
+        let shown = StillTimeline {
             beside: Some(beside),
-            ..Shown::of(trace_b)
+            ..StillTimeline::of(trace_b)
         };
         screen::take_picture(shown, picture, &first, screen_args)?;
         return Ok(code);
@@ -123,7 +123,7 @@ fn above_each_other(
             super::DEFAULT_MEMORY,
             OnClock::default(),
         )?,
-        Some(Wanted::Same),
+        Some(NextRun::Same),
         screen::no_scenario(),
         &first,
         screen_args,

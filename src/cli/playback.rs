@@ -13,7 +13,7 @@ use super::redaction::Redaction;
 use super::screen;
 use crate::export::{self, Readers, screen::Cast};
 use crate::replay::ReplayBuffer;
-use crate::tui::{FileFn, Film, Peaks, Replay, Running, Shown, Wanted};
+use crate::tui::{FileFn, Film, NextRun, Peaks, Replay, Running, StillTimeline};
 use activity::feed::{Feed, Outcome, Pause};
 use analysis::ranks;
 use scenario::plan::Plan;
@@ -128,7 +128,7 @@ impl Playback {
                     ..Running::new(feed, self.source.clone())
                 })
             }),
-            Some(Wanted::Same),
+            Some(NextRun::Same),
             file,
             first,
             args,
@@ -145,10 +145,10 @@ impl Playback {
     ) -> Result<CastScreens<'_>, Ending> {
         let size = Size { width, height };
         // The user learns what is missing before anything is written.
-        let shown = Shown {
+        let shown = StillTimeline {
             plan: self.plan.clone(),
             peaks: self.peaks,
-            ..Shown::of(self.trace())
+            ..StillTimeline::of(self.trace())
         };
         let last = screen::draw(shown, (width, height), first, args)?;
         let length = self.buffer.length() as f64 / 1e9;

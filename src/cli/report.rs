@@ -13,7 +13,7 @@ use super::screen::Shot;
 use super::{print, screen};
 use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
-use crate::tui::{OtherRun, Peaks, Running, Shown, StartFn, Wanted};
+use crate::tui::{NextRun, OtherRun, Peaks, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
 use activity::text::printable;
 use analysis::ranks;
@@ -41,12 +41,17 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
     }
     if args.picture.screenshot.is_some() {
         let (trace, code) = load(&args.traces, args.clock)?;
-        screen::take_picture(Shown::of(trace), &args.picture, &args.first, screen_args)?;
+        screen::take_picture(
+            StillTimeline::of(trace),
+            &args.picture,
+            &args.first,
+            screen_args,
+        )?;
         return Ok(code);
     }
     screen::open(
         opener(args.traces.clone(), None, args.memory, args.clock)?,
-        Some(Wanted::Same),
+        Some(NextRun::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,
@@ -172,7 +177,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         }
         export::Format::Screen(format) => {
             let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
-            let drawn = screen::draw(Shown::of(trace), args.size, first, screen_args)?;
+            let drawn = screen::draw(StillTimeline::of(trace), args.size, first, screen_args)?;
             write(args, Readers::AsUmask, |out| drawn.write(format, out))?;
             Ok(code)
         }

@@ -15,7 +15,7 @@ use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, scenario_file, screen};
 use crate::report::Report;
-use crate::tui::{self, Exit, Shown, Wanted};
+use crate::tui::{self, Exit, NextRun, StillTimeline};
 use activity::feed::Outcome;
 use live::machine::Watch;
 use scenario::plan::Plan;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     // screen, which waits for the user to correct it.
     Runner::find(&args.scenario)?;
     let runner = Runner::new(args, choose_target(args.backend)?, Pace::RealTime)?;
-    let exit = on_screen(runner, Some(Wanted::Same), None, &args.first, screen_args)?;
+    let exit = on_screen(runner, Some(NextRun::Same), None, &args.first, screen_args)?;
     screen::code_of(exit)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
 
 fn on_screen(
     runner: Runner,
-    first: Option<Wanted>,
+    first: Option<NextRun>,
     machine: Option<Watch>,
     show: &First,
     screen_args: &ScreenArgs,
@@ -128,10 +128,10 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     } else {
         exit::FINE
     };
-    let shown = Shown {
+    let shown = StillTimeline {
         plan: Some(started.plan),
         peaks,
-        ..Shown::of(trace)
+        ..StillTimeline::of(trace)
     };
     screen::take_picture(shown, &args.picture, &args.first, screen_args)?;
     ended(outcome, code)

@@ -11,7 +11,9 @@ use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
 use crate::export::screen::{self, Format, Look};
 use crate::export::{self, Readers};
-use crate::tui::{self, Choice, ColorLevel, Exit, FileFn, Session, Shown, StartFn, Theme, Wanted};
+use crate::tui::{
+    self, Choice, ColorLevel, Exit, FileFn, NextRun, Session, StartFn, StillTimeline, Theme,
+};
 use activity::feed::Outcome;
 use activity::text;
 use live::machine::Watch;
@@ -52,7 +54,7 @@ pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
 /// Opens the screen and stays until the user leaves.
 pub(super) fn open(
     start: StartFn<'_>,
-    first: Option<Wanted>,
+    first: Option<NextRun>,
     file: FileFn<'_>,
     show: &First,
     args: &ScreenArgs,
@@ -63,7 +65,7 @@ pub(super) fn open(
 /// The same, with what runs on this machine in the picker; how it ended comes back.
 pub(super) fn stay(
     mut start: StartFn<'_>,
-    first: Option<Wanted>,
+    first: Option<NextRun>,
     machine: Option<Watch>,
     file: FileFn<'_>,
     show: &First,
@@ -219,7 +221,7 @@ pub(super) fn shot(picture: &Picture, replayed: ReplayOptions) -> Result<Option<
 
 /// Draws a complete timeline and writes it to the file that the user named.
 pub(super) fn take_picture(
-    shown: Shown,
+    shown: StillTimeline,
     picture: &Picture,
     show: &First,
     args: &ScreenArgs,
@@ -251,7 +253,7 @@ impl ScreenImage {
 
 /// Draws a complete timeline's screen.
 pub(super) fn draw(
-    mut shown: Shown,
+    mut shown: StillTimeline,
     (width, height): (u16, u16),
     show: &First,
     args: &ScreenArgs,

@@ -9,7 +9,7 @@ use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
 use crate::report::Report;
-use crate::tui::{self, Running, Shown, Wanted};
+use crate::tui::{self, NextRun, Running, StillTimeline};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
@@ -48,7 +48,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 ..Running::new(feed, program.info())
             })
         }),
-        Some(Wanted::Same),
+        Some(NextRun::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,
@@ -71,7 +71,7 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
         super::print_beside(&report, &program.args.printed)?;
     }
     let TraceArgs { picture, first, .. } = program.args;
-    screen::take_picture(Shown::of(trace), picture, first, screen_args)?;
+    screen::take_picture(StillTimeline::of(trace), picture, first, screen_args)?;
     match outcome {
         Outcome::Complete => Ok(exit::FINE),
         Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),

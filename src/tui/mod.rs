@@ -60,13 +60,13 @@ use activity::feed::{Failure, Feed, Outcome};
 use scenario::plan::Plan;
 use trace::{SourceInfo, Trace};
 
-pub use app::{Choice, Opening, Peaks, Select, Wanted};
+pub use app::{Choice, NextRun, Opening, Peaks, Select};
 pub use film::Film;
 pub use shell::{has_keyboard, run};
 pub use state::counters::Counters;
 pub use state::lanes::Wishes;
 pub use state::other_run::{OtherRun, Pair};
-pub use state::{Replay, Said, SaidKind};
+pub use state::{Replay, StartNotice, StartNoticeKind};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
 
@@ -77,7 +77,7 @@ pub struct Session<'a> {
     /// the source's thread. The run before has been stopped and joined when it is called.
     pub start: StartFn<'a>,
     /// What to run first; `None` opens the picker.
-    pub first: Option<Wanted>,
+    pub first: Option<NextRun>,
     /// The lines of the picker.
     pub choices: Vec<Choice>,
     /// What runs on this machine, for the picker.
@@ -93,7 +93,7 @@ pub struct Session<'a> {
 }
 
 /// See [`Session::start`].
-pub type StartFn<'a> = Box<dyn FnMut(&Wanted) -> Result<Running, StartError> + 'a>;
+pub type StartFn<'a> = Box<dyn FnMut(&NextRun) -> Result<Running, StartError> + 'a>;
 /// See [`Session::file`].
 pub type FileFn<'a> = Box<dyn FnMut() -> Result<PathBuf, String> + 'a>;
 /// See [`Session::save`].
@@ -110,7 +110,7 @@ pub struct Running {
     /// For "% of peak".
     pub peaks: Peaks,
     /// What was noticed before it began.
-    pub warnings: Vec<Said>,
+    pub warnings: Vec<StartNotice>,
     /// The scenario's file: a change of its content runs it again, and `e` edits it.
     pub file: Option<PathBuf>,
     /// Bytes that the timeline may take before single records of its oldest stretch are let go; `None`
@@ -192,7 +192,7 @@ pub enum Error {
 }
 
 /// A complete timeline, to be drawn.
-pub struct Shown {
+pub struct StillTimeline {
     /// It.
     pub trace: Trace,
     /// The plan, when it is a scenario's.
@@ -203,11 +203,11 @@ pub struct Shown {
     pub beside: Option<Arc<OtherRun>>,
 }
 
-impl Shown {
+impl StillTimeline {
     /// One of which nothing else is known.
     #[must_use]
-    pub fn of(trace: Trace) -> Shown {
-        Shown {
+    pub fn of(trace: Trace) -> StillTimeline {
+        StillTimeline {
             trace,
             plan: None,
             peaks: Peaks::default(),
@@ -222,7 +222,7 @@ impl Shown {
 /// # Errors
 /// What was asked for and is not there, in a sentence.
 pub fn screenshot(
-    shown: Shown,
+    shown: StillTimeline,
     theme: &Theme,
     size: Size,
     opening: &Opening,

@@ -238,7 +238,7 @@ fn child() {
                 beside: None,
             })
         }),
-        first: Some(tui::Wanted::Same),
+        first: Some(tui::NextRun::Same),
         choices: Vec::new(),
         machine: None,
         file: Box::new(|| Err(String::new())),

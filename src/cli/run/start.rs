@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
-use crate::tui::{Peaks, Running, Said, SaidKind, StartError, Wanted};
+use crate::tui::{NextRun, Peaks, Running, StartError, StartNotice, StartNoticeKind};
 use activity::feed::Feed;
 use live::attach::Graphs;
 use live::counters::Counters;
@@ -171,8 +171,8 @@ impl Runner {
     }
 
     /// The same for the screen, which shows diagnostics without colours of their own.
-    pub(super) fn start_for_screen(&mut self, wanted: &Wanted) -> Result<Running, StartError> {
-        if let Wanted::Scenario(name) = wanted {
+    pub(super) fn start_for_screen(&mut self, wanted: &NextRun) -> Result<Running, StartError> {
+        if let NextRun::Scenario(name) = wanted {
             self.current.clone_from(name);
         }
         let name = self.current.clone();
@@ -181,18 +181,21 @@ impl Runner {
             .start(&name, false)
             .map_err(|ending| ending.for_screen(file()))?;
         // A missing GPU needs no warning: SIMULATED stands in the header.
-        let simulating = self.place.reason().map(|why| Said {
-            kind: SaidKind::Calm,
+        let simulating = self.place.reason().map(|why| StartNotice {
+            kind: StartNoticeKind::Calm,
             text: format!("simulating: {why}"),
         });
-        let diagnostics = started.warnings.each().map(|(diagnostic, text)| Said {
-            kind: match diagnostic.severity {
-                Severity::Note => SaidKind::Calm,
-                _ if diagnostic.is_race => SaidKind::Race,
-                _ => SaidKind::Warning,
-            },
-            text,
-        });
+        let diagnostics = started
+            .warnings
+            .each()
+            .map(|(diagnostic, text)| StartNotice {
+                kind: match diagnostic.severity {
+                    Severity::Note => StartNoticeKind::Calm,
+                    _ if diagnostic.is_race => StartNoticeKind::Race,
+                    _ => StartNoticeKind::Warning,
+                },
+                text,
+            });
         let warnings = simulating.into_iter().chain(diagnostics).collect();
         Ok(Running {
             plan: Some(started.plan),

@@ -1,6 +1,6 @@
 //! What each action does that is not a view's own.
 
-use super::{App, Effect, Run, Scope, Wanted};
+use super::{App, Effect, NextRun, Run, Scope};
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::frame::overlay::Overlay;
@@ -65,7 +65,7 @@ impl App {
                 // Recordings have the times that were recorded.
                 return Some(Effect::Keep(Some(state.run.trace.recorded_hull(window))));
             }
-            Action::Rerun if !is_picking => return Some(Effect::Start(Wanted::Same)),
+            Action::Rerun if !is_picking => return Some(Effect::Start(NextRun::Same)),
             Action::Stop if is_running => return Some(Effect::Stop),
             Action::Rerun | Action::Stop => {}
             Action::Back => return self.back(),

@@ -31,7 +31,7 @@ use super::theme::Theme;
 use super::view::Views;
 use crate::tui::state::lanes::{Lanes, Wishes};
 pub use crate::tui::state::{
-    Choice, ErrorPanel, LineKind, Peaks, Run, Scope, State, Status, Wanted,
+    Choice, ErrorPanel, LineKind, NextRun, Peaks, Run, Scope, State, Status,
 };
 use activity::Span;
 use activity::feed::Outcome;
@@ -45,7 +45,7 @@ pub enum Effect {
     /// Leave.
     Quit,
     /// Run again what ran, or the scenario that the picker chose.
-    Start(Wanted),
+    Start(NextRun),
     /// Leave, and attach to this process.
     Attach(u32),
     /// Ask the source to stop.

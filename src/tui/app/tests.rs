@@ -315,14 +315,14 @@ fn the_picker_starts_what_it_points_at() {
     };
     let mut app = App::new(vec![choice("one"), choice("two")]);
     let effects = press(&mut app, "jjj^");
-    let expected = Effect::Start(Wanted::Scenario("two".to_owned()));
+    let expected = Effect::Start(NextRun::Scenario("two".to_owned()));
     assert_eq!(effects, [expected]);
 }
 
 #[test]
 fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
-    assert_eq!(press(&mut app, "vr"), [Effect::Start(Wanted::Same)]);
+    assert_eq!(press(&mut app, "vr"), [Effect::Start(NextRun::Same)]);
     app.start(fixture::source(), None, PEAKS);
     let makespans: Vec<Ns> = app
         .state
@@ -381,7 +381,7 @@ fn a_list_takes_the_line_that_is_clicked_twice() {
         .expect("a line") as u16;
     let click = crate::tui::action::Action::Click { x: 4, y };
     assert_eq!(app.act(click), None);
-    let expected = Effect::Start(Wanted::Scenario("three".to_owned()));
+    let expected = Effect::Start(NextRun::Scenario("three".to_owned()));
     assert_eq!(app.act(click), Some(expected));
     // Below the last line there is nothing.
     let below = crate::tui::action::Action::Click { x: 4, y: y + 1 };
@@ -532,7 +532,7 @@ fn the_picker_is_filtered_and_come_back_to() {
     ]);
     app.state.size = Size::new(80, 24);
     press(&mut app, "/cold^");
-    let wanted = Wanted::Scenario("warmup".to_owned());
+    let wanted = NextRun::Scenario("warmup".to_owned());
     assert_eq!(press(&mut app, "^"), [Effect::Start(wanted)]);
     // Its run; escape first clears the selection, then leads back.
     app.start(fixture::source(), None, PEAKS);
@@ -546,6 +546,6 @@ fn the_picker_is_filtered_and_come_back_to() {
     assert!(app.is_picking());
     // All of them, the last one.
     press(&mut app, "~G");
-    let wanted = Wanted::Scenario("streams".to_owned());
+    let wanted = NextRun::Scenario("streams".to_owned());
     assert_eq!(press(&mut app, "^"), [Effect::Start(wanted)]);
 }

@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
-use crate::tui::state::{LineKind, Status, Wanted};
+use crate::tui::state::{LineKind, NextRun, Status};
 use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use live::machine::Machine;
@@ -215,7 +215,7 @@ impl<'a> Loop<'a> {
         }
         let now = Instant::now();
         if self.watch.as_mut().is_some_and(|w| w.is_changed(now)) {
-            self.start(Wanted::Same);
+            self.start(NextRun::Same);
         }
     }
 
@@ -407,7 +407,7 @@ impl<'a> Loop<'a> {
         // A bundled scenario goes on as the copy of it that is edited.
         let is_copy = !is_watched && self.app.state.run.trace.source.path.as_ref() != Some(&file);
         if is_copy {
-            self.start(Wanted::Scenario(file.display().to_string()));
+            self.start(NextRun::Scenario(file.display().to_string()));
         }
         if let Err(error) = host.edit(&file) {
             self.flash(Err(error.to_string()));
@@ -440,7 +440,7 @@ impl<'a> Loop<'a> {
         self.pace.changed();
     }
 
-    fn start(&mut self, wanted: Wanted) {
+    fn start(&mut self, wanted: NextRun) {
         self.pace.changed();
         // The run before ends first: both would use one GPU.
         self.feed = None;

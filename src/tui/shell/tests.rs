@@ -12,7 +12,7 @@ use ratatui::backend::TestBackend;
 
 use super::events::{Host, Loop};
 use super::input::Input;
-use crate::tui::state::Wanted;
+use crate::tui::state::NextRun;
 use crate::tui::tests::{PEAKS, text};
 use crate::tui::{Choice, Exit, Running, Session, StartError, Theme, fixture};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
@@ -60,19 +60,19 @@ struct Outcomes {
     exit: Exit,
     screen: String,
     host: Record,
-    started: Vec<Wanted>,
+    started: Vec<NextRun>,
     saved: Vec<String>,
 }
 
 /// Runs a session: the first run, then `inputs` one after another with some time between them.
-fn run(first: Option<Wanted>, file: Option<PathBuf>, inputs: Vec<Input>) -> Outcomes {
+fn run(first: Option<NextRun>, file: Option<PathBuf>, inputs: Vec<Input>) -> Outcomes {
     run_of(usize::MAX, first, file, inputs)
 }
 
 /// The same with a source that starts only `runs` times.
 fn run_of(
     runs: usize,
-    first: Option<Wanted>,
+    first: Option<NextRun>,
     file: Option<PathBuf>,
     inputs: Vec<Input>,
 ) -> Outcomes {
@@ -86,7 +86,7 @@ fn run_of(
         opening: Default::default(),
         start: Box::new(move |wanted| {
             starts.borrow_mut().push(wanted.clone());
-            if *wanted == Wanted::Scenario("broken".to_owned()) || starts.borrow().len() > runs {
+            if *wanted == NextRun::Scenario("broken".to_owned()) || starts.borrow().len() > runs {
                 return Err(StartError {
                     failure: Failure {
                         kind: FailureKind::Machine,
@@ -151,7 +151,7 @@ fn run_of(
 #[test]
 fn a_run_is_shown_saved_and_left() {
     let inputs = vec![key(KeyCode::Char('s')), key(KeyCode::Char('q'))];
-    let out = run(Some(Wanted::Same), None, inputs);
+    let out = run(Some(NextRun::Same), None, inputs);
     assert_eq!(out.exit.outcome, Some(Outcome::Complete));
     assert_eq!((out.exit.signal, out.started.len()), (None, 1));
     // The word on the save takes the place of the totals.
@@ -164,19 +164,19 @@ fn a_run_is_shown_saved_and_left() {
 #[test]
 fn a_rerun_starts_again() {
     let inputs = vec![key(KeyCode::Char('r')), key(KeyCode::Char('q'))];
-    let out = run(Some(Wanted::Same), None, inputs);
-    assert_eq!(out.started, [Wanted::Same, Wanted::Same]);
+    let out = run(Some(NextRun::Same), None, inputs);
+    assert_eq!(out.started, [NextRun::Same, NextRun::Same]);
 }
 
 #[test]
 fn a_signal_ends_it() {
-    let out = run(Some(Wanted::Same), None, vec![Input::Signal(15)]);
+    let out = run(Some(NextRun::Same), None, vec![Input::Signal(15)]);
     assert_eq!(out.exit.signal, Some(15));
 }
 
 #[test]
 fn the_end_of_the_terminal_ends_it() {
-    let out = run(Some(Wanted::Same), None, vec![Input::Lost]);
+    let out = run(Some(NextRun::Same), None, vec![Input::Lost]);
     assert_eq!(out.exit.signal, Some(1), "SIGHUP");
 }
 
@@ -184,7 +184,7 @@ fn the_end_of_the_terminal_ends_it() {
 fn a_start_that_fails_is_shown() {
     let inputs = vec![key(KeyCode::Enter), key(KeyCode::Char('q'))];
     let out = run(None, None, inputs);
-    assert_eq!(out.started, [Wanted::Scenario("broken".to_owned())]);
+    assert_eq!(out.started, [NextRun::Scenario("broken".to_owned())]);
     assert!(out.screen.contains("error: it is broken"), "{}", out.screen);
     let error = out.exit.error.expect("the start's error");
     assert_eq!(error.failure.message, "error: it is broken");
@@ -195,7 +195,7 @@ fn a_start_that_fails_is_shown() {
 #[test]
 fn a_rerun_that_cannot_start_leaves_the_last_good_run_and_its_end() {
     let inputs = vec![key(KeyCode::Char('r')), key(KeyCode::Char('q'))];
-    let out = run_of(1, Some(Wanted::Same), None, inputs);
+    let out = run_of(1, Some(NextRun::Same), None, inputs);
     assert_eq!(out.started.len(), 2);
     assert!(out.screen.contains("error: it is broken"), "{}", out.screen);
     assert_eq!(out.exit.error, None);
@@ -213,7 +213,7 @@ fn the_editor_and_job_control_get_the_terminal() {
         Input::Key(suspend),
         key(KeyCode::Char('q')),
     ];
-    let out = run(Some(Wanted::Same), Some(file.clone()), inputs);
+    let out = run(Some(NextRun::Same), Some(file.clone()), inputs);
     assert_eq!(
         out.host.0,
         [format!("edit {}", file.display()), "suspend".to_owned()]
@@ -227,7 +227,7 @@ fn the_editor_and_job_control_get_the_terminal() {
 #[test]
 fn without_a_file_there_is_nothing_to_edit() {
     let inputs = vec![key(KeyCode::Char('e')), key(KeyCode::Char('q'))];
-    let out = run(Some(Wanted::Same), None, inputs);
+    let out = run(Some(NextRun::Same), None, inputs);
     assert!(out.host.0.is_empty());
 }
 
@@ -239,7 +239,7 @@ fn a_failing_thread_is_a_line_of_the_log() {
         Input::Resize,
         key(KeyCode::Char('q')),
     ];
-    let out = run(Some(Wanted::Same), None, inputs);
+    let out = run(Some(NextRun::Same), None, inputs);
     assert!(
         out.screen.contains("the thread \"x\" failed"),
         "{}",
@@ -253,7 +253,7 @@ fn the_choice_of_colours_goes_round() {
         let presses = (0..presses).map(|_| key(KeyCode::Char('C')));
         let mut inputs: Vec<Input> = presses.collect();
         inputs.push(key(KeyCode::Char('q')));
-        run(Some(Wanted::Same), None, inputs).screen
+        run(Some(NextRun::Same), None, inputs).screen
     };
     let screen = colours(2);
     assert!(

@@ -8,16 +8,16 @@ use activity::text::printable;
 
 /// Something that was noticed as a run was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct StartNotice {
     /// What it is.
-    pub kind: SaidKind,
+    pub kind: StartNoticeKind,
     /// Its first line says it; the others lay it out.
     pub text: String,
 }
 
 /// How much what was noticed matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SaidKind {
+pub enum StartNoticeKind {
     /// It is as it should be: a line of the log.
     Calm,
     /// Probably not what was meant.
@@ -104,16 +104,16 @@ impl Messages {
     }
 
     /// Takes what was said as a run was started.
-    pub(crate) fn said(&mut self, at: Duration, said: &Said) {
+    pub(crate) fn said(&mut self, at: Duration, said: &StartNotice) {
         let mut lines = said.text.lines().filter(|line| !line.trim().is_empty());
         let Some(first) = lines.next() else {
             return;
         };
-        self.noticed(at, said.kind != SaidKind::Calm, first);
+        self.noticed(at, said.kind != StartNoticeKind::Calm, first);
         for line in lines {
             self.log.push(at, LineKind::Plain, line);
         }
-        if said.kind == SaidKind::Race {
+        if said.kind == StartNoticeKind::Race {
             let first = first.strip_prefix("warning: ").unwrap_or(first);
             self.races.push(printable(first));
         }

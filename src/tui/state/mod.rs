@@ -45,7 +45,7 @@ use lanes::Lanes;
 use live::machine::{GpuLoad, Machine, Process};
 use marks::Marks;
 use measuring::Measuring;
-pub use messages::{ErrorPanel, Messages, Said, SaidKind};
+pub use messages::{ErrorPanel, Messages, StartNotice, StartNoticeKind};
 use predicted_rows::PredictedRows;
 use prompt::Prompt;
 use rows::{Row, RowKind};
@@ -57,7 +57,7 @@ use trail::Trail;
 
 /// What to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum NextRun {
     /// What the session was opened with, or what ran last.
     #[default]
     Same,

@@ -156,8 +156,8 @@ const WORTH_OVERLAP: f64 = 0.05;
 const WORTH_COPIES: f64 = 0.005;
 
 /// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
-/// few copies beside much else. So are Python functions of threads that call no CUDA, and all that processes without
-/// CUDA do, beside such as call it: lines for them come with it.
+/// few copies beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
+/// that processes without CUDA do. Lines for them come with it.
 #[must_use]
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
     let launching = launching(trace);

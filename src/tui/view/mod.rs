@@ -28,7 +28,7 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::rows::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, Run, State, Target, ViewNeeds, Wanted};
+use super::state::{Choice, NextRun, Run, State, Target, ViewNeeds};
 use super::theme::{Role, Theme};
 use activity::Span;
 use list::Chosen;
@@ -118,7 +118,7 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Start a run.
-    Start(Wanted),
+    Start(NextRun),
     /// Show what attaching to a process means.
     Ask(Target),
     /// Show a pass on the timeline.

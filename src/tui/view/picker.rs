@@ -8,7 +8,7 @@ use super::list::{Cell, List};
 use super::{Request, View, running};
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::pen;
-use crate::tui::state::{Choice, State, Target, Wanted};
+use crate::tui::state::{Choice, NextRun, State, Target};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use live::machine::Machine;
@@ -304,7 +304,7 @@ impl View for Picker {
                 pid,
                 began: state.machine.process(gpu, pid)?.1.began(),
             })),
-            _ => Some(Request::Start(Wanted::Scenario(
+            _ => Some(Request::Start(NextRun::Scenario(
                 self.chosen(at)?.name.clone(),
             ))),
         }

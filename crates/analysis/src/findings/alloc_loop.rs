@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Place, Scope, first_use, thresholds};
+use super::{Finding, Occurrence, Scope, first_use, thresholds};
 use crate::figures::{self, DeviceFigures};
 use activity::stats::lower_median;
 use activity::units::duration;
@@ -46,7 +46,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             if is_allocation(name) {
                 if call.span.overlaps(span) {
                     time += call.span.intersect(span).len();
-                    at.push((call.span.len(), Place::Row((id, row))));
+                    at.push((call.span.len(), Occurrence::Row((id, row))));
                     by_name
                         .entry(what.name)
                         .or_default()
@@ -78,7 +78,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
             "{} between launches take {}{}",

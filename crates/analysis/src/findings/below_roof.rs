@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Place, Scope, declared, thresholds};
+use super::{Finding, Occurrence, Scope, declared, thresholds};
 use crate::figures;
 use activity::Ns;
 use activity::units::{percent, rate};
@@ -11,7 +11,7 @@ use activity::units::{percent, rate};
 struct Sum {
     bytes: u64,
     time: Ns,
-    at: Vec<Place>,
+    at: Vec<Occurrence>,
 }
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
@@ -29,7 +29,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         let sum = by.entry(kernel.entry).or_default();
         sum.bytes += bytes;
         sum.time += kernel.span.len();
-        sum.at.push(Place::Row(kernel.at));
+        sum.at.push(Occurrence::Row(kernel.at));
     }
     let saved = |sum: &Sum| sum.time - declared::time_at(sum.bytes, peak);
     let slow = by.into_iter().filter(|(_, sum)| {

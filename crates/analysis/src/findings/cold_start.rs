@@ -1,7 +1,7 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
 use super::first_use::{self, First};
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::is_loading;
 use crate::graph::CallKind;
 use crate::{figures, tables};
@@ -30,7 +30,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 has_context |=
                     matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
                 spans.push(scope.on_all(key.process, activity.span));
-                at.push((activity.span.len(), Place::Row((id, row))));
+                at.push((activity.span.len(), Occurrence::Row((id, row))));
             }
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     for &(span, place) in first.calls.iter().filter(is_looked_at) {
         has_first = true;
         spans.push(scope.on_all(process_of(place), span));
-        at.push((span.len(), Place::Row(place)));
+        at.push((span.len(), Occurrence::Row(place)));
     }
     for &(_, place) in first.operators.iter().filter(is_looked_at) {
         let own = first_use::own(scope.trace, place).into_iter();
@@ -57,7 +57,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         let rest = time - within(&own, &spans);
         if rest >= thresholds::COLD_MIN {
             has_first = true;
-            at.push((time, Place::Row(place)));
+            at.push((time, Occurrence::Row(place)));
             spans.extend(own);
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
             "cold start: {} go to {}, beside {} from the first operation on a GPU to the last",

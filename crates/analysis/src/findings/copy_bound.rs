@@ -1,6 +1,6 @@
 //! The GPU copies most of the time, and hardly computes at all.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, MemoryKind, What};
@@ -28,7 +28,10 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .map(|(place, a)| (a.span.len(), place))
         .collect();
     at.sort_by_key(|&(length, place)| (std::cmp::Reverse(length), place));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| Place::Row(place)).collect();
+    let at: Vec<Occurrence> = at
+        .into_iter()
+        .map(|(_, place)| Occurrence::Row(place))
+        .collect();
     Some(Finding {
         title: format!(
             "copy-bound: copies take {} ({}) with nothing beside them, {} of the time goes to {}",

@@ -1,6 +1,6 @@
 //! Collective communication that nothing runs beside.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::collectives::Collectives;
 use crate::figures;
 use crate::ranks::JobAnalysis;
@@ -30,7 +30,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
-    let at: Vec<Place> = rows.into_iter().map(Place::Row).collect();
+    let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
             "{} of communication with other GPUs: nothing runs beside them for {} ({}), {} most",

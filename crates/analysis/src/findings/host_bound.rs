@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Culprit, Group, Piece, Waits};
 use crate::figures;
 use crate::lines::StackCounts;
@@ -73,7 +73,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         ),
     };
     let seen = seen_at(line.as_ref());
-    let at: Vec<Place> = at.iter().map(|a| Place::Gap(f.index, a.1)).collect();
+    let at: Vec<Occurrence> = at.iter().map(|a| Occurrence::Gap(f.index, a.1)).collect();
     Some(Finding {
         title: format!(
             "host-bound: the GPU waits for the host for {} ({}){doing}{seen}",

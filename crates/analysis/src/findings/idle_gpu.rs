@@ -1,6 +1,6 @@
 //! A GPU that the program uses elsewhere and leaves idle while another computes.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::figures;
 use activity::units::percent;
 use trace::Trace;
@@ -28,6 +28,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         ),
         advice: "Give half of the work to the other GPU, where parts of it do not need each other."
             .to_owned(),
-        ..scope.found(f.span_ns, f.compute_ns / 2, &[Place::Gap(idle, f.span)])
+        ..scope.found(
+            f.span_ns,
+            f.compute_ns / 2,
+            &[Occurrence::Gap(idle, f.span)],
+        )
     })
 }

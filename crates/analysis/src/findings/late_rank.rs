@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Finding, Place, Scope};
+use super::{Finding, Occurrence, Scope};
 use crate::ranks::Reason;
 use activity::Span;
 
@@ -17,9 +17,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut late: Vec<_> = late.filter(|late| late.rank == first.rank).collect();
     late.sort_by_key(|late| (Reverse(late.by), late.start));
     // Before it came, in its own time.
-    let at: Vec<Place> = late
+    let at: Vec<Occurrence> = late
         .into_iter()
-        .map(|late| Place::Gap(device, Span::new(late.start - late.by, late.start)))
+        .map(|late| Occurrence::Gap(device, Span::new(late.start - late.by, late.start)))
         .collect();
     let bound = first
         .saving

@@ -3,7 +3,7 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces, Waits};
 use crate::figures;
 use activity::units::{duration, percent};
@@ -41,7 +41,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     gaps.sort_by_key(|g| std::cmp::Reverse(g.0));
-    let at: Vec<Place> = gaps.iter().map(|g| Place::Gap(f.index, g.1)).collect();
+    let at: Vec<Occurrence> = gaps.iter().map(|g| Occurrence::Gap(f.index, g.1)).collect();
     Some(Finding {
         title: format!(
             "launch-bound: the GPU is idle for {} ({}) because launches do not keep up",

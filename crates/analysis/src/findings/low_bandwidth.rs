@@ -1,6 +1,6 @@
 //! Large copies that stay under what the link was calibrated to carry.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::{percent, rate};
 use activity::{Direction, MemoryKind, Ns, Span, What};
@@ -28,7 +28,7 @@ fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
         if copy.direction == direction && copy.bytes >= thresholds::LARGE_BYTES && !is_pageable {
             moved += copy.bytes;
             spans.push(activity.span);
-            at.push(Place::Row(place));
+            at.push(Occurrence::Row(place));
         }
     }
     // Two copies at once share the link, so what counts is the time in which any ran.

@@ -1,6 +1,6 @@
 //! Managed memory that the driver moves when it is touched.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::{bytes, count, duration};
 use activity::{Direction, Ns, Place as On, Span, What};
@@ -13,7 +13,7 @@ pub(super) fn is_migration(what: &What) -> bool {
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
-    let mut at: Vec<(Ns, Place)> = Vec::new();
+    let mut at: Vec<(Ns, Occurrence)> = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let (mut moved, mut up, mut down) = (0u64, 0u64, 0u64);
     for (place, activity) in scope.operations(f) {
@@ -27,7 +27,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
                 _ => {}
             }
             spans.push(activity.span);
-            at.push((activity.span.len(), Place::Row(place)));
+            at.push((activity.span.len(), Occurrence::Row(place)));
         }
     }
     let time = tables::union(spans);
@@ -36,7 +36,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
             "managed memory moves when it is touched: {} times to the GPU, {} times to the host, {} in {}, and whoever touched it stood still",

@@ -47,7 +47,7 @@ use serde::Serialize;
 
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
-use scope::{At, Place, is_behind};
+use scope::{At, Occurrence, is_behind};
 pub use scope::{Planned, Scope};
 
 use super::whatif::WhatIf;

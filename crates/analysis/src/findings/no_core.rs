@@ -1,6 +1,6 @@
 //! The thread that launches is ready to run and does not: no core is free, or its container has used up its share.
 
-use super::{Finding, Place, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::{figures, off_cpu};
 use activity::Ns;
 use activity::units::{duration, number, percent};
@@ -22,9 +22,9 @@ pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
     if share < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {
         return None;
     }
-    let at: Vec<Place> = idle
+    let at: Vec<Occurrence> = idle
         .worst
-        .map(|span| Place::Gap(f.index, span))
+        .map(|span| Occurrence::Gap(f.index, span))
         .into_iter()
         .collect();
     Some(Finding {
@@ -52,11 +52,11 @@ pub(super) fn limit(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let idle: Ns = scope.devices.iter().map(|f| f.idle_ns).max()?;
-    let at: Vec<Place> = scope
+    let at: Vec<Occurrence> = scope
         .devices
         .iter()
         .zip(throttling.worst)
-        .map(|(f, span)| Place::Gap(f.index, span))
+        .map(|(f, span)| Occurrence::Gap(f.index, span))
         .collect();
     let cores = match throttling.cores {
         0.0 => String::new(),

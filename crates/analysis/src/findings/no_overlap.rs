@@ -1,6 +1,6 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
-use super::{Finding, Place, Scope, declared, thresholds};
+use super::{Finding, Occurrence, Scope, declared, thresholds};
 use crate::figures::{self, DeviceFigures};
 use crate::graph::EdgeKind;
 use crate::{program, tables};
@@ -94,13 +94,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
         return None;
     }
-    let mut at: Vec<(Ns, Place)> = scope
+    let mut at: Vec<(Ns, Occurrence)> = scope
         .operations(f)
         .filter(|(_, a)| matches!(a.what, What::Copy(c) if matches!(c.direction, Direction::H2D | Direction::D2H)))
-        .map(|(place, a)| (a.span.len(), Place::Row(place)))
+        .map(|(place, a)| (a.span.len(), Occurrence::Row(place)))
         .collect();
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
     for (_, activity) in scope.operations(f) {
         if let What::Copy(copy) = activity.what {

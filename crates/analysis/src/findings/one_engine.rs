@@ -1,6 +1,6 @@
 //! Copies of one direction on several streams, which one engine takes one after the other.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::figures;
 use crate::graph::{EdgeKind, Engine, OpId};
 use activity::units::percent;
@@ -24,10 +24,10 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             })
             .collect();
         let is_queued = |op: &&OpId| ops.edge[**op as usize] == EdgeKind::Engine;
-        let at: Vec<Place> = all
+        let at: Vec<Occurrence> = all
             .iter()
             .filter(is_queued)
-            .map(|&op| Place::Row(ops.place(op)))
+            .map(|&op| Occurrence::Row(ops.place(op)))
             .collect();
         let share = at.len() as f64 / all.len().max(1) as f64;
         // A scenario says what it means with two.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::Cause;
 use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
@@ -41,7 +41,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             op.map(|op| graph.ops.call[op as usize])
                 .filter(|&call| call != NONE),
         );
-        at.push((length, Place::Row(place)));
+        at.push((length, Occurrence::Row(place)));
     }
     if at.is_empty() {
         return None;
@@ -58,7 +58,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(

@@ -1,6 +1,6 @@
 //! Two operations of a scenario that touch the same memory, and nothing orders them.
 
-use super::{Finding, Place, Scope, Severity};
+use super::{Finding, Occurrence, Scope, Severity};
 use scenario::hazards;
 
 /// Work that the search may take, in about tens of nanoseconds: some tens of milliseconds.
@@ -25,6 +25,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             buffer.name,
         ),
         advice: "Make the one wait for the other: the same stream, an event (cudaStreamWaitEvent), or a second buffer.".to_owned(),
-        ..scope.found(f.span_ns, 0, &[Place::Gap(f.index, f.span)])
+        ..scope.found(f.span_ns, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

@@ -194,7 +194,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.
-    pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Place]) -> Finding {
+    pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
         let share = figures::share(bound_ns, whole);
         Finding {
@@ -209,8 +209,8 @@ impl<'a> Scope<'a> {
                 .iter()
                 .take(EVIDENCE_MAX)
                 .map(|place| match *place {
-                    Place::Row((lane, row)) => Evidence::row(self.trace, lane, row),
-                    Place::Gap(device, span) => Evidence::device(self.trace, device, span),
+                    Occurrence::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+                    Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
                 })
                 .collect(),
             count: at.len() as u64,
@@ -234,7 +234,7 @@ pub(crate) type At = (LaneId, usize);
 
 /// Where something was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Occurrence {
     Row(At),
     /// A stretch of a device (index into [`Trace::devices`]).
     Gap(usize, Span),

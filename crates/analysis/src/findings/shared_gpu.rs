@@ -1,6 +1,6 @@
 //! Somebody else is on the GPU.
 
-use super::{Finding, Place, Scope, Severity};
+use super::{Finding, Occurrence, Scope, Severity};
 use crate::hardware::{self, OtherProcess};
 use activity::units::bytes;
 
@@ -35,6 +35,6 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             names.join(", "),
         ),
         advice: "What others run takes turns with this program, and its operations then last longer or start later without a record that shows why. Measure on a GPU of your own.".to_owned(),
-        ..scope.found(0, 0, &[Place::Gap(f.index, f.span)])
+        ..scope.found(0, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

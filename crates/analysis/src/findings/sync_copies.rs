@@ -1,7 +1,7 @@
 //! Copies whose call waits for them, so that nothing else can be launched meanwhile.
 
 use super::no_overlap::Engines;
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::duration;
 use activity::{Direction, Span, What};
@@ -19,7 +19,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             && matches!(copy.direction, Direction::H2D | Direction::D2H)
         {
             spans.push(activity.span);
-            at.push(Place::Row(place));
+            at.push(Occurrence::Row(place));
         }
     }
     if at.len() < 2 {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::Waits;
 use crate::graph::CallId;
 use crate::lines::StackCounts;
@@ -42,9 +42,9 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .map(|(wait, part)| (part, wait))
         .collect();
     at.sort_by_key(|&(part, wait)| (std::cmp::Reverse(part), wait));
-    let at: Vec<Place> = at
+    let at: Vec<Occurrence> = at
         .into_iter()
-        .map(|(_, wait)| Place::Row(calls.at(wait)))
+        .map(|(_, wait)| Occurrence::Row(calls.at(wait)))
         .collect();
     let share = figures::share(idle, f.recorded_ns());
     let least = match share >= thresholds::WARNING_SHARE {

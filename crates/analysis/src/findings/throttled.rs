@@ -1,6 +1,6 @@
 //! The GPU's clocks are held down: by heat, by the power limit, by the board.
 
-use super::{Finding, Place, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::hardware;
 use activity::units::percent;
 use activity::{Metric, SLOWED};
@@ -27,10 +27,10 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         (Some(clock), None) => format!(", at {:.0} MHz on average", clock.mean),
         _ => String::new(),
     };
-    let at: Vec<Place> = gpu
+    let at: Vec<Occurrence> = gpu
         .windows()
         .filter(|it| it.reasons & SLOWED != 0 && it.span.overlaps(f.span))
-        .map(|it| Place::Gap(f.index, it.span))
+        .map(|it| Occurrence::Gap(f.index, it.span))
         .collect();
     Some(Finding {
         severity: if is_slow && share >= thresholds::WARNING_SHARE {

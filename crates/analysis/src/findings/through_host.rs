@@ -1,6 +1,6 @@
 //! Data on its way from one GPU to another through the host's memory.
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::tables;
 use activity::units::{bytes, duration};
 use activity::{Direction, Ns, Span, What};
@@ -52,7 +52,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             from += 1;
             moved += d.bytes;
             spans.push(d.span);
-            at.extend([Place::Row(d.at), Place::Row(u.at)]);
+            at.extend([Occurrence::Row(d.at), Occurrence::Row(u.at)]);
         }
     }
     let pairs = spans.len();

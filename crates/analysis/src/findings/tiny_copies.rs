@@ -1,6 +1,6 @@
 //! Many copies so small that their fixed cost is all they are.
 
-use super::{Finding, Place, Scope, migrations, thresholds};
+use super::{Finding, Occurrence, Scope, migrations, thresholds};
 use crate::edits::AROUND_MAX;
 use crate::graph::{CallId, Calls, NONE};
 use activity::units::{bytes, duration};
@@ -41,7 +41,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         moved += copy.bytes;
         has_calls |= call != NONE;
         last = Some((lane, row, span.end, call));
-        at.push(Place::Row((lane, row)));
+        at.push(Occurrence::Row((lane, row)));
     }
     let all = figures.h2d.count + figures.d2h.count;
     let tiny = at.len() as u64;

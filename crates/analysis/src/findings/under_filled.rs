@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
@@ -35,7 +35,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             time += length;
             wasted += length as f64 * (1.0 - fill);
             *kernels.entry(shape.name).or_default() += length;
-            at.push((length, Place::Row(place)));
+            at.push((length, Occurrence::Row(place)));
         }
     }
     // Kernels beside each other fill the GPU together.
@@ -48,7 +48,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Place> = at.into_iter().map(|(_, place)| place).collect();
+    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     let most = kernels
         .into_iter()
         .max_by_key(|&(name, time)| (time, name))?

@@ -1,7 +1,7 @@
 //! Kernels one after the other over the same memory, each as fast as memory lets it be.
 
 use super::declared::{self, Ran};
-use super::{Finding, Place, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::figures;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
@@ -27,7 +27,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         saving += spans.fold(first, Span::hull).len() - longest;
         all += time;
         moved += bytes;
-        at.extend(group.iter().map(|k| Place::Row(k.at)));
+        at.extend(group.iter().map(|k| Occurrence::Row(k.at)));
     }
     if figures::share(saving, f.recorded_ns()) < thresholds::WARNING_SHARE {
         return None;

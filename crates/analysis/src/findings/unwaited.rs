@@ -1,6 +1,6 @@
 //! A phase of a scenario that ends before the kernels that it launched: what it was to time is not in it.
 
-use super::{Finding, Place, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::figures;
 use activity::units::duration;
 use activity::{Ns, RangeKind, Span, What};
@@ -30,7 +30,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 missed = behind;
                 named = Some(range.name);
             }
-            at.push(Place::Row((id, row)));
+            at.push(Occurrence::Row((id, row)));
         }
     }
     let whole = scope.span().len();

@@ -1,13 +1,13 @@
 //! Recording takes a part of the time that is measured: there is a cheaper way.
 
-use super::{Finding, Place, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::figures;
 use activity::units::{count, duration, percent};
 use trace::{LaneKind, SourceKind};
 
-fn everywhere(scope: &Scope) -> Vec<Place> {
+fn everywhere(scope: &Scope) -> Vec<Occurrence> {
     let all = scope.devices.iter();
-    all.map(|f| Place::Gap(f.index, f.span)).collect()
+    all.map(|f| Occurrence::Gap(f.index, f.span)).collect()
 }
 
 /// Records of launches, which GPUs wait for.

@@ -7,7 +7,7 @@
 //! A step reaches from its first operation on a GPU to the first one of the next step. So the steps of a
 //! loop leave nothing out. What lies before the first steady step is the start-up, what lies behind the last
 //! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
-//! Such steps exceed the median of the later half of all steps by more than 10 % of it, and by more than four of its
+//! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
 //! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
 //!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of

@@ -138,8 +138,8 @@ pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
     Some(inner.any(|it| it.function == "get" && it.file.ends_with("multiprocessing/queues.py")))
 }
 
-/// What a process that loads data for PyTorch works on in this stack: the innermost function of the user's own under
-/// its loop with its line, else the one that fetching called.
+/// What a process that loads data for PyTorch works on in this stack. It is the innermost function of the user's own
+/// under its loop with its line, else the one that fetching called.
 #[must_use]
 pub fn loads(stacks: &Stacks, stack: StackId) -> Option<String> {
     let inner = || stacks.frames(stack).take_while(|it| !is_worker_loop(it));

@@ -47,7 +47,7 @@ fn nothing_that_runs_is_selected_when_the_list_opens() {
     press(&mut app, "j");
     app.see(machine());
     assert!(at(&mut app).starts_with("two"), "{}", screen(&mut app));
-    let expected = Effect::Start(Wanted::Scenario("two".to_owned()));
+    let expected = Effect::Start(NextRun::Scenario("two".to_owned()));
     assert_eq!(press(&mut app, "^"), [expected]);
 }
 
@@ -150,6 +150,6 @@ fn the_list_is_filtered_as_one() {
     );
     assert!(!screen.contains("two"), "{screen}");
     press(&mut app, "~/two^");
-    let expected = Effect::Start(Wanted::Scenario("two".to_owned()));
+    let expected = Effect::Start(NextRun::Scenario("two".to_owned()));
     assert_eq!(press(&mut app, "^"), [expected]);
 }
