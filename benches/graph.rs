@@ -64,7 +64,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
         once("causes of all gaps", operations, || causes.idle(0, None));
         let devices = once("figures", operations, || figures::count(&trace, None, None));
         once("verdict", operations, || {
-            verdict::find(&trace, &causes, None, &devices, &[])
+            verdict::find(&trace, &causes, (None, &devices), &[], None)
         });
         once("steps", operations, || steps::find(&trace, None));
         if operations > 1_000_000 {
@@ -124,7 +124,13 @@ fn live(c: &mut Criterion<CpuTime>) {
             let graph = Graph::within(&trace, window);
             let causes = Causes::new(&trace, &graph);
             let devices = figures::count(&trace, None, Some(window));
-            black_box(verdict::find(&trace, &causes, Some(window), &devices, &[]))
+            black_box(verdict::find(
+                &trace,
+                &causes,
+                (Some(window), &devices),
+                &[],
+                None,
+            ))
         });
     });
     group.finish();

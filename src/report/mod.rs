@@ -49,7 +49,7 @@ pub use expect::Checked;
 
 /// Which meaning the JSON's fields have: up by one when that of an old field changes. New fields alone
 /// leave it as it is.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// Everything that is said about a timeline.
 #[derive(Clone, Debug, Serialize)]
@@ -265,8 +265,8 @@ impl From<&Facts<'_>> for Report {
                 (of.findings, of.start_up, None)
             }
         };
-        let watched = watching.as_ref();
-        let verdicts = verdict::of_job(trace, causes, (None, devices), steps, job, watched);
+        let mut verdicts = verdict::find(trace, causes, (None, devices), steps, job);
+        verdict::promise(&mut verdicts, findings.first());
         let idle = |device: usize| -> &[IdleCause] {
             let known = devices.iter().find(|it| it.index == device);
             known.map_or(&[], |it| &it.idle)
@@ -348,10 +348,14 @@ fn reports(
         }
         let devices = &figures.devices;
         let pass = passes.representative(figures.position);
+        let findings = pass.map_or_else(Vec::new, |pass| advice.of_pass(passes, pass, devices));
+        let looked = (window, devices.as_slice());
+        let mut verdicts = verdict::find(facts.trace, &advice.causes, looked, &[], None);
+        verdict::promise(&mut verdicts, findings.first());
         VariantReport {
             speedup,
-            verdicts: verdict::find(facts.trace, &advice.causes, window, devices, &[]),
-            findings: pass.map_or_else(Vec::new, |pass| advice.of_pass(passes, pass, devices)),
+            verdicts,
+            findings,
             figures,
         }
     };

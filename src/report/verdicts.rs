@@ -26,6 +26,9 @@ fn of_devices(page: &mut Page, report: &Report) {
     });
     for verdict in whole.into_iter().chain(each.map(|(verdict, _)| verdict)) {
         page.painted(Tone::Title, &verdict.line());
+        for detail in verdict.details() {
+            page.wrapped(&detail);
+        }
     }
 }
 
@@ -50,7 +53,7 @@ fn of_variants(page: &mut Page, variants: &[VariantReport]) {
         };
         page.painted(
             Tone::Title,
-            &format!("{}: {}", printable(&name), verdict.text),
+            &format!("{}: {}", printable(&name), verdict.headline()),
         );
     }
 }

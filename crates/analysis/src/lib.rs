@@ -32,6 +32,7 @@ pub mod facts;
 pub mod figures;
 pub mod fill;
 pub mod findings;
+pub(crate) mod first_use;
 pub mod graph;
 pub mod hardware;
 pub mod launches;

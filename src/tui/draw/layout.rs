@@ -59,10 +59,8 @@ impl Layout {
         let verdict = answer.and_then(|answer| answer.verdicts.first());
         let room = usize::from(state.size.width.saturating_sub(2));
         let lines = match verdict {
-            Some(verdict) if pen::width(&verdict.text) > room => {
-                pen::wrap(&verdict.text, room).len()
-            }
-            _ => 1,
+            Some(verdict) => pen::wrap(&verdict.headline(), room).len().max(1),
+            None => 1,
         };
         Layout::new(state.size, has_alert, lines as u16)
     }

@@ -60,8 +60,9 @@ impl VerdictLine {
             Bound::Nothing | Bound::Unknown => Role::Text,
             _ => Role::Warning,
         };
-        // A verdict begins with its word and a colon.
-        let (head, text) = verdict.text.split_at(verdict.text.find(':').unwrap_or(0));
+        // A headline begins with its class and a colon.
+        let headline = verdict.headline();
+        let (head, text) = headline.split_at(headline.find(':').unwrap_or(0));
         VerdictLine {
             head: head.to_owned(),
             role,

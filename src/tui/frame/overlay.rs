@@ -178,12 +178,12 @@ fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
             words("copies alone; behind them why it is idle:"),
         ],
     ];
-    for pair in Group::ALL.chunks(3) {
+    for pair in Group::ALL.chunks(4) {
         let mut line = vec![words("    ")];
         for group in pair {
             let role = Role::Cause(*group as u8);
             line.push((format!("{} ", theme.cause(*group as u8)), theme.fg(role)));
-            line.push(words(&format!("{:<25}", group.label())));
+            line.push(words(&format!("{:<19}", group.label())));
         }
         lines.push(line);
     }

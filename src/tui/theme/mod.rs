@@ -102,7 +102,7 @@ pub enum Role {
 }
 
 /// Colours that causes of idle time are told apart by.
-pub const CAUSE_COLORS: u8 = 6;
+pub const CAUSE_COLORS: u8 = 7;
 
 /// Colours that kernels are told apart by.
 pub const KERNEL_COLORS: u8 = 6;
@@ -244,8 +244,8 @@ impl Theme {
     #[must_use]
     pub fn cause(&self, cause: u8) -> char {
         if self.level < ColorLevel::Indexed || self.is_ascii {
-            // Host, launching, waited, set-up, queued, unknown.
-            ['h', 'l', 'w', 's', 'q', '?'][usize::from(cause % CAUSE_COLORS)]
+            // Host, launching, waited, set-up, queued, profiler, unknown.
+            ['h', 'l', 'w', 's', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
         } else {
             '■'
         }

@@ -54,6 +54,7 @@ fn first(role: Role) -> Option<Swatch> {
             2 => (0x8c_2f_3c, 88, Color::Red),
             3 => (0x6a_40_8c, 54, Color::Magenta),
             4 => (0x2c_5f_8a, 24, Color::Blue),
+            5 => (0x2b_63_5e, 23, Color::Cyan),
             _ => (0x55_5b_66, 240, Color::DarkGray),
         },
         Role::Selected => (0xff_ff_ff, 231, Color::White),

@@ -32,7 +32,7 @@ pub struct Waits {
 impl Waits {
     /// Cuts the next piece of a device. Pieces in order of time.
     pub fn cut(&mut self, causes: &Causes<'_>, gap: Gap, piece: &Piece) -> Cut {
-        let wait = self.take(causes, piece);
+        let wait = self.take(causes, gap, piece);
         Cut {
             wait,
             rest: piece.span.len() - wait.map_or(0, |(_, part)| part),
@@ -41,12 +41,14 @@ impl Waits {
     }
 
     /// The wait that a piece of a gap is due to and how much of the piece that is.
-    fn take(&mut self, causes: &Causes<'_>, piece: &Piece) -> Option<(CallId, Ns)> {
+    fn take(&mut self, causes: &Causes<'_>, gap: Gap, piece: &Piece) -> Option<(CallId, Ns)> {
         let calls = &causes.graph.calls;
+        // The CPU touches a page once it has its result: it could not have been ahead.
+        let is_launched = causes.graph.ops.call[gap.next as usize] != NONE;
         let wait = match piece.culprit {
             Culprit::Call(call) if piece.cause.is_wait() => call,
             // A free that waits is an allocation to be saved, not a wait.
-            _ => piece.root.filter(|&root| {
+            _ => piece.root.filter(|_| is_launched).filter(|&root| {
                 let kind = calls.kind[root as usize];
                 kind.is_wait() || kind == CallKind::Copy
             })?,
@@ -87,7 +89,7 @@ impl Causes<'_> {
     /// What a device is bound by that is idle for this cause; [`Bound::Nothing`] for what is in no share.
     pub(crate) fn bound(&self, gap: Gap, cause: Cause) -> Bound {
         match cause {
-            Cause::Missing | Cause::Profiler => return Bound::Nothing,
+            Cause::Missing => return Bound::Nothing,
             Cause::Staging => return Bound::Copy,
             Cause::Event | Cause::Stream | Cause::Engine if self.is_elsewhere(gap) => {
                 return Bound::Peer;

@@ -16,17 +16,18 @@ pub(super) enum Taker {
     Profiler,
 }
 
-/// Who took the time, by the words of the record. Only what is named so counts as loading.
+/// Who took the time, by the words of the record. Only what is named so counts as loading. What Nsight Systems calls
+/// "Unknown" lies in first launches and calls that load, which say more.
 #[must_use]
-pub(super) fn taker(name: &str) -> Taker {
+pub(super) fn taker(name: &str) -> Option<Taker> {
     let name = name.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     if has(&["command buffer full"]) {
-        Taker::Queue
+        Some(Taker::Queue)
     } else if has(&["load", "compil", "jit"]) {
-        Taker::Load
+        Some(Taker::Load)
     } else {
-        Taker::Profiler
+        (name != "unknown").then_some(Taker::Profiler)
     }
 }
 
@@ -71,7 +72,7 @@ impl Host {
     pub(super) fn of(trace: &Trace) -> Host {
         let mut host = Host::default();
         let mut overheads: FxHashMap<(usize, u32), Vec<OverheadSpan>> = FxHashMap::default();
-        let mut takers: FxHashMap<u32, Taker> = FxHashMap::default();
+        let mut takers: FxHashMap<u32, Option<Taker>> = FxHashMap::default();
         for (id, lane) in trace.lanes().iter().enumerate() {
             let process = lane.key().process;
             match lane.key().kind {
@@ -94,6 +95,9 @@ impl Host {
                         let taker = *takers
                             .entry(what.name)
                             .or_insert_with(|| taker(trace.names().full(what.name)));
+                        let Some(taker) = taker else {
+                            continue;
+                        };
                         overheads
                             .entry((process, what.thread))
                             .or_default()

@@ -75,7 +75,9 @@ pub enum Group {
     SetUp,
     /// The device's own: its queues, its engines, data on their way to it.
     Queue,
-    /// Nothing shows why, or the profiler itself.
+    /// The profiler itself.
+    Profiler,
+    /// Nothing shows why.
     Unknown,
 }
 
@@ -117,12 +119,13 @@ impl Group {
     }
 
     /// All, in the order of the legend.
-    pub const ALL: [Group; 6] = [
+    pub const ALL: [Group; 7] = [
         Group::Host,
         Group::Launch,
         Group::Sync,
         Group::SetUp,
         Group::Queue,
+        Group::Profiler,
         Group::Unknown,
     ];
 
@@ -135,6 +138,7 @@ impl Group {
             Group::Sync => ("sync", Some(Bound::Sync)),
             Group::SetUp => ("memory and set-up", Some(Bound::Host)),
             Group::Queue => ("queues and copies", None),
+            Group::Profiler => ("profiler", Some(Bound::Nothing)),
             Group::Unknown => ("unknown", Some(Bound::Unknown)),
         }
     }
@@ -179,7 +183,7 @@ impl Cause {
             Cause::EngineChange => ("change of engine", Group::Queue),
             Cause::Queued => ("between queued operations", Group::Launch),
             Cause::Latency => ("launch latency", Group::Launch),
-            Cause::Profiler => ("profiler overhead", Group::Unknown),
+            Cause::Profiler => ("profiler overhead", Group::Profiler),
             Cause::Missing => ("records missing", Group::Unknown),
             Cause::Unknown => ("unknown", Group::Unknown),
         }

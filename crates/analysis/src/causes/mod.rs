@@ -35,10 +35,11 @@ pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use sum::{IdleCause, by_cause};
 pub use words::Explanation;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::first_use::{self, FirstUse};
 use super::graph::{CallId, Engine, Graph, OpId};
 use super::made;
 use activity::{Ns, Span};
@@ -60,6 +61,10 @@ pub struct Ready {
     /// Operations before which others ran that left no record, with the call that shows it.
     missing: FxHashMap<OpId, CallId>,
     gaps: gaps::Gaps,
+    /// Launches in which the code of their kernel is loaded.
+    loading: FxHashSet<CallId>,
+    /// What was done for the first time, once somebody asked.
+    first: OnceLock<FirstUse>,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
 }
@@ -77,6 +82,8 @@ impl Ready {
             host: host::Host::of(trace),
             missing: missing::find(trace, graph),
             gaps: gaps::Gaps::new(trace.devices().len()),
+            loading: first_use::loading(trace, graph),
+            first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
         }
     }
@@ -107,6 +114,23 @@ impl<'a> Causes<'a> {
     #[must_use]
     pub fn graph(&self) -> &'a Graph {
         self.graph
+    }
+
+    /// What the program did for the first time, wherever in its timeline.
+    pub(crate) fn first_use(&self) -> &FirstUse {
+        let of = || FirstUse::of(self.trace, self.graph);
+        self.ready.first.get_or_init(of)
+    }
+
+    /// Whether a piece is what only the first of its name takes.
+    pub(crate) fn is_first(&self, piece: &Piece) -> bool {
+        let calls = &self.graph.calls;
+        match piece.culprit {
+            _ if piece.cause == Cause::Load => true,
+            Culprit::Row(lane, _) => self.first_use().has_operator(lane, piece.span),
+            Culprit::Call(call) => self.first_use().has_call(calls.span(call), calls.at(call)),
+            _ => false,
+        }
     }
 
     /// What an ordinary launch onto an engine takes here at most: the 99th percentile, no more than
@@ -228,5 +252,5 @@ impl<'a> Causes<'a> {
 /// Whether an overhead is the driver's for loading or compiling GPU code: its record says so.
 #[must_use]
 pub fn is_loading(name: &str) -> bool {
-    host::taker(name) == host::Taker::Load
+    host::taker(name) == Some(host::Taker::Load)
 }

@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Occurrence, Scope, first_use, thresholds};
+use super::{Finding, Occurrence, Scope, thresholds};
 use crate::figures::{self, DeviceFigures};
+use crate::first_use;
 use activity::stats::lower_median;
 use activity::units::duration;
 use activity::{NameId, Ns, Span, What};

@@ -38,7 +38,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     });
     let (entry, sum) = slow.max_by_key(|(entry, sum)| (saved(sum), *entry))?;
     let saving = saved(&sum);
-    if figures::share(saving, f.recorded_ns()) < thresholds::WARNING_SHARE {
+    if figures::share(saving, f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
     let reached = sum.bytes as f64 / sum.time as f64;

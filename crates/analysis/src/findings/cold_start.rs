@@ -1,8 +1,9 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::first_use::{self, First};
 use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::is_loading;
+use crate::figures::DeviceFigures;
+use crate::first_use::{self, First};
 use crate::graph::CallKind;
 use crate::{figures, tables};
 use activity::units::duration;
@@ -40,7 +41,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         let window = scope.window_of(process_of(place));
         window.is_none_or(|w| (w.start..w.end).contains(&span.start))
     };
-    let first = scope.first_use();
+    let first = scope.causes.first_use();
     let mut has_first = false;
     for &(span, place) in first.calls.iter().filter(is_looked_at) {
         has_first = true;
@@ -68,6 +69,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if time < thresholds::COLD_MIN || share < thresholds::WORTH_SHARE {
         return None;
     }
+    let inside = |f: &DeviceFigures| {
+        scope.idle_that(f, |_, piece| {
+            piece.cause.is_of_host() && scope.causes.is_first(piece)
+        })
+    };
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
     let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
@@ -83,6 +89,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
         .to_owned(),
         bound_ns: time,
+        inside_ns: scope.devices.iter().map(inside).max(),
         ..scope.found(whole.len(), time, &at)
     })
 }

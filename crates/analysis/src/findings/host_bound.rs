@@ -25,13 +25,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = StackCounts::default();
     // What only the first one of its name takes is a cold start.
-    let first = scope.first_use();
-    let calls = &scope.causes.graph().calls;
-    let is_first = |piece: &Piece| match piece.culprit {
-        Culprit::Row(lane, _) => first.has_operator(lane, piece.span),
-        Culprit::Call(call) => first.has_call(calls.span(call), calls.at(call)),
-        _ => false,
-    };
+    let is_first = |piece: &Piece| scope.causes.is_first(piece);
     for (gap, pieces) in scope.gaps(f) {
         let mut sum: Ns = 0;
         for piece in &*pieces {

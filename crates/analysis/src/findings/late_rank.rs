@@ -52,7 +52,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     };
     Some(Finding {
-        title: ranks.sentence(first),
+        title: ranks.headline(first),
+        gain: first.without(),
         advice: format!("{advice}{others}"),
         ..scope.found(scope.span().len(), bound, &at)
     })

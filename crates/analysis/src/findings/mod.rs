@@ -11,7 +11,6 @@ mod copy_bound;
 mod declared;
 mod evidence;
 mod exposed_collectives;
-mod first_use;
 pub mod fold;
 mod host_bound;
 mod idle_gpu;
@@ -40,8 +39,6 @@ mod unfused;
 mod unwaited;
 mod watched;
 mod words;
-
-use std::cmp::Reverse;
 
 use serde::Serialize;
 
@@ -101,6 +98,15 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
+    /// What of the bound lies in the time looked at, where that is not all of it.
+    #[serde(skip)]
+    pub inside_ns: Option<Ns>,
+    /// What its cure brings, where its rule says that itself.
+    #[serde(skip)]
+    pub gain: Option<String>,
+    /// What its cure is called in a headline ("pinning").
+    #[serde(skip)]
+    pub cure: &'static str,
     /// An edit that the advice takes for granted: where that is refused, so is the prediction.
     #[serde(skip)]
     pub premise: Option<EditSet>,
@@ -148,6 +154,8 @@ pub struct Rule {
     check: Check,
     /// The edits that cure what it finds, the one that takes least for granted first.
     cures: &'static [&'static str],
+    /// What its cure is called in a headline ("pinning"); empty where none is known.
+    cure: &'static str,
 }
 
 /// Where a rule looks.
@@ -162,19 +170,29 @@ enum Check {
 const fn on_devices(
     name: &'static str,
     check: fn(&Scope, usize) -> Option<Finding>,
-    cures: &'static [&'static str],
+    (cures, cure): (&'static [&'static str], &'static str),
 ) -> Rule {
     let check = Check::Device(check);
-    Rule { name, check, cures }
+    Rule {
+        name,
+        check,
+        cures,
+        cure,
+    }
 }
 
 const fn once(
     name: &'static str,
     check: fn(&Scope) -> Option<Finding>,
-    cures: &'static [&'static str],
+    (cures, cure): (&'static [&'static str], &'static str),
 ) -> Rule {
     let check = Check::Timeline(check);
-    Rule { name, check, cures }
+    Rule {
+        name,
+        check,
+        cures,
+        cure,
+    }
 }
 
 impl Rule {
@@ -198,6 +216,7 @@ impl Rule {
         for finding in &mut findings {
             let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
             finding.rule = self.name;
+            finding.cure = self.cure;
             finding.cures = cures.collect();
             finding.edit = finding.cures.first().cloned();
         }
@@ -205,47 +224,86 @@ impl Rule {
     }
 }
 
-const COLD_START: Rule = once("cold-start", cold_start::check, &[]);
+const COLD_START: Rule = once("cold-start", cold_start::check, (&[], "warming up"));
 
 /// All rules, in the order in which findings of equal weight are shown.
 pub const RULES: &[Rule] = &[
-    on_devices("pageable-copy", pageable::check, &["pin"]),
-    on_devices("tiny-copies", tiny_copies::check, &["merge-copies"]),
+    on_devices("pageable-copy", pageable::check, (&["pin"], "pinning")),
+    on_devices(
+        "tiny-copies",
+        tiny_copies::check,
+        (&["merge-copies"], "joining copies"),
+    ),
     on_devices(
         "synchronous-copy",
         sync_copies::check,
-        &["async", "async+own-stream"],
+        (&["async", "async+own-stream"], "asynchronous copies"),
     ),
-    on_devices("sync-in-loop", sync_loop::check, &["no-sync"]),
-    once("alloc-in-loop", alloc_loop::check, &["reuse"]),
-    on_devices("launch-bound", launch_bound::check, &["graph"]),
+    on_devices(
+        "sync-in-loop",
+        sync_loop::check,
+        (&["no-sync"], "removing the syncs"),
+    ),
+    once(
+        "alloc-in-loop",
+        alloc_loop::check,
+        (&["reuse"], "reusing memory"),
+    ),
+    on_devices(
+        "launch-bound",
+        launch_bound::check,
+        (&["graph"], "a CUDA graph"),
+    ),
     // A host that waits for every batch launches the next one too late, whatever its stream.
     on_devices(
         "no-overlap",
         no_overlap::check,
-        &["own-stream", "no-sync", "no-sync+own-stream"],
+        (
+            &["own-stream", "no-sync", "no-sync+own-stream"],
+            "overlapping",
+        ),
     ),
     COLD_START,
-    on_devices("under-filled-gpu", under_filled::check, &[]),
-    on_devices("low-bandwidth", low_bandwidth::check, &[]),
-    once("race", race::check, &[]),
-    on_devices("host-bound", host_bound::check, &[]),
-    on_devices("copy-bound", copy_bound::check, &[]),
-    on_devices("exposed-communication", exposed_collectives::check, &[]),
-    on_devices("page-migration", migrations::check, &[]),
-    on_devices("same-direction-streams", one_engine::check, &[]),
-    once("through-host", through_host::check, &[]),
-    once("idle-gpu", idle_gpu::check, &[]),
-    on_devices("unfused", unfused::check, &["fuse:once"]),
-    on_devices("below-roof", below_roof::check, &[]),
-    once("forgot-sync", unwaited::check, &[]),
-    on_devices("no-free-core", no_core::waits, &[]),
-    once("cpu-limit", no_core::limit, &[]),
-    on_devices("throttled", throttled::check, &[]),
-    on_devices("shared-gpu", shared_gpu::check, &[]),
-    once("graph-records", watched::nodes, &[]),
-    once("launch-records", watched::launches, &[]),
-    once("late-rank", late_rank::check, &[]),
+    on_devices(
+        "under-filled-gpu",
+        under_filled::check,
+        (&[], "more blocks"),
+    ),
+    on_devices(
+        "low-bandwidth",
+        low_bandwidth::check,
+        (&[], "the full link"),
+    ),
+    once("race", race::check, (&[], "")),
+    on_devices("host-bound", host_bound::check, (&[], "having work ready")),
+    on_devices("copy-bound", copy_bound::check, (&[], "copying less")),
+    on_devices(
+        "exposed-communication",
+        exposed_collectives::check,
+        (&[], "hiding communication"),
+    ),
+    on_devices(
+        "page-migration",
+        migrations::check,
+        (&[], "prefetching pages"),
+    ),
+    on_devices("same-direction-streams", one_engine::check, (&[], "")),
+    once(
+        "through-host",
+        through_host::check,
+        (&[], "copying between GPUs"),
+    ),
+    once("idle-gpu", idle_gpu::check, (&[], "using both GPUs")),
+    on_devices("unfused", unfused::check, (&["fuse:once"], "fusing")),
+    on_devices("below-roof", below_roof::check, (&[], "coalescing")),
+    once("forgot-sync", unwaited::check, (&[], "")),
+    on_devices("no-free-core", no_core::waits, (&[], "a free core")),
+    once("cpu-limit", no_core::limit, (&[], "more cores")),
+    on_devices("throttled", throttled::check, (&[], "")),
+    on_devices("shared-gpu", shared_gpu::check, (&[], "")),
+    once("graph-records", watched::nodes, (&[], "")),
+    once("launch-records", watched::launches, (&[], "")),
+    once("late-rank", late_rank::check, (&[], "")),
 ];
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
@@ -287,6 +345,6 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     }
     findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
     let mut findings = fold::devices(findings);
-    findings.sort_by_key(|f| Reverse((f.severity, f.bound_ns)));
+    findings.sort_by_key(Finding::order);
     findings
 }

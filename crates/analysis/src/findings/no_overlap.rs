@@ -90,7 +90,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     let saving = engines.hideable();
-    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WARNING_SHARE;
+    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::LARGE_SHARE;
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
         return None;
     }

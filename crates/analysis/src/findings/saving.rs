@@ -89,10 +89,11 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
         *findings = stacked;
         rest.extend(others);
     }
-    rest.sort_by_key(|f| Reverse((f.severity, f.bound_ns)));
+    rest.sort_by_key(Finding::order);
     findings.append(&mut rest);
     // Of equal severity those that are stacked come first, in their order.
-    findings.sort_by_key(|f| Reverse(f.severity));
+    // Of a job the late rank does: it is the headline.
+    findings.sort_by_key(|f| Reverse((f.severity, f.gain.is_some())));
 }
 
 /// What is lost in what the replay cannot explain, and in what two runs differ by.

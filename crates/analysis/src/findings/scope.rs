@@ -1,11 +1,8 @@
 //! What rules look at, and how they put down what they find.
 
-use std::sync::{Arc, OnceLock};
-
 use rustc_hash::FxHashSet;
 
 use super::evidence::{EVIDENCE_MAX, Evidence};
-use super::first_use::FirstUse;
 use super::{Finding, Severity, thresholds};
 use crate::causes::{Causes, Culprit, Gap, Piece, Pieces};
 use crate::figures::{self, DeviceFigures, Peaks};
@@ -36,8 +33,6 @@ pub struct Scope<'a> {
     pub ranks: Option<&'a JobAnalysis>,
     /// What recording may have cost, where that is to be told of what is looked at.
     pub watching: Option<&'a WatchingCost>,
-    /// What was done for the first time, once somebody asked.
-    first: Arc<OnceLock<FirstUse>>,
 }
 
 /// A scenario's variant as it was planned.
@@ -74,7 +69,6 @@ impl<'a> Scope<'a> {
             planned: None,
             ranks: None,
             watching: None,
-            first: Arc::default(),
         }
     }
 
@@ -130,12 +124,6 @@ impl<'a> Scope<'a> {
             devices,
             ..self.clone()
         }
-    }
-
-    /// What the program did for the first time, wherever in its timeline.
-    pub(super) fn first_use(&self) -> &FirstUse {
-        let of = || FirstUse::of(self.trace, self.causes.graph());
-        self.first.get_or_init(of)
     }
 
     /// The first operation's start on any device looked at, to the last one's end.
@@ -220,6 +208,9 @@ impl<'a> Scope<'a> {
             alone_ns: None,
             predicted: None,
             refused: None,
+            inside_ns: None,
+            gain: None,
+            cure: "",
             premise: None,
             with: Vec::new(),
             bound_ns,

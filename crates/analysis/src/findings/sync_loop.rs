@@ -47,7 +47,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .map(|(_, wait)| Occurrence::Row(calls.at(wait)))
         .collect();
     let share = figures::share(idle, f.recorded_ns());
-    let least = match share >= thresholds::WARNING_SHARE {
+    let least = match share >= thresholds::LARGE_SHARE {
         true => thresholds::FEW_WAITS_MIN,
         false => thresholds::LOOP_MIN,
     };

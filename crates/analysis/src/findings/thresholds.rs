@@ -6,7 +6,10 @@ use activity::Ns;
 
 /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
 /// two runs of one program should not raise warnings.
-pub const WARNING_SHARE: f64 = 0.10;
+pub const WARNING_SHARE: f64 = 0.05;
+
+/// What rests on a bound that is seldom reached is told from this part of the time on.
+pub const LARGE_SHARE: f64 = 0.10;
 
 /// A finding that could save less than this part is not worth a line.
 pub const WORTH_SHARE: f64 = 0.02;
@@ -28,7 +31,7 @@ pub const CURE_SHARE: f64 = 0.8;
 /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
 pub const LOOP_MIN: u64 = 8;
 
-/// So few waits are told where the device idles in and behind them for [`WARNING_SHARE`] of the time: a loop over a few
+/// So few waits are told where the device idles in and behind them for [`LARGE_SHARE`] of the time: a loop over a few
 /// large batches. One is between a program's two parts, two are their ends.
 pub const FEW_WAITS_MIN: u64 = 3;
 

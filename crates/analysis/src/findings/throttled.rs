@@ -33,7 +33,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .map(|it| Occurrence::Gap(f.index, it.span))
         .collect();
     Some(Finding {
-        severity: if is_slow && share >= thresholds::WARNING_SHARE {
+        severity: if is_slow && share >= thresholds::LARGE_SHARE {
             Severity::Warning
         } else {
             Severity::Info

@@ -29,7 +29,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         moved += bytes;
         at.extend(group.iter().map(|k| Occurrence::Row(k.at)));
     }
-    if figures::share(saving, f.recorded_ns()) < thresholds::WARNING_SHARE {
+    if figures::share(saving, f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
     let reached = declared::time_at(moved, rate) as f64 / all as f64;

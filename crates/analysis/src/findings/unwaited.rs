@@ -34,7 +34,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     }
     let whole = scope.span().len();
-    if figures::share(missed, whole) < thresholds::WARNING_SHARE {
+    if figures::share(missed, whole) < thresholds::LARGE_SHARE {
         return None;
     }
     Some(Finding {

@@ -153,24 +153,15 @@ fn one(
         }
     };
     let late = late_steps(&by_step, known.noise as f64, units.median as f64);
-    let (pattern, cost) = if late.is_empty() {
-        let all = by_step.iter().sum::<f64>();
-        let usual = stats::median(&by_step).unwrap_or(0.0) * by_step.len() as f64;
-        let is_steady = usual >= STEADY * all;
-        let pattern = if is_steady {
-            Pattern::Steady
-        } else {
-            Pattern::Unknown
-        };
-        (pattern, all)
-    } else {
-        let usual = stats::median(&by_step).unwrap_or(0.0);
-        let pattern = Pattern::ByTurns {
-            late: late.len(),
+    let cost = by_step.iter().sum::<f64>();
+    let usual = stats::median(&by_step).unwrap_or(0.0) * by_step.len() as f64;
+    let pattern = match late.len() {
+        0 if usual >= STEADY * cost => Pattern::Steady,
+        0 => Pattern::Unknown,
+        late => Pattern::ByTurns {
+            late,
             of: spans.len(),
-        };
-        let more = late.iter().map(|&i| (by_step[i] - usual).max(0.0));
-        (pattern, more.sum::<f64>())
+        },
     };
     let saving = arose.as_ref().map(|_| {
         let count = (spans.len() as Ns).max(1);
@@ -280,7 +271,7 @@ fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>)
         let first = here().find(|late| late.by >= least);
         let latest = first.or_else(|| here().max_by_key(|late| late.by))?;
         Some(LateStep {
-            step,
+            step: step_of(units.spans, latest.start).unwrap_or(step),
             start: latest.start,
             by: latest.by,
         })
@@ -295,15 +286,25 @@ fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
     (time < spans[step].end).then_some(step)
 }
 
-/// The steps on which lateness is out of the ordinary; none when it is much the same on all.
+/// The steps on which lateness is out of the ordinary; none when it is much the same on all. In order of lateness the
+/// widest distance parts them from the others: half of the greatest lateness at least.
 fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
-    let (Some(usual), Some(spread)) = (stats::median(by), stats::median_deviation(by)) else {
+    let mut sorted = by.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(&most) = sorted.last() else {
         return Vec::new();
     };
-    let limit = usual + (4.0 * 1.4826 * spread).max(2.0 * noise).max(0.02 * step);
-    let late: Vec<usize> = (0..by.len()).filter(|&i| by[i] > limit).collect();
-    let more: f64 = late.iter().map(|&i| by[i] - usual).sum();
-    let is_most = more >= MOST * by.iter().sum::<f64>();
+    let apart = |two: &&[f64]| two[1] - two[0];
+    let widest = sorted
+        .windows(2)
+        .max_by(|a, b| apart(a).total_cmp(&apart(b)));
+    let least = (most / 2.0).max(2.0 * noise).max(0.02 * step);
+    let Some(&[_, from]) = widest.filter(|two| apart(two) >= least) else {
+        return Vec::new();
+    };
+    let late: Vec<usize> = (0..by.len()).filter(|&i| by[i] >= from).collect();
+    let all: f64 = late.iter().map(|&i| by[i]).sum();
+    let is_most = all >= MOST * by.iter().sum::<f64>();
     if is_most && late.len() * 2 <= by.len() {
         late
     } else {

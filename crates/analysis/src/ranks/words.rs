@@ -2,105 +2,144 @@
 
 use super::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 use crate::causes::Cause;
-use activity::units::{count, duration, percent};
+use activity::stats;
+use activity::units::{count, duration};
+
+/// Steps that are named by their numbers.
+const NUMBERED: usize = 4;
 
 impl JobAnalysis {
     /// Why a rank is late, in words; `None` where nothing shows.
     #[must_use]
     pub fn reason(&self, late: &Lateness) -> Option<String> {
         Some(match &late.reason {
-            Reason::Idle(cause) if cause.cause == Cause::Unknown.label() => {
-                "its GPU is idle meanwhile, and no record says why".to_owned()
-            }
-            Reason::Idle(cause) => {
-                let culprit = cause.culprit.as_ref();
-                let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));
-                let line = cause.line.as_ref();
-                let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
-                format!("its GPU is idle meanwhile: {}{culprit}{line}", cause.cause)
-            }
-            Reason::IdleForMany => "its GPU is idle meanwhile, for no single cause".to_owned(),
-            Reason::SlowKernels(ratio) => {
-                format!("the same kernels take {ratio:.2}× as long on its GPU")
-            }
+            Reason::Idle(cause) => match (&cause.line, &cause.culprit, cause.kind) {
+                (Some(line), ..) => format!("its CPU is at {}", line.place),
+                (None, _, Some(Cause::Unknown)) => {
+                    "its GPU is idle, and no record says why".to_owned()
+                }
+                (None, None, Some(Cause::Host)) => {
+                    "its CPU is in code that was not traced".to_owned()
+                }
+                (None, Some(culprit), Some(Cause::Host | Cause::Call)) => {
+                    format!("its CPU is in {culprit}")
+                }
+                (None, None, _) => format!("its GPU is idle: {}", cause.cause),
+                (None, Some(culprit), _) => {
+                    format!("its GPU is idle: {} ({culprit})", cause.cause)
+                }
+            },
+            Reason::IdleForMany => "its GPU is idle for several causes".to_owned(),
+            Reason::SlowKernels(ratio) => format!("its kernels take {ratio:.2}× as long"),
             Reason::MoreWork(more) => {
-                let each = match late.unit {
-                    Stretch::Step => "a step",
-                    Stretch::Collective => "from one collective to the next",
-                };
-                format!(
-                    "its kernels, which are not those of the others, take {} {each}, and {} on {}",
-                    duration(more.mine),
-                    duration(more.theirs),
-                    self.ranks[more.other].name
-                )
+                let (mine, theirs) = (duration(more.mine), duration(more.theirs));
+                let other = &self.ranks[more.other].name;
+                format!("its kernels take {mine}, those of {other} {theirs}")
             }
             Reason::Waited(rank) => format!("it waits for {} itself", self.ranks[*rank].name),
             Reason::Unknown => return None,
         })
     }
 
-    /// "rank 5 keeps the others waiting on 4 of 12 steps: … Without that a step would take 18.9 ms in the place of 22.0 ms."
+    /// "straggler rank 5: 3.1 ms late every third step, its CPU is at train.py:12".
+    #[must_use]
+    pub fn headline(&self, late: &Lateness) -> String {
+        let (name, how) = (&self.ranks[late.rank].name, late.how());
+        let why = self.reason(late);
+        let why = why.unwrap_or_else(|| "and no record says why".to_owned());
+        format!("straggler {name}: {how}, {why}")
+    }
+
+    /// The headline, how often it is last, on which steps, and what its cure is worth.
     #[must_use]
     pub fn sentence(&self, late: &Lateness) -> String {
-        let (rank, sums) = (&self.ranks[late.rank], &self.split.sums[late.rank]);
-        let late_unit = late.unit;
-        let share = sums.last_arrivals as f64 / sums.judged.max(1) as f64;
-        let mut text = format!("{} keeps the others waiting", rank.name);
-        match late.pattern {
-            Pattern::ByTurns { late, of } => {
-                text.push_str(&format!(" on {late} of {of} {}", units(late_unit)));
-            }
-            Pattern::Steady => {
-                text.push_str(match late_unit {
-                    Stretch::Step => " on every step alike",
-                    Stretch::Collective => " at every collective alike",
-                });
-            }
-            Pattern::Unknown => {}
-        }
-        text.push_str(&format!(
-            ": it arrives last at {} of {} collectives, {} later than the others in all",
-            percent(share),
+        let sums = &self.split.sums[late.rank];
+        let mut text = format!(
+            "{}. Last in {} of {} collectives, {} late in all.",
+            self.headline(late),
+            count(sums.last_arrivals),
             count(sums.judged),
             duration(sums.late_ns)
-        ));
-        match self.reason(late) {
-            Some(reason) => text.push_str(&format!("; {reason}")),
-            None => text.push_str("; why is unknown"),
+        );
+        if !late.steps.is_empty() {
+            let numbers = late.steps.iter().take(NUMBERED);
+            let numbers: Vec<String> = numbers.map(|it| it.step.to_string()).collect();
+            let more = if late.steps.len() > NUMBERED {
+                " …"
+            } else {
+                ""
+            };
+            text.push_str(&format!(" Late steps: {}{more}.", numbers.join(", ")));
         }
-        if let (Some(saving), Some(without)) = (late.saving, late.without()) {
-            text.push_str(&format!(
-                ". Without that {without} (predicted, mean of {} {})",
-                count(saving.steps as u64),
-                units(late_unit),
-            ));
+        if let Some(without) = late.without() {
+            text.push_str(&format!(" Predicted: {without}."));
         }
         text
     }
 }
 
 impl Lateness {
-    /// What its cure is worth: "a step would take 18.9 ms in the place of 22.0 ms".
+    /// "3.1 ms late every third step".
+    fn how(&self) -> String {
+        let by: Vec<f64> = self.steps.iter().map(|it| it.by as f64).collect();
+        let (steps, all) = self
+            .saving
+            .map_or((0, self.exposed_ns), |it| (it.steps, it.all_ns));
+        let each = |of: usize| duration(all / (of.max(1) as i64));
+        let unit = self.unit_name();
+        match self.pattern {
+            Pattern::ByTurns { late, of } => {
+                let by = stats::median(&by).map_or_else(|| each(late), |by| duration(by as i64));
+                match self.period() {
+                    Some(period) => format!("{by} late every {} {unit}", ordinal(period)),
+                    None => format!("{by} late on {late} of {of} {unit}s"),
+                }
+            }
+            Pattern::Steady if steps > 0 => format!("{} late every {unit}", each(steps)),
+            Pattern::Steady | Pattern::Unknown => format!("{} late in all", duration(all)),
+        }
+    }
+
+    /// Of late steps that lie equally far apart, how far: three at least, and none left out at either end.
+    fn period(&self) -> Option<usize> {
+        let Pattern::ByTurns { late, of } = self.pattern else {
+            return None;
+        };
+        let at: Vec<usize> = self.steps.iter().map(|it| it.step).collect();
+        let period = at.get(1)? - at[0];
+        let is_even = at.windows(2).all(|two| two[1] - two[0] == period);
+        let last = *at.last()?;
+        (is_even && at.len() >= 3 && at.len() == late && at[0] < period && last + period >= of)
+            .then_some(period)
+    }
+
+    /// What its cure is worth: "without it 18.9 ms a step instead of 22.0 ms".
     #[must_use]
     pub fn without(&self) -> Option<String> {
         let saving = self.saving?;
-        let what = match self.unit {
-            Stretch::Step => "a step would take",
-            Stretch::Collective => "it would take from one collective to the next",
-        };
+        let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
         Some(format!(
-            "{what} {} in the place of {}",
-            duration(saving.without_ns),
-            duration(saving.now_ns)
+            "without it {without} a {} instead of {now}",
+            self.unit_name()
         ))
+    }
+
+    /// What lateness is told by.
+    fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Stretch::Step => "step",
+            Stretch::Collective => "collective",
+        }
     }
 }
 
-/// What lateness is told by, of several.
-fn units(unit: Stretch) -> &'static str {
-    match unit {
-        Stretch::Step => "steps",
-        Stretch::Collective => "stretches between collectives",
+/// "second", "third", "7th".
+fn ordinal(number: usize) -> String {
+    match number {
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        4 => "fourth".to_owned(),
+        5 => "fifth".to_owned(),
+        number => format!("{number}th"),
     }
 }

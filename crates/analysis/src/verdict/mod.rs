@@ -19,16 +19,16 @@ use serde::Serialize;
 pub use super::causes::Bound;
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
-use super::findings::thresholds;
+use super::findings::Finding;
 use super::lines::LineShare;
 use super::parallel;
 use super::ranks::JobAnalysis;
 use super::steps::{self, Steps};
-use super::watching::{self, WatchingCost};
-use activity::{Ns, Span, units};
+use activity::{Ns, Span};
 use split::Split;
 use trace::Trace;
-pub use words::nothing_ran;
+use words::Told;
+pub use words::{HEADLINE_MAX, nothing_ran};
 pub(super) use words::{NAME_MAX, of_host};
 
 /// What bounds a device, or all of them together.
@@ -43,16 +43,21 @@ pub struct Verdict {
     /// Nothing shorter is possible without less work. It is the busiest engine's sum, or the longest chain of
     /// operations that wait for each other's events, whichever is longer. Never above `span_ns`.
     pub ideal_ns: Ns,
-    /// First operation to the last one of what was looked at; time that the profiler took, or whose
-    /// records are missing, counts in no share.
+    /// First operation to the last one of what was looked at; time that was not recorded counts in no share.
     pub span_ns: Ns,
     /// Steady steps that were looked at; `None` where there are no steps.
     pub steps: Option<usize>,
+    /// The median of them.
+    #[serde(skip)]
+    pub step_ns: Option<Ns>,
     /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<LineShare>,
-    /// All in one line.
+    /// The headline: the class, how much, and where.
     pub text: String,
+    /// What the best cure brings: that of the first finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<String>,
 }
 
 /// A GPU that the host keeps idle for this part of the time is bound by the host, however busy it is for the rest:
@@ -70,31 +75,16 @@ pub const PATH_SHARE: f64 = 0.5;
 /// What takes less than this part of the time bounds nothing.
 pub const BOUND_MIN: f64 = 0.25;
 
-/// The verdict on each of `devices`, whose figures are those of `window`, and the one on all.
-/// With `steps` those devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their
-/// steady ones.
+/// The verdict on each of `devices`, whose figures are those of `window`, and the one on all. With `steps` those
+/// devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their steady ones. `ranks`
+/// tells who waits for whom in a job: what a device waits in collectives it does not compute.
 #[must_use]
 pub fn find(
-    trace: &Trace,
-    causes: &Causes<'_>,
-    window: Option<Span>,
-    devices: &[DeviceFigures],
-    steps: &[Steps],
-) -> Vec<Verdict> {
-    let cost = watching::measure(trace, causes, devices, window);
-    of_job(trace, causes, (window, devices), steps, None, cost.as_ref())
-}
-
-/// The same where it is known which ranks of a job wait for whom, and what watching may have cost. What a device waits
-/// in collectives it does not compute.
-#[must_use]
-pub fn of_job(
     trace: &Trace,
     causes: &Causes<'_>,
     (window, devices): (Option<Span>, &[DeviceFigures]),
     steps: &[Steps],
     ranks: Option<&JobAnalysis>,
-    watching: Option<&WatchingCost>,
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
     let records = causes.graph().ops.len();
@@ -103,23 +93,23 @@ pub fn of_job(
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
             let f = figures::of_device(trace, device.index, Some(window))?;
-            Some((f, window, steps.steady.len()))
+            Some((f, window, (steps.median_ns, steps.steady.len())))
         });
-        let (f, window, count) = match &in_steps {
-            Some((f, window, count)) => (f, Some(*window), Some(*count)),
+        let (f, window, step) = match &in_steps {
+            Some((f, window, step)) => (f, Some(*window), Some(*step)),
             None => (device, window, None),
         };
         let split = Split::of(trace, causes, f, window, ranks);
-        let verdict = judge(trace, Some(f.device), &split, count, ranks);
+        let verdict = judge(trace, Some(f.device), &split, step, 1);
         // What all of them took is said on the clock of all.
         let process = trace.streams_of(f.index).next();
         let span = ranks.zip(process).map_or(split.span, |(ranks, (_, lane))| {
             ranks.on_all(lane.key().process, split.span)
         });
-        (verdict, Split { span, ..split })
+        (verdict, step, Split { span, ..split })
     };
-    let mut judged: Vec<(Verdict, Split)> = parallel::map(records, devices, of_device);
-    let mut whole = match judged.as_slice() {
+    let judged = parallel::map(records, devices, of_device);
+    let whole = match judged.as_slice() {
         [] => Verdict {
             device: None,
             bound_by: Bound::Nothing,
@@ -127,44 +117,46 @@ pub fn of_job(
             ideal_ns: 0,
             span_ns: 0,
             steps: None,
+            step_ns: None,
             line: None,
             text: nothing_ran(trace).to_owned(),
+            gain: None,
         },
-        [(one, _)] => Verdict {
+        [(one, ..)] => Verdict {
             device: None,
             ..one.clone()
         },
-        several => together(trace, several, ranks),
-    };
-    if let Some(watched) = watching.and_then(watched) {
-        whole.text.push_str(&watched);
-        if let [(one, _)] = judged.as_mut_slice() {
-            one.text.push_str(&watched);
+        several => {
+            let step = several.iter().filter_map(|it| it.1).max();
+            let sum = several.iter().map(|(.., split)| split.clone());
+            let sum = sum.reduce(Split::add).unwrap_or_default();
+            judge(trace, None, &sum, step, several.len())
         }
-    }
+    };
+    let whole = match ranks.and_then(words::straggler) {
+        Some((share, text)) => Verdict {
+            bound_by: Bound::Peer,
+            share,
+            line: None,
+            text,
+            ..whole
+        },
+        None => whole,
+    };
     let mut verdicts = vec![whole];
-    verdicts.extend(judged.into_iter().map(|(verdict, _)| verdict));
+    verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
     verdicts
 }
 
-/// What of the time may be the recording of graphs' nodes, where that is worth a word: without cuptop it is not there.
-fn watched(cost: &WatchingCost) -> Option<String> {
-    let [least, most] = cost.nodes_ns.map(|it| share(it, cost.span_ns));
-    (least >= thresholds::WATCHED_SHARE).then(|| {
-        let [least, most] = [least, most.min(1.0)].map(units::percent);
-        format!("; recording its graph nodes may be {least} to {most} of it (an estimate)")
-    })
-}
-
-/// All devices: their classes added up, the hull of their spans.
-fn together(trace: &Trace, several: &[(Verdict, Split)], ranks: Option<&JobAnalysis>) -> Verdict {
-    let steps = several.iter().filter_map(|(v, _)| v.steps).max();
-    let sum = several.iter().map(|(_, split)| split.clone());
-    let sum = sum.reduce(Split::add).unwrap_or_default();
-    let verdict = judge(trace, None, &sum, steps, ranks);
-    Verdict {
-        text: format!("{} GPUs: {}", several.len(), verdict.text),
-        ..verdict
+/// Puts what the first finding's cure brings behind the headline of all.
+pub fn promise(verdicts: &mut [Verdict], first: Option<&Finding>) {
+    let whole = verdicts.first();
+    let steps = whole.and_then(|it| Some((it.step_ns?, it.span_ns)));
+    let gain = first.and_then(|it| it.gain(steps));
+    // Of one device the whole says the same.
+    let same = if verdicts.len() == 2 { 2 } else { 1 };
+    for verdict in verdicts.iter_mut().take(same) {
+        verdict.gain.clone_from(&gain);
     }
 }
 
@@ -172,33 +164,38 @@ fn judge(
     trace: &Trace,
     device: Option<u32>,
     split: &Split,
-    steps: Option<usize>,
-    ranks: Option<&JobAnalysis>,
+    step: Option<(Ns, usize)>,
+    devices: usize,
 ) -> Verdict {
-    let bound_by = bound(split);
-    let time = match bound_by {
-        Bound::Peer if ranks.is_some() && split.waits_for_ranks() => split.waiting,
+    let bound = bound(split);
+    let is_idle = matches!(bound, Bound::Host | Bound::Launch | Bound::Sync);
+    let time = match bound {
+        Bound::Peer if split.waits_for_ranks() => split.waiting,
+        _ if is_idle && split.is_cold() => split.cold(),
         bound => split.time_of(bound),
     };
-    let share = share(time, split.counted());
-    let line = split.seen.get(&bound_by).and_then(|it| it.telling(trace));
+    let part = share(time, split.whole());
+    let line = split.seen.get(&bound).and_then(|it| it.telling(trace));
+    let told = Told {
+        trace,
+        split,
+        bound,
+        part,
+        line: line.as_ref(),
+        step,
+        devices,
+    };
     Verdict {
         device,
-        bound_by,
-        share,
+        bound_by: bound,
+        share: part,
         ideal_ns: split.ideal,
         span_ns: split.span.len(),
-        steps,
-        text: words::say(
-            trace,
-            split,
-            bound_by,
-            share,
-            line.as_ref(),
-            steps.is_some(),
-            (ranks, device.is_none()),
-        ),
+        steps: step.map(|(_, count)| count),
+        step_ns: step.map(|(median, _)| median),
+        text: told.say(),
         line,
+        gain: None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Where the time of a device went: classes that sum to it.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Waits};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, Waits};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::graph::OpId;
@@ -19,8 +21,12 @@ pub(super) struct Split {
     pub span: Span,
     /// The same of each device, added up.
     pub sum: Ns,
+    /// What of it was not recorded: no part of any share.
+    pub not_recorded: Ns,
+    /// Idle time as the legend has it.
+    pub groups: Shares,
     /// By what bounds it; it sums to the device's time. `Nothing` is the profiler's own, where records are missing, and what
-    /// was not recorded: no part of any share.
+    /// was not recorded.
     pub times: [Ns; Bound::Unknown as usize + 1],
     /// What of `Peer` collective kernels take, but `waiting`.
     pub collective: Ns,
@@ -28,8 +34,8 @@ pub(super) struct Split {
     pub waiting: Ns,
     /// The same by the rank that came last (index into [`crate::ranks::Alignment::ranks`]).
     pub waited_for: FxHashMap<usize, Ns>,
-    /// The host's work between launches: a part of `Launch`.
-    pub between: Ns,
+    /// What only first calls take, and loading code, of all of it and by what that was.
+    pub cold: FxHashMap<CpuWork, Ns>,
     /// Idle time in `Host` by what the host was at.
     pub host_by: FxHashMap<CpuWork, Ns>,
     /// Idle time in `Sync` by the waiting call.
@@ -38,6 +44,8 @@ pub(super) struct Split {
     pub seen: FxHashMap<Bound, StackCounts>,
     /// Waits of `Sync`.
     pub syncs: u64,
+    /// Kernels, and copies to and from memory of the host.
+    pub counts: [u64; 2],
     /// Kernels by name: time.
     pub kernels: FxHashMap<NameId, Ns>,
     /// Time in which a copy of each direction ran.
@@ -79,6 +87,8 @@ impl Split {
             computing: f.compute_ns,
             copying: f.copy_ns,
             both: f.overlap_ns,
+            not_recorded: f.not_recorded_ns,
+            counts: [f.kernels, f.h2d.count + f.d2h.count],
             ..Split::default()
         };
         *split.at(Bound::Nothing) = f.not_recorded_ns;
@@ -122,7 +132,7 @@ impl Split {
             (&mut self.sum, other.sum),
             (&mut self.waiting, other.waiting),
             (&mut self.collective, other.collective),
-            (&mut self.between, other.between),
+            (&mut self.not_recorded, other.not_recorded),
             (&mut self.computing, other.computing),
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
@@ -133,20 +143,19 @@ impl Split {
         for (into, from) in self.times.iter_mut().zip(other.times) {
             *into += from;
         }
-        for (rank, time) in other.waited_for {
-            *self.waited_for.entry(rank).or_default() += time;
+        for (into, from) in self.groups.iter_mut().zip(other.groups) {
+            *into += from;
         }
-        for (name, time) in other.host_by {
-            *self.host_by.entry(name).or_default() += time;
+        for (into, from) in self.counts.iter_mut().zip(other.counts) {
+            *into += from;
         }
-        for (name, time) in other.sync_by {
-            *self.sync_by.entry(name).or_default() += time;
-        }
+        add(&mut self.waited_for, other.waited_for);
+        add(&mut self.host_by, other.host_by);
+        add(&mut self.cold, other.cold);
+        add(&mut self.sync_by, other.sync_by);
+        add(&mut self.kernels, other.kernels);
         for (class, seen) in &other.seen {
             self.seen.entry(*class).or_default().add(seen);
-        }
-        for (name, time) in other.kernels {
-            *self.kernels.entry(name).or_default() += time;
         }
         for (into, from) in self.directions.iter_mut().zip(other.directions) {
             *into += from;
@@ -158,6 +167,26 @@ impl Split {
     }
 
     /// The time that shares are of.
+    pub(super) fn whole(&self) -> Ns {
+        (self.sum - self.not_recorded).max(0)
+    }
+
+    /// Idle time.
+    pub(super) fn idle(&self) -> Ns {
+        self.groups.iter().sum()
+    }
+
+    /// Idle time that only first calls take.
+    pub(super) fn cold(&self) -> Ns {
+        self.cold.values().sum()
+    }
+
+    /// Whether that is most of the idle time.
+    pub(super) fn is_cold(&self) -> bool {
+        2 * self.cold() >= self.idle().max(1)
+    }
+
+    /// The time without the profiler's own and what left no record: what decides what bounds it.
     pub(super) fn counted(&self) -> Ns {
         (self.sum - self.times[Bound::Nothing as usize]).max(0)
     }
@@ -263,7 +292,9 @@ impl Split {
     ) {
         for piece in pieces {
             let cut = waits.cut(causes, gap, piece);
+            self.groups[cut.group as usize] += cut.rest;
             if let Some((wait, part)) = cut.wait {
+                self.groups[Group::Sync as usize] += part;
                 *self.at(Bound::Sync) += part;
                 if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
                     *self.sync_by.entry(name).or_default() += part;
@@ -290,16 +321,23 @@ impl Split {
         piece: &Piece,
         (bound, time): (Bound, Ns),
     ) {
+        let doing = || match piece.cause {
+            Cause::Load => CpuWork::Load,
+            _ => name_of(trace, causes, piece.culprit).map_or(CpuWork::Untraced, CpuWork::Name),
+        };
         if bound == Bound::Host {
-            let doing = match piece.cause {
-                Cause::Load => CpuWork::Load,
-                _ => name_of(trace, causes, piece.culprit).map_or(CpuWork::Untraced, CpuWork::Name),
-            };
-            *self.host_by.entry(doing).or_default() += time;
-        } else if bound == Bound::Launch && piece.cause == Cause::Host {
-            self.between += time;
+            *self.host_by.entry(doing()).or_default() += time;
+        }
+        if piece.cause.is_of_host() && causes.is_first(piece) {
+            *self.cold.entry(doing()).or_default() += time;
         }
         *self.at(bound) += time;
+    }
+}
+
+fn add<K: Eq + Hash>(into: &mut FxHashMap<K, Ns>, from: FxHashMap<K, Ns>) {
+    for (key, time) in from {
+        *into.entry(key).or_default() += time;
     }
 }
 

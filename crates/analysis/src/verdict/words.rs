@@ -1,4 +1,4 @@
-//! A verdict in a line.
+//! A verdict in a line: the class, how much, and where.
 
 use std::hash::Hash;
 
@@ -8,10 +8,11 @@ use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
 use crate::collectives::is_collective;
 use crate::figures::share;
+use crate::findings::thresholds;
 use crate::lines::LineShare;
 use crate::ranks::JobAnalysis;
-use activity::text::{cut_middle, printable};
-use activity::units::{duration, factor, percent};
+use activity::text::{counted, cut_middle, printable};
+use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns};
 use trace::{SourceKind, Trace, short};
 
@@ -38,277 +39,274 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
 /// What takes this part of a class is named for the whole of it.
 const MOST: f64 = 0.5;
 
-/// A promise of less is none.
-const FASTER_MIN: f64 = 1.05;
-
-/// One of more is none either: what the GPU takes by itself is told instead.
-const FASTER_MAX: f64 = 100.0;
-
 /// Columns that a name takes in a sentence at most: tuned libraries name a kernel's whole configuration, in 400 characters.
 pub(crate) const NAME_MAX: usize = 48;
 
-/// What else takes this part of the time is worth a word.
-const ELSE_MIN: f64 = 0.10;
+/// Columns of a headline, without what the best cure brings.
+pub const HEADLINE_MAX: usize = 100;
+
+/// So many columns of a name are told at least.
+const NAME_MIN: usize = 12;
 
 /// Copies that kernels hide for less than this part of their time have nothing beside them.
 const HIDDEN_MIN: f64 = 0.05;
 
-pub(super) fn say(
-    trace: &Trace,
-    split: &Split,
-    bound: Bound,
-    part: f64,
-    line: Option<&LineShare>,
-    is_in_steps: bool,
-    (ranks, is_whole): (Option<&JobAnalysis>, bool),
-) -> String {
-    let whole = if is_in_steps { "a step" } else { "the time" };
-    let part = percent(part);
-    let text = match bound {
-        Bound::Host => format!(
-            "host-bound: for {part} of {whole} the GPU waits for the host{}",
-            doing(trace, split, line.is_some())
-        ),
-        Bound::Launch => {
-            let between = match share(split.between, split.time_of(Bound::Launch)) >= MOST {
-                true => format!(
-                    " ({} for host work between them)",
-                    percent(share(split.between, split.counted()))
-                ),
-                false => String::new(),
-            };
-            format!(
-                "launch-bound: for {part} of {whole} the GPU is idle because launches do not keep up{between}"
-            )
-        }
-        Bound::Sync => format!(
-            "sync-bound: for {part} of {whole} the GPU is idle around {}",
-            waits(trace, split)
-        ),
-        Bound::Copy => copies(split, whole, &part),
-        Bound::Compute | Bound::Memory => compute(trace, split, whole, &part),
-        Bound::Peer if let Some(ranks) = ranks.filter(|_| split.waits_for_ranks()) => {
-            waiting(split, ranks, whole, is_whole)
-        }
-        Bound::Peer => peer(trace, split, whole, &part),
-        Bound::Unknown => {
-            format!("unknown: for {part} of {whole} the GPU is idle, and no record says why")
-        }
-        Bound::Nothing => nothing(split, whole),
-    };
-    let line = line.map_or_else(String::new, |it| format!(", then at {}", it.words()));
-    let is_said = bound == Bound::Peer && split.waits_for_ranks();
-    printable(&format!(
-        "{text}{line}{}{}{}",
-        beside(split, bound),
-        at_best(split, bound),
-        ranks
-            .filter(|_| is_whole && !is_said)
-            .map_or_else(String::new, late)
-    ))
+/// So many launches, in a step or in all, are many.
+const LAUNCHES_MIN: u64 = 8;
+
+/// What is told of.
+pub(super) struct Told<'a> {
+    pub trace: &'a Trace,
+    pub split: &'a Split,
+    pub bound: Bound,
+    /// The part of the time that it takes.
+    pub part: f64,
+    pub line: Option<&'a LineShare>,
+    /// The median step, and how many there are; `None` without steps.
+    pub step: Option<(Ns, usize)>,
+    /// Devices.
+    pub devices: usize,
 }
 
-/// What a late rank costs all, where it is worth a word. No share of idle time has the waiting beside kernels.
-fn late(ranks: &JobAnalysis) -> String {
-    let costs = ranks.late.iter().filter_map(|late| {
-        let saving = late.saving?;
-        Some((saving.now_ns - saving.without_ns, saving.now_ns, late))
-    });
-    match costs.max_by_key(|it| it.0) {
-        Some((time, of, late)) if share(time, of) >= ELSE_MIN => format!(
-            "; {} comes late: without that {} (predicted)",
-            ranks.ranks[late.rank].name,
-            late.without().unwrap_or_default()
-        ),
-        _ => String::new(),
+impl Told<'_> {
+    pub(super) fn say(&self) -> String {
+        let text = match self.bound {
+            Bound::Host | Bound::Launch | Bound::Sync if self.split.is_cold() => {
+                self.idle("cold start", &self.first_calls())
+            }
+            Bound::Host => self.idle("CPU-bound", &self.cpu_work()),
+            Bound::Launch => self.idle("launch-bound", &[self.launches(), String::new()]),
+            Bound::Sync => self.idle("sync-bound", &self.syncs()),
+            Bound::Copy => self.copies(),
+            Bound::Compute | Bound::Memory => self.compute(),
+            Bound::Peer if self.split.waits_for_ranks() => {
+                let text = format!("peer-bound{}: in collectives", self.several());
+                let (part, of) = (percent(self.part), self.whole());
+                format!("{text} {part} of {of} is waiting for other ranks")
+            }
+            Bound::Peer => self.peer(),
+            Bound::Unknown => {
+                let why = ["without a record that says why".to_owned(), String::new()];
+                self.idle("unknown", &why)
+            }
+            Bound::Nothing => self.nothing(),
+        };
+        printable(&text)
     }
-}
 
-/// For whom it waits in collectives, why that one is late, and what a step would take without.
-fn waiting(split: &Split, ranks: &JobAnalysis, whole: &str, is_whole: bool) -> String {
-    let mut text = format!(
-        "peer-bound: for {} of {whole} the GPU waits in collectives for other ranks",
-        percent(share(split.waiting, split.counted()))
-    );
-    let Some((rank, time)) = most(&split.waited_for) else {
-        return text;
-    };
-    if share(time, split.waiting) < MOST {
-        text.push_str(", for none of them most of it");
-        return text;
-    }
-    let (name, part) = (&ranks.ranks[rank].name, percent(share(time, split.waiting)));
-    text.push_str(&format!(", {part} of it for {name}"));
-    // Why is said once, of all devices together.
-    let late = ranks.late.iter().find(|late| late.rank == rank);
-    let Some(late) = late.filter(|_| is_whole) else {
-        return text;
-    };
-    match ranks.reason(late) {
-        Some(reason) => text.push_str(&format!(" ({reason})")),
-        None => text.push_str(" (why is unknown)"),
-    }
-    if let Some(without) = late.without() {
-        text.push_str(&format!("; without its lateness {without} (predicted)"));
-    }
-    text
-}
-
-/// What else keeps the GPU idle for a good part of the time.
-fn beside(split: &Split, bound: Bound) -> String {
-    let others = [
-        (Bound::Host, "host work"),
-        (Bound::Launch, "launches"),
-        (Bound::Sync, "waits"),
-    ];
-    let is_stall = bound == Bound::Unknown || others.iter().any(|o| o.0 == bound);
-    let most = others
-        .into_iter()
-        .filter(|o| o.0 != bound)
-        .map(|o| (split.time_of(o.0), o.1))
-        .max();
-    match most {
-        Some((time, name)) if is_stall && share(time, split.counted()) >= ELSE_MIN => {
-            let part = percent(share(time, split.counted()));
-            format!(", for another {part} because of {name}")
+    /// " on 2 GPUs".
+    fn several(&self) -> String {
+        match self.devices {
+            0 | 1 => String::new(),
+            several => format!(" on {several} GPUs"),
         }
-        _ => String::new(),
+    }
+
+    /// What shares are of: "each 37.2 ms step", "1.47 ms".
+    fn whole(&self) -> String {
+        match self.step {
+            Some((step, _)) => format!("each {} step", duration(step)),
+            None => duration(self.split.span.len()),
+        }
+    }
+
+    /// "launch-bound: GPU idle 76 % of each 37.2 ms step, 53 % launching 1,150 kernels": of `why` the second part is a
+    /// name to be cut.
+    fn idle(&self, class: &str, [why, name]: &[String; 2]) -> String {
+        let idle = percent(share(self.split.idle(), self.split.whole()));
+        let part = match percent(self.part) {
+            part if part == idle => String::new(),
+            part => format!("{part} "),
+        };
+        let (several, of) = (self.several(), self.whole());
+        let text = format!("{class}{several}: GPU idle {idle} of {of}, {part}{why}");
+        match name.as_str() {
+            "" => text,
+            name => format!("{text} {}", cut_to(name, &text)),
+        }
+    }
+
+    fn first_calls(&self) -> [String; 2] {
+        let most = most(&self.split.cold);
+        let is_most = |time| share(time, self.split.cold()) >= MOST;
+        match most.filter(|(_, time)| is_most(*time)) {
+            Some((CpuWork::Name(name), _)) => {
+                let name = of_host(self.trace, name);
+                ["in first calls, mostly".to_owned(), name]
+            }
+            Some((CpuWork::Load, _)) => ["loading GPU code".to_owned(), String::new()],
+            _ => ["in first calls".to_owned(), String::new()],
+        }
+    }
+
+    fn cpu_work(&self) -> [String; 2] {
+        let place = self.line.map(|line| format!(" ({})", line.place));
+        let most = most(&self.split.host_by);
+        let all = self.split.time_of(Bound::Host);
+        let waiting = "waiting for".to_owned();
+        match most.filter(|(_, time)| share(*time, all) >= MOST) {
+            Some((CpuWork::Load, _)) => ["loading GPU code".to_owned(), String::new()],
+            Some((CpuWork::Name(name), _)) => {
+                let name = of_host(self.trace, name);
+                [waiting, format!("{name}{}", place.unwrap_or_default())]
+            }
+            most => match (self.line, most) {
+                (Some(line), _) => {
+                    let deepest = line.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
+                    let of = deepest.unwrap_or(&line.function);
+                    [waiting, format!("{of}{}", place.unwrap_or_default())]
+                }
+                (None, Some(_)) => [waiting, "CPU code that was not traced".to_owned()],
+                (None, None) => ["in CPU work".to_owned(), String::new()],
+            },
+        }
+    }
+
+    /// "launching 1,150 kernels of 7.8 µs".
+    fn launches(&self) -> String {
+        let [kernels, copies] = self.split.counts;
+        let (number, time, one, many) = match kernels >= copies {
+            true => {
+                let time = self.split.kernels.values().sum::<Ns>();
+                (kernels, time, "kernel", "kernels")
+            }
+            false => (copies, self.split.copying, "copy", "copies"),
+        };
+        let each = duration(time / (number as Ns).max(1));
+        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
+        let number = number.div_ceil(steps);
+        if number < LAUNCHES_MIN {
+            return "in short CPU work".to_owned();
+        }
+        format!("launching {} of {each}", counted(number, one, many))
+    }
+
+    fn syncs(&self) -> [String; 2] {
+        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
+        let number = counted(self.split.syncs.div_ceil(steps), "sync", "syncs");
+        let Some((name, _)) = most(&self.split.sync_by) else {
+            return [format!("in {number}"), String::new()];
+        };
+        let name = self.trace.names().short(name).to_owned();
+        [format!("in {number}, mostly"), name]
+    }
+
+    fn copies(&self) -> String {
+        let split = self.split;
+        let by = split.directions.iter().copied().zip(Direction::NAMED);
+        let mut by: Vec<(Ns, Direction)> = by.filter(|d| d.0 > 0).collect();
+        by.sort_by_key(|d| std::cmp::Reverse(d.0));
+        // What staging adds has no direction of its own.
+        let names: Vec<String> = by
+            .iter()
+            .filter(|d| share(d.0, by[0].0) >= 0.1)
+            .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))))
+            .collect();
+        let hidden = share(split.both, split.copying);
+        let beside = match hidden < HIDDEN_MIN {
+            true => "with no kernel beside them".to_owned(),
+            false => format!("with kernels beside {} of it", percent(hidden)),
+        };
+        let names = match names.as_slice() {
+            [] | [_] => String::new(),
+            several => format!(" ({})", several.join(", ")),
+        };
+        let what = match names.is_empty() {
+            true => by.first().map_or_else(
+                || "copies run".to_owned(),
+                |d| format!("{} copies run", d.1.label()),
+            ),
+            false => "copies run".to_owned(),
+        };
+        let (part, of) = (percent(self.part), self.whole());
+        let several = self.several();
+        format!("copy-bound{several}: {what} {part} of {of}{names}, {beside}")
+    }
+
+    fn peer(&self) -> String {
+        let (split, part, of) = (self.split, percent(self.part), self.whole());
+        let several = self.several();
+        if 2 * split.collective < split.time_of(Bound::Peer) {
+            return format!(
+                "peer-bound{several}: copies between GPUs, and waiting for them, take {part} of {of}"
+            );
+        }
+        let is_collective = |name: &NameId| is_collective(self.trace.names().full(*name));
+        let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
+        let most = collectives.max_by_key(|&(name, time)| (*time, *name));
+        let text = format!("communication-bound{several}: only collectives run {part} of {of}");
+        match most {
+            None => text,
+            Some((&name, _)) => {
+                let text = format!("{text}, mostly");
+                let name = short::short(self.trace.names().full(name));
+                format!("{text} {}", cut_to(&name, &text))
+            }
+        }
+    }
+
+    fn compute(&self) -> String {
+        let (split, of, several) = (self.split, self.whole(), self.several());
+        let all: Ns = split.kernels.values().sum();
+        let Some((name, time)) = most(&split.kernels) else {
+            return format!(
+                "GPU-bound{several}: memsets run {} of {of}",
+                percent(self.part)
+            );
+        };
+        let computing = share(split.computing, split.whole());
+        // Kernels beside each other: the part of all kernel time is what can be said of one.
+        let of_kernel = percent(share(time, all) * computing);
+        let computing = percent(computing);
+        let name = short::short(self.trace.names().full(name));
+        let text = match computing == of_kernel {
+            true => format!("GPU-bound{several}: kernels run {computing} of {of}, all in"),
+            false => format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in"),
+        };
+        format!("{text} {}", cut_to(&name, &text))
+    }
+
+    fn nothing(&self) -> String {
+        let split = self.split;
+        let of = |time: Ns| percent(share(time, split.whole()));
+        let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
+        format!(
+            "no single limit{}: kernels {}, copies {}, idle {} of {}",
+            self.several(),
+            of(split.time_of(Bound::Compute)),
+            of(copies),
+            of(split.idle()),
+            self.whole()
+        )
     }
 }
 
-/// How much faster the busiest engine would allow it to be.
-fn at_best(split: &Split, bound: Bound) -> String {
-    let faster = split.span.len() as f64 / split.ideal.max(1) as f64;
-    let is_telling = matches!(
-        bound,
-        Bound::Host | Bound::Launch | Bound::Sync | Bound::Peer | Bound::Copy | Bound::Nothing
-    );
-    // The least that it could take has the waiting in it, inside the collectives' kernels.
-    let is_telling = is_telling && !(bound == Bound::Peer && split.waits_for_ranks());
-    if is_telling && split.ideal > 0 && faster >= FASTER_MAX {
-        let (ideal, span) = (duration(split.ideal), duration(split.span.len()));
-        format!("; the GPU by itself needs {ideal} of {span}")
-    } else if is_telling && split.ideal > 0 && faster >= FASTER_MIN {
-        format!("; at best {} faster", factor(faster))
-    } else {
-        String::new()
+/// A name for what a headline of this beginning has room for.
+fn cut_to(name: &str, before: &str) -> String {
+    let room = HEADLINE_MAX.saturating_sub(before.chars().count() + 1);
+    cut_middle(name, room.clamp(NAME_MIN, NAME_MAX))
+}
+
+/// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long.
+pub(super) fn straggler(ranks: &JobAnalysis) -> Option<(f64, String)> {
+    let late = ranks.late.first()?;
+    let saving = late.saving?;
+    let cost = share(saving.now_ns - saving.without_ns, saving.now_ns);
+    if cost < thresholds::WARNING_SHARE {
+        return None;
     }
+    let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
+    Some((cost, printable(&text)))
 }
 
 /// What the host was in, as tables call it, too: a call, an operator, a range. These have no parameters to be left out
-/// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`).
+/// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`, which is the DataLoader).
 pub(crate) fn of_host(trace: &Trace, name: NameId) -> String {
-    cut_middle(trace.names().full(name), NAME_MAX)
-}
-
-/// What the host did. Where no line is known either, that what it did outside CUDA is in no record is said.
-fn doing(trace: &Trace, split: &Split, has_line: bool) -> String {
-    let Some((what, time)) = most(&split.host_by) else {
-        return String::new();
-    };
-    if share(time, split.time_of(Bound::Host)) < MOST {
-        return String::new();
+    let name = trace.names().full(name);
+    match name.split_once('#') {
+        Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
+        _ => cut_middle(name, NAME_MAX),
     }
-    let (name, load) = match what {
-        CpuWork::Name(name) => (of_host(trace, name), false),
-        CpuWork::Load => ("loading GPU code".to_owned(), true),
-        CpuWork::Untraced if has_line => ("outside CUDA".to_owned(), true),
-        CpuWork::Untraced => ("outside CUDA, in code that was not traced".to_owned(), true),
-    };
-    let inside = if load { "" } else { "in " };
-    format!(
-        ", {} of it {inside}{name}",
-        percent(share(time, split.time_of(Bound::Host)))
-    )
-}
-
-fn waits(trace: &Trace, split: &Split) -> String {
-    let name = most(&split.sync_by).map(|(name, _)| trace.names().short(name).to_owned());
-    let number = activity::text::counted(split.syncs, "wait of the host", "waits of the host");
-    match name {
-        Some(name) => format!("{number}, {name} most"),
-        None => number,
-    }
-}
-
-fn copies(split: &Split, whole: &str, part: &str) -> String {
-    let mut by: Vec<(Ns, Direction)> = split
-        .directions
-        .iter()
-        .copied()
-        .zip(Direction::NAMED)
-        .filter(|d| d.0 > 0)
-        .collect();
-    by.sort_by_key(|d| std::cmp::Reverse(d.0));
-    // What staging adds has no direction of its own.
-    let names: Vec<String> = by
-        .iter()
-        .filter(|d| share(d.0, by[0].0) >= 0.1)
-        .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.counted()))))
-        .collect();
-    let hidden = share(split.both, split.copying);
-    let beside = if hidden < HIDDEN_MIN {
-        ", nothing beside it".to_owned()
-    } else {
-        format!(", kernels beside {} of it", percent(hidden))
-    };
-    match names.as_slice() {
-        [] => format!("copy-bound: {part} of {whole} goes to copies"),
-        names => format!("copy-bound: {}{beside}", names.join(", ")),
-    }
-}
-
-fn peer(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
-    if 2 * split.collective < split.time_of(Bound::Peer) {
-        return format!(
-            "peer-bound: {part} of {whole} goes to copies between GPUs and waits for them"
-        );
-    }
-    let is_collective = |name: &NameId| is_collective(trace.names().full(*name));
-    let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
-    let most = collectives.max_by_key(|&(name, time)| (*time, *name));
-    let name = most.map_or_else(String::new, |(&name, _)| {
-        let name = short::short(trace.names().full(name));
-        format!(", {} most", cut_middle(&name, NAME_MAX))
-    });
-    format!(
-        "communication-bound: for {part} of {whole} GPUs exchange data, or wait for each other to, with nothing beside it{name}"
-    )
-}
-
-fn compute(trace: &Trace, split: &Split, whole: &str, part: &str) -> String {
-    let all: Ns = split.kernels.values().sum();
-    match most(&split.kernels) {
-        Some((name, time)) => {
-            let name = cut_middle(&short::short(trace.names().full(name)), NAME_MAX);
-            // Kernels beside each other: the part of all kernel time is what can be said of one.
-            let of_kernel = share(time, all) * share(split.computing, split.counted());
-            let computing = percent(share(split.computing, split.counted()));
-            let of_kernel = percent(of_kernel);
-            if computing == of_kernel {
-                format!("GPU-bound: {of_kernel} of {whole} in {name}")
-            } else {
-                format!("GPU-bound: kernels run for {computing} of {whole}, {of_kernel} in {name}")
-            }
-        }
-        None => format!("GPU-bound: {part} of {whole} goes to memsets"),
-    }
-}
-
-fn nothing(split: &Split, whole: &str) -> String {
-    let idle = split.sum
-        - split.time_of(Bound::Compute)
-        - split.time_of(Bound::Copy)
-        - split.time_of(Bound::Peer);
-    format!(
-        "bound by nothing in particular: of {whole} {} compute, {} copies, {} idle",
-        percent(share(split.time_of(Bound::Compute), split.sum)),
-        percent(share(
-            split.time_of(Bound::Copy) + split.time_of(Bound::Peer),
-            split.sum
-        )),
-        percent(share(idle, split.sum)),
-    )
 }
 
 fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
@@ -318,12 +316,43 @@ fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
 }
 
 impl Verdict {
-    /// The device that it is about and the line, for a list.
+    /// All in one sentence: what bounds it, and what the best cure brings.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        match &self.gain {
+            Some(gain) => format!("{} · {gain}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The device that it is about and the headline, for a list.
     #[must_use]
     pub fn line(&self) -> String {
         match self.device {
-            Some(device) => format!("GPU {device}: {}", self.text),
-            None => self.text.clone(),
+            Some(device) => format!("GPU {device}: {}", self.headline()),
+            None => self.headline(),
         }
+    }
+
+    /// What does not fit the headline: samples, and the least that it could take.
+    #[must_use]
+    pub fn details(&self) -> Vec<String> {
+        let mut details = Vec::new();
+        details.extend(
+            self.line
+                .as_ref()
+                .map(|line| format!("Seen at {}.", line.words())),
+        );
+        let is_idle = matches!(
+            self.bound_by,
+            Bound::Compute | Bound::Memory | Bound::Unknown
+        );
+        if !is_idle && self.ideal_ns > 0 {
+            let (least, took) = (duration(self.ideal_ns), duration(self.span_ns));
+            details.push(format!(
+                "Lower bound: the same operations need at least {least}; they took {took}."
+            ));
+        }
+        details
     }
 }

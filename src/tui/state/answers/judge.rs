@@ -111,17 +111,9 @@ fn judge(
         return None;
     }
     let watching = watching::measure(trace, &advice.causes, &devices, window);
-    let watched = watching.as_ref();
-    let verdicts = match devices.is_empty() {
+    let mut verdicts = match devices.is_empty() {
         true => Vec::new(),
-        false => verdict::of_job(
-            trace,
-            &advice.causes,
-            (window, &devices),
-            steps,
-            ranks,
-            watched,
-        ),
+        false => verdict::find(trace, &advice.causes, (window, &devices), steps, ranks),
     };
     if stop.is_stopped() {
         return None;
@@ -132,10 +124,11 @@ fn judge(
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
             let scope = advice.scope(window, &devices);
-            let scope = scope.with_ranks(ranks).with_watching(watched);
+            let scope = scope.with_ranks(ranks).with_watching(watching.as_ref());
             advice.of_program(&scope, steps).in_one()
         }
     };
+    verdict::promise(&mut verdicts, findings.first());
     Some(Answer {
         verdicts,
         findings,

@@ -1,6 +1,6 @@
 //! What of a gap lies in host calls, and between them.
 
-use super::Walk;
+use super::{Walk, certain};
 use crate::causes::host::Taker;
 use crate::causes::limits::stages_first;
 use crate::causes::{Cause, Certainty, Culprit};
@@ -47,6 +47,10 @@ impl Walk<'_, '_> {
         let held = (cause == Cause::SlowLaunch && is_slow)
             .then(|| self.of.holder(call))
             .flatten();
+        let (named, certainty) = match self.of.ready.loading.contains(&call) {
+            true => (Cause::Load, Certainty::Likely),
+            false => (cause, certainty),
+        };
         if let Some(holder) = held {
             if !is_soon {
                 self.host(call, end.min(begun).max(from), None);
@@ -54,7 +58,7 @@ impl Walk<'_, '_> {
             return self.locked(call, holder, from, cause);
         }
         if is_soon && is_covered {
-            return self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
+            return self.host(call, from, Some((named, Culprit::Call(call), certainty)));
         }
         // A launch that takes so long held its operation up, whatever kept it so long. It may be the first use of a
         // kernel, or a driver that sends its work to the device late.
@@ -67,7 +71,7 @@ impl Walk<'_, '_> {
         let after = if inside { end.min(begun) } else { from };
         self.host(call, after.max(from), None);
         if inside {
-            self.host(call, from, Some((cause, Culprit::Call(call), certainty)));
+            self.host(call, from, Some((named, Culprit::Call(call), certainty)));
         }
     }
 
@@ -99,6 +103,7 @@ impl Walk<'_, '_> {
             },
             CallKind::Copy if first != NONE && graph.ops.is_staged(first) => Cause::Staging,
             CallKind::Launch | CallKind::GraphLaunch if has_waited => Cause::QueueFull,
+            CallKind::Launch if self.of.ready.loading.contains(&call) => Cause::Load,
             CallKind::Launch if span.len() > LATENCY_MAX => Cause::SlowLaunch,
             CallKind::Launch | CallKind::GraphLaunch | CallKind::Copy => Cause::Launching,
             CallKind::Memory => Cause::Memory,
@@ -114,7 +119,9 @@ impl Walk<'_, '_> {
         } else if cause.is_sync() {
             self.put(span.start, cause, culprit, Certainty::Fact);
         } else {
-            self.host(call, span.start, Some((cause, culprit, Certainty::Fact)));
+            let is_launch = graph.calls.kind[i] == CallKind::Launch;
+            let certainty = certain(cause != Cause::Load || !is_launch);
+            self.host(call, span.start, Some((cause, culprit, certainty)));
         }
         if graph.calls.root[i] == call {
             self.root(call);

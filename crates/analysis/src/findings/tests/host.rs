@@ -57,7 +57,8 @@ fn code_that_is_loaded_on_first_use() {
         scene
     };
     let found = sick("cold-start", &mut scene(300_000));
-    assert_eq!((found.count, found.bound_ns), (1, 300_000));
+    // With the launch around it, which is the first of its kernel.
+    assert_eq!((found.count, found.bound_ns), (2, 301_500));
     cured("cold-start", &mut scene(2_000));
     // What the profiler itself needs is not the program's cold start.
     let mut own = Scene::new();

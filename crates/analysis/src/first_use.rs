@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::thresholds;
+use crate::findings::thresholds;
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
@@ -20,24 +20,24 @@ const CALLS_MIN: usize = 4;
 const FEW_MIN: Ns = 10_000_000;
 
 /// Whether a call took so much longer than its function does at the median that something else than its work took the time.
-pub(super) fn is_outlier(time: Ns, median: Ns) -> bool {
+pub(crate) fn is_outlier(time: Ns, median: Ns) -> bool {
     time >= thresholds::COLD_MIN && time >= thresholds::OUTLIER * median
 }
 
 /// When something was done for the first time, and where its row is.
-pub(super) type First = (Span, (LaneId, usize));
+pub(crate) type First = (Span, (LaneId, usize));
 
 /// What a program did for the first time, in the whole of its timeline. Nothing of one whose beginning is not there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FirstUse {
     /// Calls, in order of time.
-    pub(super) calls: Vec<First>,
+    pub(crate) calls: Vec<First>,
     /// Operators, in order of time.
-    pub(super) operators: Vec<First>,
+    pub(crate) operators: Vec<First>,
 }
 
 impl FirstUse {
-    pub(super) fn of(trace: &Trace, graph: &Graph) -> Self {
+    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Self {
         if !has_beginning(trace, graph) {
             return FirstUse::default();
         }
@@ -48,12 +48,12 @@ impl FirstUse {
     }
 
     /// Whether a call is one of them.
-    pub(super) fn has_call(&self, span: Span, at: (LaneId, usize)) -> bool {
+    pub(crate) fn has_call(&self, span: Span, at: (LaneId, usize)) -> bool {
         self.calls.binary_search(&(span, at)).is_ok()
     }
 
     /// Whether a stretch of a lane lies in an operator that is one of them.
-    pub(super) fn has_operator(&self, lane: LaneId, span: Span) -> bool {
+    pub(crate) fn has_operator(&self, lane: LaneId, span: Span) -> bool {
         let mut all = self.operators.iter();
         all.any(|(first, at)| at.0 == lane && first.overlaps(span))
     }
@@ -65,6 +65,7 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
     let mut first: Vec<(CallId, NameId)> = Vec::new();
+    let mut kernels: Vec<(CallId, NameId)> = Vec::new();
     for call in 0..graph.calls.len() as CallId {
         let i = call as usize;
         let kind = graph.calls.kind[i];
@@ -87,6 +88,7 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
         };
         if met.insert((of.name, kernel)) {
             first.push((call, of.name));
+            kernels.extend(kernel.map(|_| (call, of.name)));
         }
     }
     let time = |call: &CallId| graph.calls.span(*call).len();
@@ -109,6 +111,10 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
     // What locks pages takes as long as they are many.
     let few = few.filter(|(name, _)| !trace.names().full(**name).contains("Host"));
+    // A kernel that is launched once or twice has nothing to be held against, but loading its code takes longer than any launch.
+    let is_alone = |it: &&(CallId, NameId)| !medians.contains_key(&it.1);
+    let alone = kernels.iter().filter(is_alone).map(|it| it.0);
+    slow.extend(alone.filter(|call| time(call) >= thresholds::COLD_MIN));
     for (_, list) in few {
         let quick = (0..list.len())
             .min_by_key(|&at| time(&list[at]))
@@ -174,8 +180,51 @@ fn operators(trace: &Trace) -> Vec<First> {
     found
 }
 
+/// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came
+/// before tells, so that an answer holds while a timeline grows.
+pub(crate) fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
+    let calls = &graph.calls;
+    let mut long: FxHashMap<(usize, NameId), Vec<CallId>> = FxHashMap::default();
+    for call in 0..calls.len() as CallId {
+        let i = call as usize;
+        let is_long = calls.span(call).len() >= thresholds::COLD_MIN;
+        if calls.kind[i] == CallKind::Launch && is_long && calls.waited[i] == NONE {
+            let process = trace.lanes()[calls.at(call).0].key().process;
+            if let Some(name) = kernel(trace, graph, calls.first_op[i]) {
+                long.entry((process, name)).or_default().push(call);
+            }
+        }
+    }
+    if long.is_empty() || trace.evicted().is_some() {
+        return FxHashSet::default();
+    }
+    let mut first: FxHashMap<(usize, NameId), Ns> = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        if !matches!(key.kind, LaneKind::Stream { .. }) {
+            continue;
+        }
+        for row in lane.kept() {
+            if let What::Kernel(kernel) = trace.activity(id, row).what {
+                let of = (key.process, trace.shape(kernel.shape).name);
+                let start = lane.span(row).start;
+                if long.contains_key(&of) {
+                    let first = first.entry(of).or_insert(start);
+                    *first = start.min(*first);
+                }
+            }
+        }
+    }
+    let start = |call: CallId| graph.ops.start[calls.first_op[call as usize] as usize];
+    let is_first = |(of, call): &((usize, NameId), CallId)| first.get(of) == Some(&start(*call));
+    let all = long
+        .into_iter()
+        .flat_map(|(of, list)| list.into_iter().map(move |call| (of, call)));
+    all.filter(is_first).map(|(_, call)| call).collect()
+}
+
 /// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.
-pub(super) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
+pub(crate) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
     let key = trace.lanes()[lane].key();
     let span = trace.lanes()[lane].span(row);
     let LaneKind::Range { thread, .. } = key.kind else {
