@@ -16,8 +16,8 @@
 use std::io::{self, Write};
 
 use super::rows::{self, Marks};
+use activity::What;
 use activity::units::gb_per_s;
-use activity::{Direction, What};
 use trace::{LaneKind, Trace, describe};
 
 /// Names of the columns.
@@ -40,18 +40,8 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         };
         let activity = trace.activity(id, row);
         let info = &trace.devices()[device].info;
-        let kind = match activity.what {
-            What::Copy(c) => match c.direction {
-                Direction::H2D => "h2d",
-                Direction::D2H => "d2h",
-                Direction::D2D => "d2d",
-                Direction::P2P => "p2p",
-                Direction::Other => "copy",
-            },
-            what => match describe::operation_kind(&what) {
-                Some(kind) => kind,
-                None => continue,
-            },
+        let Some(kind) = rows::kind(&activity.what) else {
+            continue;
         };
         let name = match activity.what {
             What::Kernel(_) => quoted(&describe::whole(trace, &activity.what)),

@@ -12,6 +12,7 @@ pub mod folded;
 mod perfetto;
 mod rows;
 pub mod screen;
+mod sqlite;
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -33,6 +34,8 @@ pub enum Timeline {
     Counters,
     /// One line a stack of what was sampled, for flame graphs.
     Folded(folded::Weight),
+    /// Its records and its report, for questions in SQL.
+    Sqlite,
 }
 
 /// What a timeline can be exported as.
@@ -60,7 +63,7 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 10] = [
+pub const FORMATS: [Entry; 11] = [
     Entry {
         name: "perfetto",
         extensions: &["pftrace", "perfetto-trace"],
@@ -79,6 +82,12 @@ pub const FORMATS: [Entry; 10] = [
         &["folded"],
         Format::Timeline(Timeline::Folded(folded::Weight::Idle)),
     ),
+    Entry {
+        name: "sqlite",
+        extensions: &["sqlite", "db"],
+        is_binary: true,
+        format: Format::Timeline(Timeline::Sqlite),
+    },
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
     Entry {
         name: "png",
@@ -156,6 +165,7 @@ pub fn to(format: Timeline, trace: &Trace, out: &mut dyn Write) -> io::Result<()
         Timeline::Csv => csv::write(trace, out),
         Timeline::Counters => counters::write(trace, out),
         Timeline::Folded(weight) => folded::write(trace, weight, out),
+        Timeline::Sqlite => sqlite::write(trace, out),
     }
 }
 

@@ -105,6 +105,20 @@ pub(super) fn sync_name(kind: SyncKind) -> &'static str {
     }
 }
 
+/// The kind of an operation in tables: copies by their direction. `None` for what is none.
+pub(super) fn kind(what: &What) -> Option<&'static str> {
+    Some(match what {
+        What::Copy(copy) => match copy.direction {
+            Direction::H2D => "h2d",
+            Direction::D2H => "d2h",
+            Direction::D2D => "d2d",
+            Direction::P2P => "p2p",
+            Direction::Other => "copy",
+        },
+        what => return describe::operation_kind(what),
+    })
+}
+
 /// Bytes that an operation moved or wrote.
 pub(super) fn bytes(what: &What) -> Option<u64> {
     match what {

@@ -10,6 +10,7 @@ mod corpus;
 mod export_chrome;
 mod export_csv;
 mod export_perfetto;
+mod export_sqlite;
 mod figures_agree;
 mod follow;
 mod ranks;

@@ -70,7 +70,8 @@ impl Waits {
 
 impl Causes<'_> {
     /// What a cause is added up under in this gap.
-    pub(crate) fn group(&self, gap: Gap, cause: Cause) -> Group {
+    #[must_use]
+    pub fn group(&self, gap: Gap, cause: Cause) -> Group {
         let ops = &self.graph.ops;
         // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
         let is_launched = ops.call[gap.next as usize] != NONE;

@@ -101,11 +101,7 @@ impl Sums {
             .into_iter()
             .map(|(key, (count, total_ns, seen))| IdleCause {
                 cause: key.cause.label(),
-                culprit: match key.culprit {
-                    Label::Nobody => None,
-                    Label::Name(name) => Some(bare(names.full(name)).to_owned()),
-                    Label::Stream(lane) => Some(describe::lane_stream(causes.trace, lane)),
-                },
+                culprit: causes.label(key.culprit),
                 root: key.root.map(|name| names.full(name).to_owned()),
                 certainty: key.certainty.label(),
                 count,
@@ -150,6 +146,20 @@ fn bare(name: &str) -> &str {
 }
 
 impl Causes<'_> {
+    /// The call, range, overhead or stream that a piece is blamed on; `None` where none is named.
+    #[must_use]
+    pub fn culprit(&self, piece: &Piece) -> Option<String> {
+        self.label(self.named(piece))
+    }
+
+    fn label(&self, label: Label) -> Option<String> {
+        match label {
+            Label::Nobody => None,
+            Label::Name(name) => Some(bare(self.trace.names().full(name)).to_owned()),
+            Label::Stream(lane) => Some(describe::lane_stream(self.trace, lane)),
+        }
+    }
+
     /// What a piece's culprit is counted under.
     pub(super) fn named(&self, piece: &Piece) -> Label {
         match piece.culprit {

@@ -1,0 +1,376 @@
+//! A timeline and its report as an SQLite database, for `sqlite3`, pandas and whoever thinks in SQL.
+//!
+//! `schema.sql` is the documented schema: tables, views, and which question each view answers.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, params};
+use rustc_hash::FxHashMap;
+
+use super::rows::{self, Marks};
+use activity::{Metric, RangeKind, Span, What};
+use analysis::{Facts, hardware};
+use trace::{LaneId, LaneKind, Trace, describe};
+
+use crate::report::{self, Report};
+
+/// Tables and views, with what they hold.
+const SCHEMA: &str = include_str!("schema.sql");
+/// Which meaning its columns have: up by one when that of an old one changes.
+const VERSION: u32 = 1;
+
+/// Writes the database. It is made in a temporary file first: SQLite writes where it likes, and `out` may be a pipe.
+pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("trace.sqlite");
+    fill(trace, &path).map_err(io::Error::other)?;
+    io::copy(&mut File::open(&path)?, out)?;
+    Ok(())
+}
+
+fn fill(trace: &Trace, path: &std::path::Path) -> rusqlite::Result<()> {
+    let db = Connection::open(path)?;
+    // Nobody reads it before it is whole, so that nothing needs to survive a crash.
+    db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
+    db.execute_batch(SCHEMA)?;
+    let facts = report::facts(trace, None, Default::default());
+    let writer = Writer {
+        trace,
+        db: &db,
+        calls: FxHashMap::default(),
+        operations: FxHashMap::default(),
+        names: FxHashMap::default(),
+    };
+    writer.fill(&facts)?;
+    db.execute_batch("COMMIT")
+}
+
+struct Writer<'a> {
+    trace: &'a Trace,
+    db: &'a Connection,
+    /// Rows of `call` by where the call stands on the timeline.
+    calls: FxHashMap<(LaneId, usize), i64>,
+    /// Rows of `operation`, likewise.
+    operations: FxHashMap<(LaneId, usize), i64>,
+    /// Rows of `name`.
+    names: FxHashMap<String, i64>,
+}
+
+impl Writer<'_> {
+    fn fill(mut self, facts: &Facts<'_>) -> rusqlite::Result<()> {
+        let report = Report::from(facts);
+        self.about(&report)?;
+        self.host_lanes()?;
+        self.operations(facts)?;
+        self.gaps(facts)?;
+        self.steps(facts)?;
+        self.samples()?;
+        self.hardware()?;
+        let value = serde_json::to_value(&report)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        for table in ["devices", "verdicts", "findings", "ranks"] {
+            self.report_rows(table, &value[table])?;
+        }
+        Ok(())
+    }
+
+    fn insert(&self, into: &str, columns: usize) -> rusqlite::Result<CachedStatement<'_>> {
+        let marks = vec!["?"; columns].join(",");
+        self.db
+            .prepare_cached(&format!("INSERT INTO {into} VALUES ({marks})"))
+    }
+
+    fn about(&self, report: &Report) -> rusqlite::Result<()> {
+        let marks = Marks::of(self.trace);
+        let mut insert = self.insert("about", 2)?;
+        insert.execute(params!["cuptop", report.cuptop])?;
+        insert.execute(params!["schema", VERSION])?;
+        insert.execute(params!["title", report.source.title])?;
+        insert.execute(params!["source", report.source.kind])?;
+        insert.execute(params!["simulated", marks.simulated])?;
+        insert.execute(params!["lost_records", marks.lost])?;
+        insert.execute(params!["origin_ns", report.origin_ns])?;
+        Ok(())
+    }
+
+    fn name(&mut self, name: &str) -> rusqlite::Result<i64> {
+        if let Some(&id) = self.names.get(name) {
+            return Ok(id);
+        }
+        let id = self.names.len() as i64 + 1;
+        self.insert("name", 2)?.execute(params![id, name])?;
+        self.names.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
+    fn pid(&self, process: usize) -> u32 {
+        self.trace.processes()[process].info.pid
+    }
+
+    /// Calls and ranges.
+    fn host_lanes(&mut self) -> rusqlite::Result<()> {
+        let (trace, db) = (self.trace, self.db);
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let (process, kind) = (lane.key().process, lane.key().kind);
+            let (LaneKind::Thread { thread } | LaneKind::Range { thread, .. }) = kind else {
+                continue;
+            };
+            for row in lane.kept() {
+                let activity = trace.activity(id, row);
+                let (span, pid) = (activity.span, self.pid(process));
+                match activity.what {
+                    What::Call(call) => {
+                        let name = self.name(trace.names().full(call.name))?;
+                        self.insert("call", 9)?.execute(params![
+                            None::<i64>,
+                            process,
+                            pid,
+                            thread,
+                            name,
+                            span.start,
+                            span.end,
+                            call.code,
+                            activity.correlation
+                        ])?;
+                        self.calls.insert((id, row), db.last_insert_rowid());
+                    }
+                    What::Range(range) => {
+                        let name = self.name(trace.names().full(range.name))?;
+                        self.insert("range", 8)?.execute(params![
+                            None::<i64>,
+                            process,
+                            pid,
+                            thread,
+                            range_kind(range.kind),
+                            name,
+                            span.start,
+                            span.end
+                        ])?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn operations(&mut self, facts: &Facts<'_>) -> rusqlite::Result<()> {
+        let trace = self.trace;
+        for (id, row) in rows::operations(trace) {
+            let key = trace.lanes()[id].key();
+            let LaneKind::Stream {
+                device,
+                context,
+                stream,
+            } = key.kind
+            else {
+                continue;
+            };
+            let activity = trace.activity(id, row);
+            let Some(kind) = rows::kind(&activity.what) else {
+                continue;
+            };
+            let name = match activity.what {
+                What::Kernel(_) => Some(self.name(&describe::whole(trace, &activity.what))?),
+                _ => None,
+            };
+            let (from, to) = match activity.what {
+                What::Copy(copy) => (Some(copy.from.label()), Some(copy.to.label())),
+                _ => (None, None),
+            };
+            let shape = match activity.what {
+                What::Kernel(kernel) => Some(trace.shape(kernel.shape)),
+                _ => None,
+            };
+            let size = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+            let shared = shape.map(|s| u64::from(s.static_shared) + u64::from(s.dynamic_shared));
+            let call = facts.calls().find(key.process, activity.correlation);
+            let call = call.and_then(|at| self.calls.get(&at).copied());
+            self.insert("operation", 20)?.execute(params![
+                None::<i64>,
+                key.process,
+                self.pid(key.process),
+                trace.devices()[device].info.id,
+                context,
+                stream,
+                kind,
+                name,
+                activity.span.start,
+                activity.span.end,
+                rows::bytes(&activity.what),
+                from,
+                to,
+                shape.map(|s| size(s.grid)),
+                shape.map(|s| size(s.block)),
+                shape.map(|s| s.registers),
+                shared,
+                activity.what.graph(),
+                activity.correlation,
+                call,
+            ])?;
+            self.operations
+                .insert((id, row), self.db.last_insert_rowid());
+        }
+        Ok(())
+    }
+
+    fn gaps(&mut self, facts: &Facts<'_>) -> rusqlite::Result<()> {
+        let (causes, mut number) = (facts.causes(), 0);
+        for device in facts.devices() {
+            for (gap, pieces) in causes.gaps_with_pieces(device.index, None) {
+                number += 1;
+                let next = causes.graph().ops.place(gap.next);
+                let next = self.operations.get(&next).copied();
+                for piece in &*pieces {
+                    let culprit = match causes.culprit(piece) {
+                        Some(name) => Some(self.name(&name)?),
+                        None => None,
+                    };
+                    self.insert("gap_piece", 9)?.execute(params![
+                        number,
+                        device.device,
+                        piece.span.start,
+                        piece.span.end,
+                        piece.cause.label(),
+                        causes.group(gap, piece.cause).label(),
+                        culprit,
+                        piece.certainty.label(),
+                        next,
+                    ])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&self, facts: &Facts<'_>) -> rusqlite::Result<()> {
+        let mut insert = self.insert("step", 7)?;
+        for steps in facts.steps() {
+            for (number, span) in steps.spans.iter().enumerate() {
+                insert.execute(params![
+                    steps.process,
+                    self.pid(steps.process),
+                    number,
+                    span.start,
+                    span.end,
+                    steps.steady.contains(&number),
+                    steps.from.text(),
+                ])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn samples(&self) -> rusqlite::Result<()> {
+        let mut insert = self.insert("sample", 6)?;
+        let mut frame = self
+            .db
+            .prepare("INSERT OR IGNORE INTO frame VALUES (?,?,?,?,?)")?;
+        let mut known = rustc_hash::FxHashSet::default();
+        for (process, of) in self.trace.processes().iter().enumerate() {
+            let Some(extent) = of.sampled.extent() else {
+                continue;
+            };
+            let whole = Span::new(extent.start, extent.end + 1);
+            for thread in of.sampled.threads() {
+                for sample in of.sampled.within(thread, whole) {
+                    insert.execute(params![
+                        process,
+                        of.info.pid,
+                        thread,
+                        sample.time,
+                        sample.stack,
+                        sample.is_running
+                    ])?;
+                    if known.insert(sample.stack) {
+                        for (depth, it) in self.trace.stacks().frames(sample.stack).enumerate() {
+                            frame.execute(params![
+                                sample.stack,
+                                depth,
+                                it.function,
+                                it.file,
+                                it.line
+                            ])?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hardware(&self) -> rusqlite::Result<()> {
+        let mut insert = self.insert("hardware", 7)?;
+        for (index, device) in self.trace.devices().iter().enumerate() {
+            let Some(gpu) = self.trace.readings(index) else {
+                continue;
+            };
+            for window in gpu.windows().chain(gpu.samples()) {
+                for metric in Metric::ALL {
+                    let Some(value) = window.value(metric) else {
+                        continue;
+                    };
+                    insert.execute(params![
+                        device.info.id,
+                        window.span.start,
+                        window.span.end,
+                        metric.key(),
+                        metric.unit().label(),
+                        value,
+                        hardware::reason(window.reasons),
+                    ])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of the report: a column takes the field of its name, `a_b` that of `b` in `a`.
+    fn report_rows(&self, table: &str, rows: &serde_json::Value) -> rusqlite::Result<()> {
+        let of_table = self.db.prepare(&format!("SELECT * FROM {table}"))?;
+        let columns: Vec<String> = of_table
+            .column_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let mut insert = self.insert(table, columns.len())?;
+        for row in rows.as_array().into_iter().flatten() {
+            let values = columns.iter().map(|column| {
+                let inner = |it: (&str, &str)| row.get(it.0).and_then(|object| object.get(it.1));
+                let found = row
+                    .get(column)
+                    .or_else(|| column.split_once('_').and_then(inner));
+                found.map_or(Value::Null, sql)
+            });
+            insert.execute(rusqlite::params_from_iter(values))?;
+        }
+        Ok(())
+    }
+}
+
+fn sql(json: &serde_json::Value) -> Value {
+    match json {
+        serde_json::Value::Bool(it) => Value::from(*it),
+        serde_json::Value::Number(it) => match it.as_i64() {
+            Some(whole) => Value::from(whole),
+            None => it.as_f64().map_or(Value::Null, Value::from),
+        },
+        serde_json::Value::String(it) => Value::from(it.clone()),
+        _ => Value::Null,
+    }
+}
+
+fn range_kind(kind: RangeKind) -> &'static str {
+    match kind {
+        RangeKind::Variant => "variant",
+        RangeKind::Warmup => "warm-up",
+        RangeKind::Repeat => "repeat",
+        RangeKind::Phase => "phase",
+        RangeKind::Nvtx => "nvtx",
+        RangeKind::CpuOp => "framework",
+        RangeKind::Function => "function",
+        RangeKind::Python => "python",
+    }
+}
